@@ -15,7 +15,7 @@ Quantity = str | int | float
 Quantities = dict[str, Quantity]
 
 
-class Object(msgspec.Struct, rename="camel", kw_only=True):
+class Object(msgspec.Struct, rename="camel"):
     """Base of all: camelCase names, unknown fields skipped."""
 
 
@@ -102,7 +102,7 @@ class NodeSelector(Object):
 
 class PreferredNodeTerm(Object):
     weight: int = 1
-    preference: NodeSelectorTerm
+    preference: NodeSelectorTerm = msgspec.field(default_factory=NodeSelectorTerm)
 
 
 class NodeAffinity(Object):
@@ -128,7 +128,7 @@ class PodAffinityTerm(Object):
 
 class WeightedPodAffinityTerm(Object):
     weight: int = 1
-    pod_affinity_term: PodAffinityTerm
+    pod_affinity_term: PodAffinityTerm = msgspec.field(default_factory=PodAffinityTerm)
 
 
 class PodAffinity(Object):
