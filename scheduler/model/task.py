@@ -1,0 +1,209 @@
+"""A pod as the scheduler sees it.
+
+The one rule: everything about a task that the pod's spec decides is computed once, here, when the pod is first seen;
+what changes afterwards is its status and its node, and only :mod:`scheduler.model.cluster` and a statement change those.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from datetime import datetime
+
+import msgspec
+
+from scheduler.model import resources
+from scheduler.model.objects import Container, Pod
+from scheduler.model.resources import Resource
+
+GROUP_ANNOTATIONS = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
+ROLE_ANNOTATION = "volcano.sh/task-spec"
+PREEMPTABLE_KEY = "volcano.sh/preemptable"
+PRIORITY_ANNOTATION = "volcano.sh/task-priority"
+
+
+class TaskStatus(enum.IntFlag):
+    """Where a task stands; the numbers are Volcano's (``api/types.go``)."""
+
+    PENDING = 1
+    ALLOCATED = 2
+    PIPELINED = 4
+    BINDING = 8
+    BOUND = 16
+    RUNNING = 32
+    RELEASING = 64
+    SUCCEEDED = 128
+    FAILED = 256
+    UNKNOWN = 512
+
+
+HOLDING = TaskStatus.ALLOCATED | TaskStatus.BINDING | TaskStatus.BOUND | TaskStatus.RUNNING
+"""Statuses that count as allocated to the queue (Volcano's ``AllocatedStatus``)."""
+COMPLETED = TaskStatus.SUCCEEDED | TaskStatus.FAILED
+
+
+def seconds(timestamp: str | None) -> float:
+    """An API timestamp as seconds since the epoch; 0 where there is none."""
+    if not timestamp:
+        return 0.0
+    return datetime.fromisoformat(timestamp).timestamp()
+
+
+class Task:
+    """One pod: what it asks, where it stands.
+
+    ``request`` is what it holds once it runs, ``init_request`` what it needs to start (init containers included); both count
+    one of ``pods``. ``status`` and ``node`` are the scheduler's belief (assumptions included), not the pod's status.
+    """
+
+    __slots__ = (
+        "assumed",
+        "best_effort",
+        "creation",
+        "gated",
+        "index",
+        "init_request",
+        "job",
+        "key",
+        "name",
+        "namespace",
+        "never_preempts",
+        "node",
+        "nominated",
+        "pod",
+        "preemptable",
+        "priority",
+        "request",
+        "role",
+        "shape",
+        "started",
+        "status",
+        "uid",
+    )
+
+    def __init__(self, pod: Pod, job: str) -> None:
+        meta, spec = pod.metadata, pod.spec
+        annotations, labels = meta.annotations or {}, meta.labels or {}
+        self.pod = pod
+        self.key = meta.key
+        self.uid = meta.uid
+        self.name = meta.name
+        self.namespace = meta.namespace
+        self.job = job
+        """Key of the PodGroup, or empty for a pod of none (a pod that only takes room)."""
+        self.request, self.init_request = requests_of(pod)
+        self.best_effort = resources.is_empty(self.request)
+        self.priority = spec.priority if spec.priority is not None else 1
+        override = annotations.get(PRIORITY_ANNOTATION)
+        if override is not None and re.fullmatch(r"[+-]?\d+", override):
+            self.priority = int(override)
+        self.role = annotations.get(ROLE_ANNOTATION, "")
+        wish = annotations.get(PREEMPTABLE_KEY, labels.get(PREEMPTABLE_KEY, "true"))
+        self.preemptable = wish.lower() in ("true", "1", "t")
+        self.never_preempts = spec.preemption_policy == "Never"
+        self.gated = bool(spec.scheduling_gates)
+        self.creation = seconds(meta.creation_timestamp)
+        self.started = seconds(pod.status.start_time)
+        self.index = index_of(meta.name)
+        self.shape = shape_of(pod, self.request, self.init_request)
+        """Tasks of one shape ask for the same and may go to the same nodes; what they differ in never decides where."""
+        self.status, self.node = status_of(pod)
+        self.nominated = pod.status.nominated_node_name
+        self.assumed = False
+        """Whether ``status`` runs ahead of what the API has confirmed."""
+
+    def __repr__(self) -> str:
+        return f"<Task {self.key} {self.status.name} on {self.node or '-'}>"
+
+
+def job_key_of(pod: Pod) -> str:
+    """The key of the PodGroup that the pod's annotation names, or empty."""
+    annotations = pod.metadata.annotations or {}
+    for name in GROUP_ANNOTATIONS:
+        if group := annotations.get(name):
+            return f"{pod.metadata.namespace}/{group}"
+    return ""
+
+
+def status_of(pod: Pod) -> tuple[TaskStatus, str]:
+    """The status that the pod's own fields say, and its node (semantics: Volcano's ``getTaskStatus``)."""
+    node, deleted = pod.spec.node_name, pod.metadata.deletion_timestamp is not None
+    match pod.status.phase:
+        case "Running":
+            return (TaskStatus.RELEASING if deleted else TaskStatus.RUNNING), node
+        case "Pending":
+            if deleted:
+                return TaskStatus.RELEASING, node
+            return (TaskStatus.BOUND if node else TaskStatus.PENDING), node
+        case "Succeeded":
+            return TaskStatus.SUCCEEDED, node
+        case "Failed":
+            return TaskStatus.FAILED, node
+    return TaskStatus.UNKNOWN, node
+
+
+def index_of(name: str) -> int:
+    """The number at the end of a pod's name (``train-worker-12`` is 12), or -1: the order of tasks within a job."""
+    match = re.search(r"-(\d+)$", name)
+    return int(match.group(1)) if match else -1
+
+
+def requests_of(pod: Pod) -> tuple[Resource, Resource]:
+    """What the pod holds while it runs, and what it needs to start: the rules of Kubernetes, side-car containers included."""
+    running: Resource = {}
+    for container in pod.spec.containers:
+        resources.add_to(running, _request(container))
+    side_cars: Resource = {}
+    starting: Resource = {}
+    for container in pod.spec.init_containers or ():
+        if container.restart_policy == "Always":
+            resources.add_to(side_cars, _request(container))
+            needed = dict(side_cars)
+        else:
+            needed = resources.plus(side_cars, _request(container))
+        starting = resources.largest(starting, needed)
+    resources.add_to(running, side_cars)
+    if pod.spec.resources is not None and pod.spec.resources.requests:  # pod-level requests replace the containers' sum
+        running = {**running, **resources.parse(pod.spec.resources.requests)}
+        starting = {n: v for n, v in starting.items() if n not in pod.spec.resources.requests}
+    starting = resources.largest(running, starting)
+    overhead = resources.parse(pod.spec.overhead)
+    for total in (running, starting):
+        resources.add_to(total, overhead)
+        total[resources.PODS] = 1.0
+    return starting if pod.spec.init_containers else running, starting
+
+
+def _request(container: Container) -> Resource:
+    given = container.resources
+    if given is None:
+        return {}
+    limits = resources.parse(given.limits)
+    return {**limits, **resources.parse(given.requests)}
+
+
+def shape_of(pod: Pod, request: Resource, init_request: Resource) -> bytes:
+    """A key that equal tasks share: requests, and all of the spec (and labels, where pods look at pods) that decides where."""
+    spec = pod.spec
+    looks_at_pods = bool(
+        spec.topology_spread_constraints
+        or (spec.affinity and (spec.affinity.pod_affinity or spec.affinity.pod_anti_affinity))
+    )
+    parts = (
+        sorted(request.items()),
+        sorted(init_request.items()) if init_request != request else None,
+        sorted(spec.node_selector.items()) if spec.node_selector else None,
+        spec.affinity,
+        spec.tolerations,
+        spec.topology_spread_constraints,
+        [p for c in spec.containers for p in c.ports or () if p.host_port or spec.host_network] or None,
+        [v for v in spec.volumes or () if v.persistent_volume_claim or v.ephemeral or v.csi] or None,
+        pod.metadata.namespace if looks_at_pods or spec.volumes else None,
+        sorted((pod.metadata.labels or {}).items()) if looks_at_pods else None,
+        spec.resource_claims,
+        spec.host_network,
+        [i.name for i in spec.containers] if spec.host_network else None,
+        (pod.metadata.annotations or {}).get("volcano.sh/card.name"),
+        sorted(c.image for c in spec.containers),
+    )
+    return msgspec.json.encode(parts)
