@@ -1,0 +1,255 @@
+"""The state of the cluster, kept up to date event by event.
+
+The one rule: this is the only place that turns API objects into tasks, jobs, queues and nodes, and it gives the same state whatever the
+order in which the objects came. A cycle works on this state and leaves it as it found it; what the shell has written and
+the API has not yet confirmed is held here as an assumption.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+from scheduler.model import objects
+from scheduler.model.job import Job
+from scheduler.model.nodes import Nodes
+from scheduler.model.queue import Queue
+from scheduler.model.task import Task, TaskStatus, job_key_of
+
+
+_T = TypeVar("_T")
+
+
+class Cluster:
+    """Nodes, tasks, jobs, queues and the smaller objects that placement looks at.
+
+    ``scheduler_names``: whose pods are ours to place (others only take room); empty means everyone's.
+    ``node_selector``: labels that a node must carry to belong to this scheduler's world; empty means every node.
+    ``version`` grows with every change that could alter a decision.
+    """
+
+    def __init__(self, scheduler_names: Iterable[str] = (), node_selector: Mapping[str, str] | None = None) -> None:
+        self.scheduler_names = frozenset(scheduler_names)
+        self.node_selector = dict(node_selector or {})
+        self.version = 0
+        self.nodes = Nodes()
+        self.tasks: dict[str, Task] = {}
+        self.jobs: dict[str, Job] = {}
+        self.queues: dict[str, Queue] = {}
+        self.priority_classes: dict[str, objects.PriorityClass] = {}
+        self.budgets: dict[str, objects.PodDisruptionBudget] = {}
+        self.volumes: dict[str, objects.PersistentVolume] = {}
+        self.claims: dict[str, objects.PersistentVolumeClaim] = {}
+        self.namespaces: dict[str, objects.Namespace] = {}
+        self._on_node: dict[str, dict[str, Task]] = {}
+
+    # ---------------------------------------------------------------------------------------------------------- nodes
+
+    def set_node(self, node: objects.Node) -> None:
+        """A node as it is now; one outside of the scheduler's world is forgotten."""
+        labels = node.metadata.labels or {}
+        if any(labels.get(key) != value for key, value in self.node_selector.items()):
+            self.delete_node(node.metadata.name)
+            return
+        known = self.nodes.by_name.get(node.metadata.name)
+        if known is not None and _same_for_us(known.object, node):
+            return
+        info = self.nodes.put(node)
+        if known is None:
+            for task in self._on_node.get(info.name, {}).values():
+                self.nodes.place(info, task, task.status)
+        self.version += 1
+
+    def delete_node(self, name: str) -> None:
+        if name in self.nodes.by_name:
+            self.nodes.drop(name)
+            self.version += 1
+
+    # ----------------------------------------------------------------------------------------------------------- pods
+
+    def set_pod(self, pod: objects.Pod) -> None:
+        """A pod as it is now. An assumption about the same pod (same uid) stands until the API shows or refuses it."""
+        old = self.tasks.get(pod.metadata.key)
+        task = Task(pod, self._job_of(pod))
+        if old is not None:
+            if old.uid == task.uid:
+                if old.assumed and _runs_ahead(old, task):
+                    task.status, task.node, task.assumed = old.status, old.node, True
+                if _same_task(old, task):
+                    old.pod, old.nominated, old.started = pod, task.nominated, task.started
+                    return
+            self._forget(old)
+        self._admit(task)
+        self.version += 1
+
+    def delete_pod(self, key: str, uid: str = "") -> None:
+        """A pod is gone; with ``uid``, only if it is that one."""
+        task = self.tasks.get(key)
+        if task is not None and (not uid or task.uid == uid):
+            self._forget(task)
+            self.version += 1
+
+    def _job_of(self, pod: objects.Pod) -> str:
+        ours = not self.scheduler_names or pod.spec.scheduler_name in self.scheduler_names
+        return job_key_of(pod) if ours else ""
+
+    def _admit(self, task: Task) -> None:
+        self.tasks[task.key] = task
+        if task.job:
+            self._job(task.job).add(task)
+        if task.node:
+            self._on_node.setdefault(task.node, {})[task.key] = task
+            if (info := self.nodes.by_name.get(task.node)) is not None:
+                self.nodes.place(info, task, task.status)
+
+    def _forget(self, task: Task) -> None:
+        del self.tasks[task.key]
+        if task.node:
+            del self._on_node[task.node][task.key]
+            if (info := self.nodes.by_name.get(task.node)) is not None:
+                self.nodes.lift(info, task, task.status)
+        if task.job:
+            job = self.jobs[task.job]
+            job.remove(task)
+            if job.group is None and not job.tasks:
+                del self.jobs[task.job]
+
+    # ---------------------------------------------------------------------------------------------------- assumptions
+
+    def assume_bound(self, key: str, uid: str, node: str) -> None:
+        """A bind is in flight: the task occupies its node from now on."""
+        self._assume(key, uid, TaskStatus.BINDING, node)
+
+    def assume_evicted(self, key: str, uid: str) -> None:
+        """An eviction is in flight: the task is Releasing from now on."""
+        task = self.tasks.get(key)
+        if task is not None:
+            self._assume(key, uid, TaskStatus.RELEASING, task.node)
+
+    def revert(self, key: str, uid: str) -> None:
+        """The API refused: believe the pod again."""
+        task = self.tasks.get(key)
+        if task is not None and task.uid == uid and task.assumed:
+            self._forget(task)
+            self._admit(Task(task.pod, task.job))
+            self.version += 1
+
+    def _assume(self, key: str, uid: str, status: TaskStatus, node: str) -> None:
+        task = self.tasks.get(key)
+        if task is None or task.uid != uid:
+            return
+        self._forget(task)
+        task.status, task.node, task.assumed = status, node, True
+        self._admit(task)
+        self.version += 1
+
+    # ------------------------------------------------------------------------------------------- groups, queues, rest
+
+    def _job(self, key: str) -> Job:
+        job = self.jobs.get(key)
+        if job is None:
+            job = self.jobs[key] = Job(key)
+        return job
+
+    def set_podgroup(self, group: objects.PodGroup) -> None:
+        self._job(group.metadata.key).describe(group, self.priority_of(group.spec.priority_class_name))
+        self.version += 1
+
+    def delete_podgroup(self, key: str) -> None:
+        job = self.jobs.get(key)
+        if job is not None:
+            job.describe(None, 0)
+            if not job.tasks:
+                del self.jobs[key]
+            self.version += 1
+
+    def set_queue(self, queue: objects.Queue) -> None:
+        self.queues[queue.metadata.name] = Queue(queue)
+        self.version += 1
+
+    def delete_queue(self, name: str) -> None:
+        self.version += self.queues.pop(name, None) is not None
+
+    def priority_of(self, class_name: str) -> int:
+        """The value of a priority class; of an unnamed or unknown one, the global default's, or 0."""
+        if (named := self.priority_classes.get(class_name)) is not None:
+            return named.value
+        return next((c.value for _, c in sorted(self.priority_classes.items()) if c.global_default), 0)
+
+    def set_priority_class(self, cls: objects.PriorityClass) -> None:
+        self.priority_classes[cls.metadata.name] = cls
+        self._rank_jobs()
+
+    def delete_priority_class(self, name: str) -> None:
+        if self.priority_classes.pop(name, None) is not None:
+            self._rank_jobs()
+
+    def _rank_jobs(self) -> None:
+        for job in self.jobs.values():
+            if job.group is not None:
+                job.priority = self.priority_of(job.group.spec.priority_class_name)
+        self.version += 1
+
+    def set_budget(self, budget: objects.PodDisruptionBudget) -> None:
+        self._keep(self.budgets, budget.metadata.key, budget)
+
+    def delete_budget(self, key: str) -> None:
+        self.version += self.budgets.pop(key, None) is not None
+
+    def set_volume(self, volume: objects.PersistentVolume) -> None:
+        self._keep(self.volumes, volume.metadata.key, volume)
+
+    def delete_volume(self, key: str) -> None:
+        self.version += self.volumes.pop(key, None) is not None
+
+    def set_claim(self, claim: objects.PersistentVolumeClaim) -> None:
+        self._keep(self.claims, claim.metadata.key, claim)
+
+    def delete_claim(self, key: str) -> None:
+        self.version += self.claims.pop(key, None) is not None
+
+    def set_namespace(self, namespace: objects.Namespace) -> None:
+        self._keep(self.namespaces, namespace.metadata.name, namespace)
+
+    def delete_namespace(self, name: str) -> None:
+        self.version += self.namespaces.pop(name, None) is not None
+
+    def _keep(self, place: dict[str, _T], key: str, value: _T) -> None:
+        place[key] = value
+        self.version += 1
+
+
+def _same_for_us(a: objects.Node, b: objects.Node) -> bool:
+    """Whether two versions of a node differ in nothing that we read (a heartbeat, say)."""
+    return (
+        a.spec == b.spec
+        and a.metadata.labels == b.metadata.labels
+        and a.status.allocatable == b.status.allocatable
+        and [(c.type, c.status) for c in a.status.conditions or ()]
+        == [(c.type, c.status) for c in b.status.conditions or ()]
+        and a.status.images == b.status.images
+    )
+
+
+def _runs_ahead(old: Task, seen: Task) -> bool:
+    """Whether what we assumed of a task is still ahead of what the API shows."""
+    if old.status is TaskStatus.BINDING:
+        return seen.status is TaskStatus.PENDING
+    return old.status is TaskStatus.RELEASING and bool(
+        seen.status & (TaskStatus.PENDING | TaskStatus.BOUND | TaskStatus.RUNNING)
+    )
+
+
+def _same_task(a: Task, b: Task) -> bool:
+    return (
+        a.status is b.status
+        and a.node == b.node
+        and a.assumed == b.assumed
+        and a.job == b.job
+        and a.shape == b.shape
+        and a.gated == b.gated
+        and a.priority == b.priority
+        and a.preemptable == b.preemptable
+        and a.role == b.role
+        and a.nominated == b.nominated
+    )
