@@ -1,0 +1,9 @@
+"""The actions, by the name that a policy calls them. Each is a function of the session, one module each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from scheduler.session import Session
+
+ACTIONS: dict[str, Callable[[Session], None]] = {}

@@ -16,7 +16,6 @@ from scheduler.model.nodes import Nodes
 from scheduler.model.queue import Queue
 from scheduler.model.task import Task, TaskStatus, job_key_of
 
-
 _T = TypeVar("_T")
 
 

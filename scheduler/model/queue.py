@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler.model import resources
-from scheduler.model import objects
+from scheduler.model import objects, resources
 from scheduler.model.task import seconds
 
 ROOT = "root"

@@ -81,7 +81,7 @@ def render_amount(dimension: str, amount: float) -> str:
                 return f"{amount / _SUFFIXES[suffix]:g}{suffix}"
         return f"{amount:.0f}"
     whole = amount / scale(dimension)
-    return f"{whole:g}" if dimension != CPU or amount % 10 == 0 and whole >= 1 or not amount else f"{amount:g}m"
+    return f"{whole:g}" if dimension != CPU or (amount % 10 == 0 and whole >= 1) or not amount else f"{amount:g}m"
 
 
 def is_empty(resource: Mapping[str, float]) -> bool:

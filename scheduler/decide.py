@@ -1,0 +1,28 @@
+"""The whole scheduler: the state and the policy in, the decisions out.
+
+The one rule: pure. No I/O, no clock, no randomness; equal input gives equal output, and the state is left as it was found.
+"""
+
+from __future__ import annotations
+
+from scheduler.actions import ACTIONS
+from scheduler.decisions import Decisions
+from scheduler.model.cluster import Cluster
+from scheduler.plugins import PLUGINS
+from scheduler.policy import Policy
+from scheduler.session import Session
+
+
+def decide(cluster: Cluster, policy: Policy, now: float) -> Decisions:
+    """One cycle. ``now`` is seconds since the epoch.
+
+    >>> decide(Cluster(), Policy(actions=(), tiers=()), now=0.0).binds
+    []
+    """
+    session = Session(cluster, policy, now, PLUGINS)
+    try:
+        for name in policy.actions:
+            ACTIONS[name](session)
+        return session.decisions
+    finally:
+        session.undo(0)

@@ -1,0 +1,168 @@
+"""What plugins can say, and how what they say is combined: Volcano's tier rules (semantics of ``framework/session_plugins.go``).
+
+The one rule: a plugin registers plain functions, here; whether a registered function is asked follows the plugin's enable switch, and
+how the answers combine follows the tier it stands in. Orders are keys, not comparisons: the smaller key comes first, and the keys
+of all plugins, tier by tier, make one tuple.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from scheduler.model.job import Job
+from scheduler.model.queue import Queue
+from scheduler.model.task import Task
+from scheduler.policy import PluginOption, Policy
+
+Key = Any
+Fn = Callable[..., Any]
+
+
+class Vote(enum.IntEnum):
+    """A plugin's say. Abstaining leaves the question to the others."""
+
+    REJECT = -1
+    ABSTAIN = 0
+    PERMIT = 1
+
+
+# hook -> the switch that takes a plugin's say away; None where Volcano has no switch
+SWITCHES: dict[str, str | None] = {
+    "job_order": "enableJobOrder",
+    "queue_order": "enableQueueOrder",
+    "task_order": "enableTaskOrder",
+    "victim_queue_order": None,
+    "job_valid": None,
+    "job_ready": "enableJobReady",
+    "job_pipelined": "enableJobPipelined",
+    "job_starving": "enableJobStarving",
+    "job_enqueueable": "enableJobEnqueued",
+    "job_enqueued": None,
+    "overused": "enabledOverused",
+    "allocatable": "enabledAllocatable",
+    "preemptive": "enablePreemptive",
+    "reclaimable": "enableReclaimable",
+    "preemptable": "enablePreemptable",
+    "feasible": "enablePredicate",
+    "predicate": "enablePredicate",
+    "score": "enableNodeOrder",
+    "best_node": "enableBestNode",
+}
+
+
+@dataclass(slots=True)
+class Registered:
+    """One function of one plugin. ``binding``: its refusal stands whatever tier decides (design: a victim needs the queue plugin's permission)."""
+
+    plugin: str
+    fn: Fn
+    binding: bool = False
+
+
+@dataclass(slots=True)
+class Tier:
+    """The enabled functions of one tier, by hook, in the order of its plugins."""
+
+    hooks: dict[str, list[Registered]] = field(default_factory=dict)
+
+
+class Hooks:
+    """All registered functions of a cycle, and the questions that actions ask of them."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._tiers = [Tier() for _ in policy.tiers]
+        self._flat: dict[str, list[Registered]] = {hook: [] for hook in SWITCHES}
+
+    def register(self, tier: int, option: PluginOption, hook: str, fn: Fn, *, binding: bool = False) -> None:
+        """Ask ``fn`` whenever ``hook`` is asked, unless the plugin's switch for it is off."""
+        switch = SWITCHES[hook]
+        if switch is not None and not option.enabled(switch):
+            return
+        entry = Registered(option.name, fn, binding)
+        self._tiers[tier].hooks.setdefault(hook, []).append(entry)
+        self._flat[hook].append(entry)
+
+    def of(self, hook: str) -> list[Registered]:
+        """The functions of a hook, tier by tier."""
+        return self._flat[hook]
+
+    # --------------------------------------------------------------------------------------------------------- orders
+
+    def key(self, hook: str, *subject: Any) -> tuple[Key, ...]:
+        """The keys of all plugins for one subject; smaller is served first."""
+        return tuple(entry.fn(*subject) for entry in self._flat[hook])
+
+    def job_key(self, job: Job) -> tuple[Key, ...]:
+        return (*self.key("job_order", job), job.creation, job.key)
+
+    def queue_key(self, queue: Queue) -> tuple[Key, ...]:
+        return (*self.key("queue_order", queue), queue.creation, queue.name)
+
+    def task_key(self, task: Task) -> tuple[Key, ...]:
+        return (*self.key("task_order", task), task.index, task.creation, task.key)
+
+    # ---------------------------------------------------------------------------------------------------- yes and no
+
+    def all_agree(self, hook: str, *subject: Any) -> bool:
+        """Whether every function says yes; with none, yes (Allocatable, Preemptive, JobReady)."""
+        return all(entry.fn(*subject) for entry in self._flat[hook])
+
+    def any_says(self, hook: str, *subject: Any) -> bool:
+        """Whether any function says yes (Overused)."""
+        return any(entry.fn(*subject) for entry in self._flat[hook])
+
+    def votes(self, hook: str, job: Job) -> bool:
+        """JobPipelined, JobEnqueueable: one rejection decides at once; a permit hides the lower tiers; else yes."""
+        for tier in self._tiers:
+            permitted = False
+            for entry in tier.hooks.get(hook, ()):
+                vote = entry.fn(job)
+                if vote < 0:
+                    return False
+                permitted = permitted or vote > 0
+            if permitted:
+                return True
+        return True
+
+    def first_tier_agrees(self, hook: str, job: Job) -> bool:
+        """JobStarving: all functions of the first tier that has any; with none at all, no."""
+        for tier in self._tiers:
+            if entries := tier.hooks.get(hook):
+                return all(entry.fn(job) for entry in entries)
+        return False
+
+    # -------------------------------------------------------------------------------------------------------- victims
+
+    def tier_permits(
+        self, hook: str, claimant: Task, candidates: Sequence[Task]
+    ) -> Iterable[tuple[int, list[Task], dict[str, list[Task]]]]:
+        """Reclaimable, Preemptable: what each tier that has a say permits of ``candidates``, tier by tier.
+
+        Yields ``(tier, permitted, what each of its plugins permitted)``. In Volcano the first tier that permits any decides alone, and one that
+        permits none leaves the question to the next; :mod:`scheduler.victims` says how we use it.
+        """
+        for number, tier in enumerate(self._tiers):
+            permitted: list[Task] | None = None
+            said: dict[str, list[Task]] = {}
+            for entry in tier.hooks.get(hook, ()):
+                named, vote = entry.fn(claimant, candidates)
+                if vote == Vote.ABSTAIN:
+                    continue
+                said[entry.plugin] = named
+                if not named:
+                    permitted = None
+                    break
+                if permitted is None:
+                    permitted = list(named)
+                else:
+                    keep = {task.uid for task in named}
+                    permitted = [task for task in permitted if task.uid in keep]
+            if said:
+                yield number, permitted or [], said
+
+    def binding(self, hook: str) -> list[Registered]:
+        """The functions of a hook whose refusal stands whatever tier decides."""
+        return [entry for entry in self._flat[hook] if entry.binding]

@@ -1,0 +1,122 @@
+"""One cycle: the state, the policy's plugins, and the transactions that actions make.
+
+The one rule: a session is made for one cycle, by :func:`scheduler.decide.decide`, and is gone with it; plugins keep what they compute for a cycle in
+themselves, and what outlives a cycle lives in the cluster's state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from scheduler.decisions import Decisions
+from scheduler.hooks import Fn, Hooks
+from scheduler.model.cluster import Cluster
+from scheduler.model.job import Job
+from scheduler.model.queue import Queue
+from scheduler.model.resources import Resource
+from scheduler.model.task import HOLDING, Task, TaskStatus
+from scheduler.policy import PluginOption, Policy
+from scheduler.statement import Change, Statement
+
+CLAIMING = HOLDING | TaskStatus.PIPELINED
+"""Statuses in which a task counts in the queue plugins' ``allocated`` within a cycle (Volcano fires AllocateFunc for a pipelined task)."""
+
+
+class Plugin(Protocol):
+    """What a plugin module's class looks like. ``open`` computes and registers; a new instance serves each cycle."""
+
+    name: str
+
+    def __init__(self, option: PluginOption) -> None: ...
+
+    def open(self, session: Session, register: Register) -> None: ...
+
+
+class Register(Protocol):
+    """What ``open`` registers with: hook name (:data:`scheduler.hooks.SWITCHES`), function."""
+
+    def __call__(self, hook: str, fn: Fn, *, binding: bool = False) -> None: ...
+
+
+class Session:
+    """The state as actions and plugins see it.
+
+    ``jobs`` are those with a PodGroup and an existing queue; ``total`` is what all ready nodes have; ``now`` is seconds since the epoch, given by the
+    shell. ``decisions`` is what has been decided so far. ``facts`` is where plugins leave numbers for others (queue numbers, shares), by plugin name.
+    """
+
+    def __init__(self, cluster: Cluster, policy: Policy, now: float, plugins: Mapping[str, type[Any]]) -> None:
+        self.cluster = cluster
+        self.policy = policy
+        self.now = now
+        self.nodes = cluster.nodes
+        self.nodes.settle()
+        self.total: Resource = self.nodes.total()
+        self.queues: dict[str, Queue] = dict(sorted(cluster.queues.items()))
+        self.jobs: dict[str, Job] = {
+            key: job for key, job in sorted(cluster.jobs.items()) if job.group is not None and job.queue in self.queues
+        }
+        self.phases: dict[str, str] = {}
+        self.decisions = Decisions()
+        self.log: list[Change] = []
+        self.hooks = Hooks(policy)
+        self.facts: dict[str, Any] = {}
+        self._on_shift: list[Callable[[Task, float], None]] = []
+        for number, tier in enumerate(policy.tiers):
+            for option in tier:
+                self._open(plugins[option.name](option), number, option)
+
+    def _open(self, plugin: Plugin, tier: int, option: PluginOption) -> None:
+        def register(hook: str, fn: Fn, *, binding: bool = False) -> None:
+            self.hooks.register(tier, option, hook, fn, binding=binding)
+
+        plugin.open(self, register)
+
+    # ------------------------------------------------------------------------------------------------------- changes
+
+    def on_shift(self, handler: Callable[[Task, float], None]) -> None:
+        """Call ``handler(task, +1.0)`` when a task begins to count as allocated, ``-1.0`` when it stops (undo included)."""
+        self._on_shift.append(handler)
+
+    def statement(self) -> Statement:
+        return Statement(self)
+
+    def shift(self, task: Task, status: TaskStatus, node: str) -> None:
+        """Give a task another status and node, everywhere. For statements only."""
+        before = bool(task.status & CLAIMING)
+        if task.node and (info := self.nodes.by_name.get(task.node)) is not None:
+            self.nodes.lift(info, task, task.status)
+        if job := self.cluster.jobs.get(task.job):
+            job.move(task, status)
+        else:
+            task.status = status
+        task.node = node
+        if node and (info := self.nodes.by_name.get(node)) is not None:
+            self.nodes.place(info, task, status)
+        after = bool(status & CLAIMING)
+        if before != after:
+            for handler in self._on_shift:
+                handler(task, 1.0 if after else -1.0)
+
+    def undo(self, savepoint: int) -> None:
+        """Take back the changes since a savepoint, last first. For statements, and for the end of a cycle."""
+        while len(self.log) > savepoint:
+            task, status, node, _ = self.log.pop()
+            self.shift(task, status, node)
+
+    # ---------------------------------------------------------------------------------------------------- questions
+
+    def phase(self, job: Job) -> str:
+        """The job's PodGroup phase, as far as this cycle has changed it."""
+        return self.phases.get(job.key, job.phase)
+
+    def is_pending(self, job: Job) -> bool:
+        return self.phase(job) in ("", "Pending")
+
+    def job_of(self, task: Task) -> Job | None:
+        return self.jobs.get(task.job)
+
+    def queue_of(self, task: Task) -> Queue | None:
+        job = self.jobs.get(task.job)
+        return None if job is None else self.queues.get(job.queue)
