@@ -7,7 +7,9 @@ WORKERS ?= 2
 # Kind runs where a Docker engine answers and a node image is at hand; FEATURES_ON_KIND=required makes its absence a failure.
 FEATURES_ON_KIND ?= auto
 
-.PHONY: demo test test-fast lint features features-kind bench-core bench-live soak test-the-tests mutate clean
+KIND_IMAGE ?=
+
+.PHONY: demo test test-fast lint lint-workflows features features-kind bench-core bench-live soak test-the-tests mutate clean
 .DEFAULT_GOAL := test
 
 .venv/.locked: requirements.lock
@@ -39,6 +41,9 @@ features: .venv/.locked
 features-kind: .venv/.locked
 	$(BIN)/python -m harness.clusters.onkind $(FEATURES_ON_KIND) && \
 	  $(PYTEST) tests features -m "not embedded and not faults" --cluster kind --junitxml=$(OUT)/features-kind.xml || test $$? = 3
+
+lint-workflows:
+	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
 bench-core: .venv/.locked
 	$(BIN)/python -m benchmarks.core
