@@ -1,0 +1,38 @@
+"""Copy one URL to one file: the body of the process that download.py starts and may kill.
+
+Run as a script; imports nothing of ours. Exit status 0 means that all of it came; else one line on stderr says why not.
+"""
+
+from __future__ import annotations
+
+import sys
+import urllib.request
+from pathlib import Path
+
+
+def main(url: str, to: str, most: str) -> int:
+    """`most` is the size in bytes from which on the answer is not what was asked for; 0 for no limit."""
+    limit = int(most)
+    try:
+        with urllib.request.urlopen(url) as answer, Path(to).open("wb") as file:  # noqa: S310 - URLs are our constants
+            while piece := answer.read1(1 << 18):
+                file.write(piece)
+                if limit and file.tell() > limit:
+                    return _fail(f"more than {limit} bytes where a checksum was expected")
+            length = answer.headers.get("Content-Length")
+            if length is not None and int(length) != file.tell():
+                return _fail(f"only {file.tell()} of {length} bytes came")
+    except OSError as error:
+        return _fail(str(getattr(error, "reason", None) or error))
+    except Exception as error:  # noqa: BLE001 - garbage finds ever new exceptions of http.client
+        return _fail(f"no answer of a web server ({type(error).__name__})")
+    return 0
+
+
+def _fail(why: str) -> int:
+    sys.stderr.write(" ".join(why.split()) + "\n")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
