@@ -1,0 +1,81 @@
+"""Why: the reasons of decisions as typed data, and the one place where they become text.
+
+The one rule: who decides says why with one of these structs, numbers included; nobody else composes a sentence. A *why*
+(:mod:`scheduler.reasons.waiting`) is one rule that stood in the way of a job; a *denial* (:mod:`scheduler.reasons.victims`)
+is one rule that protected a candidate.
+"""
+
+from __future__ import annotations
+
+from scheduler.reasons.text import render_denial, render_refusal, render_victim, render_why
+from scheduler.reasons.victims import (
+    Denial,
+    GangMinimum,
+    NotLower,
+    NotNeeded,
+    OfNoUse,
+    PartOfProtectedGang,
+    PingPong,
+    Protected,
+    QueueGuarantee,
+    QueueWithinDeserved,
+    Said,
+    Spared,
+    VictimReason,
+)
+from scheduler.reasons.waiting import (
+    ClusterLimit,
+    GangShort,
+    Gated,
+    NeverPreempts,
+    NodeRule,
+    NoNode,
+    NotEntitled,
+    NoVictims,
+    PodsMissing,
+    QueueBroken,
+    QueueClosed,
+    QueueLimit,
+    QueueOverused,
+    Refusal,
+    Reserved,
+    Unsupported,
+    Why,
+)
+
+__all__ = [
+    "ClusterLimit",
+    "Denial",
+    "GangMinimum",
+    "GangShort",
+    "Gated",
+    "NeverPreempts",
+    "NoNode",
+    "NoVictims",
+    "NodeRule",
+    "NotEntitled",
+    "NotLower",
+    "NotNeeded",
+    "OfNoUse",
+    "PartOfProtectedGang",
+    "PingPong",
+    "PodsMissing",
+    "Protected",
+    "QueueBroken",
+    "QueueClosed",
+    "QueueGuarantee",
+    "QueueLimit",
+    "QueueOverused",
+    "QueueWithinDeserved",
+    "Refusal",
+    "Reserved",
+    "Said",
+    "Spared",
+    "Unsupported",
+    "VictimReason",
+    "Why",
+    "render_denial",
+    "render_refusal",
+    "render_victim",
+    "render_why",
+]

@@ -1,0 +1,120 @@
+"""Why a task is or is not a victim, as data.
+
+The one rule: a *denial* is one rule that protected one candidate, with the numbers it was judged by (units of
+:mod:`scheduler.model.resources`).
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Said(msgspec.Struct, frozen=True, tag="said"):
+    """A plugin's own words, for a rule that has no struct here (plugins outside of this package)."""
+
+    plugin: str
+    text: str
+
+
+class QueueWithinDeserved(msgspec.Struct, frozen=True, tag="within-deserved"):
+    """Its queue (or an ancestor) is not above what it deserves."""
+
+    queue: str
+    dimension: str
+    allocated: float
+    deserved: float
+
+
+class QueueGuarantee(msgspec.Struct, frozen=True, tag="guarantee"):
+    """Its queue (or an ancestor) would fall below its guarantee."""
+
+    queue: str
+    dimension: str
+    allocated: float
+    guarantee: float
+
+
+class PingPong(msgspec.Struct, frozen=True, tag="ping-pong"):
+    """Its queue would be entitled to take the room back at once."""
+
+    queue: str
+    dimension: str = ""
+    allocated: float = 0.0
+    deserved: float = 0.0
+
+
+class NotLower(msgspec.Struct, frozen=True, tag="not-lower"):
+    """Its priority is not lower than the claimant's."""
+
+    priority: int
+    claimant: int
+
+
+class GangMinimum(msgspec.Struct, frozen=True, tag="gang-minimum"):
+    """Without it its gang would run below the minimum, and the gang as a whole may not go."""
+
+    job: str
+    minimum: int
+
+
+class Protected(msgspec.Struct, frozen=True, tag="protected"):
+    """A protection of its own. ``by``: preemptable, system, budget, cooldown, service-type, cards, queue, status."""
+
+    by: str
+    detail: str = ""
+
+
+class OfNoUse(msgspec.Struct, frozen=True, tag="of-no-use"):
+    """It holds nothing that the claimant asks for, or not enough with all others on its node."""
+
+
+class NotNeeded(msgspec.Struct, frozen=True, tag="not-needed"):
+    """The victims before it in the order were enough."""
+
+
+class PartOfProtectedGang(msgspec.Struct, frozen=True, tag="protected-gang"):
+    """It could only go with its whole gang, of which another member is protected."""
+
+    job: str
+    member: str
+
+
+Denial = (
+    Said
+    | QueueWithinDeserved
+    | QueueGuarantee
+    | PingPong
+    | NotLower
+    | GangMinimum
+    | Protected
+    | OfNoUse
+    | NotNeeded
+    | PartOfProtectedGang
+)
+
+
+class Spared(msgspec.Struct, frozen=True):
+    """How many candidates one denial spared."""
+
+    count: int
+    why: Denial
+
+
+class VictimReason(msgspec.Struct, frozen=True):
+    """Why a task was evicted: for whom, by which action, and by which tier's permission."""
+
+    action: str
+    """``reclaim`` or ``preempt``."""
+    claimant: str
+    """Job that needed the room."""
+    claimant_task: str
+    claimant_queue: str
+    queue: str
+    """Queue of the victim."""
+    tier: int = 0
+    """Number of the tier that decided, from 0."""
+    whole_gang: bool = False
+    votes: tuple[tuple[str, bool], ...] = ()
+    """What each plugin that had a say said, in the order of the policy; True permits."""
+    spared: tuple[Spared, ...] = ()
+    """Why the other candidates were spared."""

@@ -1,0 +1,166 @@
+"""Why a job still waits, as data.
+
+The one rule: a *why* is one rule that stood in the way of a job, with the numbers it was judged by (units of
+:mod:`scheduler.model.resources`).
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from scheduler.reasons.victims import Said, Spared
+
+
+class QueueLimit(msgspec.Struct, frozen=True, tag="queue-limit"):
+    """A queue (or ancestor) would be lifted above a limit.
+
+    ``limit`` names which: capability, deserved, real capability, card quota.
+    """
+
+    queue: str
+    dimension: str
+    allocated: float
+    requested: float
+    limit: str
+    amount: float
+    inqueue: float = 0.0
+    """Reserved by admitted jobs that are not placed yet; counts at enqueue."""
+
+
+class QueueClosed(msgspec.Struct, frozen=True, tag="queue-closed"):
+    """The queue takes no work in this state."""
+
+    queue: str
+    state: str
+
+
+class QueueOverused(msgspec.Struct, frozen=True, tag="queue-overused"):
+    """The queue holds what it deserves already and is not served in this cycle."""
+
+    queue: str
+
+
+class QueueBroken(msgspec.Struct, frozen=True, tag="queue-broken"):
+    """The queue's place in the tree, or its numbers, make no sense; nothing of it is scheduled until that is mended."""
+
+    queue: str
+    problem: str
+
+
+class ClusterLimit(msgspec.Struct, frozen=True, tag="cluster-limit"):
+    """Admission stops at what the cluster as a whole has left (overcommit)."""
+
+    dimension: str
+    requested: float
+    left: float
+
+
+class NodeRule(msgspec.Struct, frozen=True, order=True):
+    """How many nodes one rule excludes. ``rule``: one of those that :mod:`scheduler.reasons.text` has words for (resource,
+    pods, taint, selector, affinity, port, …); any other is shown by its detail.
+    """
+
+    nodes: int
+    rule: str
+    detail: str = ""
+
+
+class NoNode(msgspec.Struct, frozen=True, tag="no-node"):
+    """No node takes a task: how many there are and what excludes how many.
+
+    A node counts once, for the first rule that excludes it.
+    """
+
+    task: str
+    nodes: int
+    rules: tuple[NodeRule, ...] = ()
+
+
+class GangShort(msgspec.Struct, frozen=True, tag="gang-short"):
+    """Some tasks of the gang have a place, too few for it to start."""
+
+    placed: int
+    minimum: int
+    role: str = ""
+
+
+class PodsMissing(msgspec.Struct, frozen=True, tag="pods-missing"):
+    """The job has fewer pods than its minimum; they have yet to be created."""
+
+    pods: int
+    minimum: int
+    role: str = ""
+
+
+class Gated(msgspec.Struct, frozen=True, tag="gated"):
+    """Pods that carry scheduling gates are not placed."""
+
+    pods: int
+
+
+class Unsupported(msgspec.Struct, frozen=True, tag="unsupported"):
+    """A constraint that this scheduler does not honour; the pod waits rather than being placed against its wish."""
+
+    task: str
+    field: str
+
+
+class Reserved(msgspec.Struct, frozen=True, tag="reserved"):
+    """Room exists but is kept for another job, for which it was freed."""
+
+    node: str
+    holder: str
+
+
+class NotEntitled(msgspec.Struct, frozen=True, tag="not-entitled"):
+    """The claimant's queue may not reclaim: with the request it would hold more than it deserves."""
+
+    queue: str
+    dimension: str = ""
+    allocated: float = 0.0
+    requested: float = 0.0
+    deserved: float = 0.0
+
+
+class NeverPreempts(msgspec.Struct, frozen=True, tag="never-preempts"):
+    """The pod's preemptionPolicy is Never: it waits for room, it makes none."""
+
+    task: str
+
+
+class NoVictims(msgspec.Struct, frozen=True, tag="no-victims"):
+    """An action looked for victims and found too few."""
+
+    action: str
+    task: str
+    candidates: int
+    spared: tuple[Spared, ...] = ()
+
+
+Why = (
+    Said
+    | QueueLimit
+    | QueueClosed
+    | QueueOverused
+    | QueueBroken
+    | ClusterLimit
+    | NoNode
+    | GangShort
+    | PodsMissing
+    | Gated
+    | Unsupported
+    | Reserved
+    | NotEntitled
+    | NeverPreempts
+    | NoVictims
+)
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """Why a job, or some task of it, still waits: each rule that stood in the way, rendered as one clause."""
+
+    items: tuple[Why, ...] = ()
+
+    def also(self, *more: Why) -> Refusal:
+        """This refusal with further rules, each said once."""
+        return Refusal(tuple(dict.fromkeys((*self.items, *more))))
