@@ -46,6 +46,8 @@ SWITCHES: dict[str, str | None] = {
     "preemptive": "enablePreemptive",
     "reclaimable": "enableReclaimable",
     "preemptable": "enablePreemptable",
+    "reclaim_unit": "enableReclaimable",
+    "preempt_unit": "enablePreemptable",
     "feasible": "enablePredicate",
     "predicate": "enablePredicate",
     "score": "enableNodeOrder",
