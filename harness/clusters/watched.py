@@ -20,7 +20,7 @@ from pathlib import Path
 Tick = Callable[[float], None]
 """Is called every five seconds with the seconds so far."""
 
-_POLL = 0.05
+_POLL = 0.02
 _TICK = 5.0
 
 
@@ -30,7 +30,7 @@ def silent(_seconds: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """`status` is None if the deadline ended it; `output` is what it said on both streams, its last 64 KB."""
+    """`status` is None if the deadline or `give_up` ended it; `output` is the last 64 KB of both streams."""
 
     status: int | None
     output: str
@@ -47,10 +47,11 @@ def run(
     *,
     tick: Tick = silent,
     deadline: float | None = None,
+    give_up: Callable[[], bool] = bool,
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
 ) -> Finished:
-    """Run to the end or to the deadline (seconds).
+    """Run to the end, to the deadline (seconds) or until `give_up` (asked every 20 ms) says that it is in vain.
 
     `env` is added to ours. Raises FileNotFoundError if there is no such program.
     """
@@ -72,7 +73,7 @@ def run(
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     status = process.wait(_POLL)
                 now = time.monotonic()
-                if status is None and deadline is not None and now - start >= deadline:
+                if status is None and ((deadline is not None and now - start >= deadline) or give_up()):
                     break
                 if now - ticked >= _TICK:
                     ticked = now

@@ -1,0 +1,221 @@
+"""A real control plane without containers: etcd, kube-apiserver, kube-controller-manager and KWOK, run by kwokctl.
+
+Everything of a cluster is in one directory and is told by it; see registry.py for who cleans up.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import re
+import secrets
+import subprocess
+import time
+from pathlib import Path
+
+import psutil
+from filelock import FileLock, Timeout
+
+from harness.clusters import binaries, guardian, probe, watched
+from harness.clusters.binaries import Binary
+from harness.clusters.cleanup import destroy, sweep
+from harness.clusters.embedded_config import Ports, fingerprint, kwokctl_config
+from harness.clusters.places import kind_config, new_home
+from harness.clusters.programs import EMBEDDED
+from harness.clusters.protocol import (
+    BootError,
+    ClusterFacts,
+    ClusterKind,
+    PortTakenError,
+    Progress,
+    Settings,
+)
+from harness.clusters.registry import Owner, Record, Registry
+
+_BOOT_SECONDS = 90.0
+_ATTEMPTS = 3
+
+
+class EmbeddedCluster:
+    kind: ClusterKind = "embedded"
+    simulated = True
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._registry = Registry()
+        self._binaries: dict[str, Binary] = {}
+        self._record: Record | None = None
+        self._guardian: subprocess.Popen[bytes] | None = None
+        self._lock: FileLock | None = None
+        self._boot_seconds = 0.0
+        suffix = f"-{settings.suffix}" if settings.suffix else ""
+        unique = fingerprint(kind_config() / "stages") if settings.reuse else secrets.token_hex(3)
+        self.name = f"embedded-{unique}{suffix}"
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self._up().kubeconfig
+
+    @property
+    def context(self) -> str:
+        return self._up().context
+
+    def up(self, progress: Progress) -> None:
+        if self._record is not None:
+            return
+        sweep(self._registry)
+        self._binaries = binaries.provide(EMBEDDED, folder=self._settings.binaries, progress=progress)
+        if self._settings.reuse and self._adopt():
+            progress(f"{self.name}: taken over, it was running")
+            return
+        progress(f"{self.name}: booting")
+        self._boot(progress)
+
+    def down(self) -> None:
+        record, self._record = self._record, None
+        if record is not None and not record.keep:
+            destroy(record, self._registry)
+        if self._guardian is not None:
+            guardian.stop(self._guardian)
+            self._guardian = None
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+    def facts(self) -> ClusterFacts:
+        made_of = tuple(str(binary) for name, binary in self._binaries.items() if name not in ("kubectl", "kwokctl"))
+        return ClusterFacts(_probe(self._up()).version(), made_of, self._boot_seconds)
+
+    def load_image(self, archive: Path) -> None:
+        """Nothing to do: no node runs containers."""
+
+    def _up(self) -> Record:
+        if self._record is None:
+            raise BootError("the cluster is not up", self.name, "call up() first")
+        return self._record
+
+    def _adopt(self) -> bool:
+        """Take the first reusable cluster that nobody uses, or its free name. True if it runs."""
+        plain = self.name
+        for slot in itertools.count(1):
+            self.name = plain if slot == 1 else f"{plain}-{slot}"
+            lock = self._registry.lock(self.name)
+            with contextlib.suppress(Timeout):
+                lock.acquire(timeout=0)
+                self._lock = lock
+                break
+        record = self._registry.find(self.name)
+        if record is None:
+            return False
+        if not _healthy(record):
+            destroy(record, self._registry)
+            return False
+        self._record = record
+        return True
+
+    def _boot(self, progress: Progress) -> None:
+        for attempt in range(1, _ATTEMPTS + 1):
+            start = time.monotonic()
+            try:
+                self._boot_once()
+            except PortTakenError as error:
+                if attempt == _ATTEMPTS:
+                    raise
+                progress(f"{self.name}: {error.what}; trying other ports")
+            else:
+                self._boot_seconds = time.monotonic() - start
+                return
+
+    def _boot_once(self) -> None:
+        keep = self._settings.reuse or self._settings.keep
+        home = new_home(self.name)
+        files = home / "clusters" / self.name
+        record = self._registry.add(
+            Record(
+                name=self.name,
+                kind=self.kind,
+                owner=Owner.me(),
+                keep=False,
+                home=home,
+                kubeconfig=files / "kubeconfig.yaml",
+                context=f"kwok-{self.name}",
+            ),
+            ports=len(Ports._fields),
+        )
+        try:
+            self._guardian = guardian.start(record)
+            self._create(record, files)
+            if keep:
+                record = record.kept()
+                self._registry.update(record)
+                guardian.stop(self._guardian)
+                self._guardian = None
+        except BaseException:
+            self._record = record
+            self.down()
+            raise
+        self._record = record
+
+    def _create(self, record: Record, files: Path) -> None:
+        """Run kwokctl; return when all answer. Raises BootError."""
+        version = self._binaries["kube-apiserver"].version
+        paths = {name: binary.path for name, binary in self._binaries.items()}
+        config = record.home / "create.yaml"
+        config.write_text(kwokctl_config(paths, version, Ports(*record.ports), kind_config() / "stages"), "utf-8")
+        command = [paths["kwokctl"], "create", "cluster", "--name", record.name, "--config", config, "--kubeconfig="]
+        end = time.monotonic() + _BOOT_SECONDS
+        done = watched.run(
+            command,
+            env={"KWOK_WORKDIR": str(record.home)},
+            deadline=_BOOT_SECONDS,
+            give_up=lambda: _fallen(files) is not None,
+        )
+        if done.status == 0 and probe.wait(
+            lambda: _healthy(record) or _fallen(files) is not None, end - time.monotonic()
+        ):
+            fallen = _fallen(files)
+            if fallen is None:
+                return
+        raise _why(record, files, done)
+
+
+def _probe(record: Record) -> probe.ApiProbe:
+    files = record.kubeconfig.parent
+    return probe.ApiProbe(f"https://127.0.0.1:{Ports(*record.ports).kube_apiserver}", files / "pki")
+
+
+def _healthy(record: Record) -> bool:
+    """The API server is ready, KWOK runs, and the namespace `default` takes pods."""
+    api = _probe(record)
+    return (
+        api.ready()
+        and probe.get(f"http://127.0.0.1:{Ports(*record.ports).kwok}/healthz") is not None
+        and api.has("/api/v1/namespaces/default/serviceaccounts/default")
+    )
+
+
+def _fallen(files: Path) -> str | None:
+    """The first program that was started and has ended."""
+    for path in sorted((files / "pids").glob("*.pid")):
+        with contextlib.suppress(OSError, ValueError):
+            if not psutil.pid_exists(int(path.read_text())):
+                return path.stem
+    return None
+
+
+def _why(record: Record, files: Path, done: watched.Finished) -> BootError:
+    fallen = _fallen(files)
+    if fallen is None:
+        late = "did not finish in time" if done.status in (None, 0) else f"failed (exit status {done.status})"
+        return BootError(f"the boot of the embedded cluster {late}:\n{done.last_lines}", record.name, "run it again")
+    log = files / "logs" / f"{fallen}.log"
+    said = log.read_text("utf-8", "replace") if log.is_file() else ""
+    taken = re.search(r"listen tcp \S*?:(\d+): bind: address already in use", said)
+    if taken:
+        return PortTakenError(
+            f"port {taken[1]} was taken by another process before {fallen} could listen on it",
+            f"127.0.0.1:{taken[1]}",
+            f"run it again; `ss -ltnp 'sport = :{taken[1]}'` shows who listens there",
+        )
+    last = "\n".join(said.splitlines()[-8:])
+    return BootError(f"{fallen} ended during the boot of the embedded cluster:\n{last}", record.name, "run it again")
