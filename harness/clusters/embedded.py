@@ -162,7 +162,16 @@ class EmbeddedCluster:
         paths = {name: binary.path for name, binary in self._binaries.items()}
         config = record.home / "create.yaml"
         config.write_text(kwokctl_config(paths, version, Ports(*record.ports), kind_config() / "stages"), "utf-8")
-        command = [paths["kwokctl"], "create", "cluster", "--name", record.name, "--config", config, "--kubeconfig="]
+        command: list[str | Path] = [
+            paths["kwokctl"],
+            "create",
+            "cluster",
+            "--name",
+            record.name,
+            "--config",
+            config,
+            "--kubeconfig=",
+        ]
         end = time.monotonic() + _BOOT_SECONDS
         done = watched.run(
             command,

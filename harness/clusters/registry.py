@@ -11,7 +11,7 @@ import random
 import shutil
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -93,7 +93,7 @@ class Registry:
         """
         with FileLock(self.root / "records.lock"):
             taken = {port for other in self.records() for port in other.ports}
-            record = replace(record, ports=_choose_ports(ports, taken.__contains__))
+            record = replace(record, ports=free_ports(ports, taken))
             self._write(record)
         return record
 
@@ -131,12 +131,13 @@ def _load(path: Path) -> Record | None:
         return None
 
 
-def _choose_ports(count: int, taken: Callable[[int], bool]) -> tuple[int, ...]:
+def free_ports(count: int, taken: Collection[int] = ()) -> tuple[int, ...]:
+    """Ports on which nothing listens now, none of them in `taken`. Raises BootError if there are not so many."""
     chosen: list[int] = []
     for port in random.sample(_PORTS, len(_PORTS)):
         if len(chosen) == count:
             break
-        if not taken(port) and _free(port):
+        if port not in taken and _free(port):
             chosen.append(port)
     if len(chosen) < count:
         raise BootError(

@@ -58,7 +58,7 @@ def run(
     start = time.monotonic()
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
-            [*_dies_with_us(), *(str(word) for word in command)],
+            [*dies_with_us(), *(str(word) for word in command)],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -86,8 +86,8 @@ def run(
     return Finished(status, said, time.monotonic() - start)
 
 
-def _dies_with_us() -> list[str]:
-    """Linux only: the kernel ends the program when this process is killed, Ctrl-C and kill -9 alike."""
+def dies_with_us() -> list[str]:
+    """The start of a command, on Linux: the kernel ends the program when this process is killed, kill -9 included."""
     return [setpriv, "--pdeathsig", "KILL", "--"] if (setpriv := shutil.which("setpriv")) else []
 
 
