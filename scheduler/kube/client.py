@@ -1,0 +1,284 @@
+"""Typed operations on API objects.
+
+The one rule: bodies are plain mappings (our structs name only the fields that we read, so writing one back would drop
+the others), answers are structs, and the kind of a patch is always said.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Generic
+from urllib.parse import urlencode
+
+import msgspec
+
+from scheduler.kube.http import Http
+from scheduler.kube.resource import PODS, Bare, Resource, T
+from scheduler.model.objects import ObjectMeta
+
+PAGE = 1000
+"""Objects a page of a list: some MB of JSON, decoded in a few ms, so that a long list never blocks the others."""
+
+Body = Mapping[str, Any] | Sequence[Any]
+
+
+class Patch(enum.Enum):
+    """Kinds of patches, by content type. Custom resources do not know STRATEGIC."""
+
+    MERGE = "application/merge-patch+json"
+    JSON = "application/json-patch+json"
+    STRATEGIC = "application/strategic-merge-patch+json"
+    APPLY = "application/apply-patch+yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """An object that the struct of its kind cannot read. ``metadata`` has what could be read of it; ``error`` names
+    the field.
+    """
+
+    metadata: ObjectMeta
+    error: str
+
+
+@dataclass(slots=True)
+class Listing(Generic[T]):
+    """All objects of a list, every page of it, at one ``resource_version``."""
+
+    items: list[T] = field(default_factory=list)
+    malformed: list[Malformed] = field(default_factory=list)
+    resource_version: str = ""
+
+
+class _ListMeta(msgspec.Struct, rename="camel"):
+    resource_version: str = ""
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class _Page(msgspec.Struct, Generic[T]):
+    metadata: _ListMeta
+    items: list[T] | None = None
+
+
+class _RawPage(msgspec.Struct):
+    metadata: _ListMeta
+    items: list[msgspec.Raw] | None = None
+
+
+@lru_cache(maxsize=64)
+def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(kind)
+
+
+_raw_pages = msgspec.json.Decoder(_RawPage)
+_bare = msgspec.json.Decoder(Bare)
+_encode = msgspec.json.Encoder().encode
+
+
+def decode(resource: Resource[T], data: bytes | msgspec.Raw) -> T | Malformed:
+    """One object of a kind; an unreadable one comes as Malformed, with as much of its metadata as can be read."""
+    try:
+        found: T = _decoder(resource.struct).decode(data)
+        return found
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        try:
+            metadata = _bare.decode(data).metadata
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            metadata = ObjectMeta()
+        return Malformed(metadata, str(error))
+
+
+class Client:
+    """Operations on one API server. Every method raises ApiError (by its subclasses) or Unreachable."""
+
+    def __init__(self, http: Http) -> None:
+        self.http = http
+
+    # -------------------------------------------------------------------------------------------------------- reading
+
+    async def get(self, resource: Resource[T], name: str, namespace: str = "") -> T:
+        """One object. Raises NotFound; msgspec.ValidationError where the struct cannot read it."""
+        answer = await self.http.request("GET", resource.path(namespace, name))
+        found: T = _decoder(resource.struct).decode(answer.body)
+        return found
+
+    async def list(
+        self,
+        resource: Resource[T],
+        namespace: str = "",
+        *,
+        labels: str = "",
+        fields: str = "",
+        page: int = PAGE,
+        deadline: float = 60.0,
+    ) -> Listing[T]:
+        """All objects, page by page. Raises Gone where the list took longer than the server keeps its pages."""
+        listing: Listing[T] = Listing()
+        query = {"limit": str(page), "labelSelector": labels, "fieldSelector": fields}
+        while True:
+            asked = urlencode({key: value for key, value in query.items() if value})
+            answer = await self.http.request("GET", f"{resource.path(namespace)}?{asked}", deadline=deadline)
+            meta = _read_page(resource, answer.body, listing)
+            listing.resource_version = meta.resource_version
+            if not meta.continue_:
+                return listing
+            query["continue"] = meta.continue_
+
+    def watch(
+        self,
+        resource: Resource[T],
+        resource_version: str,
+        namespace: str = "",
+        *,
+        labels: str = "",
+        fields: str = "",
+        seconds: int = 300,
+    ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+        """The bytes of a watch from a version on, bookmarks included. For
+        :class:`scheduler.kube.reflector.Reflector`.
+        """
+        query = {
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": resource_version,
+            "timeoutSeconds": str(seconds),
+            "labelSelector": labels,
+            "fieldSelector": fields,
+        }
+        asked = urlencode({key: value for key, value in query.items() if value})
+        return self.http.stream(f"{resource.path(namespace)}?{asked}")
+
+    # -------------------------------------------------------------------------------------------------------- writing
+
+    async def create(self, resource: Resource[T], body: Body, namespace: str = "", *, deadline: float = 30.0) -> T:
+        """Create an object; ``apiVersion`` and ``kind`` are filled in. Not repeated if its answer is lost
+        (Unreachable, ``sent``).
+        """
+        full = {"apiVersion": resource.api_version, "kind": resource.kind, **_mapping(body)}
+        return await self._write(resource, "POST", resource.path(namespace), full, deadline=deadline)
+
+    async def update(
+        self,
+        resource: Resource[T],
+        name: str,
+        body: Body,
+        namespace: str = "",
+        *,
+        sub: str = "",
+        deadline: float = 30.0,
+    ) -> T:
+        """Replace an object (or its ``sub`` = ``status``). Give its resourceVersion; raises Conflict where it is not
+        the last.
+        """
+        full = {"apiVersion": resource.api_version, "kind": resource.kind, **_mapping(body)}
+        path = resource.path(namespace, name, sub)
+        return await self._write(resource, "PUT", path, full, deadline=deadline, repeatable=True)
+
+    async def patch(
+        self,
+        resource: Resource[T],
+        name: str,
+        body: Body,
+        namespace: str = "",
+        *,
+        kind: Patch = Patch.MERGE,
+        sub: str = "",
+        manager: str = "",
+        force: bool = False,
+        deadline: float = 30.0,
+    ) -> T:
+        """Change an object (or its ``sub`` = ``status``). APPLY needs a ``manager`` (field manager) and creates what
+        is missing.
+
+        Repeated if its answer is lost, so do not send what adds up (a JSON patch that appends to a list).
+        """
+        path = resource.path(namespace, name, sub)
+        query = {"fieldManager": manager, "force": "true" if force else ""}
+        if asked := urlencode({key: value for key, value in query.items() if value}):
+            path = f"{path}?{asked}"
+        return await self._write(resource, "PATCH", path, body, kind.value, deadline=deadline, repeatable=True)
+
+    async def delete(
+        self,
+        resource: Resource[T],
+        name: str,
+        namespace: str = "",
+        *,
+        uid: str = "",
+        grace: int | None = None,
+        propagation: str = "",
+        deadline: float = 30.0,
+    ) -> None:
+        """Delete an object. With ``uid`` only that one, never a successor of the same name (Conflict).
+
+        ``grace`` in seconds; None leaves the object's own. ``propagation`` is Background, Foreground or Orphan.
+        Raises NotFound.
+        """
+        options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
+        if uid:
+            options["preconditions"] = {"uid": uid}
+        if grace is not None:
+            options["gracePeriodSeconds"] = grace
+        if propagation:
+            options["propagationPolicy"] = propagation
+        await self.http.request(
+            "DELETE", resource.path(namespace, name), _encode(options), deadline=deadline, repeatable=bool(uid)
+        )
+
+    async def bind(self, namespace: str, name: str, uid: str, node: str, *, deadline: float = 30.0) -> None:
+        """Put a pod onto a node. Conflict: it is bound already, or another pod has its name now. Repeated if its
+        answer is lost.
+        """
+        body = _encode(
+            {
+                "apiVersion": "v1",
+                "kind": "Binding",
+                "metadata": {"name": name, "namespace": namespace, "uid": uid},
+                "target": {"kind": "Node", "name": node},
+            }
+        )
+        path = PODS.path(namespace, name, "binding")
+        await self.http.request("POST", path, body, deadline=deadline, repeatable=True)
+
+    async def _write(
+        self,
+        resource: Resource[T],
+        method: str,
+        path: str,
+        body: Body,
+        content_type: str = "application/json",
+        *,
+        deadline: float,
+        repeatable: bool = False,
+    ) -> T:
+        answer = await self.http.request(
+            method, path, _encode(body), content_type, deadline=deadline, repeatable=repeatable
+        )
+        found: T = _decoder(resource.struct).decode(answer.body)
+        return found
+
+
+def _mapping(body: Body) -> Mapping[str, Any]:
+    if not isinstance(body, Mapping):
+        raise TypeError(f"an object is a mapping, not {type(body).__name__}")
+    return body
+
+
+def _read_page(resource: Resource[T], data: bytes, listing: Listing[T]) -> _ListMeta:
+    try:
+        page: _Page[T] = _decoder(_Page[resource.struct]).decode(data)  # type: ignore[name-defined]
+    except msgspec.ValidationError:
+        raw = _raw_pages.decode(data)  # some object is malformed: find which
+        for item in raw.items or ():
+            found = decode(resource, item)
+            if isinstance(found, Malformed):
+                listing.malformed.append(found)
+            else:
+                listing.items.append(found)
+        return raw.metadata
+    listing.items.extend(page.items or ())
+    return page.metadata

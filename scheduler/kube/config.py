@@ -1,0 +1,109 @@
+"""How to reach the API server: kubeconfig or the service account of a pod, read by the official client.
+
+The one rule: nothing here talks to the API server; the outcome is a :class:`Connection`, which the thin client is
+given.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from scheduler.kube.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """Where the API server is and how to prove who we are.
+
+    ``authorization`` returns the value of the ``Authorization`` header, or None; it may read a file or run a
+    credential plugin, so it is called in a thread, and its answer is kept for some seconds.
+    """
+
+    host: str
+    port: int
+    tls: ssl.SSLContext | None = None
+    server_name: str | None = None
+    base: str = ""
+    """Path prefix of the server, without a slash at its end."""
+    authorization: Callable[[], str | None] = lambda: None
+
+    @property
+    def netloc(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+def connect(kubeconfig: str | Path | None = None, context: str | None = None) -> Connection:
+    """The connection that a kubeconfig file (and context) describes, or, with neither, that of the pod we run in.
+
+    Raises ConfigError: file not there or not readable as a kubeconfig, no such context, not in a cluster, a proxy
+    configured.
+    """
+    # 0.3 s and 15 MB that `lint`, `replay` and `explain` need not pay
+    from kubernetes import config as official  # noqa: PLC0415
+    from kubernetes.client.configuration import Configuration  # noqa: PLC0415
+
+    configuration = Configuration()
+    source = str(kubeconfig) if kubeconfig else "service account"
+    try:
+        if kubeconfig is None:
+            official.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
+        else:
+            if not Path(kubeconfig).is_file():
+                raise ConfigError(source, "no such kubeconfig file; name one with --kubeconfig")
+            official.load_kube_config(  # type: ignore[no-untyped-call]
+                config_file=source, context=context, client_configuration=configuration, persist_config=False
+            )
+    except official.ConfigException as error:
+        hint = "" if kubeconfig else "; outside of a cluster name a kubeconfig with --kubeconfig"
+        raise ConfigError(source, f"{error}{hint}") from error
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ConfigError(source, f"not a usable kubeconfig: {error}") from error
+    return _connection(source, configuration)
+
+
+def _connection(source: str, configuration: Any) -> Connection:
+    url = urlsplit(configuration.host)
+    if url.scheme not in ("http", "https") or not url.hostname:
+        raise ConfigError(source, f"the server's address is not a URL: {configuration.host!r}")
+    if configuration.proxy and not _bypassed(url.hostname, configuration.no_proxy):
+        raise ConfigError(source, f"a proxy is configured ({configuration.proxy}); reach the API server directly")
+    tls = _context(source, configuration) if url.scheme == "https" else None
+
+    def authorization() -> str | None:
+        token: str | None = configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
+        return token or configuration.get_api_key_with_prefix("authorization") or None
+
+    return Connection(
+        host=url.hostname,
+        port=url.port or (443 if tls else 80),
+        tls=tls,
+        server_name=configuration.tls_server_name or None,
+        base=url.path.rstrip("/"),
+        authorization=authorization,
+    )
+
+
+def _bypassed(host: str, no_proxy: str | None) -> bool:
+    from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]  # noqa: PLC0415
+
+    is_local = host in {"localhost", "::1"} or host.startswith("127.")
+    return is_local or bool(proxy_bypass_environment(host, {"no": no_proxy or ""}))
+
+
+def _context(source: str, configuration: Any) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(cafile=configuration.ssl_ca_cert or None)
+        if configuration.cert_file:
+            context.load_cert_chain(configuration.cert_file, configuration.key_file)
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigError(source, f"the certificates cannot be loaded: {error}") from error
+    if not configuration.verify_ssl:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context

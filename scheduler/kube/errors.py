@@ -1,0 +1,118 @@
+"""What can go wrong between us and the API server, as types.
+
+The one rule: every error says what was asked and what to make of the answer; callers catch the type, never a status
+number.
+"""
+
+# ruff: noqa: N818 - the words of the API, not of Python
+from __future__ import annotations
+
+import msgspec
+
+
+class KubeError(Exception):
+    """Base of all. ``request`` is what was asked (``POST /api/v1/…``)."""
+
+    def __init__(self, request: str, message: str) -> None:
+        super().__init__(f"{request}: {message}")
+        self.request = request
+        self.message = message
+
+
+class ConfigError(KubeError):
+    """The connection cannot even be tried: kubeconfig, context, certificate or token is missing or wrong."""
+
+    def __init__(self, source: str, message: str) -> None:
+        super().__init__(source, message)
+
+
+class Unreachable(KubeError):
+    """No answer: refused, cut off or too late. ``sent``: the request may have been carried out all the same."""
+
+    def __init__(self, request: str, message: str, *, sent: bool) -> None:
+        super().__init__(request, message)
+        self.sent = sent
+
+
+class ApiError(KubeError):
+    """The API server said no. ``reason`` is its machine-readable word (``AlreadyExists``), or empty."""
+
+    def __init__(self, request: str, status: int, reason: str, message: str, retry_after: float | None = None) -> None:
+        super().__init__(request, f"{status} {reason or 'error'}: {message}")
+        self.status = status
+        self.reason = reason
+        self.retry_after = retry_after
+        """Seconds that the server asks us to wait, if it does."""
+
+
+class Unauthorized(ApiError):
+    """401: the credentials are not (or no longer) good."""
+
+
+class Forbidden(ApiError):
+    """403: no permission, or an admission policy refuses."""
+
+
+class NotFound(ApiError):
+    """404: no such object, or no such resource (a CRD that is not served)."""
+
+
+class Conflict(ApiError):
+    """409: somebody was there first (resourceVersion, uid precondition, a pod already bound)."""
+
+
+class AlreadyExists(Conflict):
+    """409 on a create: an object of this name exists."""
+
+
+class Gone(ApiError):
+    """410: the resourceVersion or the continue token has expired; list again."""
+
+
+class Invalid(ApiError):
+    """422: the object breaks its schema or a validation rule."""
+
+
+class TooManyRequests(ApiError):
+    """429: slow down for ``retry_after`` seconds, or (evictions) a disruption budget is used up."""
+
+
+class ServerError(ApiError):
+    """5xx: the server's fault; the request may be repeated later."""
+
+
+_BY_STATUS: dict[int, type[ApiError]] = {
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    410: Gone,
+    422: Invalid,
+    429: TooManyRequests,
+}
+
+
+class Status(msgspec.Struct):
+    """The ``Status`` object of Kubernetes, as far as we read it."""
+
+    message: str = ""
+    reason: str = ""
+    code: int = 0
+
+
+_decoder = msgspec.json.Decoder(Status)
+
+
+def error_of(request: str, status: int, body: bytes, retry_after: str | None = None) -> ApiError:
+    """The error that an answer means. Its body may be a Status object or any text (a CRD not served yet answers in
+    plain text).
+    """
+    try:
+        told = _decoder.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        told = Status(message=body[:500].decode("utf-8", "replace").strip())
+    kind: type[ApiError] = ServerError if status >= 500 else _BY_STATUS.get(status, ApiError)
+    if kind is Conflict and told.reason == "AlreadyExists":
+        kind = AlreadyExists
+    wait = float(retry_after) if retry_after and retry_after.strip().isdigit() else None
+    return kind(request, status, told.reason, told.message or "no message", wait)

@@ -1,0 +1,198 @@
+"""The thin HTTP client: kept-alive connections with a bound, deadlines, and retries of what may be repeated.
+
+The one rule: a request that may have been carried out is sent again only if the caller said that it is
+``repeatable``. The server's 429 and Retry-After hold back every request of this client, not only the one that was told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+from scheduler.kube.backoff import Backoff, spread
+from scheduler.kube.config import Connection
+from scheduler.kube.errors import ApiError, ServerError, TooManyRequests, Unauthorized, Unreachable, error_of
+from scheduler.kube.wire import Answer, Wire, WireBroken
+
+CONNECT_SECONDS = 5.0
+_TOKEN_SECONDS = 10.0
+
+
+class Http:
+    """Requests to one API server.
+
+    ``limit`` bounds the requests in flight (streams do not count). ``agent`` is the User-Agent.
+    """
+
+    def __init__(self, connection: Connection, limit: int = 80, agent: str = "schedspec") -> None:
+        self._connection = connection
+        self._idle: list[Wire] = []
+        self._open: set[Wire] = set()
+        self._slots = asyncio.Semaphore(limit)
+        self._fixed = f"Host: {connection.netloc}\r\nUser-Agent: {agent}\r\nAccept: application/json\r\n"
+        self._token: str | None = None
+        self._token_until = -1.0
+        self._refused_token: str | None = None
+        self._not_before = 0.0
+        self.throttled = 0
+        """How often the server told us to slow down."""
+
+    # ------------------------------------------------------------------------------------------------------- requests
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        body: bytes = b"",
+        content_type: str = "application/json",
+        *,
+        deadline: float = 30.0,
+        repeatable: bool = False,
+    ) -> Answer:
+        """Ask, and return the answer with a status below 400.
+
+        ``deadline`` in seconds covers everything, retries included. GETs are always repeatable.
+        Raises ApiError for any other status, Unreachable where no answer came.
+        """
+        what = f"{method} {path}"
+        may_repeat = repeatable or method == "GET"
+        loop = asyncio.get_running_loop()
+        until = loop.time() + deadline
+        backoff = Backoff(first=0.05, most=2.0)
+        while True:
+            await self._turn(until)
+            try:
+                answer = await self._exchange(method, path, body, content_type, until)
+            except Unreachable as error:
+                wait = backoff.next()
+                if (error.sent and not may_repeat) or loop.time() + wait >= until:
+                    raise
+                await asyncio.sleep(wait)
+                continue
+            if answer.status < 400:
+                return answer
+            error_told = error_of(what, answer.status, answer.body, answer.headers.get("retry-after"))
+            pause = self._pause_after(error_told, may_repeat, backoff)
+            if pause is None or loop.time() + pause >= until:
+                raise error_told
+            await asyncio.sleep(pause)
+
+    @contextlib.asynccontextmanager
+    async def stream(self, path: str, *, deadline: float = 30.0) -> AsyncIterator[AsyncIterator[bytes]]:
+        """GET a body of unknown length, on a connection of its own.
+
+        ``deadline`` covers the head; how long the body may take is for the caller to bound. Raises ApiError where the
+        status is not 200, Unreachable.
+        """
+        what = f"GET {path}"
+        await self._refresh_token()
+        wire = await self._connect(what)
+        try:
+            try:
+                async with asyncio.timeout(deadline):
+                    answer = await wire.open_stream(self._message("GET", path, b"", ""))
+                    if answer.status != 200:
+                        body = b"".join([piece async for piece in wire.pieces()])
+                        raise error_of(what, answer.status, body, answer.headers.get("retry-after"))
+            except (TimeoutError, WireBroken) as error:
+                raise Unreachable(what, str(error) or f"no answer within {deadline:g} s", sent=True) from error
+            yield wire.pieces()
+        finally:
+            self._open.discard(wire)
+            wire.close()
+
+    async def close(self) -> None:
+        """Close every connection; requests in flight fail."""
+        for wire in list(self._open):
+            wire.close()
+        self._open.clear()
+        self._idle.clear()
+        await asyncio.sleep(0)  # let the transports notice
+
+    # ----------------------------------------------------------------------------------------------------- one exchange
+
+    async def _exchange(self, method: str, path: str, body: bytes, content_type: str, until: float) -> Answer:
+        what = f"{method} {path}"
+        await self._refresh_token()
+        wire: Wire | None = None
+        async with self._slots:
+            try:
+                async with asyncio.timeout_at(until):
+                    wire = self._take_idle() or await self._connect(what)
+                    return await wire.exchange(self._message(method, path, body, content_type))
+            except TimeoutError as error:
+                raise Unreachable(what, "no answer in time", sent=wire is not None) from error
+            except WireBroken as error:
+                raise Unreachable(what, str(error), sent=error.sent) from error
+            finally:
+                if wire is not None:
+                    self._give_back(wire)
+
+    def _message(self, method: str, path: str, body: bytes, content_type: str) -> bytes:
+        head = f"{method} {self._connection.base}{path} HTTP/1.1\r\n{self._fixed}"
+        if self._token is not None:
+            head += f"Authorization: {self._token}\r\n"
+        if body or method not in ("GET", "DELETE"):
+            head += f"Content-Type: {content_type}\r\nContent-Length: {len(body)}\r\n"
+        return f"{head}\r\n".encode("latin-1") + body
+
+    # ------------------------------------------------------------------------------------------------------ connections
+
+    def _take_idle(self) -> Wire | None:
+        while self._idle:
+            wire = self._idle.pop()
+            if wire.reusable:
+                return wire
+            self._open.discard(wire)
+        return None
+
+    def _give_back(self, wire: Wire) -> None:
+        if wire.reusable:
+            self._idle.append(wire)
+        else:
+            self._open.discard(wire)
+            wire.close()
+
+    async def _connect(self, what: str) -> Wire:
+        loop = asyncio.get_running_loop()
+        at = self._connection
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                _, wire = await loop.create_connection(
+                    Wire, at.host, at.port, ssl=at.tls, server_hostname=(at.server_name or at.host) if at.tls else None
+                )
+        except TimeoutError as error:
+            message = f"{at.netloc} does not accept a connection within {CONNECT_SECONDS:g} s"
+            raise Unreachable(what, message, sent=False) from error
+        except OSError as error:  # ssl.SSLError is one
+            raise Unreachable(what, f"cannot connect to {at.netloc}: {error}", sent=False) from error
+        self._open.add(wire)
+        return wire
+
+    # ----------------------------------------------------------------------------------------------- token and throttle
+
+    async def _refresh_token(self) -> None:
+        loop = asyncio.get_running_loop()
+        if loop.time() < self._token_until:
+            return
+        self._token = await loop.run_in_executor(None, self._connection.authorization)
+        # who needs no token at the start (client certificates) never will
+        self._token_until = loop.time() + _TOKEN_SECONDS if self._token is not None else float("inf")
+
+    async def _turn(self, until: float) -> None:
+        now = asyncio.get_running_loop().time()
+        if self._not_before > now:
+            await asyncio.sleep(min(self._not_before, until) - now + spread(0.0, 0.05))
+
+    def _pause_after(self, error: ApiError, may_repeat: bool, backoff: Backoff) -> float | None:
+        """Seconds until the request may be sent again, or None if it may not."""
+        if isinstance(error, TooManyRequests):
+            pause = error.retry_after if error.retry_after is not None else backoff.next()
+            self.throttled += 1
+            self._not_before = max(self._not_before, asyncio.get_running_loop().time() + pause)
+            return pause
+        if isinstance(error, Unauthorized) and self._token is not None and self._token != self._refused_token:
+            self._refused_token, self._token_until = self._token, -1.0  # it may have been rotated: read it again, once
+            return 0.0
+        return backoff.next() if isinstance(error, ServerError) and may_repeat else None

@@ -1,0 +1,115 @@
+"""What is in the cluster, at hand: a reflector with a memory.
+
+The one rule: only the reflector changes the memory; handlers are called after it has changed, so that they never see
+older than they are told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Generic
+
+from scheduler.kube.client import Client, Malformed
+from scheduler.kube.reflector import Absent, Change, Present, Reflector, Unreadable
+from scheduler.kube.resource import Resource, T
+
+Listener = Callable[[str], None]
+Index = Callable[[T], list[str]]
+
+
+class Informer(Generic[T]):
+    """All objects of a kind by key. ``run`` it as a task; wait for ``synced`` before deciding anything.
+
+    ``indexes`` name lookups: a function from an object to the values under which ``by`` finds it (``{"owner": lambda
+    pod: [...]}``).
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        resource: Resource[T],
+        *,
+        namespace: str = "",
+        labels: str = "",
+        fields: str = "",
+        indexes: dict[str, Index[T]] | None = None,
+    ) -> None:
+        self.objects: dict[str, T] = {}
+        self.malformed: dict[str, Malformed] = {}
+        self._indexes = indexes or {}
+        self._found: dict[str, dict[str, dict[str, T]]] = {name: {} for name in self._indexes}
+        self._listeners: list[Listener] = []
+        self._change_listeners: list[Callable[[T | None, T | None], None]] = []
+        self._reflector = Reflector(client, resource, self._hear, namespace=namespace, labels=labels, fields=fields)
+        self.synced = self._reflector.synced
+
+    @property
+    def reflector(self) -> Reflector[T]:
+        return self._reflector
+
+    async def run(self) -> None:
+        """Follow the cluster until cancelled."""
+        await self._reflector.run()
+
+    def on_key(self, listener: Listener) -> None:
+        """Call ``listener(key)`` whenever the object of that key came, changed, went or became unreadable."""
+        self._listeners.append(listener)
+
+    def on_change(self, listener: Callable[[T | None, T | None], None]) -> None:
+        """Call ``listener(before, after)``; None where there is nothing (readable)."""
+        self._change_listeners.append(listener)
+
+    def get(self, key: str) -> T | None:
+        """The object of a key (``namespace/name``, or name)."""
+        return self.objects.get(key)
+
+    def by(self, index: str, value: str) -> list[T]:
+        """The objects that an index finds under a value, in the order of their keys."""
+        found = self._found[index].get(value)
+        return [found[key] for key in sorted(found)] if found else []
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.objects.values())
+
+    def __len__(self) -> int:
+        return len(self.objects)
+
+    def _hear(self, change: Change[T]) -> None:
+        after: T | None = None
+        match change:
+            case Present():
+                after = change.object
+                key = _key(after)
+            case Absent():
+                key = change.key
+            case Unreadable():
+                key = change.key
+        before = self.objects.pop(key, None)
+        self.malformed.pop(key, None)
+        if isinstance(change, Unreadable):
+            self.malformed[key] = change.malformed
+        if before is not None:
+            self._index(key, before, None)
+        if after is not None:
+            self.objects[key] = after
+            self._index(key, after, after)
+        for listener in self._listeners:
+            listener(key)
+        for changed in self._change_listeners:
+            changed(before, after)
+
+    def _index(self, key: str, item: T, keep: T | None) -> None:
+        for name, values in self._indexes.items():
+            for value in values(item):
+                place = self._found[name].setdefault(value, {})
+                if keep is not None:
+                    place[key] = keep
+                else:
+                    place.pop(key, None)
+                    if not place:
+                        del self._found[name][value]
+
+
+def _key(item: Any) -> str:
+    key: str = item.metadata.key
+    return key

@@ -1,0 +1,163 @@
+"""Events: what users read in ``kubectl describe``.
+
+The one rule: an event is never worth waiting for. What is not yet written is merged per object and reason, written a
+few at a time while nothing more urgent is, and given up where the server does not want it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from scheduler.kube.client import Client, Patch
+from scheduler.kube.errors import AlreadyExists, ApiError, NotFound, Unreachable
+from scheduler.kube.resource import EVENTS, Resource
+from scheduler.model.objects import ObjectMeta
+
+log = logging.getLogger(__name__)
+
+_MOST_WAITING = 20_000
+_REMEMBERED = 4_096
+_MOST_MESSAGE = 1_000
+"""Characters; the API's limit is 1,024 bytes of a note in events.k8s.io/v1."""
+
+NORMAL, WARNING = "Normal", "Warning"
+
+
+@dataclass(slots=True)
+class _Waiting:
+    about: dict[str, str]
+    type: str
+    reason: str
+    message: str
+    count: int
+    first: float
+    last: float
+
+
+@dataclass(slots=True)
+class _Written:
+    namespace: str
+    name: str
+    message: str
+    count: int
+
+
+class Recorder:
+    """Write events as ``component``. ``urgent`` is awaited before each write: it returns when nothing more urgent is
+    to be written.
+    """
+
+    def __init__(
+        self, client: Client, component: str, *, workers: int = 4, urgent: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
+        self.dropped = 0
+        """Events that were given up."""
+        self._client = client
+        self._component = component
+        self._workers = workers
+        self._urgent = urgent
+        self._waiting: dict[tuple[str, str], _Waiting] = {}
+        self._some = asyncio.Event()
+        self._written: dict[tuple[str, str], _Written] = {}
+        self._busy = 0
+        self._number = 0
+        self._epoch = f"{time.time_ns():x}"
+
+    def event(self, resource: Resource[Any], meta: ObjectMeta, severity: str, reason: str, message: str) -> None:
+        """Tell users of an object: ``severity`` NORMAL or WARNING, ``reason`` one CamelCase word, ``message`` a
+        sentence.
+        """
+        key = (meta.uid or meta.key, reason)
+        now = time.time()
+        waiting = self._waiting.get(key)
+        if waiting is not None:
+            waiting.count += 1
+            waiting.last, waiting.message, waiting.type = now, message, severity
+            return
+        if len(self._waiting) >= _MOST_WAITING:
+            self.dropped += 1
+            return
+        about = {
+            "apiVersion": resource.api_version,
+            "kind": resource.kind,
+            "namespace": meta.namespace,
+            "name": meta.name,
+            "uid": meta.uid,
+        }
+        self._waiting[key] = _Waiting(about, severity, reason, message, 1, now, now)
+        self._some.set()
+
+    async def run(self) -> None:
+        """Write until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for _ in range(self._workers):
+                group.create_task(self._write_all())
+
+    async def drain(self) -> None:
+        """Wait until everything is written."""
+        while self._waiting or self._busy:
+            await asyncio.sleep(0.01)
+
+    async def _write_all(self) -> None:
+        while True:
+            await self._some.wait()
+            if self._urgent is not None:
+                await self._urgent()
+            if not self._waiting:
+                self._some.clear()
+                continue
+            key = next(iter(self._waiting))
+            waiting = self._waiting.pop(key)
+            self._busy += 1
+            try:
+                await self._write(key, waiting)
+            except (ApiError, Unreachable) as error:
+                self.dropped += 1
+                log.debug("event given up: %s", error)
+            finally:
+                self._busy -= 1
+
+    async def _write(self, key: tuple[str, str], waiting: _Waiting) -> None:
+        message = waiting.message[:_MOST_MESSAGE]
+        before = self._written.get(key)
+        if before is not None and before.message == message:
+            before.count += waiting.count
+            again = {"count": before.count, "lastTimestamp": _stamp(waiting.last)}
+            try:
+                await self._client.patch(EVENTS, before.name, again, before.namespace, kind=Patch.MERGE)
+            except NotFound:  # it has expired
+                del self._written[key]
+            else:
+                return
+        self._number += 1
+        # events about objects without a namespace live in `default`, as the API server wants it
+        namespace = waiting.about["namespace"] or "default"
+        name = f"{waiting.about['name'][:200]}.{self._epoch}{self._number:x}"
+        body = {
+            "metadata": {"name": name, "namespace": namespace},
+            "involvedObject": {k: v for k, v in waiting.about.items() if v},
+            "type": waiting.type,
+            "reason": waiting.reason,
+            "message": message,
+            "source": {"component": self._component},
+            "firstTimestamp": _stamp(waiting.first),
+            "lastTimestamp": _stamp(waiting.last),
+            "count": waiting.count,
+        }
+        try:
+            await self._client.create(EVENTS, body, namespace)
+        except AlreadyExists:
+            log.debug("event %s was written before its answer was lost", name)
+        if len(self._written) >= _REMEMBERED:
+            del self._written[next(iter(self._written))]
+        self._written[key] = _Written(namespace, name, message, waiting.count)
+
+
+def _stamp(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,239 @@
+"""Keep telling what is in the cluster: list once, watch from there, for ever.
+
+The one rule: what the handler hears is gapless and in order. A watch is resumed where the last one ended (an end is
+normal), and only where the server no longer knows that version is everything listed again, and the difference told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Generic
+
+import msgspec
+
+from scheduler.kube.backoff import Backoff, spread
+from scheduler.kube.client import Client, Malformed, decode
+from scheduler.kube.errors import ApiError, Forbidden, Gone, NotFound, Unreachable, error_of
+from scheduler.kube.resource import Resource, T
+
+log = logging.getLogger(__name__)
+
+_EVENTS_A_TURN = 200
+"""After so many events the reader lets others run."""
+_SHORT = 1.0
+"""A watch that ends within this many seconds without an event is a sign of trouble: wait before the next."""
+
+
+@dataclass(frozen=True, slots=True)
+class Present(Generic[T]):
+    """The object exists, and is like this now."""
+
+    object: T
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """The object of this key (``namespace/name`` or name) and uid is gone."""
+
+    key: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """The object exists and cannot be read; what was told of it before no longer holds."""
+
+    key: str
+    malformed: Malformed
+
+
+Change = Present[T] | Absent | Unreadable
+Handler = Callable[[Change[T]], None]
+
+
+class _Event(msgspec.Struct):
+    type: str
+    object: msgspec.Raw
+
+
+class Reflector(Generic[T]):
+    """One kind of objects, told to ``handler`` as it changes. ``synced`` is set once the first list was told.
+
+    ``labels`` and ``fields`` are selectors; an object that stops matching is told as Absent.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        resource: Resource[T],
+        handler: Handler[T],
+        *,
+        namespace: str = "",
+        labels: str = "",
+        fields: str = "",
+        watch_seconds: float = 240.0,
+    ) -> None:
+        self.resource = resource
+        self.synced = asyncio.Event()
+        self.lists = 0
+        """How often everything was listed."""
+        self.trouble = ""
+        """What keeps it from listing or watching right now, for people; empty if nothing does."""
+        self._client = client
+        self._handler = handler
+        self._scope: dict[str, Any] = {"namespace": namespace, "labels": labels, "fields": fields}
+        self._watch_seconds = watch_seconds
+        self._known: dict[str, tuple[str, str]] = {}
+        self._version = ""
+        self._decoder = msgspec.json.Decoder(_typed(resource))
+        self._heard = 0
+
+    async def run(self) -> None:
+        """List and watch until cancelled. Errors of the API server are waited out, whatever they are."""
+        backoff = Backoff()
+        while True:
+            try:
+                if not self._version:
+                    await self._list()
+                    backoff.reset()
+                started, heard = asyncio.get_running_loop().time(), self._heard
+                await self._watch()
+                self.trouble = ""
+                if self._heard > heard or asyncio.get_running_loop().time() - started > _SHORT:
+                    backoff.reset()
+                else:
+                    await asyncio.sleep(backoff.next())
+            except Gone:
+                self._version = ""
+            except (ApiError, Unreachable) as error:
+                await self._wait_out(error, backoff)
+
+    async def _wait_out(self, error: ApiError | Unreachable, backoff: Backoff) -> None:
+        if isinstance(error, NotFound):
+            self.trouble = f"{self.resource.id} is not served (is its CRD applied?)"
+            self._version = ""
+        elif isinstance(error, Forbidden):
+            self.trouble = f"not permitted: {error}"
+        else:
+            self.trouble = str(error)
+        pause = backoff.next()
+        log.debug("waiting %.2f s: %s", pause, self.trouble)
+        if isinstance(error, ApiError) and error.retry_after:
+            pause = max(pause, error.retry_after)
+        await asyncio.sleep(min(pause, 1.0) if isinstance(error, NotFound) else pause)
+
+    # ------------------------------------------------------------------------------------------------------------- list
+
+    async def _list(self) -> None:
+        listing = await self._client.list(self.resource, **self._scope)
+        self.lists += 1
+        missing = dict(self._known)
+        told = 0
+        for item in listing.items:
+            meta = item.metadata  # type: ignore[attr-defined]
+            missing.pop(meta.key, None)
+            if self._known.get(meta.key) != (meta.uid, meta.resource_version):
+                self._present(item)
+                told += 1
+                if told % _EVENTS_A_TURN == 0:
+                    await asyncio.sleep(0)
+        for malformed in listing.malformed:
+            missing.pop(malformed.metadata.key, None)
+            self._unreadable(malformed)
+        for key, (uid, _) in missing.items():
+            self._absent(key, uid)
+        self._version = listing.resource_version
+        self.trouble = ""
+        self.synced.set()
+
+    # ------------------------------------------------------------------------------------------------------------ watch
+
+    async def _watch(self) -> None:
+        seconds = spread(self._watch_seconds, self._watch_seconds * 1.25)
+        tail = b""
+        told = 0
+        asked = self._client.watch(self.resource, self._version, **self._scope, seconds=max(1, int(seconds)))
+        # the server ends it after `seconds`; a connection that is still silent a while later is dead
+        async with asyncio.timeout(seconds + 30.0), asked as pieces:
+            self.trouble = ""
+            async for piece in pieces:
+                *lines, tail = (tail + piece).split(b"\n")
+                for line in lines:
+                    if line:
+                        self._hear(line)
+                        told += 1
+                        if told % _EVENTS_A_TURN == 0:
+                            await asyncio.sleep(0)
+
+    def _hear(self, line: bytes) -> None:
+        self._heard += 1
+        try:
+            event = self._decoder.decode(line)
+        except msgspec.DecodeError:
+            self._hear_slowly(line)
+            return
+        if event.type == "BOOKMARK":
+            self._version = event.object.metadata.resource_version
+        elif event.type == "DELETED":
+            meta = event.object.metadata
+            self._absent(meta.key, meta.uid)
+            self._version = meta.resource_version
+        elif event.type == "ERROR":
+            self._hear_slowly(line)
+        else:
+            self._present(event.object)
+            self._version = event.object.metadata.resource_version
+
+    def _hear_slowly(self, line: bytes) -> None:
+        """An event that is not an object of our kind as we read it: an error, a bookmark, or a malformed object."""
+        what = f"watch of {self.resource.id}"
+        try:
+            event = _plain.decode(line)
+        except msgspec.DecodeError as error:
+            self._version = ""
+            raise Unreachable(what, f"not a watch event: {error}", sent=True) from error
+        if event.type == "ERROR":
+            told = msgspec.json.decode(event.object, type=dict[str, Any])
+            raise error_of(what, int(told.get("code") or 500), bytes(event.object))
+        found = decode(self.resource, event.object)
+        metadata = found.metadata  # type: ignore[union-attr]
+        if event.type == "DELETED":
+            self._absent(metadata.key, metadata.uid)
+        elif event.type != "BOOKMARK" and isinstance(found, Malformed):
+            self._unreadable(found)
+        if metadata.resource_version:
+            self._version = metadata.resource_version
+
+    # ---------------------------------------------------------------------------------------------------------- telling
+
+    def _present(self, item: T) -> None:
+        meta = item.metadata  # type: ignore[attr-defined]
+        before = self._known.get(meta.key)
+        if before is not None and before[0] != meta.uid:
+            self._handler(Absent(meta.key, before[0]))
+        self._known[meta.key] = (meta.uid, meta.resource_version)
+        self._handler(Present(item))
+
+    def _absent(self, key: str, uid: str) -> None:
+        if self._known.pop(key, None) is not None:
+            self._handler(Absent(key, uid))
+
+    def _unreadable(self, malformed: Malformed) -> None:
+        meta = malformed.metadata
+        if self._known.get(meta.key) != (meta.uid, meta.resource_version) or not meta.key:
+            self._known[meta.key] = (meta.uid, meta.resource_version)
+            self._handler(Unreadable(meta.key, malformed))
+
+    def keys(self) -> Iterator[str]:
+        """The keys of all objects that exist, readable or not."""
+        return iter(self._known)
+
+
+_plain = msgspec.json.Decoder(_Event)
+
+
+def _typed(resource: Resource[Any]) -> Any:
+    return msgspec.defstruct(f"{resource.kind}Event", [("type", str), ("object", resource.struct)])

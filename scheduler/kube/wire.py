@@ -1,0 +1,180 @@
+"""One HTTP/1.1 connection: bytes out, one parsed answer in.
+
+The one rule: a wire carries one exchange at a time and knows nothing of Kubernetes, retries or pools. The transport
+hands over what it has read as soon as it has read it, and nothing here ever makes it stop reading: a watcher that
+falls behind is cut off by the API server.
+"""
+
+# ruff: noqa: N818 - the words of the API, not of Python
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import httptools
+
+_RECEIVE_BUFFER = 4 << 20
+"""Bytes that the kernel keeps for us while the event loop is busy."""
+
+
+@dataclass(slots=True)
+class Answer:
+    """Status, header fields by lower-case name, and the whole body."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+class WireBroken(Exception):
+    """The connection ended or spoke nonsense before the answer was complete. ``sent``: the server may have seen the
+    request.
+    """
+
+    def __init__(self, why: str, *, sent: bool = True) -> None:
+        super().__init__(why)
+        self.sent = sent
+
+
+@dataclass(slots=True)
+class _Pieces:
+    """What has come of a streamed body and was not taken yet."""
+
+    waiting: list[bytes] = field(default_factory=list)
+    ended: bool = False
+    some: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def put(self, piece: bytes) -> None:
+        self.waiting.append(piece)
+        self.some.set()
+
+    def end(self) -> None:
+        self.ended = True
+        self.some.set()
+
+
+class Wire(asyncio.Protocol):
+    """One connection. ``exchange`` or ``open_stream``, then again once the answer is complete and ``reusable``."""
+
+    def __init__(self) -> None:
+        self.reusable = True
+        self._transport: asyncio.Transport | None = None
+        self._parser: Any = None
+        self._waiter: asyncio.Future[Answer] | None = None
+        self._headers: dict[str, str] = {}
+        self._body: list[bytes] = []
+        self._pieces: _Pieces | None = None
+
+    # ------------------------------------------------------------------------------------------------------ exchange
+
+    async def exchange(self, request: bytes) -> Answer:
+        """Send a request, return the complete answer. Raises WireBroken."""
+        return await self._send(request)
+
+    async def open_stream(self, request: bytes) -> Answer:
+        """Send a request, return as soon as the head is there (``body`` empty); the body comes by ``pieces``. Raises
+        WireBroken.
+        """
+        self._pieces = _Pieces()
+        return await self._send(request)
+
+    async def _send(self, request: bytes) -> Answer:
+        if self._transport is None or self._transport.is_closing():
+            raise WireBroken("closed before the request was sent", sent=False)
+        self._parser = httptools.HttpResponseParser(self)
+        self._waiter = asyncio.get_running_loop().create_future()
+        self._transport.write(request)
+        try:
+            return await self._waiter
+        except asyncio.CancelledError:
+            self.close()
+            raise
+        finally:
+            self._waiter = None
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """The body of a stream, as it comes; all that has come since the last piece at once. Ends with the body or
+        the connection.
+        """
+        pieces = self._pieces
+        while pieces is not None:
+            await pieces.some.wait()
+            pieces.some.clear()
+            if pieces.waiting:
+                taken, pieces.waiting = pieces.waiting, []
+                yield b"".join(taken)
+            if pieces.ended and not pieces.waiting:
+                return
+
+    def close(self) -> None:
+        """Give the connection up."""
+        self.reusable = False
+        if self._transport is not None:
+            self._transport.abort()
+
+    # ------------------------------------------------------------------------------------------ called by the transport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        raw = transport.get_extra_info("socket")
+        if raw is not None:
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def data_received(self, data: bytes) -> None:
+        if self._parser is None:
+            self._break("the server spoke without being asked")
+            return
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserError as error:
+            self._break(f"not HTTP: {error}")
+
+    def eof_received(self) -> None:
+        self._break("the server closed the connection")
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._break(f"connection lost: {exc}" if exc else "connection lost")
+
+    def _break(self, why: str) -> None:
+        self.close()
+        if self._pieces is not None:
+            self._pieces.end()
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_exception(WireBroken(why))
+
+    # --------------------------------------------------------------------------------------------- called by the parser
+
+    def on_message_begin(self) -> None:
+        self._headers = {}
+        self._body = []
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+
+    def on_headers_complete(self) -> None:
+        if self._pieces is not None:
+            self._answer()
+
+    def on_body(self, body: bytes) -> None:
+        if self._pieces is not None:
+            self._pieces.put(body)
+        else:
+            self._body.append(body)
+
+    def on_message_complete(self) -> None:
+        self.reusable = self.reusable and self._parser.should_keep_alive()
+        if self._pieces is not None:
+            self._pieces.end()
+        else:
+            self._answer()
+
+    def _answer(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
+            self._waiter.set_result(Answer(self._parser.get_status_code(), self._headers, body))

@@ -1,0 +1,104 @@
+"""Keys to work on: each once, however often it was added, with a pause of its own after it failed.
+
+The one rule: a key is never worked on by two workers at once; one that is added meanwhile is worked on again
+afterwards. (Semantics of client-go's rate limiting queue.)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from scheduler.kube.backoff import Backoff
+from scheduler.kube.errors import KubeError
+
+log = logging.getLogger(__name__)
+
+
+class WorkQueue:
+    """Keys (``namespace/name``) for one controller.
+
+    ``add`` now, ``add_after`` seconds, ``run(work)`` for ever: ``work(key)`` is awaited for each; where it raises,
+    the key comes again after a pause that doubles (``first`` to ``most`` seconds), and where it returns, the pauses
+    begin anew.
+    """
+
+    def __init__(self, name: str, *, first: float = 0.01, most: float = 30.0) -> None:
+        self.name = name
+        self.failures = 0
+        """How often work has failed."""
+        self._first, self._most = first, most
+        self._ready: asyncio.Queue[str] = asyncio.Queue()
+        self._waiting: set[str] = set()
+        self._working: set[str] = set()
+        self._again: set[str] = set()
+        self._backoffs: dict[str, Backoff] = {}
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+
+    def __len__(self) -> int:
+        """How many keys wait for a worker (delayed ones not counted)."""
+        return len(self._waiting) + len(self._again)
+
+    def add(self, key: str) -> None:
+        """Work on a key soon."""
+        if key in self._working:
+            self._again.add(key)
+        elif key not in self._waiting:
+            self._waiting.add(key)
+            self._ready.put_nowait(key)
+
+    def add_after(self, key: str, seconds: float) -> None:
+        """Work on a key in a while; the earliest of several such wishes counts."""
+        if seconds <= 0:
+            self.add(key)
+            return
+        loop = asyncio.get_running_loop()
+        at = loop.time() + seconds
+        timer = self._timers.get(key)
+        if timer is not None and not timer.cancelled() and timer.when() <= at:
+            return
+        if timer is not None:
+            timer.cancel()
+        self._timers[key] = loop.call_at(at, self._due, key)
+
+    def _due(self, key: str) -> None:
+        self._timers.pop(key, None)
+        self.add(key)
+
+    def retry(self, key: str) -> float:
+        """Work on a key again after its pause; returns the pause in seconds."""
+        pause = self._backoffs.setdefault(key, Backoff(self._first, self._most)).next()
+        self.add_after(key, pause)
+        return pause
+
+    def forget(self, key: str) -> None:
+        """The key's pauses begin anew."""
+        self._backoffs.pop(key, None)
+
+    async def run(self, work: Callable[[str], Awaitable[None]], workers: int = 4) -> None:
+        """Work until cancelled. What ``work`` raises is logged and the key retried; it never ends a worker."""
+        async with asyncio.TaskGroup() as group:
+            for _ in range(workers):
+                group.create_task(self._work(work))
+
+    async def _work(self, work: Callable[[str], Awaitable[None]]) -> None:
+        while True:
+            key = await self._ready.get()
+            self._waiting.discard(key)
+            self._working.add(key)
+            try:
+                await work(key)
+            except KubeError as error:
+                self.failures += 1
+                log.info("%s: %s failed, again in %.2f s: %s", self.name, key, self.retry(key), error)
+            except Exception:  # a bug met on one object must not stop the others
+                self.failures += 1
+                log.exception("%s: %s failed, again in %.2f s", self.name, key, self.retry(key))
+            else:
+                self.forget(key)
+            finally:
+                self._working.discard(key)
+                if key in self._again:
+                    self._again.discard(key)
+                    self.add(key)
