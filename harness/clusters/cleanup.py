@@ -5,14 +5,8 @@ Safe to repeat and to run twice at once: the owner, its guardian and somebody at
 
 from __future__ import annotations
 
-import contextlib
-from pathlib import Path
-
-import psutil
-
+from harness.clusters.processes import end_programs
 from harness.clusters.registry import Record, Registry
-
-_PROGRAMS = frozenset({"etcd", "kube-apiserver", "kube-controller-manager", "kwok", "kwok-controller", "kwokctl"})
 
 
 def destroy(record: Record, registry: Registry | None = None) -> None:
@@ -32,24 +26,3 @@ def sweep(registry: Registry | None = None) -> list[Record]:
     for record in abandoned:
         destroy(record, registry)
     return abandoned
-
-
-def end_programs(home: Path) -> None:
-    """Kill the cluster's programs that were started with this directory in their arguments; nothing in them is worth
-    a graceful end."""
-    found = programs_of(home)
-    for process in found:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            process.kill()
-    psutil.wait_procs(found, timeout=5)
-
-
-def programs_of(home: Path) -> list[psutil.Process]:
-    """The cluster's running programs, told by name and arguments: a process id on disk could be somebody else's."""
-    sign = f"{home}/"
-    return [
-        process
-        for process in psutil.process_iter(["name", "cmdline"])
-        if Path((process.info["cmdline"] or [""])[0]).name in _PROGRAMS
-        and any(sign in word for word in process.info["cmdline"])
-    ]

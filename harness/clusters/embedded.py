@@ -13,7 +13,6 @@ import subprocess
 import time
 from pathlib import Path
 
-import psutil
 from filelock import FileLock, Timeout
 
 from harness.clusters import binaries, guardian, probe, watched
@@ -21,6 +20,7 @@ from harness.clusters.binaries import Binary
 from harness.clusters.cleanup import destroy, sweep
 from harness.clusters.embedded_config import Ports, fingerprint, kwokctl_config
 from harness.clusters.places import kind_config, new_home
+from harness.clusters.processes import runs
 from harness.clusters.programs import EMBEDDED
 from harness.clusters.protocol import (
     BootError,
@@ -207,7 +207,7 @@ def _fallen(files: Path) -> str | None:
     """The first program that was started and has ended."""
     for path in sorted((files / "pids").glob("*.pid")):
         with contextlib.suppress(OSError, ValueError):
-            if not psutil.pid_exists(int(path.read_text())):
+            if not runs(int(path.read_text())):
                 return path.stem
     return None
 

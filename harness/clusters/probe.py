@@ -10,7 +10,7 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
-_EVERY = 0.02
+_EVERY = 0.05
 
 
 class ApiProbe:
@@ -54,7 +54,7 @@ def get(url: str, tls: ssl.SSLContext | None = None) -> bytes | None:
 
 
 def wait(condition: Callable[[], bool], seconds: float) -> bool:
-    """Whether the condition came to hold in time; asked every 20 ms."""
+    """Whether the condition came to hold in time; asked every 50 ms."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:

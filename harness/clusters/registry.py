@@ -19,6 +19,7 @@ import psutil
 from filelock import FileLock
 
 from harness.clusters.places import state_root
+from harness.clusters.processes import runs
 from harness.clusters.protocol import BootError
 
 _PORTS = range(20000, 32000)
@@ -39,8 +40,7 @@ class Owner:
     @property
     def alive(self) -> bool:
         try:
-            process = psutil.Process(self.pid)
-            return abs(process.create_time() - self.created) < 1 and process.status() != psutil.STATUS_ZOMBIE
+            return abs(psutil.Process(self.pid).create_time() - self.created) < 1 and runs(self.pid)
         except psutil.NoSuchProcess:
             return False
 

@@ -1,0 +1,44 @@
+"""Find and end a cluster's programs: told by name and arguments, because a process id on disk could be somebody else's."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from pathlib import Path
+
+import psutil
+
+_PROGRAMS = frozenset({"etcd", "kube-apiserver", "kube-controller-manager", "kwok", "kwok-controller", "kwokctl"})
+
+_END_SECONDS = 5.0
+
+
+def end_programs(home: Path) -> None:
+    """Kill the cluster's programs that were started with this directory in their arguments; nothing in them is worth
+    a graceful end."""
+    found = programs_of(home)
+    for process in found:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+    end = time.monotonic() + _END_SECONDS
+    while any(runs(process.pid) for process in found) and time.monotonic() < end:
+        time.sleep(0.01)
+
+
+def runs(pid: int) -> bool:
+    """A zombie holds no port, no memory and no file; when it is reaped is not for us to wait for."""
+    try:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
+def programs_of(home: Path) -> list[psutil.Process]:
+    """The running programs that have this directory in their arguments."""
+    sign = f"{home}/"
+    return [
+        process
+        for process in psutil.process_iter(["name", "cmdline"])
+        if Path((process.info["cmdline"] or [""])[0]).name in _PROGRAMS
+        and any(sign in word for word in process.info["cmdline"])
+    ]
