@@ -1,4 +1,4 @@
-"""Find and end a cluster's programs: told by name and arguments, because a process id on disk could be somebody else's."""
+"""Find and end a cluster's programs, by name and arguments: a process id on disk could be somebody else's by now."""
 
 from __future__ import annotations
 

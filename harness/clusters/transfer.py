@@ -1,13 +1,17 @@
 """Copy one URL to one file: the body of the process that download.py starts and may kill.
 
-Run as a script; imports nothing of ours. Exit status 0 means that all of it came; else one line on stderr says why not.
+Run as a script; imports nothing of ours. Exit status 0 means that all of it came; else one line on stderr says why not,
+and the status is ANSWERED if a web server said no.
 """
 
 from __future__ import annotations
 
 import sys
+import urllib.error
 import urllib.request
 from pathlib import Path
+
+ANSWERED = 3
 
 
 def main(url: str, to: str, most: str) -> int:
@@ -22,6 +26,9 @@ def main(url: str, to: str, most: str) -> int:
             length = answer.headers.get("Content-Length")
             if length is not None and int(length) != file.tell():
                 return _fail(f"only {file.tell()} of {length} bytes came")
+    except urllib.error.HTTPError as error:
+        error.close()
+        return _fail(str(error), ANSWERED)
     except OSError as error:
         return _fail(str(getattr(error, "reason", None) or error))
     except Exception as error:  # noqa: BLE001 - garbage finds ever new exceptions of http.client
@@ -29,9 +36,9 @@ def main(url: str, to: str, most: str) -> int:
     return 0
 
 
-def _fail(why: str) -> int:
+def _fail(why: str, status: int = 1) -> int:
     sys.stderr.write(" ".join(why.split()) + "\n")
-    return 1
+    return status
 
 
 if __name__ == "__main__":
