@@ -1,0 +1,1 @@
+"""Whether evictions were needed, and needed once. Two monitors."""
