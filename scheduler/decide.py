@@ -8,6 +8,8 @@ from __future__ import annotations
 from scheduler.actions import ACTIONS
 from scheduler.decisions import Decisions
 from scheduler.model.cluster import Cluster
+from scheduler.model.task import TaskStatus
+from scheduler.phases import settle_phases
 from scheduler.plugins import PLUGINS
 from scheduler.policy import Policy
 from scheduler.session import Session
@@ -23,6 +25,14 @@ def decide(cluster: Cluster, policy: Policy, now: float) -> Decisions:
     try:
         for name in policy.actions:
             ACTIONS[name](session)
+        settle_phases(session)
+        _note_waiting(session)
         return session.decisions
     finally:
         session.undo(0)
+
+
+def _note_waiting(session: Session) -> None:
+    """Which tasks wait for room being freed, in the order of their keys."""
+    waiting = {task.key: task.node for task, *_ in session.log if task.status is TaskStatus.PIPELINED}
+    session.decisions.pipelined = dict(sorted(waiting.items()))

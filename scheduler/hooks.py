@@ -16,6 +16,7 @@ from scheduler.model.job import Job
 from scheduler.model.queue import Queue
 from scheduler.model.task import Task
 from scheduler.policy import PluginOption, Policy
+from scheduler.reasons import Why
 
 Key = Any
 Fn = Callable[..., Any]
@@ -29,7 +30,25 @@ class Vote(enum.IntEnum):
     PERMIT = 1
 
 
-# hook -> the switch that takes a plugin's say away; None where Volcano has no switch
+# hook -> the switch that takes a plugin's say away; None where Volcano has no switch.
+#
+# What a function of a hook is given and gives back:
+#   job_order(job), queue_order(queue), task_order(task)  -> a key, smaller is served first
+#   job_valid(job)                    -> None, or the Why for which the job cannot be scheduled at all
+#   job_ready(job), job_starving(job), overused(queue)    -> bool
+#   job_pipelined(job), job_enqueueable(job)              -> Vote
+#   job_enqueued(job)                 -> nothing: the job has been admitted
+#   allocatable(queue, task)          -> bool: the queue may hold this task too
+#   preemptive(queue, task)           -> bool: the queue may claim room for this task from others
+#   reclaimable(claimant, candidates), preemptable(claimant, candidates) -> (those it permits, Vote)
+#   feasible(task)                    -> mask over nodes, from the nodes' objects alone: the same throughout a cycle for a shape
+#   predicate(task, future)           -> mask over nodes, from what runs on them, or None if the task does not mind who runs
+#                                        where; with ``future``, releasing pods count as gone already
+#   node_rule(task, node)             -> None, or (rule, detail): why the two masks leave this node out
+#   score(task, feasible)             -> vector over nodes or None; from the nodes' objects alone
+#   usage_score(task, used, allocatable) -> scores for arrays [..., dimensions] of used (the task included) and allocatable
+#   pod_score(task, feasible)         -> vector over nodes, from what runs on them, or None
+#   why(job, task)                    -> the Whys that stand in the way of placing ``task``, or of admitting ``job`` (task None)
 SWITCHES: dict[str, str | None] = {
     "job_order": "enableJobOrder",
     "queue_order": "enableQueueOrder",
@@ -50,8 +69,11 @@ SWITCHES: dict[str, str | None] = {
     "preempt_unit": "enablePreemptable",
     "feasible": "enablePredicate",
     "predicate": "enablePredicate",
+    "node_rule": "enablePredicate",
     "score": "enableNodeOrder",
-    "best_node": "enableBestNode",
+    "usage_score": "enableNodeOrder",
+    "pod_score": "enableNodeOrder",
+    "why": None,
 }
 
 
@@ -135,6 +157,14 @@ class Hooks:
             if entries := tier.hooks.get(hook):
                 return all(entry.fn(job) for entry in entries)
         return False
+
+    def first_objection(self, hook: str, *subject: Any) -> Any:
+        """JobValid: what the first function that objects says; None if none does."""
+        return next((said for entry in self._flat[hook] if (said := entry.fn(*subject)) is not None), None)
+
+    def whys(self, job: Job, task: Task | None) -> list[Why]:
+        """What stands in the way of placing ``task`` of ``job``, or (task None) of admitting the job, by all plugins."""
+        return [why for entry in self._flat["why"] for why in entry.fn(job, task)]
 
     # -------------------------------------------------------------------------------------------------------- victims
 

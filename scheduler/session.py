@@ -6,17 +6,19 @@ themselves, and what outlives a cycle lives in the cluster's state.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 from scheduler.decisions import Decisions
 from scheduler.hooks import Fn, Hooks
 from scheduler.model.cluster import Cluster
-from scheduler.model.job import Job
+from scheduler.model.job import INQUEUE, Job
 from scheduler.model.queue import Queue
 from scheduler.model.resources import Resource
 from scheduler.model.task import HOLDING, Task, TaskStatus
+from scheduler.placement import Placement
 from scheduler.policy import PluginOption, Policy
+from scheduler.reasons import Refusal, Why
 from scheduler.statement import Change, Statement
 
 CLAIMING = HOLDING | TaskStatus.PIPELINED
@@ -43,7 +45,7 @@ class Session:
     """The state as actions and plugins see it.
 
     ``jobs`` are those with a PodGroup and an existing queue; ``total`` is what all ready nodes have; ``now`` is seconds since the epoch, given by the
-    shell. ``decisions`` is what has been decided so far. ``facts`` is where plugins leave numbers for others (queue numbers, shares), by plugin name.
+    shell. ``decisions`` is what has been decided so far. ``placement`` knows where tasks may go. ``facts`` is where plugins leave numbers for others (queue numbers, shares), by plugin name.
     """
 
     def __init__(self, cluster: Cluster, policy: Policy, now: float, plugins: Mapping[str, type[Any]]) -> None:
@@ -61,6 +63,7 @@ class Session:
         self.decisions = Decisions()
         self.log: list[Change] = []
         self.hooks = Hooks(policy)
+        self.placement = Placement(self.nodes, self.hooks)
         self.facts: dict[str, Any] = {}
         self._on_shift: list[Callable[[Task, float], None]] = []
         for number, tier in enumerate(policy.tiers):
@@ -104,6 +107,15 @@ class Session:
         while len(self.log) > savepoint:
             task, status, node, _ = self.log.pop()
             self.shift(task, status, node)
+
+    def admit(self, job: Job) -> None:
+        """The job's PodGroup becomes Inqueue: its pods may be created and scheduled."""
+        self.phases[job.key] = INQUEUE
+
+    def refuse(self, job: Job, whys: Iterable[Why]) -> None:
+        """Note what stands in the way of a job; more than one action may."""
+        known = self.decisions.refusals.get(job.key, Refusal())
+        self.decisions.refusals[job.key] = known.also(*whys)
 
     # ---------------------------------------------------------------------------------------------------- questions
 

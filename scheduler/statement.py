@@ -47,6 +47,11 @@ class Statement:
         """The task is to leave its node; its room counts as releasing from now on."""
         self._move(task, TaskStatus.RELEASING, task.node, reason)
 
+    def restore(self, task: Task) -> None:
+        """Give a task back what it had before this statement; undoable like any change."""
+        status, node = next((status, node) for other, status, node, _ in self.changes if other is task)
+        self._move(task, status, node)
+
     def savepoint(self) -> int:
         return len(self._session.log)
 
@@ -62,7 +67,8 @@ class Statement:
         """Make decisions of it. What only waits becomes a nomination if this statement freed its room."""
         decisions = self._session.decisions
         evicting = self.has_evictions
-        for task, _, _, reason in self.changes:
+        last = {task.uid: (task, reason) for task, _, _, reason in self.changes}
+        for task, reason in last.values():
             if task.status is TaskStatus.ALLOCATED:
                 decisions.binds.append(Bind(task.key, task.uid, task.node, task.job))
             elif task.status is TaskStatus.RELEASING and reason is not None:

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from scheduler.actions.allocate import allocate
+from scheduler.actions.backfill import backfill
+from scheduler.actions.enqueue import enqueue
 from scheduler.session import Session
 
-ACTIONS: dict[str, Callable[[Session], None]] = {}
+ACTIONS: dict[str, Callable[[Session], None]] = {
+    "enqueue": enqueue,
+    "allocate": allocate,
+    "backfill": backfill,
+}

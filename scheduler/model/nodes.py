@@ -7,6 +7,7 @@ and every amount on a node changes through :meth:`Nodes.shift`. Dimensions are i
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +15,13 @@ from numpy.typing import NDArray
 from scheduler.model import resources
 from scheduler.model.objects import Node
 from scheduler.model.resources import Resource
-from scheduler.model.task import Task, TaskStatus
+from scheduler.model.task import COMPLETED, Task, TaskStatus
 
 Vector = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-IDLE, USED, RELEASING, PIPELINED = "idle", "used", "releasing", "pipelined"
+MANY_SHAPES = 10_000
+"""How many shapes' rows are kept before all are forgotten and computed anew."""
 
 
 class NodeInfo:
@@ -36,9 +38,9 @@ class NodeInfo:
         self.describe(node)
 
     def describe(self, node: Node) -> None:
+        self.allocatable = resources.parse(node.status.allocatable)
         self.object = node
         self.labels = node.metadata.labels or {}
-        self.allocatable = resources.parse(node.status.allocatable)
         self.version += 1
 
     @property
@@ -54,7 +56,9 @@ class Nodes:
     """All nodes of the scheduler's world.
 
     ``allocatable``, ``idle``, ``used``, ``releasing``, ``pipelined`` are float64 arrays [nodes × dimensions] in the units of
-    :mod:`scheduler.model.resources`. ``version`` grows when a node comes, goes or changes its object.
+    :mod:`scheduler.model.resources`; ``ready`` tells which rows may be given new tasks at all. ``version`` grows when a node comes,
+    goes or changes its object. ``touched`` lists the rows whose amounts changed, oldest first, since :meth:`settle`.
+    ``kept`` is for whoever computes something from the nodes' objects alone: it is emptied when one of them changes.
     """
 
     def __init__(self) -> None:
@@ -62,67 +66,103 @@ class Nodes:
         self.rows: list[NodeInfo] = []
         self.dimensions: dict[str, int] = {}
         self.version = 0
+        self.touched: list[int] = []
+        self.kept: dict[Any, Any] = {}
         self._stale = False
+        self._total: tuple[int, Resource] = (-1, {})
+        self._vectors: dict[bytes, tuple[Vector, Vector]] = {}
         self._shape_arrays(0)
 
     def _shape_arrays(self, count: int) -> None:
-        width = max(len(self.dimensions), 1)
-        self.allocatable = np.zeros((count, width))
-        self.idle, self.used = np.zeros((count, width)), np.zeros((count, width))
-        self.releasing, self.pipelined = np.zeros((count, width)), np.zeros((count, width))
+        # Column-major: most questions are asked of one dimension over all nodes.
+        shape = (count, max(len(self.dimensions), 1))
+        self.allocatable = np.zeros(shape, order="F")
+        self.idle, self.used = np.zeros(shape, order="F"), np.zeros(shape, order="F")
+        self.releasing, self.pipelined = np.zeros(shape, order="F"), np.zeros(shape, order="F")
+        self.ready = np.zeros(count, dtype=np.bool_)
 
     # ------------------------------------------------------------------------------------------------------ structure
 
     def put(self, node: Node) -> NodeInfo:
-        """Take in a node, or its new version."""
+        """Take in a node, or its new version.
+
+        :raises QuantityError: an amount of it is none.
+        """
         info = self.by_name.get(node.metadata.name)
         if info is None:
             info = self.by_name[node.metadata.name] = NodeInfo(node)
-            self._stale = True
         else:
-            before = info.allocatable
             info.describe(node)
-            self._stale = self._stale or before != info.allocatable
-        self.version += 1
+        self._changed()
         return info
 
     def drop(self, name: str) -> None:
         """Forget a node and what was on it."""
-        if self.by_name.pop(name, None) is not None:
-            self._stale = True
-            self.version += 1
+        if (info := self.by_name.pop(name, None)) is not None:
+            info.row = -1
+            self._changed()
+
+    def _changed(self) -> None:
+        self._stale = True
+        self.version += 1
+        self.kept.clear()
 
     def settle(self) -> None:
-        """Rebuild the arrays if nodes came, went or changed size. Call before reading rows or arrays."""
+        """Rebuild the arrays if nodes came, went or changed. Call before reading rows or arrays."""
+        self.touched.clear()
         if not self._stale:
             return
         self._stale = False
         self.rows = [self.by_name[name] for name in sorted(self.by_name)]
         for info in self.rows:
-            self._intern(info.allocatable)
+            self.intern(info.allocatable)
         self._shape_arrays(len(self.rows))
         for row, info in enumerate(self.rows):
             info.row = row
+            self.ready[row] = info.is_ready
             self.allocatable[row] = self.idle[row] = self.vector(info.allocatable)
             for task in info.tasks.values():
                 self._account(row, task, task.status, 1.0)
+        self.touched.clear()
 
-    def _intern(self, resource: Mapping[str, float]) -> None:
+    def intern(self, resource: Mapping[str, float]) -> None:
+        """Give every dimension of ``resource`` a column."""
         missing = [name for name in resource if name not in self.dimensions]
+        if not missing:
+            return
         for name in missing:
             self.dimensions[name] = len(self.dimensions)
+        self._vectors.clear()
         grow = len(self.dimensions) - self.allocatable.shape[1]
-        if missing and grow > 0:
+        if grow > 0:
             for field in ("allocatable", "idle", "used", "releasing", "pipelined"):
-                setattr(self, field, np.pad(getattr(self, field), ((0, 0), (0, grow))))
+                setattr(self, field, np.asfortranarray(np.pad(getattr(self, field), ((0, 0), (0, grow)))))
 
     def vector(self, resource: Mapping[str, float]) -> Vector:
         """``resource`` as a row: one column a dimension. Interns dimensions that no one named before."""
-        self._intern(resource)
+        self.intern(resource)
         row = np.zeros(self.allocatable.shape[1])
         for name, amount in resource.items():
             row[self.dimensions[name]] = amount
         return row
+
+    def held(self, task: Task) -> Vector:
+        """What the task holds while it runs, as a row."""
+        return self._vectors_of(task)[0]
+
+    def needed(self, task: Task) -> Vector:
+        """What the task needs to start, as a row."""
+        return self._vectors_of(task)[1]
+
+    def _vectors_of(self, task: Task) -> tuple[Vector, Vector]:
+        known = self._vectors.get(task.shape)
+        if known is None:
+            if len(self._vectors) > MANY_SHAPES:
+                self._vectors.clear()
+            held = self.vector(task.request)
+            needed = held if task.init_request == task.request else self.vector(task.init_request)
+            known = self._vectors[task.shape] = (held, needed)
+        return known
 
     def resource(self, row: Vector) -> Resource:
         """A row as a resource; dimensions with nothing are left out."""
@@ -143,9 +183,11 @@ class Nodes:
 
     def _account(self, row: int, task: Task, status: TaskStatus, sign: float) -> None:
         # A releasing task still holds its room and promises it; a pipelined one only claims room to come.
-        if status & (TaskStatus.SUCCEEDED | TaskStatus.FAILED):
+        if status & COMPLETED:
             return
-        amount = sign * self.vector(task.request)
+        held = self._vectors_of(task)[0]
+        amount = held if sign > 0 else -held
+        self.touched.append(row)
         if status & TaskStatus.PIPELINED:
             self.pipelined[row] += amount
             return
@@ -160,6 +202,6 @@ class Nodes:
 
     def total(self) -> Resource:
         """The sum of what all ready nodes have."""
-        self.settle()
-        ready = [info.row for info in self.rows if info.is_ready]
-        return self.resource(self.allocatable[ready].sum(axis=0))
+        if self._total[0] != self.version:
+            self._total = (self.version, self.resource(self.allocatable[self.ready].sum(axis=0)))
+        return dict(self._total[1])

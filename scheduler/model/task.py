@@ -97,7 +97,7 @@ class Task:
         override = annotations.get(PRIORITY_ANNOTATION)
         if override is not None and re.fullmatch(r"[+-]?\d+", override):
             self.priority = int(override)
-        self.role = annotations.get(ROLE_ANNOTATION, "")
+        self.role = annotations.get(ROLE_ANNOTATION) or labels.get(ROLE_ANNOTATION, "")
         wish = annotations.get(PREEMPTABLE_KEY, labels.get(PREEMPTABLE_KEY, "true"))
         self.preemptable = wish.lower() in ("true", "1", "t")
         self.never_preempts = spec.preemption_policy == "Never"

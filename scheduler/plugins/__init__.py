@@ -4,4 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-PLUGINS: dict[str, type[Any]] = {}
+from scheduler.plugins.binpack import Binpack
+from scheduler.plugins.conformance import Conformance
+from scheduler.plugins.drf import Drf
+from scheduler.plugins.gang import Gang
+from scheduler.plugins.nodeorder import NodeOrder
+from scheduler.plugins.overcommit import Overcommit
+from scheduler.plugins.predicates import Predicates
+from scheduler.plugins.priority import Priority
+
+PLUGINS: dict[str, type[Any]] = {
+    plugin.name: plugin for plugin in (Priority, Gang, Conformance, Overcommit, Drf, Predicates, NodeOrder, Binpack)
+}

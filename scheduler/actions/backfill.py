@@ -1,0 +1,42 @@
+"""backfill: place tasks that ask for nothing (semantics: Volcano's ``actions/backfill``).
+
+The one rule: such a task takes no share of a queue, so no queue limit is asked; where it may run is asked as for any other.
+"""
+
+from __future__ import annotations
+
+from scheduler.model.job import Job
+from scheduler.model.task import Task, TaskStatus
+from scheduler.order import Served
+from scheduler.session import Session
+
+
+def backfill(session: Session) -> None:
+    """Place best-effort tasks, in the order of queues, jobs and tasks."""
+    hooks = session.hooks
+    by_queue: dict[str, list[Job]] = {}
+    for job in session.jobs.values():
+        if not session.is_pending(job) and any(True for _ in _waiting(job)):
+            if hooks.first_objection("job_valid", job) is None:
+                by_queue.setdefault(job.queue, []).append(job)
+    for queue in sorted((session.queues[name] for name in by_queue), key=hooks.queue_key):
+        jobs = Served(hooks.job_key, by_queue[queue.name])
+        while jobs:
+            _place(session, jobs.pop())
+
+
+def _waiting(job: Job) -> list[Task]:
+    return [t for t in job.by_status.get(TaskStatus.PENDING, {}).values() if t.best_effort and not t.gated]
+
+
+def _place(session: Session, job: Job) -> None:
+    hooks = session.hooks
+    statement = session.statement()
+    for task in sorted(_waiting(job), key=hooks.task_key):
+        node = session.placement.best(task)
+        if node is not None:
+            statement.allocate(task, node)
+    if hooks.all_agree("job_ready", job):
+        statement.commit()
+    else:
+        statement.discard()

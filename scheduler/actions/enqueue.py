@@ -1,0 +1,34 @@
+"""enqueue: admit waiting PodGroups, so that their pods may be created and placed (semantics: Volcano's ``actions/enqueue``).
+
+The one rule: a job that is refused does not stand in the way of the next one.
+"""
+
+from __future__ import annotations
+
+from scheduler.model.job import Job
+from scheduler.order import Served
+from scheduler.session import Session
+
+
+def enqueue(session: Session) -> None:
+    """Admit what the plugins let in, queue by queue, job by job."""
+    hooks = session.hooks
+    waiting: dict[str, list[Job]] = {}
+    for job in session.jobs.values():
+        if session.is_pending(job):
+            waiting.setdefault(job.queue, []).append(job)
+    by_queue = {name: Served(hooks.job_key, jobs) for name, jobs in waiting.items()}
+    queues = Served(hooks.queue_key, (session.queues[name] for name in by_queue))
+    while queues:
+        queue = queues.pop()
+        jobs = by_queue[queue.name]
+        if not jobs:
+            continue
+        job = jobs.pop()
+        if job.min_resources is None or hooks.votes("job_enqueueable", job):
+            for entry in hooks.of("job_enqueued"):
+                entry.fn(job)
+            session.admit(job)
+        else:
+            session.refuse(job, hooks.whys(job, None))
+        queues.push(queue)

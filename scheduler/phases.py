@@ -1,0 +1,33 @@
+"""The phase of each PodGroup at the end of a cycle (semantics: Volcano's ``framework/session.go``, ``jobStatus``).
+
+The one rule: a phase follows from the tasks that the API shows as scheduled and from what this cycle refused; a bind that has
+only been decided does not count yet.
+"""
+
+from __future__ import annotations
+
+from scheduler.model.job import COMPLETED as COMPLETE
+from scheduler.model.job import INQUEUE, PENDING, RUNNING, UNKNOWN, Job
+from scheduler.model.task import COMPLETED, TaskStatus
+from scheduler.session import Session
+
+SCHEDULED = TaskStatus.BOUND | TaskStatus.RUNNING | COMPLETED
+
+
+def settle_phases(session: Session) -> None:
+    """Note the phase of every job whose PodGroup has another one."""
+    for job in session.jobs.values():
+        phase = _phase(session, job)
+        if phase != job.phase:
+            session.decisions.phases[job.key] = phase
+
+
+def _phase(session: Session, job: Job) -> str:
+    refused = job.key in session.decisions.refusals
+    if job.by_status.get(TaskStatus.RUNNING) and refused and job.ready < job.min_available:
+        return UNKNOWN
+    scheduled = job.count(SCHEDULED)
+    leaving = sum(bool(task.node) for task in job.by_status.get(TaskStatus.RELEASING, {}).values())
+    if scheduled + leaving and scheduled + leaving >= job.min_available:
+        return COMPLETE if job.count(COMPLETED) == scheduled and not leaving else RUNNING
+    return INQUEUE if session.phase(job) == INQUEUE else PENDING

@@ -1,0 +1,236 @@
+"""Where a task may go, and where best.
+
+The one rule: tasks of one shape are ranked together. A shape costs one pass over all nodes in a cycle; after that only the
+rows that changed since are looked at again, and a run of equal tasks is placed from one matrix of scores (node × how many of the run it
+has already taken). The outcome is that of placing the tasks one by one, each on the best node, the smallest name among equals.
+"""
+
+from __future__ import annotations
+
+import heapq
+
+from typing import Any
+
+import numpy as np
+
+from scheduler.hooks import Hooks
+from scheduler.model.nodes import Mask, NodeInfo, Nodes, Vector
+from scheduler.model.resources import EPSILON
+from scheduler.model.task import Task
+
+NOWHERE = -np.inf
+ALL = slice(None)
+
+
+class Placement:
+    """Feasibility, room and scores of tasks on the nodes of one cycle.
+
+    ``future`` asks about the time when everything releasing has left and everything pipelined has come; otherwise it is
+    about now.
+    """
+
+    def __init__(self, nodes: Nodes, hooks: Hooks) -> None:
+        self._nodes = nodes
+        self._hooks = hooks
+        self._static: dict[bytes, Mask] = {}
+        self._static_score: dict[bytes, Vector] = {}
+        self._rankings: dict[tuple[bytes, bool], _Ranking] = {}
+
+    # ---------------------------------------------------------------------------------------------------- feasibility
+
+    def static(self, task: Task) -> Mask:
+        """Nodes that the task may go to as far as labels, taints and the like decide; room and neighbours not asked."""
+        mask = self._static.get(task.shape)
+        if mask is None:
+            mask = self._nodes.ready.copy()
+            for entry in self._hooks.of("feasible"):
+                mask &= entry.fn(task)
+            self._static[task.shape] = mask
+        return mask
+
+    def neighbours(self, task: Task, *, future: bool = False) -> Mask | None:
+        """Nodes whose pods do not stand in the task's way (ports, pod affinity, spread); None if it does not mind any."""
+        mask: Mask | None = None
+        for entry in self._hooks.of("predicate"):
+            allowed = entry.fn(task, future)
+            if allowed is not None:
+                mask = allowed if mask is None else mask & allowed
+        return mask
+
+    def feasible(self, task: Task, *, future: bool = False) -> Mask:
+        """Nodes that the task may go to, room not asked."""
+        mask, neighbours = self.static(task), self.neighbours(task, future=future)
+        return mask if neighbours is None else mask & neighbours
+
+    def room(self, task: Task, *, future: bool = False) -> Mask:
+        """Nodes with room enough for the task."""
+        available, _ = amounts(self._nodes, ALL, future=future)
+        return _within(self._nodes.needed(task), available)
+
+    def admits(self, task: Task, node: NodeInfo, *, future: bool = False) -> bool:
+        """Whether the task may go to this node, room not asked."""
+        return bool(self.feasible(task, future=future)[node.row])
+
+    def fits(self, task: Task, node: NodeInfo, *, future: bool = False) -> bool:
+        """Whether the task may go to this node and finds room there."""
+        available, _ = amounts(self._nodes, node.row, future=future)
+        needed = self._nodes.needed(task)
+        has_room = bool(((needed <= available + EPSILON) | (needed == 0)).all())
+        return has_room and self.admits(task, node, future=future)
+
+    # --------------------------------------------------------------------------------------------------------- scores
+
+    def scores(self, task: Task, *, future: bool = False) -> Vector:
+        """How good each node is for the task, by all plugins; higher is better. Says nothing about feasibility."""
+        _, used = amounts(self._nodes, ALL, future=future)
+        total = self.static_score(task) + self.usage_score(task, used + self._nodes.held(task), self._nodes.allocatable)
+        for entry in self._hooks.of("pod_score"):
+            score = entry.fn(task, self.static(task))
+            if score is not None:
+                total = total + score
+        return total
+
+    def static_score(self, task: Task) -> Vector:
+        """The part of the score that nothing in a cycle changes."""
+        total = self._static_score.get(task.shape)
+        if total is None:
+            feasible = self.static(task)
+            total = np.zeros(len(self._nodes.rows))
+            for entry in self._hooks.of("score"):
+                score = entry.fn(task, feasible)
+                if score is not None:
+                    total += score
+            self._static_score[task.shape] = total
+        return total
+
+    def usage_score(self, task: Task, used: Vector, allocatable: Vector) -> Vector:
+        """The part of the score that follows from what is used; arrays are [..., dimensions], ``used`` includes the task."""
+        total = np.zeros(used.shape[:-1])
+        for entry in self._hooks.of("usage_score"):
+            total += entry.fn(task, used, allocatable)
+        return total
+
+    def _minds_pods(self, task: Task) -> bool:
+        return self.neighbours(task) is not None or any(
+            entry.fn(task, self.static(task)) is not None for entry in self._hooks.of("pod_score")
+        )
+
+    # --------------------------------------------------------------------------------------------------------- choice
+
+    def best(self, task: Task, *, future: bool = False, among: Mask | None = None) -> NodeInfo | None:
+        """The best node with room for the task, or None; ``among`` narrows the choice."""
+        if among is None and not self._minds_pods(task):
+            value = self._ranking(task, future=future).value
+        else:
+            mask = self.feasible(task, future=future) & self.room(task, future=future)
+            if among is not None:
+                mask = mask & among
+            if not mask.any():
+                return None
+            value = np.where(mask, self.scores(task, future=future), NOWHERE)
+        if not len(value):
+            return None
+        row = int(value.argmax())
+        return self._nodes.rows[row] if value[row] > NOWHERE else None
+
+    def plan(self, task: Task, count: int, *, future: bool = False) -> list[NodeInfo]:
+        """Nodes for ``count`` tasks like this one, placed one after the other; fewer if there is no room for all.
+
+        For a task that minds who runs where the plan ends after the first: the rest has to be asked again.
+        """
+        if count == 1 or self._minds_pods(task):
+            node = self.best(task, future=future)
+            return [] if node is None else [node]
+        ranking = self._ranking(task, future=future)
+        rows = np.argsort(-ranking.value, kind="stable")[:count]
+        rows = rows[ranking.value[rows] > NOWHERE]
+        if not len(rows):
+            return []
+        values, taken, found = self._ladder(task, rows, count, future=future), [0] * len(rows), []
+        heap = [(-values[i, 0], int(row), i) for i, row in enumerate(rows)]
+        heapq.heapify(heap)
+        while heap and len(found) < count:
+            _, row, i = heap[0]
+            found.append(self._nodes.rows[row])
+            taken[i] += 1
+            following = values[i, taken[i]] if taken[i] < values.shape[1] else NOWHERE
+            if following > NOWHERE:
+                heapq.heapreplace(heap, (-following, row, i))
+            else:
+                heapq.heappop(heap)
+        return found
+
+    def _ladder(self, task: Task, rows: Vector, count: int, *, future: bool) -> Vector:
+        """Scores [rows × steps]: of each row for the first, second, … task like this one; nowhere beyond its room."""
+        nodes = self._nodes
+        needed, held = nodes.needed(task), nodes.held(task)
+        available, used_now = amounts(nodes, rows, future=future)
+        asked = needed > 0
+        with np.errstate(divide="ignore"):
+            spare = (available[:, asked] + EPSILON - needed[asked]) / held[asked]
+        fits = np.minimum(np.floor(spare.min(axis=1, initial=count)) + 1, count).astype(np.int64)
+        steps = np.arange(1, int(fits.max()) + 1)
+        used = used_now[:, None, :] + steps[None, :, None] * held
+        values = self.static_score(task)[rows][:, None] + self.usage_score(
+            task, used, nodes.allocatable[rows][:, None, :]
+        )
+        values[steps[None, :] > fits[:, None]] = NOWHERE
+        return values
+
+    def _ranking(self, task: Task, *, future: bool) -> _Ranking:
+        key = (task.shape, future)
+        ranking = self._rankings.get(key)
+        if ranking is None:
+            ranking = self._rankings[key] = _Ranking(self, self._nodes, task, future=future)
+        ranking.refresh()
+        return ranking
+
+
+class _Ranking:
+    """The value of every node for one shape: its score, or nowhere."""
+
+    def __init__(self, placement: Placement, nodes: Nodes, task: Task, *, future: bool) -> None:
+        self._placement, self._nodes, self._task, self._future = placement, nodes, task, future
+        self._needed, self._held = nodes.needed(task), nodes.held(task)
+        self._rows = np.flatnonzero(placement.static(task))
+        self._is_feasible = placement.static(task)
+        self.value = np.full(len(nodes.rows), NOWHERE)
+        self._seen = len(nodes.touched)
+        self._evaluate(self._rows)
+
+    def refresh(self) -> None:
+        """Look again at the rows that changed since the last time."""
+        touched = self._nodes.touched
+        if self._seen == len(touched):
+            return
+        changed = set(touched[self._seen :])
+        self._seen = len(touched)
+        if len(changed) * 2 > len(self._rows):
+            self._evaluate(self._rows)
+        else:
+            rows = np.fromiter(changed, dtype=np.int64, count=len(changed))
+            self._evaluate(rows[self._is_feasible[rows]])
+
+    def _evaluate(self, rows: Vector) -> None:
+        nodes, placement = self._nodes, self._placement
+        available, used = amounts(nodes, rows, future=self._future)
+        score = placement.static_score(self._task)[rows] + placement.usage_score(
+            self._task, used + self._held, nodes.allocatable[rows]
+        )
+        self.value[rows] = np.where(_within(self._needed, available), score, NOWHERE)
+
+
+def amounts(nodes: Nodes, rows: Any, *, future: bool) -> tuple[Vector, Vector]:
+    """What is available and what is used on some rows: now, or once the releasing have left and the pipelined have come."""
+    available, used = nodes.idle[rows], nodes.used[rows]
+    if not future:
+        return available, used
+    coming = nodes.pipelined[rows] - nodes.releasing[rows]
+    return available - coming, used + coming
+
+
+def _within(needed: Vector, available: Vector) -> Mask:
+    """Rows of ``available`` with at least ``needed`` of all that is asked."""
+    asked = needed > 0
+    mask: Mask = (available[:, asked] + EPSILON >= needed[asked]).all(axis=1)
+    return mask

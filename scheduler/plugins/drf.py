@@ -1,0 +1,70 @@
+"""drf: jobs with the smaller dominant share of the cluster are served first (semantics: Volcano's ``plugins/drf``).
+
+The one rule: a job's share is the largest part that it holds of any dimension of the cluster, tasks that wait for room being freed included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from scheduler.hooks import Vote
+from scheduler.model import resources
+from scheduler.model.job import Job
+from scheduler.model.resources import PODS, Resource
+from scheduler.model.task import Task, TaskStatus
+
+if TYPE_CHECKING:
+    from scheduler.policy import PluginOption
+    from scheduler.session import Register, Session
+
+DELTA = 1e-6
+"""Shares closer than this are equal."""
+
+
+class Drf:
+    """The plugin. Its hierarchy of weighted queues (``enableHierarchy``) is refused by the policy's loader."""
+
+    name = "drf"
+
+    def __init__(self, option: PluginOption) -> None:
+        self._option = option
+        self._shares: dict[str, float] = {}
+
+    def open(self, session: Session, register: Register) -> None:
+        self._session = session
+        self._total = [(name, amount) for name, amount in session.total.items() if name != PODS]
+        session.on_shift(lambda task, _: self._shares.pop(task.job, None))
+        register("job_order", self._job_share)
+        register("preemptable", self._preemptable)
+
+    def _job_share(self, job: Job) -> float:
+        share = self._shares.get(job.key)
+        if share is None:
+            share = self._shares[job.key] = self._share(_claimed(job))
+        return share
+
+    def _share(self, claimed: Mapping[str, float]) -> float:
+        return max((resources.share(claimed.get(name, 0.0), amount) for name, amount in self._total), default=0.0)
+
+    def _preemptable(self, claimant: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
+        """Candidates whose job, without them, still holds at least the share that the claimant's would come to."""
+        jobs = self._session.cluster.jobs
+        mine = self._share(resources.plus(_claimed(jobs[claimant.job]), claimant.request))
+        left: dict[str, Resource] = {}
+        permitted = []
+        for task in candidates:
+            if task.job not in jobs:
+                continue
+            if task.job not in left:
+                left[task.job] = _claimed(jobs[task.job])
+            resources.take_from(left[task.job], task.request)
+            theirs = self._share(left[task.job])
+            if mine < theirs or abs(mine - theirs) <= DELTA:
+                permitted.append(task)
+        return permitted, Vote.PERMIT
+
+
+def _claimed(job: Job) -> Resource:
+    waiting = job.by_status.get(TaskStatus.PIPELINED, {}).values()
+    return resources.plus(job.allocated, *(task.request for task in waiting))

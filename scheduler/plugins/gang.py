@@ -1,0 +1,109 @@
+"""gang: a job runs with at least ``minMember`` tasks (and its roles with theirs), or not at all.
+
+The one rule: what counts as running, waiting or missing is said here and nowhere else (semantics: Volcano's ``plugins/gang``,
+``api/job_info.go``).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from scheduler.hooks import Vote
+from scheduler.model.job import Job
+from scheduler.model.task import HOLDING, Task, TaskStatus
+from scheduler.reasons import GangShort, PodsMissing, Why
+
+if TYPE_CHECKING:
+    from scheduler.policy import PluginOption
+    from scheduler.session import Register, Session
+
+TAKING_PART = HOLDING | TaskStatus.SUCCEEDED | TaskStatus.PIPELINED | TaskStatus.PENDING
+READY = HOLDING | TaskStatus.SUCCEEDED
+PIPELINED = READY | TaskStatus.PIPELINED
+
+
+class Gang:
+    """The plugin."""
+
+    name = "gang"
+
+    def __init__(self, option: PluginOption) -> None:
+        self._option = option
+
+    def open(self, session: Session, register: Register) -> None:
+        self._session = session
+        register("job_valid", self._valid)
+        register("job_order", _is_ready)
+        register("job_ready", lambda job: _is_ready(job) and _roles_hold(job, READY))
+        register("job_pipelined", _pipelined)
+        register("job_starving", lambda job: job.ready + job.waiting < job.min_available)
+        register("reclaimable", self._spare)
+        register("preemptable", self._spare)
+        register("why", _why)
+
+    @staticmethod
+    def _valid(job: Job) -> Why | None:
+        if _roles_count(job):
+            present = Counter(task.role for task in job.having(TAKING_PART))
+            for role, minimum in sorted(job.role_minima.items()):
+                if present[role] < minimum:
+                    return PodsMissing(present[role], minimum, role)
+        pods = job.count(TAKING_PART)
+        return None if pods >= job.min_available else PodsMissing(pods, job.min_available)
+
+    def _spare(self, claimant: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
+        """The candidates that their gangs can spare, each gang down to its minimum."""
+        left: dict[str, int] = {}
+        spared: list[Task] = []
+        for task in candidates:
+            job = self._session.cluster.jobs.get(task.job)
+            if job is None:
+                spared.append(task)
+                continue
+            ready = left.setdefault(task.job, job.ready)
+            if ready > job.min_available:
+                left[task.job] = ready - 1
+                spared.append(task)
+        return spared, Vote.PERMIT
+
+
+def _roles_count(job: Job) -> bool:
+    """Whether role minima are enforced: only where ``minMember`` covers their sum."""
+    return bool(job.role_minima) and job.min_available >= sum(job.role_minima.values())
+
+
+def _roles_hold(job: Job, statuses: TaskStatus) -> bool:
+    if not _roles_count(job):
+        return True
+    have = Counter(
+        task.role for task in job.having(statuses | TaskStatus.PENDING) if task.status & statuses or _free(task)
+    )
+    return all(have[role] >= minimum for role, minimum in job.role_minima.items())
+
+
+def _free(task: Task) -> bool:
+    return task.best_effort and not task.gated
+
+
+def _waiting_for_nothing(job: Job) -> int:
+    """Pending tasks that ask for nothing: they never keep a gang from starting."""
+    return sum(_free(task) for task in job.by_status.get(TaskStatus.PENDING, {}).values())
+
+
+def _is_ready(job: Job) -> bool:
+    ready = job.ready
+    return ready >= job.min_available or ready + _waiting_for_nothing(job) >= job.min_available
+
+
+def _pipelined(job: Job) -> Vote:
+    have = job.ready + job.waiting
+    enough = have >= job.min_available or have + _waiting_for_nothing(job) >= job.min_available
+    return Vote.PERMIT if enough and _roles_hold(job, PIPELINED) else Vote.REJECT
+
+
+def _why(job: Job, task: Task | None) -> list[Why]:
+    if task is None or job.ready >= job.min_available:
+        return []
+    return [GangShort(job.ready + job.waiting, job.min_available)]

@@ -1,0 +1,156 @@
+"""nodeorder: the scores of kube-scheduler, each 0 to 100, weighted and added (semantics: Volcano's ``plugins/nodeorder``).
+
+The one rule: a score that nothing in a cycle changes is computed once for all nodes; one that follows from what is used is a function of
+arrays, so that a run of equal tasks is scored at once. Ours is exact where kube-scheduler cuts to whole numbers, and normalises over
+the nodes that the pod may go to, full or not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from scheduler.model.nodes import Mask, Nodes, Vector
+from scheduler.model.resources import CPU, MEMORY
+from scheduler.model.task import Task
+from scheduler.placement.selectors import term_matches, tolerates
+
+if TYPE_CHECKING:
+    from scheduler.policy import PluginOption
+    from scheduler.session import Register, Session
+
+DEFAULT_WEIGHTS = {
+    "leastrequested": 1.0,
+    "mostrequested": 0.0,
+    "nodeaffinity": 2.0,
+    "podaffinity": 2.0,
+    "balancedresource": 1.0,
+    "tainttoleration": 3.0,
+    "imagelocality": 1.0,
+    "podtopologyspread": 2.0,
+}
+MIB = 1024.0 * 1024.0
+IMAGE_MIN, IMAGE_MAX = 23 * MIB, 1000 * MIB
+"""An image smaller than the first is not worth a detour, one larger than the second counts no more (per container)."""
+
+
+class NodeOrder:
+    """The plugin. Arguments ``<score>.weight``."""
+
+    name = "nodeorder"
+
+    def __init__(self, option: PluginOption) -> None:
+        self._weights = {
+            name: float(option.arguments.get(f"{name}.weight", default)) for name, default in DEFAULT_WEIGHTS.items()
+        }
+
+    def open(self, session: Session, register: Register) -> None:
+        self._nodes = session.nodes
+        register("score", self._score)
+        register("usage_score", self._usage_score)
+
+    # --------------------------------------------------------------------------------------------------- what is used
+
+    def _usage_score(self, task: Task, used: Vector, allocatable: Vector) -> Vector:
+        columns = [self._nodes.dimensions[name] for name in (CPU, MEMORY) if name in self._nodes.dimensions]
+        fractions = [_fraction(used[..., column], allocatable[..., column]) for column in columns]
+        total = np.zeros(used.shape[:-1])
+        weights = self._weights
+        if not fractions:
+            return total
+        if weight := weights["leastrequested"]:
+            total += weight * 100.0 / len(fractions) * sum(1.0 - fraction for fraction in fractions)
+        if weight := weights["mostrequested"]:
+            total += weight * 100.0 / len(fractions) * sum(fractions)
+        if (weight := weights["balancedresource"]) and len(fractions) > 1:
+            total += weight * 100.0 * (1.0 - np.abs(fractions[0] - fractions[1]) / 2.0)
+        return total
+
+    # ------------------------------------------------------------------------------------------- what the nodes' objects say
+
+    def _score(self, task: Task, feasible: Mask) -> Vector | None:
+        weights = self._weights
+        total: Vector | None = None
+        for name, score in (
+            ("nodeaffinity", _node_affinity),
+            ("tainttoleration", _taint_toleration),
+            ("imagelocality", _image_locality),
+        ):
+            if weights[name] and (values := score(self._nodes, task, feasible)) is not None:
+                total = weights[name] * values if total is None else total + weights[name] * values
+        return total
+
+
+def _fraction(used: Vector, allocatable: Vector) -> Vector:
+    """The part that is used, at most all; of nothing, all."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        part = np.minimum(used / allocatable, 1.0)
+    return np.where(allocatable > 0, part, 1.0)
+
+
+def _node_affinity(nodes: Nodes, task: Task, feasible: Mask) -> Vector | None:
+    affinity = task.pod.spec.affinity
+    preferred = affinity and affinity.node_affinity and affinity.node_affinity.preferred
+    if not preferred:
+        return None
+    weights = [
+        float(sum(item.weight for item in preferred if term_matches(item.preference, node)))
+        if feasible[node.row]
+        else 0.0
+        for node in nodes.rows
+    ]
+    return _normalised(np.array(weights))
+
+
+def _taint_toleration(nodes: Nodes, task: Task, feasible: Mask) -> Vector | None:
+    counts = nodes.kept.get("prefer-no-schedule")
+    if counts is None:
+        counts = nodes.kept["prefer-no-schedule"] = [
+            [t for t in node.object.spec.taints or () if t.effect == "PreferNoSchedule"] for node in nodes.rows
+        ]
+        if not any(counts):
+            counts = nodes.kept["prefer-no-schedule"] = ()
+    if not counts:
+        return None
+    tolerations = task.pod.spec.tolerations or ()
+    disliked = np.array(
+        [
+            float(sum(not any(tolerates(t, taint) for t in tolerations) for taint in taints)) if allowed else 0.0
+            for taints, allowed in zip(counts, feasible, strict=True)
+        ]
+    )
+    return 100.0 - _normalised(disliked)
+
+
+def _image_locality(nodes: Nodes, task: Task, feasible: Mask) -> Vector | None:
+    images = _images(nodes)
+    containers = task.pod.spec.containers
+    total: Any = None
+    for container in containers:
+        sizes = images.get(container.image)
+        if sizes is not None:
+            spread = np.count_nonzero(sizes) / max(len(nodes.rows), 1)
+            total = sizes * spread if total is None else total + sizes * spread
+    if total is None:
+        return None
+    limit = IMAGE_MAX * len(containers)
+    return 100.0 * (np.clip(total, IMAGE_MIN, limit) - IMAGE_MIN) / (limit - IMAGE_MIN)
+
+
+def _images(nodes: Nodes) -> dict[str, Vector]:
+    """Image name → its size on each node, 0 where it is not."""
+    known: dict[str, Vector] | None = nodes.kept.get("images")
+    if known is None:
+        known = nodes.kept["images"] = {}
+        for node in nodes.rows:
+            for image in node.object.status.images or ():
+                for name in image.names or ():
+                    known.setdefault(name, np.zeros(len(nodes.rows)))[node.row] = image.size_bytes
+    return known
+
+
+def _normalised(values: Vector) -> Vector:
+    """Scaled so that the largest is 100."""
+    top = values.max(initial=0.0)
+    return values * (100.0 / top) if top > 0 else values

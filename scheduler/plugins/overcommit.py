@@ -1,0 +1,79 @@
+"""overcommit: admit no more than the cluster, times a factor, can hold (semantics: Volcano's ``plugins/overcommit``).
+
+The one rule: what an admitted job has reserved but not yet taken counts against those that are served after it, not against a job of
+its own queue that is served before it: that one would only wait for room that it is going to get first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scheduler.hooks import Vote
+from scheduler.model import resources
+from scheduler.model.job import INQUEUE, Job
+from scheduler.model.resources import Resource
+from scheduler.model.task import Task
+from scheduler.plugins.queue_accounts import reservation_of, ungated
+from scheduler.reasons import ClusterLimit, Why
+
+if TYPE_CHECKING:
+    from scheduler.policy import PluginOption
+    from scheduler.session import Register, Session
+
+DEFAULT_FACTOR = 1.2
+
+
+class Overcommit:
+    """The plugin. Argument ``overcommit-factor`` (1.2; below 1 it is 1.2)."""
+
+    name = "overcommit"
+
+    def __init__(self, option: PluginOption) -> None:
+        factor = float(option.arguments.get("overcommit-factor", DEFAULT_FACTOR))
+        self._factor = factor if factor >= 1 else DEFAULT_FACTOR
+
+    def open(self, session: Session, register: Register) -> None:
+        self._session = session
+        nodes = session.nodes
+        used = nodes.resource(nodes.used[nodes.ready].sum(axis=0))
+        self._left = {name: amount * self._factor - used.get(name, 0.0) for name, amount in session.total.items()}
+        self._reserved: Resource = {}
+        self._waiting: dict[str, list[tuple[Job, Resource]]] = {}
+        for job in session.jobs.values():
+            self._reserve(job)
+        register("job_enqueueable", lambda job: Vote.REJECT if self._missing(job) else Vote.PERMIT)
+        register("job_enqueued", self._reserve)
+        register("why", self._why)
+
+    def _reserve(self, job: Job) -> None:
+        if job.min_resources is None:
+            return
+        if self._session.is_pending(job):  # being admitted
+            amount = ungated(job, dict(job.min_resources))
+        else:
+            amount = reservation_of(job, self._session, job.min_resources, job.allocated)
+            if job.phase == INQUEUE and any(amount.values()):
+                self._waiting.setdefault(job.queue, []).append((job, amount))
+        resources.add_to(self._reserved, amount)
+
+    def _ahead_of(self, job: Job) -> Resource:
+        """What is reserved by those that are not served after ``job`` in its own queue."""
+        key_of = self._session.hooks.job_key
+        mine = key_of(job)
+        later = [amount for other, amount in self._waiting.get(job.queue, ()) if key_of(other) > mine]
+        return resources.minus(self._reserved, resources.plus(*later)) if later else self._reserved
+
+    def _missing(self, job: Job) -> list[str]:
+        if job.min_resources is None:
+            return []
+        wanted = resources.plus(self._ahead_of(job), job.min_resources)
+        return resources.exceeding(wanted, self._left, job.min_resources)
+
+    def _why(self, job: Job, task: Task | None) -> list[Why]:
+        if task is not None or job.min_resources is None:
+            return []
+        ahead = self._ahead_of(job)
+        return [
+            ClusterLimit(name, job.min_resources[name], max(self._left.get(name, 0.0) - ahead.get(name, 0.0), 0.0))
+            for name in self._missing(job)
+        ]
