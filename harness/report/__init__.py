@@ -1,0 +1,1 @@
+"""What a run leaves behind: one JSON record a scenario (the source of every picture), and the summary."""
