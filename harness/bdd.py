@@ -1,0 +1,159 @@
+"""Every private part of pytest-bdd and pytest that we lean on stands here, and nowhere else.
+
+pytest-bdd 9 collects no feature files, picks one of several matching steps silently and lets an `async def` step pass.
+What it takes to do better is not public; the version is therefore pinned, and each function has a test of its own.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from _pytest._code.code import ExceptionChainRepr, ReprEntryNative, ReprFileLocation, ReprTraceback
+from pytest_bdd.compat import get_fixture_names, getfixturedefs
+from pytest_bdd.exceptions import GherkinParseError
+from pytest_bdd.gherkin_parser import Feature as Document
+from pytest_bdd.gherkin_parser import Scenario as ScenarioNode
+from pytest_bdd.gherkin_parser import Tag, get_gherkin_document
+from pytest_bdd.scenario import scenario as bind_scenario
+from pytest_bdd.scenario import scenario_wrapper_template_registry
+from pytest_bdd.steps import step_function_context_registry
+
+__all__ = [
+    "Document",
+    "ScenarioNode",
+    "Sentence",
+    "StepDefinition",
+    "Tag",
+    "UnreadableFeatureError",
+    "bind",
+    "definitions_for",
+    "plain_failure",
+    "read_document",
+    "scenarios_of",
+    "sentences_of",
+]
+
+
+class UnreadableFeatureError(Exception):
+    """The feature file is not Gherkin. `line` is where the parser gave up."""
+
+    def __init__(self, message: str, line: int) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+@dataclass(frozen=True, slots=True)
+class StepDefinition:
+    """One decorated function, as the collection sees it."""
+
+    type: str | None
+    """given, when, then, or None for any of them."""
+    pattern: str
+    function: Callable[..., object]
+    matches: Callable[[str], bool]
+
+    @property
+    def where(self) -> str:
+        """`path:line` of the function."""
+        code = inspect.unwrap(self.function).__code__
+        return f"{_short(code.co_filename)}:{code.co_firstlineno}"
+
+    @property
+    def is_async(self) -> bool:
+        """True for what pytest-bdd would call and never await."""
+        return inspect.iscoroutinefunction(self.function) or inspect.isasyncgenfunction(self.function)
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One step as a scenario says it, examples filled in."""
+
+    type: str
+    keyword: str
+    text: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.keyword.strip()} {self.text}"
+
+
+def read_document(path: Path) -> Document:
+    """The parsed file, with the line of everything. Raises UnreadableFeatureError."""
+    try:
+        feature = get_gherkin_document(str(path)).feature
+    except GherkinParseError as problem:
+        raise UnreadableFeatureError(problem.message.strip(), problem.line) from None
+    except KeyError:  # the parser has no word for a file without a feature
+        raise UnreadableFeatureError("there is no Feature in this file", 1) from None
+    return feature
+
+
+def scenarios_of(document: Document) -> Iterator[ScenarioNode]:
+    """Every scenario of the file, those in Rules included, in the order of the file."""
+    for child in document.children:
+        if child.scenario:
+            yield child.scenario
+        elif child.rule:
+            yield from (inner.scenario for inner in child.rule.children if inner.scenario)
+
+
+def bind(path: Path, node: ScenarioNode) -> types.FunctionType:
+    """The test function of one scenario. Its code claims the feature file's line, so that pytest reports that place."""
+
+    def body() -> None:
+        """The sentences are the test."""
+
+    function = bind_scenario(path.name, node.name, features_base_dir=str(path.parent))(body)
+    assert isinstance(function, types.FunctionType)
+    function.__code__ = function.__code__.replace(
+        co_filename=str(path), co_firstlineno=node.location.line, co_name=node.name
+    )
+    function.__name__ = node.name
+    return function
+
+
+def sentences_of(function: Callable[..., object]) -> Iterator[tuple[dict[str, str], list[Sentence]]]:
+    """For each row of the examples (or once, without any) the row and the sentences that it makes."""
+    template = scenario_wrapper_template_registry[function]
+    rows = [row for examples in template.examples for row in examples.as_contexts()] or [{}]
+    for row in rows:
+        rendered = template.render(row)
+        yield (
+            {key: str(value) for key, value in row.items()},
+            [Sentence(step.type, step.keyword, step.name, step.line_number) for step in rendered.steps],
+        )
+
+
+def definitions_for(node: pytest.Collector) -> list[StepDefinition]:
+    """Every step definition that scenarios under `node` can see."""
+    manager = node.session._fixturemanager
+    found = []
+    for name in get_fixture_names(fixturemanager=manager):
+        for fixture in getfixturedefs(manager, name, node) or ():
+            context = step_function_context_registry.get(fixture.func)
+            if context is not None:
+                parser = context.parser
+                found.append(StepDefinition(context.type, parser.name, context.step_func, parser.is_matching))
+    return found
+
+
+def plain_failure(text: Sequence[str], path: str, line: int) -> Any:
+    """A report's `longrepr` that prints `text` and nothing of Python, and survives xdist and JUnit.
+
+    The first line becomes the short form that the summary shows.
+    """
+    body = ReprTraceback([ReprEntryNative([row + "\n" for row in text])], None, style="native")
+    return ExceptionChainRepr([(body, ReprFileLocation(path, line, text[0]), None)])
+
+
+def _short(path: str) -> str:
+    try:
+        return str(Path(path).relative_to(Path.cwd()))
+    except ValueError:
+        return path

@@ -1,0 +1,74 @@
+"""The kinds that a scenario is about, by the short names that the field's people use. Plain data, no I/O."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
+
+
+class Kind(StrEnum):
+    """A kind of object that is watched in every scenario."""
+
+    POD = "pod"
+    NODE = "node"
+    QUEUE = "queue"
+    PODGROUP = "podgroup"
+    VCJOB = "vcjob"
+    """A Volcano Job, as against a Kubernetes Job."""
+    COMMAND = "command"
+    JOB = "job"
+    DEPLOYMENT = "deployment"
+    PYTORCHJOB = "pytorchjob"
+    PRIORITYCLASS = "priorityclass"
+    EVENT = "event"
+
+
+class Served(NamedTuple):
+    """How the API serves a kind."""
+
+    api_version: str
+    kind: str
+    plural: str
+    namespaced: bool
+
+    @property
+    def path(self) -> str:
+        """Where all of them are listed and watched."""
+        base = f"/apis/{self.api_version}" if "/" in self.api_version else f"/api/{self.api_version}"
+        return f"{base}/{self.plural}"
+
+
+SERVED: Final[dict[Kind, Served]] = {
+    Kind.POD: Served("v1", "Pod", "pods", True),
+    Kind.NODE: Served("v1", "Node", "nodes", False),
+    Kind.QUEUE: Served("scheduling.volcano.sh/v1beta1", "Queue", "queues", False),
+    Kind.PODGROUP: Served("scheduling.volcano.sh/v1beta1", "PodGroup", "podgroups", True),
+    Kind.VCJOB: Served("batch.volcano.sh/v1alpha1", "Job", "jobs", True),
+    Kind.COMMAND: Served("bus.volcano.sh/v1alpha1", "Command", "commands", True),
+    Kind.JOB: Served("batch/v1", "Job", "jobs", True),
+    Kind.DEPLOYMENT: Served("apps/v1", "Deployment", "deployments", True),
+    Kind.PYTORCHJOB: Served("kubeflow.org/v1", "PyTorchJob", "pytorchjobs", True),
+    Kind.PRIORITYCLASS: Served("scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", False),
+    Kind.EVENT: Served("v1", "Event", "events", True),
+}
+
+OWNERS: Final = (Kind.VCJOB, Kind.PYTORCHJOB, Kind.JOB, Kind.DEPLOYMENT)
+"""What makes pods, and would make them again: goes first when a scenario is cleaned up."""
+
+_BY_API: Final = {(served.api_version, served.kind): kind for kind, served in SERVED.items()}
+
+
+def kind_of(obj: dict[str, Any]) -> Kind | None:
+    """The kind of an object that names its apiVersion and kind; None if it is not one of ours."""
+    return _BY_API.get((obj.get("apiVersion", ""), obj.get("kind", "")))
+
+
+class Ref(NamedTuple):
+    """Names an object for people and for look-ups. A successor of the same name has the same Ref."""
+
+    kind: Kind
+    name: str
+    namespace: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"

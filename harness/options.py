@@ -1,0 +1,160 @@
+"""The options of a run: each on the command line and in the ini file, all in one group, all checked before anything
+starts. Nothing here talks to a cluster.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from harness.clusters import ClusterError, Settings
+
+_NONE = object()
+
+_FLAGS: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("cluster", "auto, embedded, kind or existing (default: auto, which is kind where Docker and a node image are at "
+     "hand, else embedded)", {"metavar": "KIND"}),
+    ("kube-context", "the context of an existing cluster; never the current one by accident", {"metavar": "NAME"}),
+    ("reuse-cluster", "take a running cluster of the same configuration and leave it running", {"action": "store_true"}),
+    ("keep-cluster", "leave the cluster running at the end", {"action": "store_true"}),
+    ("kind-image", "the node image of a Kind cluster", {"metavar": "IMAGE"}),
+    ("kind-config", "the configuration of a Kind cluster", {"metavar": "FILE"}),
+    ("binaries", "a folder with the cluster's programs", {"metavar": "DIR"}),
+    ("scheduler", "python, or none if another scheduler runs already (default: python)", {"metavar": "WHICH"}),
+    ("policy", "the policy of scenarios that name none (default: templates/policies/default.yaml)", {"metavar": "FILE"}),
+    ("timeout-scale", "stretches every timeout (default: 1)", {"metavar": "FACTOR"}),
+    ("out", "where logs, dumps and reports go (default: beside the JUnit file, else out/run)", {"metavar": "DIR"}),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the user asked for, checked."""
+
+    settings: Settings
+    scheduler: Literal["python", "none"]
+    policy: Path | None
+    timeout_scale: float
+    out: Path
+
+    def header(self) -> str:
+        """One line for the top of the run."""
+        it = self.settings
+        said = [f"cluster {it.kind}", f"scheduler {self.scheduler}"]
+        said += [f"context {it.kube_context}"] if it.kube_context else []
+        said += ["reused"] if it.reuse else []
+        said += ["kept"] if it.keep else []
+        said += [f"node image {it.kind_image}"] if it.kind_image else []
+        said += [f"kind configuration {it.kind_config}"] if it.kind_config else []
+        said += [f"binaries {it.binaries}"] if it.binaries else []
+        said += [f"policy {self.policy}"] if self.policy else []
+        said += [f"timeouts x {self.timeout_scale:g}"] if self.timeout_scale != 1 else []
+        return f"schedspec: {', '.join(said)}; reports in {_shown(self.out)}"
+
+
+def declare(parser: pytest.Parser) -> None:
+    """The options and their ini twins (`--kind-image` is `schedspec_kind_image`)."""
+    group = parser.getgroup("schedspec", "schedspec: specifications of a scheduler on a live cluster")
+    for flag, text, more in _FLAGS:
+        name = _ini(flag)
+        group.addoption(f"--{flag}", dest=name, default=_NONE, help=text, **more)
+        parser.addini(name, f"--{flag}: {text}", type="bool" if "action" in more else "string", default=None)
+
+
+def read(config: pytest.Config) -> Options:
+    """The options of this run. Raises pytest.UsageError, which says what, where and what to do."""
+    kind_config, binaries, policy = _file(config, "kind-config"), _folder(config, "binaries"), _file(config, "policy")
+    try:
+        settings = Settings(
+            kind=_text(config, "cluster") or "auto",  # type: ignore[arg-type] - it checks the name itself
+            kube_context=_text(config, "kube-context"),
+            reuse=bool(_value(config, "reuse-cluster")),
+            keep=bool(_value(config, "keep-cluster")),
+            kind_image=_text(config, "kind-image"),
+            kind_config=kind_config,
+            binaries=binaries,
+        )
+        if settings.kind == "existing" and settings.kube_context:
+            from harness.clusters import existing  # noqa: PLC0415 - only where it is asked for
+
+            existing.only_context(existing.source(settings.kubeconfig), settings.kube_context)
+    except ClusterError as problem:
+        raise pytest.UsageError(str(problem)) from None
+    scheduler = _text(config, "scheduler") or "python"
+    if scheduler not in ("python", "none"):
+        raise _refusal("scheduler", scheduler, "is not a scheduler that can be started", "name python or none")
+    scale = _text(config, "timeout-scale") or "1"
+    return Options(settings, scheduler, policy, _factor(scale), _out(config))  # type: ignore[arg-type]
+
+
+def _factor(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 1000:
+        raise _refusal("timeout-scale", text, "is not a factor above 0", "name a number, for instance 2")
+    return value
+
+
+def _out(config: pytest.Config) -> Path:
+    named = _text(config, "out")
+    if named:
+        return _absolute(config, named)
+    junit = config.getoption("xmlpath", None)
+    if junit:
+        return _absolute(config, junit).with_suffix("")
+    return config.rootpath / "out" / "run"
+
+
+def _file(config: pytest.Config, flag: str) -> Path | None:
+    path = _path(config, flag)
+    if path is not None and not path.is_file():
+        raise _refusal(flag, str(path), "is not a file", "name a file that exists")
+    return path
+
+
+def _folder(config: pytest.Config, flag: str) -> Path | None:
+    path = _path(config, flag)
+    if path is not None and not path.is_dir():
+        raise _refusal(flag, str(path), "is not a folder", "name a folder that exists")
+    return path
+
+
+def _path(config: pytest.Config, flag: str) -> Path | None:
+    named = _text(config, flag)
+    return _absolute(config, named) if named else None
+
+
+def _absolute(config: pytest.Config, path: str) -> Path:
+    return (config.invocation_params.dir / path).absolute()
+
+
+def _text(config: pytest.Config, flag: str) -> str | None:
+    value = _value(config, flag)
+    return str(value).strip() or None if value is not None else None
+
+
+def _value(config: pytest.Config, flag: str) -> Any:
+    given = config.getoption(_ini(flag))
+    return config.getini(_ini(flag)) if given is _NONE or given is False else given
+
+
+def _ini(flag: str) -> str:
+    return "schedspec_" + flag.replace("-", "_")
+
+
+def _refusal(flag: str, value: str, what: str, do_next: str) -> pytest.UsageError:
+    return pytest.UsageError(
+        f"{value!r} {what}\n  where: --{flag} ({_ini(flag)} in the ini file)\n  do next: {do_next}"
+    )
+
+
+def _shown(path: Path) -> str:
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)

@@ -1,0 +1,166 @@
+"""The scheduler under test as a process of its own: started, given a policy, watched for its death, ended.
+
+It is reached by its command line and its HTTP page only; nothing of it is imported.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import urllib3
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
+
+from harness import leash, timeouts
+from harness.errors import HarnessError, PolicyRefusedError, SchedulerDiedError
+
+_TAIL = 25
+
+
+class _NotYetError(HarnessError):
+    """Worth another look."""
+
+
+class SchedulerProcess:
+    """One scheduler for one cluster. Its log and its policy file are in `folder`."""
+
+    def __init__(self, folder: Path, kubeconfig: Path, context: str, *, scale: float = 1.0) -> None:
+        self.log = folder / "scheduler.log"
+        self.policy_file = folder / "policy.yaml"
+        self._command = [
+            *(sys.executable, "-m", "scheduler", "run"),
+            *("--kubeconfig", str(kubeconfig), "--context", context, "--policy", str(self.policy_file)),
+            *("--node-selector", "schedspec.dev/world=true", "--listen", "127.0.0.1:0"),
+        ]
+        self._scale = scale
+        self._process: subprocess.Popen[bytes] | None = None
+        self._address = ""
+        self._http = urllib3.PoolManager(retries=False)
+
+    def start(self, policy: str) -> None:
+        """Return when every watch of it has listed and the policy is in force.
+
+        Raises SchedulerDiedError with its last words, PolicyRefusedError.
+        """
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        self._write(policy)
+        with self.log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", leash.__file__, str(os.getpid()), *self._command],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C is pytest's: the scheduler lives until the last clean-up
+            )
+        for attempt in self._until(timeouts.READY, pause=0.02):
+            with attempt:
+                self._ready()
+        self.use_policy(policy)
+
+    def stop(self) -> None:
+        """End it, gently first. The second call does nothing."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.terminate()
+        try:
+            process.wait(5.0)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        self._http.clear()
+
+    @property
+    def pid(self) -> int:
+        """Its process id; 0 when it does not run."""
+        return self._process.pid if self._process is not None else 0
+
+    def check(self) -> None:
+        """Raise SchedulerDiedError unless it runs."""
+        if self._process is None:
+            raise SchedulerDiedError("the scheduler was not started")
+        status = self._process.poll()
+        if status is not None:
+            how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
+            raise SchedulerDiedError(
+                f"the scheduler under test {how}; nothing is scheduled any more\n  log: {self.log}\n{self._last_words()}"
+            )
+
+    def use_policy(self, text: str) -> str:
+        """Put a policy into force; its sha256. Usually within 0.2 s.
+
+        Raises PolicyRefusedError with the scheduler's own message, SchedulerDiedError.
+        """
+        self._write(text)
+        wanted = hashlib.sha256(text.encode()).hexdigest()
+        for attempt in self._until(timeouts.POLICY, pause=0.01):
+            with attempt:
+                self._in_force(wanted)
+        return wanted
+
+    def policy(self) -> dict[str, Any]:
+        """What it says about the policy in force: path, sha256, error."""
+        answer: dict[str, Any] = msgspec.json.decode(self._get("/policy"))
+        return answer
+
+    def metrics(self) -> str:
+        """Its metrics page."""
+        return self._get("/metrics").decode()
+
+    def _in_force(self, wanted: str) -> None:
+        said = self.policy()
+        refused = said.get("refused_sha256", wanted) == wanted and said.get("error")
+        if refused and said["sha256"] != wanted:
+            raise PolicyRefusedError(f"the scheduler refused the policy:\n  {said['error']}", str(said["error"]))
+        if said["sha256"] != wanted:
+            raise _NotYetError(f"the scheduler still reports the policy {said['sha256']}, not {wanted}")
+
+    def _ready(self) -> None:
+        self.check()
+        if not self._address:
+            first = self.log.read_text("utf-8", errors="replace").partition("listening on ")[2].partition("\n")
+            if not first[1]:
+                raise _NotYetError(f"the scheduler has not said where it listens\n{self._last_words()}")
+            self._address = first[0].strip()
+        self._get("/readyz")
+
+    def _get(self, path: str) -> bytes:
+        self.check()
+        try:
+            response = self._http.request("GET", f"http://{self._address}{path}", timeout=5.0)
+        except urllib3.exceptions.HTTPError as problem:
+            raise _NotYetError(f"the scheduler does not answer {path}: {problem}\n{self._last_words()}") from problem
+        if response.status != 200:
+            raise _NotYetError(f"{path} says {response.status}: {response.data.decode(errors='replace')[:500]}")
+        return response.data
+
+    def _until(self, seconds: float, pause: float) -> Retrying:
+        return Retrying(
+            retry=retry_if_exception_type(_NotYetError),
+            stop=stop_after_delay(seconds * self._scale),
+            wait=wait_fixed(pause),
+            reraise=True,
+        )
+
+    def _write(self, text: str) -> None:
+        """In one piece: the scheduler must never read half a file."""
+        draft = self.policy_file.with_suffix(".draft")
+        draft.write_text(text, "utf-8")
+        draft.replace(self.policy_file)
+
+    def _last_words(self) -> str:
+        return "\n".join(f"  | {line}" for line in tail(self.log, _TAIL)) or "  | (its log is empty)"
+
+
+def tail(path: Path, lines: int) -> Sequence[str]:
+    """The last lines of a file that may not be there."""
+    try:
+        return path.read_text("utf-8", errors="replace").splitlines()[-lines:]
+    except FileNotFoundError:
+        return []

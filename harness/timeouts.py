@@ -1,0 +1,51 @@
+"""How long anything may take, in seconds: the only place. `--timeout-scale` stretches them all.
+
+A wait that is met costs nothing of its time, so these are generous; a span that must hold costs all of it, so those
+are short and rest on the scheduler having spoken first.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+WAKE: Final = 0.02
+"""A wait looks again this often even if nothing was seen to change (never scaled)."""
+
+POLICY: Final = 3.0
+"""A policy file is written → the scheduler reports it. It looks every 0.1 s, so 0.3 s is usual."""
+
+READY: Final = 30.0
+"""The scheduler is started → every watch of it has listed."""
+
+SHOWN: Final = 5.0
+"""The API server took a write → the watch has shown it."""
+
+SAID: Final = 5.0
+"""A pod is created → the scheduler has published why it waits."""
+
+BOUND: Final = 10.0
+"""A pod is created → bound."""
+
+RUNS: Final = 20.0
+"""Work is submitted, or room became free → all of its pods run, evictions before it and real containers included."""
+
+EVICTED: Final = 15.0
+"""A claimant is there → its victims are marked and deleted."""
+
+PHASE: Final = 15.0
+"""A controller moves an object into its next phase."""
+
+COMPLETES: Final = 15.0
+"""Work is told to finish → it has."""
+
+HOLDS: Final = 1.0
+"""What `never` and `stays` watch, once the scheduler has said why. It works through a change in some tens of milliseconds."""
+
+EMPTY: Final = 10.0
+"""A scenario's objects are deleted by force → they are gone."""
+
+CRD: Final = 15.0
+"""A custom resource definition is applied → Established and served."""
+
+NAMESPACES: Final = 60.0
+"""At the end of a session: every namespace that it made is gone."""
