@@ -195,6 +195,10 @@ class Hooks:
             if said:
                 yield number, permitted or [], said
 
+    def by_tier(self, hook: str) -> list[tuple[int, list[Registered]]]:
+        """The functions of a hook as ``(number of the tier, functions)``, tiers without any left out."""
+        return [(n, tier.hooks[hook]) for n, tier in enumerate(self._tiers) if hook in tier.hooks]
+
     def binding(self, hook: str) -> list[Registered]:
         """The functions of a hook whose refusal stands whatever tier decides."""
         return [entry for entry in self._flat[hook] if entry.binding]

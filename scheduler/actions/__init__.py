@@ -7,10 +7,14 @@ from collections.abc import Callable
 from scheduler.actions.allocate import allocate
 from scheduler.actions.backfill import backfill
 from scheduler.actions.enqueue import enqueue
+from scheduler.actions.preempt import preempt
+from scheduler.actions.reclaim import reclaim
 from scheduler.session import Session
 
 ACTIONS: dict[str, Callable[[Session], None]] = {
     "enqueue": enqueue,
     "allocate": allocate,
     "backfill": backfill,
+    "preempt": preempt,
+    "reclaim": reclaim,
 }

@@ -1,8 +1,8 @@
 """Why: the reasons of decisions as typed data, and the one place where they become text.
 
-The one rule: who decides says why with one of these structs, numbers included; nobody else composes a sentence. A *why*
-(:mod:`scheduler.reasons.waiting`) is one rule that stood in the way of a job; a *denial* (:mod:`scheduler.reasons.victims`)
-is one rule that protected a candidate.
+The one rule: who decides says why with one of these structs, numbers included; nobody else composes a sentence. A
+*why* (:mod:`scheduler.reasons.waiting`) is one rule that stood in the way of a job; a *denial*
+(:mod:`scheduler.reasons.victims`) is one rule that protected a candidate.
 """
 
 from __future__ import annotations

@@ -56,8 +56,8 @@ class ClusterLimit(msgspec.Struct, frozen=True, tag="cluster-limit"):
 
 
 class NodeRule(msgspec.Struct, frozen=True, order=True):
-    """How many nodes one rule excludes. ``rule``: one of those that :mod:`scheduler.reasons.text` has words for (resource,
-    pods, taint, selector, affinity, port, …); any other is shown by its detail.
+    """How many nodes one rule excludes. ``rule``: one of those that :mod:`scheduler.reasons.text` has words for
+    (resource, pods, taint, selector, affinity, port, …); any other is shown by its detail.
     """
 
     nodes: int

@@ -1,0 +1,33 @@
+"""preempt: within a queue, who is more important takes the room of who is less so (semantics: Volcano's
+``actions/preempt``).
+
+The one rule: first between the jobs of a queue, then between the tasks of a job. The topology-aware mode of Volcano
+(take all victims of a node, then give back as many as possible) and its normal mode come to the same here: victims
+are always the cheapest over all nodes and every one that is not needed is given back, so
+``enableTopologyAwarePreemption`` is accepted and changes nothing.
+"""
+
+from __future__ import annotations
+
+from scheduler.model.job import Job
+from scheduler.order import Served
+from scheduler.session import Session
+from scheduler.victims import PREEMPT, Attempts, Claim, make_room
+from scheduler.victims.starving import starving_jobs
+
+
+def preempt(session: Session) -> None:
+    """Let every starving job take room from jobs of its queue, then from lesser tasks of its own."""
+    hooks, attempts = session.hooks, Attempts()
+    by_queue: dict[str, list[Job]] = {}
+    for job in starving_jobs(session):
+        by_queue.setdefault(job.queue, []).append(job)
+    queues = Served(hooks.queue_key, (session.queues[name] for name in by_queue))
+    while queues:
+        starving = by_queue[queues.pop().name]
+        between = Served(hooks.job_key, starving)
+        while between:
+            make_room(Claim(session, PREEMPT, between.pop()), attempts)
+        for job in sorted(starving, key=hooks.job_key):
+            if hooks.first_tier_agrees("job_starving", job):
+                make_room(Claim(session, PREEMPT, job, within_job=True), attempts)

@@ -1,0 +1,31 @@
+"""reclaim: take back, for a queue, room that other queues hold beyond their due (semantics: Volcano's
+``actions/reclaim``).
+
+The one rule: queues take turns, job by job, in the order in which they are served; who may claim is the queue
+plugin's say.
+"""
+
+from __future__ import annotations
+
+from scheduler.model.job import Job
+from scheduler.order import Served
+from scheduler.session import Session
+from scheduler.victims import RECLAIM, Attempts, Claim, make_room
+from scheduler.victims.starving import starving_jobs
+
+
+def reclaim(session: Session) -> None:
+    """Let every starving job take room from other queues, as far as the policy permits."""
+    hooks, attempts = session.hooks, Attempts()
+    by_queue: dict[str, list[Job]] = {}
+    for job in starving_jobs(session):
+        by_queue.setdefault(job.queue, []).append(job)
+    jobs = {name: Served(hooks.job_key, members) for name, members in by_queue.items()}
+    queues = Served(hooks.queue_key, (session.queues[name] for name in by_queue))
+    while queues:
+        queue = queues.pop()
+        if hooks.any_says("overused", queue):
+            continue
+        make_room(Claim(session, RECLAIM, jobs[queue.name].pop()), attempts)
+        if jobs[queue.name]:
+            queues.push(queue)

@@ -1,0 +1,148 @@
+"""One job's attempt to get room, from its first waiting task to the commit.
+
+The one rule: what is committed lets the job start (or, if it runs already, lets each task that it evicts for start);
+else nothing has happened but the reasons are told.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import msgspec
+
+from scheduler.model.job import Job
+from scheduler.model.task import HOLDING, Task, TaskStatus
+from scheduler.reasons import Denial, NeverPreempts, NotEntitled, NotNeeded, NoVictims, OfNoUse, Spared, Why
+from scheduler.session import Session
+from scheduler.victims.claim import RECLAIM, Claim
+from scheduler.victims.search import Search
+
+Kind = tuple[object, ...]
+
+
+class Attempts:
+    """What has failed already in this cycle, so that equal jobs need not fail again as long as nothing has changed."""
+
+    def __init__(self) -> None:
+        self._failed: dict[Kind, tuple[int, Why]] = {}
+
+    def known(self, session: Session, kind: Kind | None) -> Why | None:
+        """Why an equal task found no room in this very state, if one was tried."""
+        if kind is None or kind not in self._failed:
+            return None
+        state, why = self._failed[kind]
+        return why if state == len(session.log) else None
+
+    def remember(self, session: Session, kind: Kind | None, why: Why) -> None:
+        if kind is not None:
+            self._failed[kind] = (len(session.log), why)
+
+
+def make_room(claim: Claim, attempts: Attempts) -> bool:
+    """Evict what is needed for the claim's job to start, and have its tasks wait for the room.
+
+    Whether that was possible.
+    """
+    session, job = claim.session, claim.job
+    search = Search(claim)
+    whys: dict[Why, None] = {}
+    tasks = waiting_tasks(session, job)
+    hopeless: set[bytes] = set()
+    for position, task in enumerate(tasks):
+        if not session.hooks.first_tier_agrees("job_starving", job) or _too_few(job, search, len(tasks) - position):
+            break
+        why = _standing_against(claim, task)
+        if why is None and task.shape not in hopeless:
+            kind = _kind(claim, task) if not search.placed else None
+            why = attempts.known(session, kind)
+            if why is None and not search.place(task):
+                why = _no_victims(claim, task, search)
+                attempts.remember(session, kind, why)
+            if why is not None:
+                hopeless.add(task.shape)
+        if why is not None:
+            whys[why] = None
+    search.finish()
+    if not search.placed or not session.hooks.votes("job_pipelined", job):
+        search.statement.discard()
+        session.refuse(job, list(whys))
+        return False
+    first = len(session.decisions.evictions)
+    search.statement.commit()
+    _say_who_was_spared(session, search, first)
+    return True
+
+
+def waiting_tasks(session: Session, job: Job) -> list[Task]:
+    """The tasks of a job that wait for room, the first to be served first."""
+    pending = job.by_status.get(TaskStatus.PENDING, {}).values()
+    return sorted((task for task in pending if not task.gated), key=session.hooks.task_key)
+
+
+def _too_few(job: Job, search: Search, left: int) -> bool:
+    """Whether the gang cannot reach its minimum any more."""
+    return job.ready + job.waiting + left < job.min_available and bool(search.placed or left < len(job.tasks))
+
+
+def _standing_against(claim: Claim, task: Task) -> Why | None:
+    """What keeps a task from claiming anything, whoever the candidates are."""
+    if task.never_preempts:
+        return NeverPreempts(task.key)
+    if claim.action == RECLAIM and not claim.session.hooks.all_agree("preemptive", claim.queue, task):
+        numbers = claim.session.facts.get("queues")
+        why: Why | None = numbers.not_entitled(claim.queue, task) if numbers is not None else None
+        return why or NotEntitled(claim.queue.name)
+    return None
+
+
+def _kind(claim: Claim, task: Task) -> Kind | None:
+    """What a claimant is to the plugins; None if its job's own holdings may matter."""
+    if claim.job.allocated or claim.within_job:
+        return None
+    group = claim.job.group
+    annotations = group.metadata.annotations if group is not None else None
+    owners = tuple(owner.kind for owner in task.pod.metadata.owner_references or ())
+    labels = tuple(sorted((task.pod.metadata.annotations or {}).items()))
+    return (
+        claim.action,
+        claim.queue.name,
+        claim.job.priority,
+        task.shape,
+        tuple(sorted((annotations or {}).items())),
+        owners,
+        labels,
+    )
+
+
+def _no_victims(claim: Claim, task: Task, search: Search) -> NoVictims:
+    denials = Counter(search.jury.denials.get(key, OfNoUse()) for key in search.jury.seen)
+    return NoVictims(claim.action, task.key, len(search.jury.seen), _spared(denials))
+
+
+def _spared(denials: Counter[Denial]) -> tuple[Spared, ...]:
+    return tuple(
+        Spared(count, why) for why, count in sorted(denials.items(), key=lambda item: (-item[1], repr(item[0])))
+    )
+
+
+def _say_who_was_spared(session: Session, search: Search, first: int) -> None:
+    """Complete the reasons of a commit's evictions: the candidates on the same node that may stay, and why."""
+    evictions = session.decisions.evictions
+    neighbours: dict[str, tuple[Spared, ...]] = {}
+    for position, eviction in enumerate(evictions[first:], first):
+        node = session.cluster.tasks[eviction.task].node
+        if node not in neighbours:
+            neighbours[node] = _spared(_neighbours(session, search, node))
+        if neighbours[node]:
+            reason = msgspec.structs.replace(eviction.reason, spared=neighbours[node])
+            evictions[position] = msgspec.structs.replace(eviction, reason=reason)
+
+
+def _neighbours(session: Session, search: Search, node: str) -> Counter[Denial]:
+    on_node: Sequence[Task] = list(session.nodes.by_name[node].tasks.values())
+    return Counter(
+        search.jury.denials.get(task.key, NotNeeded())
+        for task in on_node
+        if task.key in search.jury.seen and task.status & HOLDING
+    )

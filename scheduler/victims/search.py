@@ -1,0 +1,297 @@
+"""Making room for one job: where its tasks go and whom that costs the place.
+
+The one rule: all of it is one statement. A task first takes room that is already being freed; else it goes to the
+node where the cheapest set of victims makes room for it (:mod:`scheduler.victims.order`), over all nodes. In the end
+every victim that is not needed is given back, and the statement is committed only if the job can start with it.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from scheduler.model.nodes import NodeInfo
+from scheduler.model.queue import ROOT
+from scheduler.model.resources import EPSILON
+from scheduler.model.task import HOLDING, Task
+from scheduler.reasons import VictimReason
+from scheduler.victims.claim import Claim
+from scheduler.victims.cover import Amounts, Option, cheapest_cover, cost
+from scheduler.victims.give_back import GiveBack
+from scheduler.victims.jury import Jury, Verdict
+from scheduler.victims.order import Order
+from scheduler.victims.units import Unit
+
+Cost = tuple[Any, ...]
+
+
+@dataclass(slots=True, frozen=True, eq=False)
+class Victim:
+    """A unit that has been evicted, and what it was chosen as."""
+
+    verdict: Verdict
+    option: Option
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        return self.verdict.unit.tasks
+
+
+class Search:
+    """The transaction of one claim."""
+
+    def __init__(self, claim: Claim) -> None:
+        self._claim = claim
+        self._session = claim.session
+        self._nodes = claim.session.nodes
+        self._order = Order(claim.session, claim.queue)
+        self.jury = Jury(claim, self._order)
+        self.statement = claim.session.statement()
+        self.placed: list[tuple[Task, NodeInfo]] = []
+        self.victims: list[Victim] = []
+        self._fronts: dict[bytes, _Front] = {}
+        self._give_back = GiveBack(claim, self.statement, self.placed)
+
+    # ---------------------------------------------------------------------------------------------------------- tasks
+
+    def place(self, task: Task) -> bool:
+        """Find room for a task, with or without victims; if there is none, nothing has changed."""
+        savepoint, before = self.statement.savepoint(), len(self.victims)
+        if self._allocatable(task) or (self._has_room(task) and self._free_quota(task)):
+            node = self._session.placement.best(task, future=True)
+            if node is not None:
+                self._settle(task, node, before)
+                return True
+        self._rollback(savepoint, before)
+        return self._make_room(task)
+
+    def _has_room(self, task: Task) -> bool:
+        return self._session.placement.best(task, future=True) is not None
+
+    def _allocatable(self, task: Task) -> bool:
+        return self._session.hooks.all_agree("allocatable", self._claim.queue, task)
+
+    def _settle(self, task: Task, node: NodeInfo, before: int) -> None:
+        self.statement.pipeline(task, node)
+        self.placed.append((task, node))
+        self.victims[before:] = self._give_back.unneeded(self.victims[before:])
+
+    def finish(self) -> None:
+        """Give back who is not needed after all."""
+        self.victims[:] = self._give_back.unneeded(self.victims)
+
+    def _rollback(self, savepoint: int, before: int) -> None:
+        self.statement.rollback(savepoint)
+        del self.victims[before:]
+
+    # ---------------------------------------------------------------------------------------------------------- nodes
+
+    def _make_room(self, task: Task) -> bool:
+        front = self._fronts.get(task.shape)
+        if front is None:
+            front = self._fronts[task.shape] = _Front(self, task)
+        front.refresh()
+        while (entry := front.pop()) is not None:
+            row, exact = entry
+            savepoint, before = self.statement.savepoint(), len(self.victims)
+            node = self._nodes.rows[row]
+            if not self._evict_for(task, node):
+                self._rollback(savepoint, before)
+                front.in_step()
+                continue
+            real = cost([victim.option for victim in self.victims[before:]])
+            if not exact and front.offers_less_than(real):
+                self._rollback(savepoint, before)
+                front.in_step()
+                front.push(real, row, exact=True)
+                continue
+            self._settle(task, node, before)
+            return True
+        return False
+
+    def bound(self, task: Task, row: int) -> Cost | None:
+        """What room on a node costs at least, votes not asked; None if all candidates together do not make it."""
+        node = self._nodes.rows[row]
+        lacking, columns = self._lacking(task, row)
+        if all(amount <= EPSILON for amount in lacking):
+            return cost(())
+        units = self.jury.units(self.jury.candidates(task, node))
+        chosen = cheapest_cover(lacking, [self._option(unit, node, columns, 0) for unit in units])
+        return None if chosen is None else cost(chosen)
+
+    def _lacking(self, task: Task, row: int) -> tuple[Amounts, list[int]]:
+        """What a node lacks for the task even after all releasing have left, by dimension."""
+        nodes = self._nodes
+        needed = nodes.needed(task)
+        lacking = needed - (nodes.idle[row] + nodes.releasing[row] - nodes.pipelined[row])
+        columns = [int(i) for i in np.flatnonzero((needed > 0) & (lacking > EPSILON))]
+        return tuple(float(lacking[i]) for i in columns), columns
+
+    def _option(self, unit: Unit, node: NodeInfo | None, columns: list[int], first: int) -> Option:
+        freed = [0.0] * len(columns)
+        for task in unit.tasks:
+            if node is not None and task.node == node.name:
+                held = self._nodes.held(task)
+                for i, column in enumerate(columns):
+                    freed[i] += held[column]
+        priority = self._claim.priority(unit.job, unit.tasks[0])
+        return Option(
+            freed=tuple(freed),
+            level=(first, *self._order.level(unit.job, priority)),
+            gangs=int(unit.breaks),
+            pods=len(unit.tasks),
+            youth=(self._order.youth(unit.tasks[0]),),
+            job=unit.job.key,
+            whole=unit.whole,
+            limits=unit.limits,
+        )
+
+    # --------------------------------------------------------------------------------------------------------- victims
+
+    def _evict_for(self, task: Task, node: NodeInfo) -> bool:
+        """Evict the cheapest permitted units that let the task onto the node. If it fails, the caller rolls back."""
+        lacking, columns = self._lacking(task, node.row)
+        banned: set[tuple[str, ...]] = set()
+        while True:
+            savepoint, before = self.statement.savepoint(), len(self.victims)
+            offers = {
+                self._option(verdict.unit, node, columns, verdict.first): verdict
+                for verdict in self.jury.permitted(task, node)
+                if _name(verdict.unit) not in banned
+            }
+            chosen = cheapest_cover(lacking, list(offers))
+            if chosen is None:
+                return False
+            refused = next((option for option in chosen if not self._evict(task, offers[option], option)), None)
+            if refused is None:
+                break
+            banned.add(_name(offers[refused].unit))
+            self._rollback(savepoint, before)
+        rest = sorted((option for option in offers if option not in chosen), key=lambda option: option.rank)
+        for option in rest:
+            if self._admits(task, node):
+                break
+            self._evict(task, offers[option], option)
+        return self._admits(task, node) and (self._allocatable(task) or self._free_quota(task))
+
+    def _admits(self, task: Task, node: NodeInfo) -> bool:
+        return self._session.placement.fits(task, node, future=True)
+
+    def _evict(self, task: Task, verdict: Verdict, option: Option) -> bool:
+        """Evict a unit unless, after what has been evicted before, something stands against it now."""
+        unit = verdict.unit
+        if not all(member.status & HOLDING for member in unit.tasks):
+            return False
+        if (denial := self.jury.objection(task, unit)) is not None:
+            self.jury.denials.update((member.key, denial) for member in unit.tasks)
+            return False
+        reason = VictimReason(
+            action=self._claim.action,
+            claimant=self._claim.job.key,
+            claimant_task=task.key,
+            claimant_queue=self._claim.queue.name,
+            queue=unit.job.queue,
+            tier=verdict.tier,
+            whole_gang=unit.whole,
+            votes=verdict.votes,
+        )
+        for member in unit.tasks:
+            self.statement.evict(member, reason)
+        self.victims.append(Victim(verdict, option))
+        return True
+
+    def _free_quota(self, task: Task) -> bool:
+        """Evict, cheapest first, from queues whose holdings count against the claimant's, until its queue may hold the
+        task.
+        """
+        related = self._related_queues()
+        offers: dict[tuple[str, ...], tuple[Option, Verdict]] = {}
+        for node in self._nodes.rows if related else ():
+            for verdict in self.jury.permitted(task, node):
+                if verdict.unit.job.queue in related:
+                    offers[_name(verdict.unit)] = (self._option(verdict.unit, None, [], verdict.first), verdict)
+        self._give_back.by_quota = True
+        for option, verdict in sorted(offers.values(), key=lambda offer: offer[0].rank):
+            if self._allocatable(task):
+                break
+            if not verdict.unit.limits or self._is_still_spare(verdict.unit):
+                self._evict(task, verdict, option)
+        return self._allocatable(task)
+
+    @staticmethod
+    def _is_still_spare(unit: Unit) -> bool:
+        return unit.job.ready > unit.job.min_available
+
+    def _related_queues(self) -> set[str]:
+        """Queues that share a limit with the claimant's:
+
+        Itself, and those below a common ancestor other than the root.
+        """
+        queues = self._session.queues
+
+        def lineage(name: str) -> set[str]:
+            line: list[str] = []
+            while name and name != ROOT and name in queues and name not in line:
+                line.append(name)
+                name = queues[name].parent
+            return set(line)
+
+        own = lineage(self._claim.queue.name)
+        return {name for name in queues if lineage(name) & own and (name == self._claim.queue.name or name not in own)}
+
+
+def _name(unit: Unit) -> tuple[str, ...]:
+    return (unit.job.key, "" if unit.whole else unit.tasks[0].key)
+
+
+class _Front:
+    """The nodes by what room for one shape costs there at least; costs are looked at again when a node comes first."""
+
+    def __init__(self, search: Search, task: Task) -> None:
+        self._search = search
+        self._task = task
+        self._nodes = search._nodes
+        self._is_feasible = search._session.placement.static(task)
+        self._version = [0] * len(self._nodes.rows)
+        self._heap: list[tuple[Cost, int, int, bool]] = []
+        self._seen = len(self._nodes.touched)
+        for row in np.flatnonzero(self._is_feasible):
+            self._look(int(row))
+
+    def _look(self, row: int) -> None:
+        self._version[row] += 1
+        price = self._search.bound(self._task, row)
+        if price is not None:
+            self.push(price, row, exact=False)
+
+    def refresh(self) -> None:
+        """Look again at the nodes on which something has changed."""
+        touched = self._nodes.touched
+        changed = set(touched[self._seen :])
+        self._seen = len(touched)
+        for row in sorted(changed):
+            if self._is_feasible[row]:
+                self._look(row)
+
+    def in_step(self) -> None:
+        """What has changed meanwhile was taken back."""
+        self._seen = len(self._nodes.touched)
+
+    def push(self, price: Cost, row: int, *, exact: bool) -> None:
+        heapq.heappush(self._heap, (price, row, self._version[row], exact))
+
+    def pop(self) -> tuple[int, bool] | None:
+        """The node with the lowest price known and whether that is exact, or None."""
+        while self._heap:
+            _, row, version, exact = heapq.heappop(self._heap)
+            if version == self._version[row]:
+                return row, exact
+        return None
+
+    def offers_less_than(self, price: Cost) -> bool:
+        while self._heap and self._heap[0][2] != self._version[self._heap[0][1]]:
+            heapq.heappop(self._heap)
+        return bool(self._heap) and self._heap[0][0] < price

@@ -1,0 +1,82 @@
+"""What goes together: spare tasks one by one, the rest of a gang as a whole.
+
+The one rule: no gang is left in part. A task above the gang's minimum (and its role's) may go alone; any other only
+with all tasks of its gang that hold room, on whatever nodes. Where the policy gives the gang plugin no say, every
+task may go alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from scheduler.model.job import Job
+from scheduler.model.task import HOLDING, Task, TaskStatus
+
+READY = HOLDING | TaskStatus.SUCCEEDED
+GANG = "gang"
+"""The plugin whose say makes gangs units."""
+
+
+@dataclass(slots=True, frozen=True, eq=False)
+class Unit:
+    """Victims that go together, or not at all.
+
+    ``breaks``: the gang stops by it; ``limits`` as in :class:`~.cover.Option`.
+    """
+
+    job: Job
+    tasks: tuple[Task, ...]
+    whole: bool = False
+    breaks: bool = False
+    limits: tuple[tuple[Any, int], ...] = ()
+
+
+def roles_count(job: Job) -> bool:
+    """Whether role minima bind: only where the gang's minimum covers their sum."""
+    return bool(job.role_minima) and job.min_available >= sum(job.role_minima.values())
+
+
+def spare_tasks(job: Job) -> int:
+    """How many of its tasks the job can lose and go on."""
+    return max(job.ready - job.min_available, 0)
+
+
+def spare_of_role(job: Job, role: str) -> int | None:
+    """How many tasks of a role the job can lose; None if the role has no minimum that binds."""
+    minimum = job.role_minima.get(role)
+    if minimum is None or not roles_count(job):
+        return None
+    return max(sum(task.role == role for task in job.having(READY)) - minimum, 0)
+
+
+def single(job: Job, task: Task, *, gangs: bool) -> Unit | None:
+    """The task as a victim of its own;
+
+    None if its gang cannot spare it. ``gangs``: whether the gang plugin has a say.
+    """
+    spare = spare_tasks(job)
+    if not gangs:
+        return Unit(job, (task,), breaks=spare == 0 and job.ready == job.min_available)
+    of_role = spare_of_role(job, task.role)
+    if spare == 0 or of_role == 0:
+        return None
+    limits: list[tuple[Any, int]] = [((job.key, None), spare)]
+    if of_role is not None:
+        limits.append(((job.key, task.role), of_role))
+    return Unit(job, (task,), limits=tuple(limits))
+
+
+def whole_gang(job: Job) -> Unit:
+    """All tasks of the job that hold room."""
+    return Unit(job, tuple(job.having(HOLDING)), whole=True, breaks=True)
+
+
+def on_node(tasks: Iterable[Task], node: str) -> list[Task]:
+    return [task for task in tasks if task.node == node]
+
+
+def jobs_of(tasks: Iterable[Task]) -> Counter[str]:
+    return Counter(task.job for task in tasks)
