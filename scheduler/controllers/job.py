@@ -1,0 +1,163 @@
+"""The Job controller's decision: what to write so that a Job comes nearer to what its spec says.
+
+The one rule: the status is written before anything is done because of it. Whoever comes after a crash finds in it what
+was meant.
+"""
+
+from __future__ import annotations
+
+import copy
+
+from scheduler.controllers.job_events import Order, next_due, orders, render_duration
+from scheduler.controllers.job_group import group_removal, group_version, group_writes
+from scheduler.controllers.job_phases import advance, doomed, follow
+from scheduler.controllers.job_plugins import MANAGER, plugin_writes, unhonoured
+from scheduler.controllers.job_pods import missing_pods
+from scheduler.controllers.job_state import (
+    ABORTED,
+    ENDING,
+    FINISHED,
+    PENDING,
+    RESTARTING,
+    RUNNING,
+    Census,
+    Observed,
+    count,
+    min_available,
+)
+from scheduler.controllers.objects import COMMANDS, JOBS, JobCondition, JobStatus, TaskState
+from scheduler.controllers.wanted import Change, Outcome, Remove, Tell, Write, timestamp
+from scheduler.kube.resource import PODS
+from scheduler.model.task import seconds
+
+_REMEMBERED_PHASES = 30
+
+
+def reconcile(seen: Observed) -> Outcome:
+    """What to write for one Job now, and when to look again. Pure: equal input, equal outcome."""
+    job = seen.job
+    if job.metadata.deletion_timestamp is not None:
+        return Outcome()
+    status = copy.deepcopy(job.status)
+    if fields := unhonoured(job):
+        status.state.phase = status.state.phase or PENDING
+        status.state.reason = "NotHonoured"
+        status.state.message = f"{fields}: not honoured here; remove it and create the job anew"
+        return Outcome(_status_writes(seen, status))
+    if not status.state.phase:
+        status.state.phase = PENDING
+    order, commands = _order(seen, status)
+    doomed_pods = doomed(job, status, seen.pods, order)
+    census = count(seen.pods, frozenset(pod.metadata.uid for pod in doomed_pods))
+    phase = advance(job, status, census)
+    if phase != status.state.phase and order is None:
+        status.state.phase = phase
+        status.state.reason = status.state.message = ""
+    _fill(status, seen, census)
+    writes = _status_writes(seen, status)
+    writes += commands
+    writes += [Remove(PODS, p.metadata.namespace, p.metadata.name, p.metadata.uid) for p in doomed_pods]
+    writes += _surroundings(seen, status, census)
+    removal, ttl = _expiry(seen, status)
+    waits = [wait for wait in (ttl, next_due(status.delayed or [], seen.now)) if wait is not None]
+    return Outcome([*writes, *removal], min(waits, default=None))
+
+
+def _order(seen: Observed, status: JobStatus) -> tuple[Order | None, list[Write]]:
+    """Take up a command or what the policies want; the status says afterwards what was taken up."""
+    done: list[Write] = []
+    for command in sorted(seen.commands, key=lambda one: (one.metadata.creation_timestamp or "", one.metadata.name)):
+        done.append(Remove(COMMANDS, command.metadata.namespace, command.metadata.name, command.metadata.uid))
+        if status.last_command == command.metadata.uid:
+            continue
+        status.last_command = command.metadata.uid
+        order = Order(command.action, f"command {command.metadata.name}")
+        if follow(order, status):
+            return order, [*done, _told(seen, order)]
+    if status.state.phase not in (PENDING, RUNNING):
+        return None, done
+    order_of_policies, waiting = orders(seen, count(seen.pods))
+    status.delayed = waiting or None
+    if order_of_policies is not None and follow(order_of_policies, status):
+        return order_of_policies, [*done, _told(seen, order_of_policies)]
+    return None, done
+
+
+def _told(seen: Observed, order: Order) -> Tell:
+    return Tell(
+        JOBS, seen.job.metadata, "Normal", "ExecuteAction", f"Start to execute action {order.action}: {order.cause}"
+    )
+
+
+def _surroundings(seen: Observed, status: JobStatus, census: Census) -> list[Write]:
+    """The PodGroup, the plugins' objects and missing pods, as the phase wants them."""
+    phase = status.state.phase
+    if phase in ENDING or phase in FINISHED or phase == ABORTED:
+        return group_removal(seen)
+    if phase == RESTARTING:
+        stale = seen.group is not None and group_version(seen.group) != status.version
+        return group_removal(seen) if stale else []
+    writes = group_writes(seen, status.version)
+    if seen.job.status.observed_generation != seen.job.metadata.generation:
+        writes += plugin_writes(seen.job)
+    group = seen.group
+    admitted = group is not None and group.status.phase not in ("", PENDING)
+    if group is not None and admitted and group_version(group) == status.version:
+        writes += missing_pods(seen, group.metadata.name, status.version, census)
+    return writes
+
+
+def _fill(status: JobStatus, seen: Observed, census: Census) -> None:
+    """Counters, what was seen, and why a waiting Job waits."""
+    job = seen.job
+    status.min_available = min_available(job)
+    status.pending, status.running = census.of("Pending"), census.of("Running")
+    status.succeeded, status.failed = census.of("Succeeded"), census.of("Failed")
+    status.unknown, status.terminating = census.of("Unknown"), census.terminating
+    status.task_status_count = {task: TaskState(dict(phases)) for task, phases in census.by_task.items()} or None
+    status.observed_generation = job.metadata.generation
+    if status.state.phase == PENDING:
+        problem = seen.queue_problem
+        status.state.reason, status.state.message = ("QueueNotUsable", problem) if problem else ("", "")
+
+
+def _status_writes(seen: Observed, status: JobStatus) -> list[Write]:
+    """The status, if it changes, and an event where its phase does."""
+    job, before = seen.job, seen.job.status
+    writes: list[Write] = []
+    if status.state.phase != before.state.phase:
+        moment = timestamp(seen.now)
+        status.state.last_transition_time = moment
+        conditions = [*(status.conditions or ()), JobCondition(status.state.phase, moment)]
+        status.conditions = conditions[-_REMEMBERED_PHASES:]
+        if status.state.phase in FINISHED:
+            started = next((c for c in conditions if c.status == RUNNING), None)
+            if started is not None:
+                status.running_duration = render_duration(seen.now - seconds(started.last_transition_time))
+            kind = "Normal" if status.state.phase == "Completed" else "Warning"
+            told = f"The job is {status.state.phase}: {status.succeeded} succeeded, {status.failed} failed"
+            writes.append(Tell(JOBS, job.metadata, kind, status.state.phase, told))
+    if status.state.reason in ("NotHonoured", "QueueNotUsable") and status.state.message != before.state.message:
+        writes.append(Tell(JOBS, job.metadata, "Warning", status.state.reason, status.state.message))
+    if status != before:
+        change = Change(
+            JOBS,
+            job.metadata.namespace,
+            job.metadata.name,
+            {"status": status},
+            "status",
+            job.metadata.resource_version,
+            MANAGER,
+        )
+        writes.insert(0, change)
+    return writes
+
+
+def _expiry(seen: Observed, status: JobStatus) -> tuple[list[Write], float | None]:
+    """The end of a finished Job's time to live."""
+    ttl = seen.job.spec.ttl_seconds_after_finished
+    if ttl is None or status.state.phase not in FINISHED:
+        return [], None
+    left = seconds(status.state.last_transition_time) + ttl - seen.now
+    meta = seen.job.metadata
+    return ([Remove(JOBS, meta.namespace, meta.name, meta.uid, "Background")], None) if left <= 0 else ([], left)

@@ -1,0 +1,83 @@
+"""The Job controller's shell: which Job to look at when something changes.
+
+The one rule: it only gathers what :func:`scheduler.controllers.job.reconcile` looks at; every decision is made there.
+"""
+
+from __future__ import annotations
+
+from scheduler.controllers.job import reconcile
+from scheduler.controllers.job_state import PENDING, Observed
+from scheduler.controllers.objects import COMMANDS, JOBS, Command, Job
+from scheduler.controllers.pods import controller_of
+from scheduler.controllers.queue_state import usability
+from scheduler.controllers.runtime import About, Context
+from scheduler.controllers.wanted import Outcome
+from scheduler.kube import PODGROUPS, PODS, PRIORITY_CLASSES, QUEUES, WorkQueue
+from scheduler.model.objects import Pod, PodGroup, Queue
+
+
+class JobController:
+    """Jobs of ``batch.volcano.sh`` and the Commands to them."""
+
+    name = "job"
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._queue = WorkQueue(self.name)
+        self._jobs = context.view(JOBS)
+        self._pods = context.view(PODS)
+        self._groups = context.view(PODGROUPS)
+        self._commands = context.view(COMMANDS)
+        self._queues = context.view(QUEUES)
+        self._classes = context.view(PRIORITY_CLASSES)
+        self._jobs.informer.on_key(self._queue.add)
+        self._pods.informer.on_change(self._owned)
+        self._groups.informer.on_change(self._owned)
+        self._commands.informer.on_change(self._commanded)
+        self._queues.informer.on_change(self._of_queue)
+
+    async def run(self) -> None:
+        await self._context.work(self._queue, self._decide)
+
+    def _owned(self, before: Pod | PodGroup | None, after: Pod | PodGroup | None) -> None:
+        item = after or before
+        owner = controller_of(item.metadata) if item is not None else None
+        if item is not None and owner is not None and owner.kind == JOBS.kind:
+            self._queue.add(f"{item.metadata.namespace}/{owner.name}")
+
+    def _commanded(self, before: Command | None, after: Command | None) -> None:
+        command = after or before
+        if command is not None and command.target.kind == JOBS.kind:
+            self._queue.add(f"{command.metadata.namespace}/{command.target.name}")
+
+    def _of_queue(self, before: Queue | None, after: Queue | None) -> None:
+        queue = after or before
+        for job in self._jobs:
+            if queue is not None and job.spec.queue == queue.metadata.name and job.status.state.phase in ("", PENDING):
+                self._queue.add(job.metadata.key)
+
+    def _decide(self, key: str) -> tuple[Outcome, About | None]:
+        job: Job | None = self._jobs.get(key)
+        if job is None or not self._context.is_ours(job.spec.scheduler_name):
+            return Outcome(), None
+        uid = job.metadata.uid
+        commands = [
+            command
+            for command in self._commands
+            if command.target.kind == JOBS.kind
+            and command.metadata.namespace == job.metadata.namespace
+            and command.target.name == job.metadata.name
+            and command.target.uid in ("", uid)
+            and command.metadata.deletion_timestamp is None
+        ]
+        seen = Observed(
+            job=job,
+            pods=self._pods.by("owner", uid),
+            group=next(iter(self._groups.by("owner", uid)), None),
+            commands=commands,
+            classes=list(self._classes),
+            queue_problem=usability(job.spec.queue or "default", list(self._queues)),
+            scheduler_name=self._context.scheduler_names[0],
+            now=self._context.clock(),
+        )
+        return reconcile(seen), (JOBS, job.metadata)
