@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from scheduler.plugins.binpack import Binpack
+from scheduler.plugins.capacity import Capacity
 from scheduler.plugins.conformance import Conformance
 from scheduler.plugins.drf import Drf
 from scheduler.plugins.gang import Gang
@@ -12,7 +13,9 @@ from scheduler.plugins.nodeorder import NodeOrder
 from scheduler.plugins.overcommit import Overcommit
 from scheduler.plugins.predicates import Predicates
 from scheduler.plugins.priority import Priority
+from scheduler.plugins.proportion import Proportion
 
 PLUGINS: dict[str, type[Any]] = {
-    plugin.name: plugin for plugin in (Priority, Gang, Conformance, Overcommit, Drf, Predicates, NodeOrder, Binpack)
+    plugin.name: plugin
+    for plugin in (Priority, Gang, Conformance, Overcommit, Drf, Predicates, NodeOrder, Binpack, Capacity, Proportion)
 }
