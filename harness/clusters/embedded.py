@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import json
 import re
 import secrets
 import subprocess
@@ -34,6 +35,7 @@ from harness.clusters.registry import Owner, Record, Registry
 
 _BOOT_SECONDS = 90.0
 _ATTEMPTS = 3
+_DO_NEXT = "see what `python -m harness.clusters doctor` says; run it again"
 
 
 class EmbeddedCluster:
@@ -216,7 +218,8 @@ def _why(record: Record, files: Path, done: watched.Finished) -> BootError:
     fallen = _fallen(files)
     if fallen is None:
         late = "did not finish in time" if done.status in (None, 0) else f"failed (exit status {done.status})"
-        return BootError(f"the boot of the embedded cluster {late}:\n{done.last_lines}", record.name, "run it again")
+        said = _errors(done.output) or done.last_lines
+        return BootError(f"the boot of the embedded cluster {late}:\n{said}", record.name, _DO_NEXT)
     log = files / "logs" / f"{fallen}.log"
     said = log.read_text("utf-8", "replace") if log.is_file() else ""
     taken = re.search(r"listen tcp \S*?:(\d+): bind: address already in use", said)
@@ -227,4 +230,15 @@ def _why(record: Record, files: Path, done: watched.Finished) -> BootError:
             f"run it again; `ss -ltnp 'sport = :{taken[1]}'` shows who listens there",
         )
     last = "\n".join(said.splitlines()[-8:])
-    return BootError(f"{fallen} ended during the boot of the embedded cluster:\n{last}", record.name, "run it again")
+    return BootError(f"{fallen} ended during the boot of the embedded cluster:\n{last}", record.name, _DO_NEXT)
+
+
+def _errors(output: str) -> str:
+    """What kwokctl, which logs JSON, says went wrong."""
+    found = []
+    for line in output.splitlines():
+        with contextlib.suppress(ValueError, AttributeError):
+            entry = json.loads(line)
+            if entry.get("level") == "ERROR":
+                found.append(f"{entry.get('msg')}: {entry.get('err', '')}".strip())
+    return "\n".join(found)

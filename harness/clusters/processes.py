@@ -26,10 +26,12 @@ def end_programs(home: Path) -> None:
 
 
 def runs(pid: int) -> bool:
-    """A zombie holds no port, no memory and no file; when it is reaped is not for us to wait for."""
+    """A zombie holds no port, no memory and no file once its last thread has ended; when it is reaped is not for us to
+    wait for."""
     try:
-        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:
+        process = psutil.Process(pid)
+        return process.status() != psutil.STATUS_ZOMBIE or process.num_threads() > 1
+    except psutil.NoSuchProcess:  # psutil.ZombieProcess is one
         return False
 
 
