@@ -64,9 +64,11 @@ def make_room(claim: Claim, attempts: Attempts) -> bool:
         if why is not None:
             whys[why] = None
     search.finish()
-    if not search.placed or not session.hooks.votes("job_pipelined", job):
+    starts = bool(search.placed) and session.hooks.votes("job_pipelined", job)
+    if not starts or not search.victims:  # room that nobody has to leave is for allocate to give
         search.statement.discard()
-        session.refuse(job, list(whys))
+        if not starts:
+            session.refuse(job, list(whys))
         return False
     first = len(session.decisions.evictions)
     search.statement.commit()
