@@ -18,10 +18,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from scheduler.controllers.job_controller import JobController
+from scheduler.controllers.podgroup_controller import PodGroupController
 from scheduler.controllers.runtime import Context, Controller
 
 KNOWN: dict[str, Callable[[Context], Controller]] = {
     "job": JobController,
+    "podgroup": PodGroupController,
 }
 
 

@@ -147,6 +147,7 @@ def _status_writes(seen: Observed, status: JobStatus) -> list[Write]:
             {"status": status},
             "status",
             job.metadata.resource_version,
+            job.metadata.uid,
             MANAGER,
         )
         writes.insert(0, change)

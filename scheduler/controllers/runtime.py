@@ -106,7 +106,7 @@ class Context:
     # ---------------------------------------------------------------------------------------------------- carrying out
 
     async def carry_out(self, writes: Iterable[Write], about: About | None = None) -> None:
-        """Carry out writes in order, pods of one kind of write together. Raises the KubeError of the first that fails."""
+        """Carry out writes in order, equal writes of pods together. Raises the KubeError of the first that fails."""
         for together, group in groupby(writes, key=_together):
             some = list(group)
             if together is None:
@@ -161,9 +161,12 @@ class Context:
             body = {**write.body, **head, "metadata": meta}
             kind, force = Patch.APPLY, True
         else:
-            body = dict(write.body)
+            meta = dict(write.body.get("metadata", {}))
             if write.version:
-                body["metadata"] = {**body.get("metadata", {}), "resourceVersion": write.version}
+                meta["resourceVersion"] = write.version
+            if write.uid:
+                meta["uid"] = write.uid
+            body = {**write.body, "metadata": meta} if meta else dict(write.body)
             kind, force = Patch.MERGE, False
         try:
             made = await self.client.patch(

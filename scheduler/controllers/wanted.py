@@ -32,7 +32,8 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Merge ``body`` into an object, or into its status (``sub``). With ``version``, only into that version of it.
+    """Merge ``body`` into an object, or into its status (``sub``). With ``version``, only into that version of it; with
+    ``uid``, into no successor of the same name.
 
     With ``manager`` it is a server-side apply: that manager's fields become exactly those of ``body``.
     """
@@ -43,6 +44,7 @@ class Change:
     body: Body
     sub: str = ""
     version: str = ""
+    uid: str = ""
     manager: str = ""
 
 

@@ -20,6 +20,7 @@ class Object(msgspec.Struct, rename="camel"):
 
 
 class OwnerReference(Object):
+    api_version: str = ""
     kind: str = ""
     name: str = ""
     uid: str = ""
