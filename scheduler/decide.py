@@ -23,8 +23,10 @@ def decide(cluster: Cluster, policy: Policy, now: float) -> Decisions:
     """
     session = Session(cluster, policy, now, PLUGINS)
     try:
+        session.reservations.claim()
         for name in policy.actions:
             ACTIONS[name](session)
+        session.reservations.give_up()
         settle_phases(session)
         _note_waiting(session)
         return session.decisions

@@ -18,7 +18,8 @@ from scheduler.model.resources import Resource
 from scheduler.model.task import HOLDING, Task, TaskStatus
 from scheduler.placement import Placement
 from scheduler.policy import PluginOption, Policy
-from scheduler.reasons import Refusal, Why
+from scheduler.reservations import Reservations
+from scheduler.reasons import Refusal, VictimReason, Why
 from scheduler.statement import Change, Statement
 
 CLAIMING = HOLDING | TaskStatus.PIPELINED
@@ -61,9 +62,13 @@ class Session:
         }
         self.phases: dict[str, str] = {}
         self.decisions = Decisions()
+        self._objections: dict[str, Any] = {}
         self.log: list[Change] = []
+        self._stamps: list[int] = []
+        self._changes = 0
         self.hooks = Hooks(policy)
         self.placement = Placement(self.nodes, self.hooks)
+        self.reservations = Reservations(self)
         self.facts: dict[str, Any] = {}
         self._on_shift: list[Callable[[Task, float], None]] = []
         for number, tier in enumerate(policy.tiers):
@@ -85,8 +90,19 @@ class Session:
     def statement(self) -> Statement:
         return Statement(self)
 
-    def shift(self, task: Task, status: TaskStatus, node: str) -> None:
-        """Give a task another status and node, everywhere. For statements only."""
+    @property
+    def stamp(self) -> int:
+        """Names the state that the cycle is in: equal stamps, equal states. A rollback brings the earlier stamp back."""
+        return self._stamps[-1] if self._stamps else 0
+
+    def change(self, task: Task, status: TaskStatus, node: str, reason: VictimReason | None) -> None:
+        """Give a task another status and node, and note how to take it back. For statements only."""
+        self.log.append((task, task.status, task.node, reason))
+        self._changes += 1
+        self._stamps.append(self._changes)
+        self._shift(task, status, node)
+
+    def _shift(self, task: Task, status: TaskStatus, node: str) -> None:
         before = bool(task.status & CLAIMING)
         if task.node and (info := self.nodes.by_name.get(task.node)) is not None:
             self.nodes.lift(info, task, task.status)
@@ -106,7 +122,8 @@ class Session:
         """Take back the changes since a savepoint, last first. For statements, and for the end of a cycle."""
         while len(self.log) > savepoint:
             task, status, node, _ = self.log.pop()
-            self.shift(task, status, node)
+            self._stamps.pop()
+            self._shift(task, status, node)
 
     def admit(self, job: Job) -> None:
         """The job's PodGroup becomes Inqueue: its pods may be created and scheduled."""
@@ -125,6 +142,15 @@ class Session:
 
     def is_pending(self, job: Job) -> bool:
         return self.phase(job) in ("", "Pending")
+
+    def is_schedulable(self, job: Job) -> bool:
+        """Whether nothing keeps the job as a whole from being placed; what does is noted."""
+        objection = self._objections.get(job.key, self)
+        if objection is self:
+            objection = self._objections[job.key] = self.hooks.first_objection("job_valid", job)
+            if objection is not None:
+                self.refuse(job, [objection])
+        return objection is None
 
     def job_of(self, task: Task) -> Job | None:
         return self.jobs.get(task.job)

@@ -43,6 +43,10 @@ class Statement:
         """The task waits for room on the node that is being freed."""
         self._move(task, TaskStatus.PIPELINED, node.name)
 
+    def release(self, task: Task) -> None:
+        """The task no longer waits for the room that it was pipelined onto."""
+        self._move(task, TaskStatus.PENDING, "")
+
     def evict(self, task: Task, reason: VictimReason) -> None:
         """The task is to leave its node; its room counts as releasing from now on."""
         self._move(task, TaskStatus.RELEASING, task.node, reason)
@@ -77,5 +81,4 @@ class Statement:
                 decisions.nominations.append(Nominate(task.key, task.uid, task.node))
 
     def _move(self, task: Task, status: TaskStatus, node: str, reason: VictimReason | None = None) -> None:
-        self._session.log.append((task, task.status, task.node, reason))
-        self._session.shift(task, status, node)
+        self._session.change(task, status, node, reason)

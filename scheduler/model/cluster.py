@@ -24,7 +24,7 @@ class Cluster:
 
     ``scheduler_names``: whose pods are ours to place (others only take room); empty means everyone's.
     ``node_selector``: labels that a node must carry to belong to this scheduler's world; empty means every node.
-    ``version`` grows with every change that could alter a decision.
+    ``nominated`` are the keys of tasks that have a nominated node. ``version`` grows with every change that could alter a decision.
     """
 
     def __init__(self, scheduler_names: Iterable[str] = (), node_selector: Mapping[str, str] | None = None) -> None:
@@ -33,6 +33,7 @@ class Cluster:
         self.version = 0
         self.nodes = Nodes()
         self.tasks: dict[str, Task] = {}
+        self.nominated: set[str] = set()
         self.jobs: dict[str, Job] = {}
         self.queues: dict[str, Queue] = {}
         self.priority_classes: dict[str, objects.PriorityClass] = {}
@@ -94,6 +95,9 @@ class Cluster:
 
     def _admit(self, task: Task) -> None:
         self.tasks[task.key] = task
+        self.nodes.intern(task.init_request)
+        if task.nominated:
+            self.nominated.add(task.key)
         if task.job:
             self._job(task.job).add(task)
         if task.node:
@@ -103,6 +107,7 @@ class Cluster:
 
     def _forget(self, task: Task) -> None:
         del self.tasks[task.key]
+        self.nominated.discard(task.key)
         if task.node:
             del self._on_node[task.node][task.key]
             if (info := self.nodes.by_name.get(task.node)) is not None:
@@ -124,6 +129,17 @@ class Cluster:
         task = self.tasks.get(key)
         if task is not None:
             self._assume(key, uid, TaskStatus.RELEASING, task.node)
+
+    def assume_nominated(self, key: str, uid: str, node: str) -> None:
+        """A nomination is in flight: the room on ``node`` is kept for the task from now on (an empty node gives it up)."""
+        task = self.tasks.get(key)
+        if task is not None and task.uid == uid and task.nominated != node:
+            self._nominate(task, node)
+            self.version += 1
+
+    def _nominate(self, task: Task, node: str) -> None:
+        task.nominated = node
+        (self.nominated.add if node else self.nominated.discard)(task.key)
 
     def revert(self, key: str, uid: str) -> None:
         """The API refused: believe the pod again."""

@@ -78,7 +78,7 @@ class Job:
         self.by_status.setdefault(task.status, {})[task.key] = task
         self.gated += task.gated
         if task.status & HOLDING:
-            resources.add_to(self.allocated, task.request)
+            self._count(task.request, 1.0)
 
     def remove(self, task: Task) -> None:
         """Forget a task."""
@@ -86,18 +86,27 @@ class Job:
         del self.by_status[task.status][task.key]
         self.gated -= task.gated
         if task.status & HOLDING:
-            resources.take_from(self.allocated, task.request)
+            self._count(task.request, -1.0)
 
     def move(self, task: Task, status: TaskStatus) -> None:
         """Give a task another status."""
         del self.by_status[task.status][task.key]
         held, holds = bool(task.status & HOLDING), bool(status & HOLDING)
-        if held and not holds:
-            resources.take_from(self.allocated, task.request)
-        elif holds and not held:
-            resources.add_to(self.allocated, task.request)
+        if held != holds:
+            self._count(task.request, 1.0 if holds else -1.0)
         task.status = status
         self.by_status.setdefault(status, {})[task.key] = task
+
+    def _count(self, request: Resource, sign: float) -> None:
+        # What came to nothing is dropped, so that giving and taking back leaves no trace.
+        allocated = self.allocated
+        for name, amount in request.items():
+            if amount:
+                left = allocated.get(name, 0.0) + sign * amount
+                if left:
+                    allocated[name] = left
+                else:
+                    del allocated[name]
 
     def count(self, statuses: TaskStatus) -> int:
         """How many tasks have one of ``statuses`` (a union of flags)."""

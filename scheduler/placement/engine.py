@@ -17,6 +17,8 @@ from scheduler.hooks import Hooks
 from scheduler.model.nodes import Mask, NodeInfo, Nodes, Vector
 from scheduler.model.resources import EPSILON
 from scheduler.model.task import Task
+from scheduler.placement.explain import no_node
+from scheduler.reasons import NoNode
 
 NOWHERE = -np.inf
 ALL = slice(None)
@@ -114,6 +116,10 @@ class Placement:
         return self.neighbours(task) is not None or any(
             entry.fn(task, self.static(task)) is not None for entry in self._hooks.of("pod_score")
         )
+
+    def explain(self, task: Task) -> NoNode:
+        """Why no node takes the task now, nor once the releasing have left."""
+        return no_node(self._nodes, self._hooks, task, self.feasible(task, future=True))
 
     # --------------------------------------------------------------------------------------------------------- choice
 
@@ -221,12 +227,15 @@ class _Ranking:
 
 
 def amounts(nodes: Nodes, rows: Any, *, future: bool) -> tuple[Vector, Vector]:
-    """What is available and what is used on some rows: now, or once the releasing have left and the pipelined have come."""
-    available, used = nodes.idle[rows], nodes.used[rows]
-    if not future:
-        return available, used
+    """What is available and what is used on some rows: now, or once the releasing have left and the pipelined have come.
+
+    Idle room that somebody pipelined is going to need is not available now.
+    """
+    idle, used = nodes.idle[rows], nodes.used[rows]
     coming = nodes.pipelined[rows] - nodes.releasing[rows]
-    return available - coming, used + coming
+    if future:
+        return idle - coming, used + coming
+    return np.minimum(idle, idle - coming), used
 
 
 def _within(needed: Vector, available: Vector) -> Mask:

@@ -1,0 +1,47 @@
+"""Why no node takes a task.
+
+The one rule: a node counts once, for the first rule that excludes it, in the order in which placing asks: ready, the constraints of the
+spec, neighbours, room.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from scheduler.hooks import Hooks
+from scheduler.model.nodes import NodeInfo, Nodes
+from scheduler.model.resources import EPSILON, PODS
+from scheduler.model.task import Task
+from scheduler.reasons import NodeRule, NoNode
+
+OTHER = ("other", "are excluded by a plugin")
+
+
+def no_node(nodes: Nodes, hooks: Hooks, task: Task, admitted: np.ndarray) -> NoNode:
+    """The histogram for a task; ``admitted`` are the nodes that only lack room."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for row in np.flatnonzero(~admitted):
+        counts[_rule(hooks, task, nodes.rows[row])] += 1
+    left = np.flatnonzero(admitted)
+    names = {column: name for name, column in nodes.dimensions.items()}
+    needed, available = nodes.needed(task), nodes.future_idle()[left]
+    for column in np.flatnonzero(needed > 0):
+        lacking = available[:, column] + EPSILON < needed[column]
+        if count := int(lacking.sum()):
+            name = names[int(column)]
+            counts["pods" if name == PODS else "resource", "" if name == PODS else name] += count
+            available = available[~lacking]
+    return NoNode(
+        task.key,
+        len(nodes.rows),
+        tuple(sorted(NodeRule(count, rule, detail) for (rule, detail), count in counts.items())),
+    )
+
+
+def _rule(hooks: Hooks, task: Task, node: NodeInfo) -> tuple[str, str]:
+    if not node.is_ready:
+        return ("not-ready", "")
+    rule: tuple[str, str] | None = hooks.first_objection("node_rule", task, node)
+    return rule or OTHER

@@ -1,0 +1,88 @@
+"""Room that was freed for a task is kept for it, across cycles and restarts.
+
+The one rule: a claim is nothing but the pod's ``status.nominatedNodeName``; every cycle derives the reservations from it anew. While
+what was freed is still releasing, or the rest of the gang waits, the claimant is pipelined onto its node, so that nobody served meanwhile
+takes that room; a claim that came to nothing is given up in the same cycle.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scheduler.decisions import Nominate
+from scheduler.model.job import Job
+from scheduler.model.task import Task, TaskStatus
+
+if TYPE_CHECKING:
+    from scheduler.session import Session
+    from scheduler.statement import Statement
+
+
+class Reservations:
+    """The claims of one cycle."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._claims: dict[str, list[Task]] = {}
+
+    def claim(self) -> None:
+        """Pipeline every claimant onto its node, in the order in which queues, jobs and tasks are served."""
+        session, hooks = self._session, self._session.hooks
+        found: dict[str, list[Task]] = {}
+        for key in session.cluster.nominated:
+            task = session.cluster.tasks[key]
+            if task.status is TaskStatus.PENDING and task.job in session.jobs:
+                found.setdefault(task.job, []).append(task)
+        jobs = [session.jobs[key] for key in found]
+        jobs.sort(key=lambda job: (hooks.queue_key(session.queues[job.queue]), hooks.job_key(job)))
+        for job in jobs:
+            self._claims[job.key] = tasks = sorted(found[job.key], key=hooks.task_key)
+            if session.is_pending(job) or not session.is_schedulable(job):
+                continue
+            statement = session.statement()
+            queue = session.queues[job.queue]
+            for task in tasks:
+                node = session.nodes.by_name.get(task.nominated)
+                if (
+                    node is not None
+                    and not task.gated
+                    and hooks.all_agree("allocatable", queue, task)
+                    and session.placement.fits(task, node, future=True)
+                ):
+                    statement.pipeline(task, node)
+
+    def serve(self) -> None:
+        """Bind the jobs whose claimants all find their room by now; the others go on waiting."""
+        session = self._session
+        for key, tasks in self._claims.items():
+            job = session.jobs[key]
+            statement = session.statement()
+            for task in tasks:
+                if task.status is TaskStatus.PIPELINED:
+                    node = session.nodes.by_name[task.node]
+                    statement.release(task)
+                    if session.placement.fits(task, node):
+                        statement.allocate(task, node)
+                    else:
+                        statement.pipeline(task, node)
+            if statement.changes and session.hooks.all_agree("job_ready", job):
+                statement.commit()
+            else:
+                statement.discard()
+
+    def lift(self, job: Job, statement: Statement) -> None:
+        """Free the job's own claims within its turn, so that it may also run elsewhere."""
+        for task in self._claims.get(job.key, ()):
+            if task.status is TaskStatus.PIPELINED:
+                statement.release(task)
+
+    def give_up(self) -> None:
+        """At the end of a cycle: withdraw the nominations that have come to nothing."""
+        session = self._session
+        for key, tasks in self._claims.items():
+            job = session.jobs[key]
+            stands = session.hooks.votes("job_pipelined", job)
+            for task in tasks:
+                waits = task.status is TaskStatus.PIPELINED and stands
+                if not waits and task.status & (TaskStatus.PENDING | TaskStatus.PIPELINED):
+                    session.decisions.nominations.append(Nominate(task.key, task.uid, ""))

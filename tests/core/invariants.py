@@ -1,0 +1,70 @@
+"""What must hold of every cycle, whatever the table or the random cluster it comes from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from scheduler.decisions import Decisions
+from scheduler.model import resources
+from scheduler.model.cluster import Cluster
+from scheduler.model.task import HOLDING, TaskStatus
+from scheduler.policy import Policy
+
+
+def snapshot(cluster: Cluster) -> dict[str, Any]:
+    """All of the state that a cycle touches, as plain comparable data."""
+    cluster.nodes.settle()
+    nodes = cluster.nodes
+    return {
+        "tasks": {key: (task.status, task.node, task.nominated) for key, task in sorted(cluster.tasks.items())},
+        "jobs": {
+            key: (dict(job.allocated), {s: sorted(t) for s, t in sorted(job.by_status.items()) if t})
+            for key, job in sorted(cluster.jobs.items())
+        },
+        "on nodes": {name: sorted(info.tasks) for name, info in sorted(nodes.by_name.items())},
+        "amounts": [
+            {name: array[:, column].tolist() for name, column in sorted(nodes.dimensions.items())}
+            for array in (nodes.idle, nodes.used, nodes.releasing, nodes.pipelined)
+        ],
+    }
+
+
+def check_cycle(cluster: Cluster, policy: Policy, decisions: Decisions) -> None:
+    """Judge the decisions of one cycle by the state that they were made on."""
+    no_node_is_overcommitted(cluster, decisions)
+    gangs_bind_whole(cluster, policy, decisions)
+    evictions_have_their_placement(decisions)
+    assert len({bind.task for bind in decisions.binds}) == len(decisions.binds), "a pod is bound twice"
+    assert len({evict.task for evict in decisions.evictions}) == len(decisions.evictions), "a pod is evicted twice"
+
+
+def no_node_is_overcommitted(cluster: Cluster, decisions: Decisions) -> None:
+    idle = {info.name: cluster.nodes.idle[info.row].copy() for info in cluster.nodes.rows}
+    for bind in decisions.binds:
+        idle[bind.node] -= cluster.nodes.vector(cluster.tasks[bind.task].request)
+    for name, left in idle.items():
+        touched = any(bind.node == name for bind in decisions.binds)
+        assert not touched or bool(np.all(left >= -resources.EPSILON)), f"node {name} is overcommitted: {left}"
+
+
+def gangs_bind_whole(cluster: Cluster, policy: Policy, decisions: Decisions) -> None:
+    gang = policy.plugin("gang")
+    if gang is None or not gang.enabled("enableJobReady"):
+        return
+    bound = Counter(bind.job for bind in decisions.binds)
+    for key, count in bound.items():
+        job = cluster.jobs[key]
+        free = sum(t.best_effort and not t.gated for t in job.tasks.values() if t.status is TaskStatus.PENDING)
+        ready = job.count(HOLDING | TaskStatus.SUCCEEDED) + count
+        assert ready + free >= job.min_available, f"{key}: {ready} of {job.min_available} run"
+
+
+def evictions_have_their_placement(decisions: Decisions) -> None:
+    placed = {*decisions.pipelined, *(bind.task for bind in decisions.binds)}
+    for evict in decisions.evictions:
+        assert evict.reason.claimant_task in placed, (
+            f"{evict.task} is evicted for {evict.reason.claimant_task}, which has no place"
+        )

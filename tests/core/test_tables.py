@@ -1,0 +1,156 @@
+"""The tables: scenarios as data (``tables/*.yaml``), each a cluster, a policy and one or several cycles.
+
+    - name: a gang that does not fit binds nothing
+      policy: plain                     # of policies.yaml, or a policy file's text
+      nodes / queues / jobs: …          # see notation.py
+      cycles:
+      - when: [{restart: true}]         # what happens before the cycle, in order; see EVENTS
+        binds: {new: 4}                 # job → how many, or pod → node; absent means none at all
+        evictions: {old: 2}             # job → how many, or [pods]
+        waiting: {new: 2}               # job → how many tasks are pipelined, or pod → node
+        phases: {new: Inqueue}
+        reasons: {new: "12 nodes: 8 lack nvidia.com/gpu"}   # what the refusal's text contains
+        nominations: {new-0: n1}
+
+After each cycle its decisions are carried out: binds run, victims leave (``victims: stay`` or ``return`` on the table or the cycle
+says otherwise). Every cycle is judged by the invariants, whatever the table expects.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from scheduler.decisions import Decisions
+from scheduler.policy import Policy
+from scheduler.policy_loader import load_policy
+from scheduler.reasons import render_refusal
+from tests.core.notation import NAMESPACE, merged
+from tests.core.world import World
+
+HERE = Path(__file__).parent
+TABLES = [
+    pytest.param(table, id=f"{path.stem}: {table['name']}")
+    for path in sorted((HERE / "tables").glob("*.yaml"))
+    for table in yaml.safe_load(path.read_text()) or ()
+]
+FIELDS = {"name", "semantics", "why", "policy", "nodes", "queues", "jobs", "objects", "cycles", "victims"}
+EXPECTED = {"when", "binds", "evictions", "waiting", "phases", "reasons", "nominations", "victims"}
+
+
+@cache
+def policy_of(text: str) -> Policy:
+    """A policy by its name in ``policies.yaml``, or by its text."""
+    known = yaml.safe_load((HERE / "policies.yaml").read_text())
+    return load_policy(known.get(text, text), f"policy {text!r}" if text in known else "the table's policy")
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_table(table: dict[str, Any]) -> None:
+    assert set(table) <= FIELDS, f"unknown fields {set(table) - FIELDS}"
+    world = World(policy_of(table.get("policy", "default")))
+    world.load(table)
+    if not table.get("queues"):
+        world.load({"queues": [{"name": "default"}]})
+    for number, cycle in enumerate(table["cycles"], 1):
+        assert set(cycle) <= EXPECTED, f"unknown fields {set(cycle) - EXPECTED} of cycle {number}"
+        for event in cycle.get("when", ()):
+            for name, value in event.items():
+                EVENTS[name](world, value)
+        decisions = world.cycle()
+        texts = {key: render_refusal(refusal) for key, refusal in decisions.refusals.items()}
+        assert _found(decisions, cycle) == _expected(cycle), f"cycle {number}; refused: {texts}"
+        for job, part in cycle.get("reasons", {}).items():
+            assert part in texts.get(f"{NAMESPACE}/{job}", ""), f"cycle {number}; refused: {texts}"
+        world.carry_out(decisions, cycle.get("victims", table.get("victims", "leave")))
+
+
+# ----------------------------------------------------------------------------------------------------------- expectations
+
+
+def _found(decisions: Decisions, cycle: Mapping[str, Any]) -> dict[str, Any]:
+    """What came, in the grain in which the table speaks of it."""
+    bare = lambda key: key.removeprefix(f"{NAMESPACE}/")  # noqa: E731
+    found = {
+        "binds": _grain({bare(b.task): b.node for b in decisions.binds}, cycle.get("binds")),
+        "evictions": _grain({bare(e.task): "" for e in decisions.evictions}, cycle.get("evictions")),
+    }
+    if "waiting" in cycle:
+        found["waiting"] = _grain({bare(k): n for k, n in decisions.pipelined.items()}, cycle["waiting"])
+    if "nominations" in cycle:
+        found["nominations"] = {bare(n.task): n.node for n in decisions.nominations}
+    if "phases" in cycle:
+        found["phases"] = {bare(k): p for k, p in decisions.phases.items()}
+    return found
+
+
+def _expected(cycle: Mapping[str, Any]) -> dict[str, Any]:
+    expected = {name: cycle.get(name) or {} for name in ("binds", "evictions")}
+    expected |= {name: cycle[name] or {} for name in ("waiting", "nominations", "phases") if name in cycle}
+    return {name: sorted(value) if isinstance(value, list) else value for name, value in expected.items()}
+
+
+def _grain(pods: dict[str, str], wanted: Any) -> Any:
+    if isinstance(wanted, list):
+        return sorted(pods)
+    if isinstance(wanted, dict) and any(isinstance(value, str) for value in wanted.values()):
+        return pods
+    return dict(Counter(pod.rsplit("-", 1)[0] for pod in pods))
+
+
+# ------------------------------------------------------------------------------------------------------------------ events
+
+
+def _add(world: World, table: dict[str, Any]) -> None:
+    world.load(table)
+
+
+def _finish(world: World, job: str) -> None:
+    for pod in world.pods_of(job):
+        world.change("Pod", pod, {"status": {"phase": "Succeeded"}})
+
+
+def _delete(world: World, what: Mapping[str, str]) -> None:
+    for kind, name in what.items():
+        if kind == "job":
+            for pod in world.pods_of(name):
+                world.remove("Pod", pod)
+            world.remove("PodGroup", f"{NAMESPACE}/{name}")
+        elif kind == "pod":
+            world.remove("Pod", f"{NAMESPACE}/{name}")
+        else:
+            world.remove(kind.capitalize(), name)
+
+
+def _change(world: World, changes: Mapping[str, Any]) -> None:
+    """``{Node n1: {spec: {unschedulable: true}}}``."""
+    for what, over in changes.items():
+        kind, name = what.split()
+        world.change(kind, name if (kind, name) in world.objects else f"{NAMESPACE}/{name}", over)
+
+
+def _recreate(world: World, job: str) -> None:
+    for pod in world.pods_of(job):
+        world.end(pod, again=True)
+
+
+def _policy(world: World, text: str) -> None:
+    world.policy = policy_of(text)
+
+
+EVENTS: dict[str, Callable[[World, Any], None]] = {
+    "add": _add,  # nodes, queues, jobs, as in a table
+    "finish": _finish,  # all pods of a job succeed
+    "delete": _delete,  # {job: name}, {pod: name}, {node: name}, {queue: name}
+    "change": _change,
+    "recreate": _recreate,  # the job's controller replaces all its pods by pending ones
+    "restart": lambda world, _: world.restart(),
+    "later": lambda world, seconds: setattr(world, "now", world.now + seconds),
+    "policy": _policy,
+}
