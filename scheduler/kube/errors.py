@@ -34,6 +34,10 @@ class Unreachable(KubeError):
         self.sent = sent
 
 
+class Deposed(KubeError):
+    """We may no longer write: another replica may lead by now. Nothing was sent."""
+
+
 class ApiError(KubeError):
     """The API server said no. ``reason`` is its machine-readable word (``AlreadyExists``), or empty."""
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 from scheduler.kube.backoff import Backoff, spread
 from scheduler.kube.config import Connection
-from scheduler.kube.errors import ApiError, ServerError, TooManyRequests, Unauthorized, Unreachable, error_of
+from scheduler.kube.errors import ApiError, Deposed, ServerError, TooManyRequests, Unauthorized, Unreachable, error_of
 from scheduler.kube.wire import Answer, Wire, WireBroken
 
 CONNECT_SECONDS = 5.0
@@ -22,11 +22,19 @@ _TOKEN_SECONDS = 10.0
 class Http:
     """Requests to one API server.
 
-    ``limit`` bounds the requests in flight (streams do not count). ``agent`` is the User-Agent.
+    ``limit`` bounds the requests in flight (streams do not count). ``agent`` is the User-Agent. ``may_write`` is
+    asked right before anything but a GET is sent.
     """
 
-    def __init__(self, connection: Connection, limit: int = 80, agent: str = "schedspec") -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        limit: int = 80,
+        agent: str = "schedspec",
+        may_write: Callable[[], bool] = lambda: True,
+    ) -> None:
         self._connection = connection
+        self._may_write = may_write
         self._idle: list[Wire] = []
         self._open: set[Wire] = set()
         self._slots = asyncio.Semaphore(limit)
@@ -49,10 +57,12 @@ class Http:
         *,
         deadline: float = 30.0,
         repeatable: bool = False,
+        patience: float = 10.0,
     ) -> Answer:
         """Ask, and return the answer with a status below 400.
 
-        ``deadline`` in seconds covers everything, retries included. GETs are always repeatable.
+        ``deadline`` in seconds covers everything, retries included; what is repeatable is sent again after
+        ``patience`` without an answer. GETs are always repeatable.
         Raises ApiError for any other status, Unreachable where no answer came.
         """
         what = f"{method} {path}"
@@ -63,7 +73,8 @@ class Http:
         while True:
             await self._turn(until)
             try:
-                answer = await self._exchange(method, path, body, content_type, until)
+                enough = min(until, loop.time() + patience) if repeatable else until
+                answer = await self._exchange(method, path, body, content_type, enough)
             except Unreachable as error:
                 wait = backoff.next()
                 if (error.sent and not may_repeat) or loop.time() + wait >= until:
@@ -120,6 +131,8 @@ class Http:
             try:
                 async with asyncio.timeout_at(until):
                     wire = self._take_idle() or await self._connect(what)
+                    if method != "GET" and not self._may_write():
+                        raise Deposed(what, "not sent: this replica does not lead")
                     return await wire.exchange(self._message(method, path, body, content_type))
             except TimeoutError as error:
                 raise Unreachable(what, "no answer in time", sent=wire is not None) from error

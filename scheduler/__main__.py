@@ -1,0 +1,65 @@
+"""``python -m scheduler``: run · lint · replay · explain.
+
+The one rule: nothing happens here but choosing; each command lives with what it does. What the user did wrong ends
+with one sentence, no traceback.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import importlib
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+
+from scheduler.live.options import add_run, options_from
+
+_OTHERS = {
+    "lint": "say what is wrong, and what is probably wrong, with a policy file",
+    "replay": "decide recorded cycles again, or with another policy",
+    "explain": "say why a pod or job of a recorded cycle got what it got",
+}
+"""Commands that live in a module of their name, with ``add_arguments(parser)`` and ``main(arguments) -> status``."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; returns the exit status: 0, 1 where it failed, 2 where it was called wrongly."""
+    parser = argparse.ArgumentParser(prog="python -m scheduler", description="A queue scheduler for Kubernetes.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    add_run(commands.add_parser("run", help="schedule a cluster", description="Schedule a cluster."))
+    modules: dict[str, ModuleType] = {}
+    for name, purpose in _OTHERS.items():
+        try:
+            modules[name] = importlib.import_module(f"scheduler.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"scheduler.{name}":
+                raise
+            continue
+        modules[name].add_arguments(commands.add_parser(name, help=purpose, description=purpose.capitalize() + "."))
+    given = parser.parse_args(arguments)
+    if given.command == "run":
+        return _run(given)
+    status: int = modules[given.command].main(given)
+    return status
+
+
+def _run(given: argparse.Namespace) -> int:
+    from scheduler.kube import ConfigError  # noqa: PLC0415 - the other commands need no client
+    from scheduler.live import log  # noqa: PLC0415
+    from scheduler.live.app import serve  # noqa: PLC0415
+    from scheduler.live.policy_file import PolicyUnreadable  # noqa: PLC0415
+    from scheduler.live.server import ListenError  # noqa: PLC0415
+    from scheduler.policy_loader import PolicyError  # noqa: PLC0415
+
+    options = options_from(given)
+    log.set_up(options.log_level)
+    try:
+        return asyncio.run(serve(options))
+    except (ConfigError, ListenError, PolicyError, PolicyUnreadable) as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

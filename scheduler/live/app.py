@@ -1,0 +1,249 @@
+"""One scheduler process: its parts, put together, started and stopped.
+
+The one rule: a part that ends unasked ends the process. Whoever runs it starts it again, and a start loses nothing:
+everything that matters is in the API server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+from scheduler.decide import decide
+from scheduler.inputs import Decided
+from scheduler.kube import Client, Http, Recorder, connect
+from scheduler.live.cycles import Cycles
+from scheduler.live.feed import Feed
+from scheduler.live.leader import Leader
+from scheduler.live.metrics import Metrics
+from scheduler.live.options import Options
+from scheduler.live.policy_file import InForce, PolicyFile
+from scheduler.live.publication import Publication
+from scheduler.live.publisher import Publisher
+from scheduler.live.record import Record, checkpoint, write_once
+from scheduler.live.server import METRICS as METRICS_TYPE
+from scheduler.live.server import Answer, Server, data, text
+from scheduler.live.writer import Writer
+from scheduler.model.cluster import Cluster
+
+log = logging.getLogger(__name__)
+
+COMPONENT = "schedspec"
+_HANGS_AFTER = 30.0
+"""Seconds without a turn of the event loop after which ``/healthz`` says so."""
+_FINISH_WRITES = 10.0
+_FINISH_STATUSES = 2.0
+
+
+class App:
+    """Everything that one process has. Made inside of a running event loop."""
+
+    def __init__(self, options: Options, policy: PolicyFile) -> None:
+        self.options = options
+        self.policy = policy
+        connection = connect(options.kubeconfig, options.context)
+        self.metrics = Metrics()
+        self.leader = self._leader(connection)
+        may_write = self.leader.may_write if self.leader is not None else lambda: True
+        self.http = Http(connection, agent=f"{COMPONENT}-scheduler", may_write=may_write)
+        self.client = Client(self.http)
+        self.record = Record(options.record) if options.record is not None else None
+        cluster = Cluster(options.scheduler_names, options.node_selector)
+        self.feed = Feed(cluster, self.client, on_input=self.record.add if self.record is not None else None)
+        self.writer = Writer(self.client, self.feed.put, self.metrics)
+        self.events = Recorder(self.client, options.scheduler_names[0], urgent=self.writer.urgent)
+        self.publisher = Publisher(self.client, self.writer.urgent)
+        self.publication = Publication(self.feed, self.publisher, self.events, self.metrics)
+        self.writer.tell(self.publication.bound, self.publication.refused)
+        self.feed.on_trouble = self.publication.trouble
+        self.cycles = Cycles(
+            self.feed,
+            self.writer,
+            self.publication,
+            policy=lambda: self.policy.current,
+            metrics=self.metrics,
+            record=self.record,
+        )
+        self.stopping = asyncio.Event()
+        self._beat = time.monotonic()
+        self._tasks: list[asyncio.Task[Any]] = []
+
+    def _leader(self, connection: Any) -> Leader | None:
+        options = self.options
+        if not options.leader_elect:
+            return None
+        identity = options.identity or f"{socket.gethostname()}_{os.getpid()}"
+        client = Client(Http(connection, limit=2, agent=f"{COMPONENT}-leader-election"))
+        return Leader(client, identity, options.lease_namespace, options.lease_seconds)
+
+    # ------------------------------------------------------------------------------------------------------------ life
+
+    async def run(self) -> int:
+        """Live until told to stop (0), deposed or broken (1)."""
+        self._listen_to_signals()
+        self._start(self.feed.run(), "watches")
+        self._start(self._keep_beating(), "heartbeat")
+        self._start(self.policy.run(), "policy file", may_end=True)
+        stopped = asyncio.create_task(self.stopping.wait(), name="stop")
+        lead = asyncio.create_task(self._lead(), name="lead")
+        try:
+            done, _ = await asyncio.wait({stopped, lead, *self._tasks}, return_when=asyncio.FIRST_COMPLETED)
+            status = 0
+            for task in done - {stopped}:
+                error = task.exception()
+                log.error("%s ended: %s", task.get_name(), error or "lost the lease", exc_info=error)
+                status = 1
+            await self._finish(deciding=lead)
+            return status
+        finally:
+            for task in (stopped, lead, *self._tasks):
+                task.cancel()
+            await asyncio.gather(stopped, lead, *self._tasks, return_exceptions=True)
+            self.cycles.close()
+            if self.record is not None:
+                self.record.close()
+            await self.http.close()
+
+    async def _lead(self) -> None:
+        """Decide and write for as long as this replica leads; returns when it no longer does."""
+        if self.leader is not None:
+            await self.leader.elected()
+        self.metrics.leads(True)
+        for work, name in (
+            (self.writer.run(), "writer"),
+            (self.publisher.run(), "statuses"),
+            (self.events.run(), "events"),
+        ):
+            self._start(work, name)
+        if self.record is not None:
+            self._start(self.record.run(), "record")
+        await self.feed.synced()
+        gc.collect()
+        gc.freeze()  # what was listed stays: the collector need not look at it in every round
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.cycles.run(), name="cycles")
+            self._start_controllers(group)
+            if self.leader is not None:
+                await self.leader.hold()
+                raise Deposed("the lease was lost")
+
+    def _start_controllers(self, group: asyncio.TaskGroup) -> None:
+        if not self.options.controllers:
+            return
+        from scheduler.controllers import run_controllers  # noqa: PLC0415 - not loaded where none runs
+
+        work = run_controllers(
+            self.client, self.events, self.options.controllers, scheduler_name=self.options.scheduler_names[0]
+        )
+        group.create_task(work, name="controllers")
+
+    async def _finish(self, deciding: asyncio.Task[None]) -> None:
+        """Decide nothing more, let what was decided reach the API server, give the lease up."""
+        deciding.cancel()
+        await asyncio.gather(deciding, return_exceptions=True)
+        for what, wait, seconds in (
+            ("binds and evictions", self.writer.urgent(), _FINISH_WRITES),
+            ("statuses", self.publisher.drain(), _FINISH_STATUSES),
+            ("events", self.events.drain(), _FINISH_STATUSES),
+        ):
+            try:
+                async with asyncio.timeout(seconds):
+                    await wait
+            except TimeoutError:
+                log.warning("%s left unwritten after %g s", what, seconds)
+        if self.leader is not None:
+            await self.leader.release()
+
+    def _start(self, work: Coroutine[Any, Any, Any], name: str, *, may_end: bool = False) -> None:
+        task = asyncio.create_task(work, name=name)
+        if not may_end:
+            task.add_done_callback(self._ended)
+        self._tasks.append(task)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        if not task.cancelled():
+            log.error("%s ended", task.get_name(), exc_info=task.exception())
+            self.stopping.set()
+
+    async def _keep_beating(self) -> None:
+        while True:
+            self._beat = time.monotonic()
+            self.metrics.requests(self.http.throttled, self.events.dropped)
+            await asyncio.sleep(0.5)
+
+    # --------------------------------------------------------------------------------------------------------- signals
+
+    def _listen_to_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.stopping.set)
+        loop.add_signal_handler(signal.SIGUSR2, self.cycles.between_cycles, self._write_cycle_record)
+
+    def _write_cycle_record(self) -> None:
+        """The state as it is and what would be decided on it now, as a file of its own."""
+        directory = self.options.record or Path.cwd()
+        now = time.time()
+        path = directory / f"schedspec-cycle-{self.cycles.number}-{int(now)}.jsonl.gz"
+        decided = Decided(self.cycles.number, now, decide(self.feed.cluster, self.policy.current.policy, now))
+        write_once(path, [*checkpoint(self.feed.cluster, self.policy.current), decided])
+        log.info("cycle record written: %s", path)
+
+    # ----------------------------------------------------------------------------------------------------------- pages
+
+    def healthz(self) -> Answer:
+        silent = time.monotonic() - self._beat
+        return text(200, "ok") if silent < _HANGS_AFTER else text(503, f"the event loop hangs for {silent:.0f} s")
+
+    def readyz(self) -> Answer:
+        if self.feed.is_synced:
+            return text(200, "ok")
+        waiting = [reflector for reflector in self.feed.reflectors if not reflector.synced.is_set()]
+        return text(503, "\n".join(r.trouble or f"{r.resource.id} not yet listed" for r in waiting))
+
+    def policy_page(self) -> Answer:
+        current = self.policy.current
+        return data({"path": current.path, "sha256": current.sha256, "error": current.error})
+
+    def metrics_page(self) -> Answer:
+        return 200, METRICS_TYPE, self.metrics.render()
+
+    def on_policy(self, current: InForce) -> None:
+        """A policy file was loaded or refused."""
+        self.metrics.policy("refused" if current.error else "loaded")
+        if not current.error:
+            self.cycles.want()
+
+
+class Deposed(Exception):  # noqa: N818 - as the errors of the API
+    """Another replica leads, or may lead."""
+
+
+async def serve(options: Options) -> int:
+    """Run one scheduler process until it ends; returns its exit status. Raises what makes a start impossible."""
+    policy = PolicyFile(options.policy)
+    app = App(options, policy)
+    policy.on_change = app.on_policy
+    app.metrics.policy("loaded")
+    pages = {
+        "/healthz": app.healthz,
+        "/readyz": app.readyz,
+        "/metrics": app.metrics_page,
+        "/policy": app.policy_page,
+    }
+    server = Server(*options.listen, pages)
+    sys.stdout.write(f"listening on {server.address}\n")
+    sys.stdout.flush()
+    server.start()
+    try:
+        return await app.run()
+    finally:
+        server.close()

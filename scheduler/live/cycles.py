@@ -1,0 +1,159 @@
+"""The loop: wait for a change, decide, hand the decisions on.
+
+The one rule: while a cycle decides (in a thread, so that watches are read on), nothing changes the state; what
+arrives waits in the feed's inbox.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import structlog
+
+from scheduler.decide import decide
+from scheduler.decisions import Decisions
+from scheduler.inputs import Assumed, Decided
+from scheduler.kube.backoff import Backoff
+from scheduler.live.feed import Feed, Urgency
+from scheduler.live.metrics import Metrics
+from scheduler.live.policy_file import InForce
+from scheduler.live.publication import Publication
+from scheduler.live.record import Record
+from scheduler.live.writer import Writer
+
+log = logging.getLogger(__name__)
+
+DEBOUNCE = 0.004
+"""Seconds from a change to its cycle: a gang's pods come a few ms apart."""
+LAZY = 0.05
+"""Seconds from a change that was expected (a bound pod runs) to its cycle."""
+LAZY_UNDER_LOAD = 0.5
+"""The same while binds are on their way: every ms of ours is taken from the API server's."""
+_LONGEST_REST = 1.0
+
+
+class Cycles:
+    """The cycle loop. ``policy`` is asked before each cycle."""
+
+    def __init__(
+        self,
+        feed: Feed,
+        writer: Writer,
+        publication: Publication,
+        *,
+        policy: Callable[[], InForce],
+        metrics: Metrics,
+        record: Record | None = None,
+    ) -> None:
+        self.number = 0
+        self._feed = feed
+        self._writer = writer
+        self._publication = publication
+        self._policy = policy
+        self._metrics = metrics
+        self._record = record
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="decide")
+        self._due: float | None = None
+        """When the next cycle is wanted, by the loop's clock."""
+        self._not_before = 0.0
+        self._errors = Backoff(first=0.1, most=10.0)
+        self._between: list[Callable[[], None]] = []
+
+    def want(self) -> None:
+        """Have a cycle soon, whether or not something changed (a new policy, say)."""
+        self._want(DEBOUNCE)
+        self._feed.arrived.set()
+
+    def between_cycles(self, action: Callable[[], None]) -> None:
+        """Call ``action`` when no cycle runs and the state is up to date."""
+        self._between.append(action)
+        self._feed.arrived.set()
+
+    async def run(self) -> None:
+        """Cycle until cancelled."""
+        await self._feed.synced()
+        self._feed.empty()
+        self._want(0.0)
+        loop = asyncio.get_running_loop()
+        while True:
+            at = self._due
+            wait = None if at is None else max(max(at, self._not_before) - loop.time(), 0.0)
+            if wait != 0.0:
+                await self._arrival(wait)
+            self._take_in()
+            while self._between:
+                self._between.pop()()
+            if self._due is not None and loop.time() >= max(self._due, self._not_before):
+                await self._cycle()
+
+    async def _arrival(self, wait: float | None) -> None:
+        try:
+            async with asyncio.timeout(wait):
+                await self._feed.arrived.wait()
+        except TimeoutError:
+            pass
+
+    def _take_in(self) -> None:
+        urgency = self._feed.empty()
+        if urgency is Urgency.SOON:
+            self._want(DEBOUNCE)
+        elif urgency is Urgency.LAZY:
+            self._want(LAZY_UNDER_LOAD if len(self._writer.binds) else LAZY)
+
+    def _want(self, seconds: float) -> None:
+        at = asyncio.get_running_loop().time() + seconds
+        self._due = at if self._due is None else min(self._due, at)
+
+    # ------------------------------------------------------------------------------------------------------- one cycle
+
+    async def _cycle(self) -> None:
+        loop = asyncio.get_running_loop()
+        self.number += 1
+        self._due = None
+        structlog.contextvars.bind_contextvars(cycle=self.number)
+        if self._record is not None and self._record.is_full:
+            self._record.begin(self._feed.cluster, self._policy())
+        started, now = loop.time(), time.time()
+        try:
+            decisions = await loop.run_in_executor(self._thread, decide, self._feed.cluster, self._policy().policy, now)
+        except Exception:  # a defect of the core: keep the watches and the writes going, and try again
+            pause = self._errors.next()
+            log.exception("cycle %d failed, the next in %.1f s", self.number, pause)
+            self._not_before = loop.time() + pause
+            self._want(pause)
+            return
+        self._errors.reset()
+        took = loop.time() - started
+        # at most half of the time goes into cycles, so that a large state cannot starve the writes
+        self._not_before = loop.time() + min(took * (4 if len(self._writer.binds) else 1), _LONGEST_REST)
+        self._metrics.cycle(took, len(decisions.refusals))
+        if self._record is not None:
+            self._record.add(Decided(self.number, now, decisions))
+        self._carry_out(decisions)
+        self._publication.publish(decisions, now)
+        if decisions.wake_at is not None:
+            self._want(max(decisions.wake_at - now, DEBOUNCE))
+        log.log(
+            logging.INFO if decisions.binds or decisions.evictions else logging.DEBUG,
+            "decided %d binds, %d evictions, %d jobs wait, in %.1f ms",
+            len(decisions.binds),
+            len(decisions.evictions),
+            len(decisions.refusals),
+            took * 1000,
+        )
+
+    def _carry_out(self, decisions: Decisions) -> None:
+        for bind in decisions.binds:
+            self._feed.apply(Assumed(bind.task, bind.uid, bind.node))
+            self._writer.bind(bind)
+        for eviction in decisions.evictions:
+            self._publication.condemned(eviction)
+            self._feed.apply(Assumed(eviction.task, eviction.uid))
+            self._writer.evict(eviction)
+
+    def close(self) -> None:
+        self._thread.shutdown(wait=False)

@@ -1,0 +1,147 @@
+"""Who schedules, of several replicas: the holder of a Lease.
+
+The one rule: a replica writes only while it can prove by its own clock that nobody else may hold the lease. The proof
+is asked for right before each write (:meth:`Leader.may_write`), so a replica that was frozen and wakes up finds that
+it may no longer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from scheduler.kube import AlreadyExists, Client, Conflict, KubeError, NotFound, Resource
+from scheduler.kube.backoff import spread
+from scheduler.model.objects import Object, ObjectMeta
+
+log = logging.getLogger(__name__)
+
+NAME = "schedspec"
+_SAFE = 2 / 3
+"""The part of the lease's duration, from before its last renewal, in which we write. The rest covers what is on its
+way, and clocks that differ.
+"""
+
+
+class LeaseSpec(Object):
+    holder_identity: str = ""
+    lease_duration_seconds: int = 0
+    renew_time: str | None = None
+    lease_transitions: int = 0
+
+
+class Lease(Object):
+    metadata: ObjectMeta
+    spec: LeaseSpec
+
+
+LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease", Lease)
+
+
+class Leader:
+    """One replica's part in the election. ``seconds`` is the lease's duration: how long after a crash another takes
+    over.
+    """
+
+    def __init__(
+        self, client: Client, identity: str, namespace: str, seconds: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.identity = identity
+        self._client = client
+        self._namespace = namespace
+        self._seconds = seconds
+        self._clock = clock
+        self._proved = float("-inf")
+        self._other: tuple[str, str] = ("", "")
+        self._other_seen = 0.0
+        """When we saw the other's renewal, by our clock: theirs may differ."""
+
+    def may_write(self) -> bool:
+        """Whether the lease is ours beyond doubt, now."""
+        return self._clock() - self._proved < self._seconds * _SAFE
+
+    async def elected(self) -> None:
+        """Wait until the lease is ours."""
+        while True:
+            try:
+                if await self._try():
+                    log.info("leading as %s", self.identity)
+                    return
+            except (KubeError, TimeoutError) as error:
+                log.info("no lease: %s", error)
+            await asyncio.sleep(spread(0.8, 1.2) * min(1.0, self._seconds / 10))
+
+    async def hold(self) -> None:
+        """Renew the lease; returns when it is lost."""
+        while self.may_write():
+            await asyncio.sleep(self._seconds / 6)
+            try:
+                if not await self._try():
+                    return
+            except (KubeError, TimeoutError) as error:
+                log.warning("lease not renewed: %s", error)
+
+    async def release(self) -> None:
+        """Give the lease up, so that another replica need not wait until it has run out."""
+        if not self.may_write():
+            return
+        self._proved = float("-inf")
+        try:
+            lease = await self._client.get(LEASES, NAME, self._namespace)
+            if lease.spec.holder_identity == self.identity:
+                await self._put(lease, holder="", seconds=1)
+        except KubeError as error:
+            log.info("lease not released: %s", error)
+
+    async def _try(self) -> bool:
+        """Take or renew the lease; False where another holds it. Raises KubeError where that cannot be known."""
+        started = self._clock()
+        deadline = max(self._seconds / 3, 1.0)
+        async with asyncio.timeout(deadline):
+            return await self._take(started)
+
+    async def _take(self, started: float) -> bool:
+        try:
+            lease = await self._client.get(LEASES, NAME, self._namespace)
+        except NotFound:
+            try:
+                await self._client.create(LEASES, self._body(None, self.identity, self._seconds), self._namespace)
+            except AlreadyExists:
+                return False
+            self._proved = started
+            return True
+        if lease.spec.holder_identity not in ("", self.identity) and not self._has_run_out(lease):
+            return False
+        try:
+            await self._put(lease, self.identity, self._seconds)
+        except Conflict:
+            return False
+        self._proved = started
+        return True
+
+    def _has_run_out(self, lease: Lease) -> bool:
+        seen = (lease.spec.holder_identity, lease.spec.renew_time or "")
+        if seen != self._other:
+            self._other, self._other_seen = seen, self._clock()
+        return self._clock() - self._other_seen > max(lease.spec.lease_duration_seconds, 1)
+
+    async def _put(self, lease: Lease, holder: str, seconds: float) -> None:
+        await self._client.update(LEASES, NAME, self._body(lease, holder, seconds), self._namespace)
+
+    def _body(self, lease: Lease | None, holder: str, seconds: float) -> dict[str, object]:
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        transitions = 0
+        metadata: dict[str, object] = {"name": NAME, "namespace": self._namespace}
+        if lease is not None:
+            metadata["resourceVersion"] = lease.metadata.resource_version
+            transitions = lease.spec.lease_transitions + (lease.spec.holder_identity != holder)
+        spec = {
+            "holderIdentity": holder,
+            "leaseDurationSeconds": max(1, round(seconds)),
+            "renewTime": now,
+            "leaseTransitions": transitions,
+        }
+        return {"metadata": metadata, "spec": spec}

@@ -1,0 +1,129 @@
+"""What ``python -m scheduler run`` is told.
+
+The one rule: every option is checked here, before anything is connected, and a bad one is refused with the option's
+name and what to give instead.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+CONTROLLERS = ("podgroup", "queue", "job", "pytorchjob")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The parsed command line of ``run``."""
+
+    policy: Path | None
+    kubeconfig: Path | None
+    context: str | None
+    scheduler_names: tuple[str, ...]
+    node_selector: dict[str, str]
+    controllers: tuple[str, ...]
+    listen: tuple[str, int]
+    leader_elect: bool
+    lease_seconds: float
+    lease_namespace: str
+    identity: str
+    record: Path | None
+    log_level: str
+
+
+def add_run(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``run`` to its parser."""
+    cluster = parser.add_argument_group("cluster")
+    cluster.add_argument("--kubeconfig", type=Path, metavar="FILE", help="without it: the service account of the pod")
+    cluster.add_argument("--context", metavar="NAME", help="a context of the kubeconfig (default: its current one)")
+    cluster.add_argument(
+        "--node-selector",
+        type=_selector,
+        default={},
+        metavar="K=V[,K=V]",
+        help="labels of the nodes to schedule to; other nodes get no pods and count in no total",
+    )
+    what = parser.add_argument_group("what is scheduled, and how")
+    what.add_argument("--policy", type=Path, metavar="FILE", help="Volcano's configuration file; read again on change")
+    what.add_argument(
+        "--scheduler-name",
+        action="append",
+        dest="scheduler_names",
+        metavar="NAME",
+        help="schedulerName of the pods that are ours; repeat for several (default: schedspec)",
+    )
+    what.add_argument(
+        "--controllers",
+        type=_controllers,
+        default=CONTROLLERS,
+        metavar="NAMES",
+        help=f"which controllers run here: {','.join(CONTROLLERS)} (default: all), or none",
+    )
+    process = parser.add_argument_group("process")
+    process.add_argument("--listen", type=_address, default=("127.0.0.1", 0), metavar="HOST:PORT")
+    process.add_argument("--leader-elect", action="store_true", help="only one replica schedules at a time")
+    process.add_argument("--lease-seconds", type=_positive, default=15.0, metavar="N")
+    process.add_argument("--lease-namespace", default="kube-system", metavar="NAME")
+    process.add_argument("--identity", default="", metavar="NAME", help="of this replica (default: host and process)")
+    process.add_argument("--record", type=Path, metavar="DIR", help="write what `replay` and `explain` read")
+    process.add_argument("--log-level", choices=("debug", "info", "warning", "error"), default="info")
+
+
+def options_from(given: argparse.Namespace) -> Options:
+    """The options that the parsed arguments mean."""
+    return Options(
+        policy=given.policy,
+        kubeconfig=given.kubeconfig,
+        context=given.context,
+        scheduler_names=tuple(given.scheduler_names or ("schedspec",)),
+        node_selector=given.node_selector,
+        controllers=tuple(given.controllers),
+        listen=given.listen,
+        leader_elect=given.leader_elect,
+        lease_seconds=given.lease_seconds,
+        lease_namespace=given.lease_namespace,
+        identity=given.identity,
+        record=given.record,
+        log_level=given.log_level,
+    )
+
+
+def parse(arguments: Sequence[str]) -> Options:
+    """The options of a command line without its ``run``; exits with a message where one is bad."""
+    parser = argparse.ArgumentParser(prog="python -m scheduler run")
+    add_run(parser)
+    return options_from(parser.parse_args(arguments))
+
+
+def _selector(text: str) -> dict[str, str]:
+    pairs = [part.partition("=") for part in text.split(",") if part]
+    if any(not key or not sign for key, sign, _ in pairs):
+        raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE[,KEY=VALUE], as in schedspec.dev/world=true")
+    return {key: value for key, _, value in pairs}
+
+
+def _controllers(text: str) -> tuple[str, ...]:
+    names = () if text == "none" else tuple(name.strip() for name in text.split(",") if name.strip())
+    for name in names:
+        if name not in CONTROLLERS:
+            raise argparse.ArgumentTypeError(f"no controller {name!r}; there are {', '.join(CONTROLLERS)}, or none")
+    return names
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdigit() or int(port) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT, as in 127.0.0.1:8080 (port 0: any free one)")
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
+def _positive(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if value <= 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number of seconds")
+    return value

@@ -1,0 +1,110 @@
+"""The policy file, read again when it changes.
+
+The one rule: there is always one policy in force; a file that cannot be read or is refused leaves it as it is, and
+says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from scheduler.policy import Policy
+from scheduler.policy_loader import PolicyError, load_policy
+
+log = logging.getLogger(__name__)
+
+LOOK_EVERY = 0.1
+"""Seconds between two looks at the file's size and times."""
+
+DEFAULT = """\
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: conformance
+- plugins:
+  - name: overcommit
+  - name: drf
+  - name: predicates
+  - name: proportion
+  - name: nodeorder
+"""
+"""Volcano's own default, in force where no file is named."""
+
+
+@dataclass(frozen=True, slots=True)
+class InForce:
+    """The policy that cycles use. ``error`` says why a newer file was refused, or is empty."""
+
+    policy: Policy
+    path: str
+    text: str
+    error: str = ""
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+class PolicyFile:
+    """One policy file. ``on_change`` is told of each new policy and of each refusal (``error`` set)."""
+
+    def __init__(self, path: Path | None, on_change: Callable[[InForce], None] = lambda _: None) -> None:
+        self._path = path
+        self.on_change = on_change
+        self._seen: object = None
+        text = DEFAULT if path is None else self._read(path)
+        source = "default" if path is None else str(path)
+        self.current = InForce(load_policy(text, source), source, text)
+
+    def _read(self, path: Path) -> str:
+        self._seen = _signature(path)
+        try:
+            return path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            why = error.strerror if isinstance(error, OSError) else "not UTF-8"
+            message = f"{path}: cannot read the policy file: {why}; name a readable one with --policy"
+            raise PolicyUnreadable(message) from error
+
+    async def run(self) -> None:
+        """Look at the file until cancelled."""
+        if self._path is None:
+            return
+        while True:
+            await asyncio.sleep(LOOK_EVERY)
+            self.look()
+
+    def look(self) -> None:
+        """Take over what the file says now, if it changed since the last look."""
+        if self._path is None or _signature(self._path) == self._seen:
+            return
+        before = self.current
+        try:
+            text = self._read(self._path)
+            if text == before.text and not before.error:
+                return
+            self.current = InForce(load_policy(text, str(self._path)), str(self._path), text)
+            log.info("policy loaded: %s", self.current.sha256)
+        except (PolicyError, PolicyUnreadable) as error:
+            self.current = InForce(before.policy, before.path, before.text, str(error))
+            log.error("policy refused, the old one stays: %s", error)
+        self.on_change(self.current)
+
+
+class PolicyUnreadable(Exception):  # noqa: N818 - as the errors of the API
+    """The file cannot be read at all."""
+
+
+def _signature(path: Path) -> object:
+    """Changes when the file does; a mounted ConfigMap changes its inode."""
+    try:
+        stat = path.stat()
+    except OSError as error:
+        return error.errno
+    return (stat.st_mtime_ns, stat.st_size, stat.st_ino)

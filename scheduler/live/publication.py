@@ -1,0 +1,143 @@
+"""What users get to read of a cycle: statuses, conditions, events, metrics.
+
+The one rule: only what changed is looked at: jobs that something happened to since the last cycle, and those whose
+reason is another.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from scheduler.decisions import Bind, Decisions, Evict
+from scheduler.kube import NORMAL, PODGROUPS, PODS, QUEUES, WARNING, KubeError, Recorder
+from scheduler.live import statuses
+from scheduler.live.feed import Feed, Trouble
+from scheduler.live.metrics import Metrics
+from scheduler.live.publisher import Publisher
+from scheduler.model.job import INQUEUE, Job
+from scheduler.model.objects import PodGroup
+from scheduler.model.resources import scale
+from scheduler.model.task import Task, TaskStatus
+from scheduler.reasons import Refusal, render_refusal, render_victim
+
+
+class Publication:
+    """Turns decisions into wishes for the publisher and events for the recorder."""
+
+    def __init__(self, feed: Feed, publisher: Publisher, events: Recorder, metrics: Metrics) -> None:
+        self._feed = feed
+        self._publisher = publisher
+        self._events = events
+        self._metrics = metrics
+        self._refusals: dict[str, Refusal] = {}
+        self._told: dict[str, str] = {}
+        """Job → the reason that its last event gave."""
+        self._queues: dict[str, statuses.Status] = {}
+
+    def publish(self, decisions: Decisions, now: float) -> None:
+        """Wish for the statuses that follow from a cycle."""
+        touched, self._feed.touched = self._feed.touched, set()
+        refusals = decisions.refusals
+        touched.update(decisions.phases)
+        touched.update(key for key, refusal in refusals.items() if self._refusals.get(key) != refusal)
+        touched.update(self._refusals.keys() - refusals.keys())
+        self._refusals = refusals
+        for key in sorted(touched):
+            job = self._feed.cluster.jobs.get(key)
+            if job is not None and job.group is not None:
+                message = render_refusal(refusals[key]) if key in refusals else ""
+                self._job(job, job.group, decisions.phases.get(key, job.phase), message, now)
+            else:
+                self._told.pop(key, None)
+        for nomination in decisions.nominations:
+            task = self._feed.cluster.tasks.get(nomination.task)
+            if task is not None and task.uid == nomination.uid:
+                self._pod(task, "", nomination.node, now)
+        self._publish_queues(decisions)
+
+    def _job(self, job: Job, group: PodGroup, phase: str, message: str, now: float) -> None:
+        status = statuses.of_podgroup(job, phase, message, now)
+        meta = group.metadata
+        if statuses.differs(status, group):
+            wanted_now = phase == INQUEUE and not job.tasks  # a controller waits for it to create the pods
+            self._publisher.apply(PODGROUPS, meta.namespace, meta.name, meta.uid, status, at_once=wanted_now)
+        if not message:
+            self._told.pop(job.key, None)
+            return
+        pending = job.by_status.get(TaskStatus.PENDING, {})
+        for task in pending.values():
+            self._pod(task, message, None, now)
+        if self._told.get(job.key) != message:
+            self._told[job.key] = message
+            self._events.event(PODGROUPS, meta, WARNING, statuses.UNSCHEDULABLE, message)
+            for task in pending.values():
+                self._events.event(PODS, task.pod.metadata, WARNING, "FailedScheduling", message)
+
+    def _pod(self, task: Task, message: str, nominated: str | None, now: float) -> None:
+        if change := statuses.of_pod(task, message, nominated, now):
+            self._publisher.merge(PODS, task.namespace, task.name, task.uid, change)
+
+    def _publish_queues(self, decisions: Decisions) -> None:
+        for name, numbers in decisions.queues.items():
+            queue = self._feed.cluster.queues.get(name)
+            status = statuses.of_queue(numbers)
+            if queue is None or self._queues.get(name) == status:
+                continue
+            self._queues[name] = status
+            self._publisher.apply(QUEUES, "", name, queue.object.metadata.uid, status, trust=float("inf"))
+            for what, amounts in (
+                ("allocated", numbers.allocated),
+                ("deserved", numbers.deserved),
+                ("capacity", numbers.capability),
+            ):
+                self._metrics.queue(name, what, {key: amount / scale(key) for key, amount in amounts.items()})
+            if numbers.share is not None:
+                self._metrics.share(name, numbers.share)
+        for gone in self._queues.keys() - decisions.queues.keys():
+            del self._queues[gone]
+
+    # ---------------------------------------------------------------------------------------------------------- events
+
+    def condemned(self, eviction: Evict) -> None:
+        """An eviction was decided: tell the victim, and its PodGroup, who takes its place."""
+        task = self._feed.cluster.tasks.get(eviction.task)
+        if task is None:
+            return
+        message = render_victim(eviction.reason)
+        self._events.event(PODS, task.pod.metadata, WARNING, "Evict", message)
+        job = self._feed.cluster.jobs.get(eviction.job)
+        if job is not None and job.group is not None:
+            self._events.event(PODGROUPS, job.group.metadata, NORMAL, "Evict", f"pod {task.name} {message}")
+
+    def bound(self, bind: Bind) -> None:
+        """A bind was answered well."""
+        task = self._feed.cluster.tasks.get(bind.task)
+        if task is not None and task.uid == bind.uid:
+            message = f"Successfully assigned {bind.task} to {bind.node}"
+            self._events.event(PODS, task.pod.metadata, NORMAL, "Scheduled", message)
+
+    def refused(self, decision: Bind | Evict, error: KubeError) -> None:
+        """The API server refused a bind or an eviction."""
+        task = self._feed.cluster.tasks.get(decision.task)
+        if task is not None and task.uid == decision.uid:
+            reason = "FailedBinding" if isinstance(decision, Bind) else "FailedEviction"
+            self._events.event(PODS, task.pod.metadata, WARNING, reason, str(error))
+
+    def trouble(self, trouble: Trouble) -> None:
+        """An object cannot be read."""
+        counts: dict[str, int] = {}
+        for kind, _ in self._feed.troubles:
+            counts[kind] = counts.get(kind, 0) + 1
+        self._metrics.malformed(counts)
+        meta: Any = trouble.metadata
+        if not meta.key:
+            return
+        message = f"cannot be read and is left out: {trouble.error}"
+        self._events.event(trouble.resource, meta, WARNING, "Malformed", message)
+        if trouble.resource is PODGROUPS:
+            status = {"phase": "Pending", "conditions": [statuses.malformed(message, time.time())]}
+            self._publisher.apply(PODGROUPS, meta.namespace, meta.name, meta.uid, status, trust=float("inf"))
+        elif trouble.resource is QUEUES:
+            status = {"conditions": [statuses.malformed(message, time.time())]}
+            self._publisher.apply(QUEUES, "", meta.name, meta.uid, status, trust=float("inf"))

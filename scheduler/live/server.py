@@ -1,0 +1,62 @@
+"""Health, metrics and the policy in force, over HTTP.
+
+The one rule: it answers from a thread of its own, so that it can tell of an event loop that hangs; it only ever reads.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+Answer = tuple[int, str, bytes]
+"""Status, content type, body."""
+Page = Callable[[], Answer]
+
+TEXT, JSON, METRICS = "text/plain; charset=utf-8", "application/json", "text/plain; version=0.0.4; charset=utf-8"
+
+
+class ListenError(Exception):
+    """The address cannot be listened on."""
+
+
+def text(status: int, message: str) -> Answer:
+    return status, TEXT, f"{message}\n".encode()
+
+
+def data(value: object) -> Answer:
+    return 200, JSON, json.dumps(value, indent=1).encode() + b"\n"
+
+
+class Server:
+    """Pages by path. ``address`` is where it listens, known from the start. Raises ListenError."""
+
+    def __init__(self, host: str, port: int, pages: Mapping[str, Page]) -> None:
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                page = pages.get(self.path.partition("?")[0])
+                status, kind, body = page() if page else text(404, f"no such page; there are {', '.join(pages)}")
+                self.send_response(status)
+                self.send_header("Content-Type", kind)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
+                pass
+
+        try:
+            self._server = ThreadingHTTPServer((host, port), Handler)
+        except OSError as error:
+            raise ListenError(f"cannot listen on {host}:{port}: {error.strerror}; give another --listen") from error
+        self._server.daemon_threads = True
+        self.address = f"{host}:{self._server.server_address[1]}"
+        self._thread = threading.Thread(target=self._server.serve_forever, name="http", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()

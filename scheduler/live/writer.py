@@ -1,0 +1,208 @@
+"""Binds and evictions on their way to the API server.
+
+The one rule: every write that was decided is carried on until its outcome is known, and what the API refuses is given
+back to the state as Reverted, after a pause that grows with each refusal of the same pod; meanwhile its room stays
+taken. Nothing is ever decided here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+
+from scheduler.decisions import Bind, Evict
+from scheduler.inputs import Reverted
+from scheduler.kube import (
+    PODS,
+    ApiError,
+    Client,
+    Conflict,
+    KubeError,
+    NotFound,
+    Patch,
+    ServerError,
+    TooManyRequests,
+    Unreachable,
+)
+from scheduler.kube.backoff import Backoff
+from scheduler.live.metrics import Metrics
+from scheduler.reasons import render_victim
+
+log = logging.getLogger(__name__)
+
+BINDS_IN_FLIGHT = 64
+EVICTIONS_IN_FLIGHT = 32
+_FORGET_AFTER = 10_000
+
+Work = Callable[[], Awaitable[None]]
+
+
+class Lane:
+    """Work of one urgency, so many at a time, in the order in which it came."""
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._waiting: deque[Work] = deque()
+        self._some = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._busy = 0
+
+    def __len__(self) -> int:
+        """How much is waiting or in flight."""
+        return len(self._waiting) + self._busy
+
+    def put(self, work: Work) -> None:
+        self._waiting.append(work)
+        self._some.set()
+        self._idle.clear()
+
+    async def idle(self) -> None:
+        """Wait until nothing is waiting or in flight."""
+        await self._idle.wait()
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for _ in range(self._width):
+                group.create_task(self._work())
+
+    async def _work(self) -> None:
+        while True:
+            while not self._waiting:
+                self._some.clear()
+                await self._some.wait()
+            work = self._waiting.popleft()
+            self._busy += 1
+            try:
+                await work()
+            except Exception:  # a bug met on one pod must not stop the others
+                log.exception("a write failed in an unforeseen way")
+            finally:
+                self._busy -= 1
+                if not self._busy and not self._waiting:
+                    self._idle.set()
+
+
+class Writer:
+    """Carries out binds and evictions. ``revert`` puts a refused one into the feed's inbox."""
+
+    def __init__(self, client: Client, revert: Callable[[Reverted], None], metrics: Metrics) -> None:
+        self.binds = Lane(BINDS_IN_FLIGHT)
+        self.evictions = Lane(EVICTIONS_IN_FLIGHT)
+        self._client = client
+        self._revert = revert
+        self._metrics = metrics
+        self._pauses: dict[str, Backoff] = {}
+        self._on_bound: Callable[[Bind], None] = lambda _: None
+        self._on_refused: Callable[[Bind | Evict, KubeError], None] = lambda _, __: None
+
+    def tell(self, bound: Callable[[Bind], None], refused: Callable[[Bind | Evict, KubeError], None]) -> None:
+        """Whom to tell what became of it (for events)."""
+        self._on_bound, self._on_refused = bound, refused
+
+    def bind(self, decision: Bind) -> None:
+        """Put the pod onto its node, soon."""
+        self.binds.put(lambda: self._bind(decision))
+
+    def evict(self, decision: Evict) -> None:
+        """Tell the pod why it has to go, and delete it, soon."""
+        self.evictions.put(lambda: self._evict(decision))
+
+    async def urgent(self) -> None:
+        """Wait until no bind and no eviction is under way."""
+        while len(self.binds) or len(self.evictions):
+            await self.binds.idle()
+            await self.evictions.idle()
+
+    async def run(self) -> None:
+        """Write until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.binds.run(), name="binds")
+            group.create_task(self.evictions.run(), name="evictions")
+
+    # ------------------------------------------------------------------------------------------------------------ binds
+
+    async def _bind(self, decision: Bind) -> None:
+        namespace, _, name = decision.task.partition("/")
+        try:
+            await _until_known(lambda: self._client.bind(namespace, name, decision.uid, decision.node, deadline=30.0))
+        except Conflict as error:
+            # bound already, perhaps by us: an answer was lost and the bind repeated, or we were restarted
+            if not await self._is_bound(namespace, name, decision):
+                self._refused(decision, error)
+                return
+        except KubeError as error:
+            self._refused(decision, error)
+            return
+        self._pauses.pop(decision.uid, None)
+        self._metrics.bound()
+        self._on_bound(decision)
+
+    async def _is_bound(self, namespace: str, name: str, decision: Bind) -> bool:
+        try:
+            pod = await self._client.get(PODS, name, namespace)
+        except KubeError:
+            return False
+        return pod.metadata.uid == decision.uid and pod.spec.node_name == decision.node
+
+    # -------------------------------------------------------------------------------------------------------- evictions
+
+    async def _evict(self, decision: Evict) -> None:
+        namespace, _, name = decision.task.partition("/")
+        try:
+            await _until_known(lambda: self._condemn(namespace, name, decision))
+            await _until_known(lambda: self._client.delete(PODS, name, namespace, uid=decision.uid))
+        except (NotFound, Conflict):
+            pass  # it went by itself, or another pod has its name now: there is nothing left to evict
+        except KubeError as error:
+            self._refused(decision, error)
+            return
+        self._pauses.pop(decision.uid, None)
+        self._metrics.evicted(decision.reason.action)
+
+    async def _condemn(self, namespace: str, name: str, decision: Evict) -> None:
+        """Volcano's conditions on a victim: who reads them are the Job controllers (``podFailurePolicy``) and
+        people.
+        """
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        condition = {
+            "type": "DisruptionTarget",
+            "status": "True",
+            "reason": "PreemptionByScheduler",
+            "message": render_victim(decision.reason),
+            "lastTransitionTime": now,
+        }
+        body = {"metadata": {"uid": decision.uid}, "status": {"conditions": [condition]}}
+        await self._client.patch(PODS, name, body, namespace, kind=Patch.STRATEGIC, sub="status")
+
+    # --------------------------------------------------------------------------------------------------------- refusals
+
+    def _refused(self, decision: Bind | Evict, error: KubeError) -> None:
+        if len(self._pauses) > _FORGET_AFTER:
+            self._pauses.clear()
+        pause = self._pauses.setdefault(decision.uid, Backoff(first=0.05, most=10.0)).next()
+        kind = "bind" if isinstance(decision, Bind) else "eviction"
+        log.warning("%s of %s refused, given back in %.2f s: %s", kind, decision.task, pause, error)
+        self._metrics.refused(kind)
+        self._on_refused(decision, error)
+        loop = asyncio.get_running_loop()
+        loop.call_later(pause, self._revert, Reverted(decision.task, decision.uid))
+
+
+async def _until_known(ask: Callable[[], Awaitable[object]]) -> None:
+    """Repeat a write (which does no harm) until the API server has said yes or no. Raises its no."""
+    backoff = Backoff(first=0.1, most=2.0)
+    while True:
+        try:
+            await ask()
+        except (Unreachable, TooManyRequests, ServerError) as error:
+            if isinstance(error, ApiError) and error.status not in (429, 500, 502, 503, 504):
+                raise
+            log.info("no verdict yet: %s", error)
+            await asyncio.sleep(backoff.next())
+        else:
+            return
