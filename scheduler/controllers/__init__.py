@@ -5,25 +5,24 @@ comes in, what to write goes out); ``runtime.py`` carries it out.
 
 ::
 
-    context = Context(client, recorder, scheduler_names=["schedspec"])
-    controllers = build(["job", "queue"], context)
-    async with asyncio.TaskGroup() as group:
-        group.create_task(context.watch())
-        for controller in controllers:
-            group.create_task(controller.run())
+    await run_controllers(client, recorder, ["job", "queue"], scheduler_names=["schedspec"])   # until cancelled
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
 
 from scheduler.controllers.job_controller import JobController
 from scheduler.controllers.podgroup_controller import PodGroupController
+from scheduler.controllers.queue_controller import QueueController
 from scheduler.controllers.runtime import Context, Controller
+from scheduler.kube import Client, Recorder
 
 KNOWN: dict[str, Callable[[Context], Controller]] = {
     "job": JobController,
     "podgroup": PodGroupController,
+    "queue": QueueController,
 }
 
 
@@ -36,4 +35,16 @@ def build(names: Iterable[str], context: Context) -> list[Controller]:
     return [KNOWN[name](context) for name in names]
 
 
-__all__ = ["KNOWN", "Context", "Controller", "build"]
+async def run_controllers(
+    client: Client, recorder: Recorder, names: Iterable[str], *, scheduler_names: Sequence[str]
+) -> None:
+    """Watch and work until cancelled. The recorder is run by who gave it."""
+    context = Context(client, recorder, scheduler_names)
+    controllers = build(names, context)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(context.watch(), name="watches of the controllers")
+        for controller in controllers:
+            group.create_task(controller.run(), name=f"controller {controller.name}")
+
+
+__all__ = ["KNOWN", "Context", "Controller", "build", "run_controllers"]

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from scheduler.controllers.job import reconcile
 from scheduler.controllers.job_state import PENDING, Observed
-from scheduler.controllers.objects import COMMANDS, JOBS, Command, Job
+from scheduler.controllers.objects import COMMANDS, JOBS, QUEUES, Command, Job
 from scheduler.controllers.pods import controller_of
 from scheduler.controllers.queue_state import usability
 from scheduler.controllers.runtime import About, Context
 from scheduler.controllers.wanted import Outcome
-from scheduler.kube import PODGROUPS, PODS, PRIORITY_CLASSES, QUEUES, WorkQueue
+from scheduler.kube import PODGROUPS, PODS, PRIORITY_CLASSES, WorkQueue
 from scheduler.model.objects import Pod, PodGroup, Queue
 
 

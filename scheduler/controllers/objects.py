@@ -10,7 +10,9 @@ from typing import Any
 
 import msgspec
 
+from scheduler.kube import resource
 from scheduler.kube.resource import Bare, Resource
+from scheduler.model import objects
 from scheduler.model.objects import Object, ObjectMeta, OwnerReference, Quantities
 
 Template = dict[str, Any]
@@ -196,3 +198,28 @@ DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment", Bare)
 SERVICES = Resource("", "v1", "services", "Service", Bare)
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap", Bare)
 NETWORK_POLICIES = Resource("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy", Bare)
+
+
+class QueueSpec(objects.QueueSpec):
+    """With the fields that we do not honour, so that we can say so."""
+
+    affinity: dict[str, Any] | None = None
+    extend_clusters: list[Any] | None = None
+
+
+class QueueStatus(objects.QueueStatus):
+    pending: int = 0
+    running: int = 0
+    inqueue: int = 0
+    unknown: int = 0
+    completed: int = 0
+
+
+class Queue(objects.Queue):
+    """A Queue with all that its controller reads."""
+
+    spec: QueueSpec = msgspec.field(default_factory=QueueSpec)
+    status: QueueStatus = msgspec.field(default_factory=QueueStatus)
+
+
+QUEUES = resource.QUEUES.reading(Queue)

@@ -1,0 +1,77 @@
+"""The Queue controller's shell: which queue to look at when a queue, a PodGroup or a Command changes.
+
+The one rule: counts of PodGroups follow their changes one by one, so that a busy cluster costs a queue nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from scheduler.controllers.objects import COMMANDS, QUEUES, Command, Queue
+from scheduler.controllers.queue import ALWAYS_THERE, Observed, reconcile
+from scheduler.controllers.queue_state import children_of, parent_of
+from scheduler.controllers.runtime import About, Context
+from scheduler.controllers.wanted import Outcome
+from scheduler.kube import PODGROUPS, WorkQueue
+from scheduler.model.objects import PodGroup
+
+_CALM = 0.1
+"""Seconds in which changes of PodGroups are gathered before the counts are written."""
+
+
+class QueueController:
+    """Queues of ``scheduling.volcano.sh`` and the Commands to them."""
+
+    name = "queue"
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._queue = WorkQueue(self.name)
+        self._queues = context.view(QUEUES)
+        self._commands = context.view(COMMANDS)
+        self._phases: dict[str, Counter[str]] = {}
+        """For each queue how many PodGroups are in which phase."""
+        self._queues.informer.on_change(self._queue_changed)
+        self._commands.informer.on_change(self._commanded)
+        context.view(PODGROUPS).informer.on_change(self._group_changed)
+
+    async def run(self) -> None:
+        for name in ALWAYS_THERE:
+            self._queue.add(name)
+        await self._context.work(self._queue, self._decide)
+
+    def _queue_changed(self, before: Queue | None, after: Queue | None) -> None:
+        for queue in (before, after):
+            if queue is None:
+                continue
+            name, parent = queue.metadata.name, parent_of(queue)
+            self._queue.add(name)
+            if parent:
+                self._queue.add(parent)
+            for child in children_of(name, self._queues.informer):
+                self._queue.add(child.metadata.name)
+
+    def _commanded(self, _: Command | None, after: Command | None) -> None:
+        if after is not None and after.target.kind == QUEUES.kind:
+            self._queue.add(after.target.name)
+
+    def _group_changed(self, before: PodGroup | None, after: PodGroup | None) -> None:
+        for group, number in ((before, -1), (after, 1)):
+            if group is not None:
+                phases = self._phases.setdefault(group.spec.queue or "default", Counter())
+                phases[group.status.phase or "Pending"] += number
+                self._queue.add_after(group.spec.queue or "default", _CALM)
+
+    def _decide(self, key: str) -> tuple[Outcome, About | None]:
+        known = {queue.metadata.name: queue for queue in self._queues}
+        queue = known.get(key)
+        commands = [
+            command
+            for command in self._commands
+            if command.target.kind == QUEUES.kind
+            and command.target.name == key
+            and command.metadata.deletion_timestamp is None
+            and (queue is None or command.target.uid in ("", queue.metadata.uid))
+        ]
+        seen = Observed(key, queue, known, self._phases.get(key, {}), commands, self._context.clock())
+        return reconcile(seen), (QUEUES, queue.metadata) if queue else None
