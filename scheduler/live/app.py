@@ -29,7 +29,7 @@ from scheduler.live.options import Options
 from scheduler.live.policy_file import InForce, PolicyFile
 from scheduler.live.publication import Publication
 from scheduler.live.publisher import Publisher
-from scheduler.live.record import Record, checkpoint, write_once
+from scheduler.live.record import Record, write_cycle
 from scheduler.live.server import METRICS as METRICS_TYPE
 from scheduler.live.server import Answer, Server, data, text
 from scheduler.live.writer import Writer
@@ -124,8 +124,6 @@ class App:
             (self.events.run(), "events"),
         ):
             self._start(work, name)
-        if self.record is not None:
-            self._start(self.record.run(), "record")
         await self.feed.synced()
         gc.collect()
         gc.freeze()  # what was listed stays: the collector need not look at it in every round
@@ -142,7 +140,7 @@ class App:
         from scheduler.controllers import run_controllers  # noqa: PLC0415 - not loaded where none runs
 
         work = run_controllers(
-            self.client, self.events, self.options.controllers, scheduler_name=self.options.scheduler_names[0]
+            self.client, self.events, self.options.controllers, scheduler_names=self.options.scheduler_names
         )
         group.create_task(work, name="controllers")
 
@@ -190,12 +188,17 @@ class App:
 
     def _write_cycle_record(self) -> None:
         """The state as it is and what would be decided on it now, as a file of its own."""
-        directory = self.options.record or Path.cwd()
         now = time.time()
-        path = directory / f"schedspec-cycle-{self.cycles.number}-{int(now)}.jsonl.gz"
-        decided = Decided(self.cycles.number, now, decide(self.feed.cluster, self.policy.current.policy, now))
-        write_once(path, [*checkpoint(self.feed.cluster, self.policy.current), decided])
-        log.info("cycle record written: %s", path)
+        directory = (self.options.record or Path.cwd()) / f"cycle-{self.cycles.number}-{int(now)}"
+        cluster, policy = self.feed.cluster, self.policy.current
+        try:
+            write_cycle(
+                directory, cluster, policy, Decided(self.cycles.number, now, decide(cluster, policy.policy, now))
+            )
+        except OSError as error:
+            log.error("no cycle record: %s", error)
+        else:
+            log.info("cycle record written: %s", directory)
 
     # ----------------------------------------------------------------------------------------------------------- pages
 
