@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from scheduler.hooks import Vote
 from scheduler.model.task import Task
+from scheduler.reasons import Denial, Protected
 
 if TYPE_CHECKING:
     from scheduler.policy import PluginOption
@@ -27,11 +28,17 @@ class Conformance:
     def open(self, session: Session, register: Register) -> None:
         register("reclaimable", _not_critical)
         register("preemptable", _not_critical)
+        register("reclaim_unit", _of_the_system)
+        register("preempt_unit", _of_the_system)
+
+
+def _is_critical(task: Task) -> bool:
+    return task.pod.spec.priority_class_name in CRITICAL_CLASSES or task.namespace == SYSTEM_NAMESPACE
 
 
 def _not_critical(claimant: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
-    return [
-        task
-        for task in candidates
-        if task.pod.spec.priority_class_name not in CRITICAL_CLASSES and task.namespace != SYSTEM_NAMESPACE
-    ], Vote.PERMIT
+    return [task for task in candidates if not _is_critical(task)], Vote.PERMIT
+
+
+def _of_the_system(claimant: Task, unit: Sequence[Task]) -> Denial | None:
+    return Protected("system") if any(map(_is_critical, unit)) else None

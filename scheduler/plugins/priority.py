@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from scheduler.hooks import Vote
 from scheduler.model.job import Job
 from scheduler.model.task import Task
+from scheduler.reasons import Denial, NotLower
 
 if TYPE_CHECKING:
     from scheduler.policy import PluginOption
@@ -27,22 +28,20 @@ class Priority:
         register("job_order", lambda job: -job.priority)
         register("task_order", lambda task: -task.priority)
         register("preemptable", self._lower)
+        register("preempt_unit", self._not_lower)
         register("job_starving", _has_waiting_tasks)
 
     def _lower(self, claimant: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
-        """Candidates of strictly lower priority: of the job between jobs, of the task within one."""
+        return [task for task in candidates if self._not_lower(claimant, (task,)) is None], Vote.PERMIT
+
+    def _not_lower(self, claimant: Task, unit: Sequence[Task]) -> Denial | None:
+        """None if the unit is of strictly lower priority: its job's between jobs, its tasks' within one."""
         jobs = self._session.cluster.jobs
-        mine = jobs[claimant.job].priority
-        lower = [
-            task
-            for task in candidates
-            if (
-                task.priority < claimant.priority
-                if task.job == claimant.job
-                else (jobs[task.job].priority if task.job in jobs else 0) < mine
-            )
-        ]
-        return lower, Vote.PERMIT
+        if unit[0].job == claimant.job:
+            mine, theirs = claimant.priority, max(task.priority for task in unit)
+        else:
+            mine, theirs = jobs[claimant.job].priority, jobs[unit[0].job].priority if unit[0].job in jobs else 0
+        return None if theirs < mine else NotLower(theirs, mine)
 
 
 def _has_waiting_tasks(job: Job) -> bool:

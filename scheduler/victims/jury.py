@@ -137,8 +137,9 @@ class Jury:
         if ballot is not None:
             named = ballot.named(entry)
             return None if named is None else unit.tasks[0].uid in named
-        permitted, vote = entry.fn(claimant, list(unit.tasks))
-        return None if vote == Vote.ABSTAIN else len(permitted) == len(unit.tasks)
+        # A gang is one victim: each member is judged as it stands now, not as if the others had left already.
+        said = [entry.fn(claimant, [task]) for task in unit.tasks]
+        return None if all(vote == Vote.ABSTAIN for _, vote in said) else all(permitted for permitted, _ in said)
 
     def _protected_member(self, claimant: Task, unit: Unit) -> Denial | None:
         for task in unit.tasks:

@@ -67,7 +67,7 @@ def make_room(claim: Claim, attempts: Attempts) -> bool:
     starts = bool(search.placed) and session.hooks.votes("job_pipelined", job)
     if not starts or not search.victims:  # room that nobody has to leave is for allocate to give
         search.statement.discard()
-        if not starts:
+        if not starts and not claim.within_job:
             session.refuse(job, list(whys))
         return False
     first = len(session.decisions.evictions)
