@@ -1,0 +1,3 @@
+module schedspec.local/worker
+
+go 1.26.0
