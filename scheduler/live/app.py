@@ -69,13 +69,17 @@ class App:
             self.feed,
             self.writer,
             self.publication,
-            policy=lambda: self.policy.current,
+            policy=self._policy_in_force,
             metrics=self.metrics,
             record=self.record,
         )
         self.stopping = asyncio.Event()
         self._beat = time.monotonic()
         self._tasks: list[asyncio.Task[Any]] = []
+
+    def _policy_in_force(self) -> InForce:
+        self.policy.look()
+        return self.policy.current
 
     def _leader(self, connection: Any) -> Leader | None:
         options = self.options

@@ -115,8 +115,8 @@ class Cycles:
         self.number += 1
         self._due = None
         structlog.contextvars.bind_contextvars(cycle=self.number)
-        if self._record is not None and self._record.is_full:
-            self._record.begin(self._feed.cluster, self._policy())
+        if self._record is not None:
+            self._record.before_cycle(self._feed.cluster, self._policy())
         started, now = loop.time(), time.time()
         try:
             decisions = await loop.run_in_executor(self._thread, decide, self._feed.cluster, self._policy().policy, now)
