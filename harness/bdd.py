@@ -143,13 +143,13 @@ def definitions_for(node: pytest.Collector) -> list[StepDefinition]:
     return found
 
 
-def plain_failure(text: Sequence[str], path: str, line: int) -> Any:
+def plain_failure(text: Sequence[str], headline: str, path: str, line: int) -> Any:
     """A report's `longrepr` that prints `text` and nothing of Python, and survives xdist and JUnit.
 
-    The first line becomes the short form that the summary shows.
+    The headline is what the summary shows.
     """
     body = ReprTraceback([ReprEntryNative([row + "\n" for row in text])], None, style="native")
-    return ExceptionChainRepr([(body, ReprFileLocation(path, line, text[0]), None)])
+    return ExceptionChainRepr([(body, ReprFileLocation(path, line, headline), None)])
 
 
 def _short(path: str) -> str:

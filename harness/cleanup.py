@@ -30,8 +30,8 @@ _AGAIN = 0.1
 class Cleanup:
     """Empties one scenario's part of the cluster."""
 
-    def __init__(self, api: Api, history: History, expect: Expect) -> None:
-        self._api, self._history, self._expect = api, history, expect
+    def __init__(self, api: Api, history: History) -> None:
+        self._api, self._history = api, history
         self.adopted: list[str] = []
         """Real nodes that the scenario labelled."""
         self.originals: dict[Ref, Object] = {}
@@ -48,7 +48,7 @@ class Cleanup:
                 "  do next: delete them, or run on a cluster of your own (--cluster embedded)"
             )
 
-    def empty(self) -> None:
+    def empty(self, expect: Expect) -> None:
         """Take everything away. Raises DirtyClusterError, which names what would not go."""
         self._give_back()
         self._delete_collections()
@@ -65,7 +65,7 @@ class Cleanup:
             return Outcome(not left, "the scenario's objects are gone", f"left: {names}", tuple(ref for ref, _ in left))
 
         try:
-            self._expect.eventually(gone, within=timeouts.EMPTY)
+            expect.eventually(gone, within=timeouts.EMPTY)
         except Unmet as problem:
             raise DirtyClusterError(f"the scenario left something behind that would not go; {problem.seen}") from None
         finally:
@@ -79,19 +79,17 @@ class Cleanup:
         for ref, original in self.originals.items():
             if ref.kind == Kind.NODE:
                 continue  # only its label was changed
-            body = [{"op": "add", "path": "/spec", "value": original.get("spec", {})}]
-            body += [
-                {"op": "add", "path": f"/metadata/{field}", "value": original["metadata"].get(field) or {}}
-                for field in ("labels", "annotations")
-            ]
-            self._api.call("PATCH", f"{SERVED[ref.kind].path}/{ref.name}", body=body, content_type=JSON_PATCH)
+            fields = {"/spec": original.get("spec", {})}
+            fields |= {f"/metadata/{it}": original["metadata"].get(it) or {} for it in ("labels", "annotations")}
+            patch = [{"op": "add", "path": path, "value": value} for path, value in fields.items()]
+            self._api.call("PATCH", f"{SERVED[ref.kind].path}/{ref.name}", body=patch, content_type=JSON_PATCH)
 
     def _delete_collections(self) -> None:
         space = self._history.namespace
         view = self._history.now()
         for kind in _NAMESPACED:
             if any(True for _ in view.mine(kind)):
-                self._api.delete(_in(space, kind), grace=0)
+                self._api.delete(path_in(space, kind), grace=0)
             if kind == Kind.DEPLOYMENT and any(True for _ in view.mine(kind)):
                 self._api.delete(f"/apis/apps/v1/namespaces/{space}/replicasets", grace=0)
         self._delete_each([it for it in self._left(view) if it[0].kind in _CLUSTER], strip=False)
@@ -107,7 +105,7 @@ class Cleanup:
 
     def _delete_each(self, left: list[tuple[Ref, Object]], *, strip: bool) -> None:
         for ref, obj in left:
-            path = f"{_in(ref.namespace, ref.kind)}/{ref.name}"
+            path = f"{path_in(ref.namespace, ref.kind)}/{ref.name}"
             with contextlib.suppress(RejectedError):
                 if strip and obj["metadata"].get("finalizers"):
                     body = {"metadata": {"finalizers": None}}
@@ -137,7 +135,8 @@ def _ours(labels: dict[str, str], namespace: str) -> bool:
     return SCENARIO in labels or namespace.startswith("spec-")
 
 
-def _in(namespace: str, kind: Kind) -> str:
+def path_in(namespace: str, kind: Kind) -> str:
+    """Where all of a kind are: in a namespace, or in the cluster if `namespace` is empty."""
     served = SERVED[kind]
     if not namespace:
         return served.path

@@ -16,7 +16,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 import urllib3
 from kubernetes import config as kubeconfig
-from kubernetes.client import ApiClient
+from kubernetes.client import ApiClient, Configuration
 
 from harness.errors import ClusterUnreachableError, RejectedError
 
@@ -52,10 +52,11 @@ class Api:
     """One cluster's API server. Thread-safe: connections come from a pool."""
 
     def __init__(self, kubeconfig_file: Path, context: str, connections: int = 32) -> None:
-        self._client: ApiClient = kubeconfig.new_client_from_config(str(kubeconfig_file), context)
-        configuration = self._client.configuration
+        configuration: Any = Configuration()
+        load: Any = kubeconfig.load_kube_config  # it has no types
+        load(str(kubeconfig_file), context, client_configuration=configuration)
         configuration.connection_pool_maxsize = connections
-        self._client.rest_client = type(self._client.rest_client)(configuration)
+        self._client: Any = ApiClient(configuration)
         self.server: str = configuration.host
         self._known: dict[tuple[str, str], Resource] = {}
         self._lock = threading.Lock()

@@ -42,11 +42,11 @@ class FeatureFile(pytest.Module):
     def _refuse(self, problems: list[stepcheck.Problem]) -> None:
         raise self.CollectError(stepcheck.tell(self.path, self.config.rootpath, problems))
 
-    def funcnamefilter(self, name: str) -> bool:
+    def funcnamefilter(self, name: str) -> bool:  # noqa: ARG002 - pytest's signature
         """Every function of the module is a scenario, whatever its name."""
         return True
 
-    def classnamefilter(self, name: str) -> bool:
+    def classnamefilter(self, name: str) -> bool:  # noqa: ARG002 - pytest's signature
         """There are no classes in a feature."""
         return False
 

@@ -1,4 +1,4 @@
-"""Everything the cluster showed during one scenario, in the order in which it was seen. Grows at the end, never changes.
+"""Everything the cluster showed during one scenario, in the order it was seen. Grows at the end, never changes.
 
 Waits, monitors, failure texts and reports all read this; nobody asks the API server. A `View` is the cluster as it was
 after one version: a check over views sees states that lasted for a millisecond.

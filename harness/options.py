@@ -6,28 +6,33 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import pytest
 
 from harness.clusters import ClusterError, Settings
+from harness.clusters.protocol import ClusterKind
 
 _NONE = object()
+"""Not given on the command line; then the ini file is asked."""
 
-_FLAGS: tuple[tuple[str, str, dict[str, Any]], ...] = (
-    ("cluster", "auto, embedded, kind or existing (default: auto, which is kind where Docker and a node image are at "
-     "hand, else embedded)", {"metavar": "KIND"}),
-    ("kube-context", "the context of an existing cluster; never the current one by accident", {"metavar": "NAME"}),
-    ("reuse-cluster", "take a running cluster of the same configuration and leave it running", {"action": "store_true"}),
-    ("keep-cluster", "leave the cluster running at the end", {"action": "store_true"}),
-    ("kind-image", "the node image of a Kind cluster", {"metavar": "IMAGE"}),
-    ("kind-config", "the configuration of a Kind cluster", {"metavar": "FILE"}),
-    ("binaries", "a folder with the cluster's programs", {"metavar": "DIR"}),
-    ("scheduler", "python, or none if another scheduler runs already (default: python)", {"metavar": "WHICH"}),
-    ("policy", "the policy of scenarios that name none (default: templates/policies/default.yaml)", {"metavar": "FILE"}),
-    ("timeout-scale", "stretches every timeout (default: 1)", {"metavar": "FACTOR"}),
-    ("out", "where logs, dumps and reports go (default: beside the JUnit file, else out/run)", {"metavar": "DIR"}),
-)  # fmt: skip
+_FLAGS: dict[str, tuple[str, str]] = {
+    "cluster": (
+        "KIND",
+        "auto, embedded, kind or existing (default: auto: kind where Docker and a node image are, else embedded)",
+    ),
+    "kube-context": ("NAME", "the context of an existing cluster; never the current one by accident"),
+    "reuse-cluster": ("", "take a running cluster of the same configuration and leave it running"),
+    "keep-cluster": ("", "leave the cluster running at the end"),
+    "kind-image": ("IMAGE", "the node image of a Kind cluster"),
+    "kind-config": ("FILE", "the configuration of a Kind cluster"),
+    "binaries": ("DIR", "a folder with the programs of the cluster"),
+    "scheduler": ("WHICH", "python, or none if another scheduler runs already (default: python)"),
+    "policy": ("FILE", "the policy of scenarios that name none (default: templates/policies/default.yaml)"),
+    "timeout-scale": ("FACTOR", "stretches every timeout (default: 1)"),
+    "out": ("DIR", "where logs, dumps and reports go (default: beside the JUnit file, else out/run)"),
+}
+"""Name, placeholder of the value (none: a switch), what it is for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +63,11 @@ class Options:
 def declare(parser: pytest.Parser) -> None:
     """The options and their ini twins (`--kind-image` is `schedspec_kind_image`)."""
     group = parser.getgroup("schedspec", "schedspec: specifications of a scheduler on a live cluster")
-    for flag, text, more in _FLAGS:
+    for flag, (value, text) in _FLAGS.items():
         name = _ini(flag)
+        more: dict[str, Any] = {"metavar": value} if value else {"action": "store_true"}
         group.addoption(f"--{flag}", dest=name, default=_NONE, help=text, **more)
-        parser.addini(name, f"--{flag}: {text}", type="bool" if "action" in more else "string", default=None)
+        parser.addini(name, f"--{flag}: {text}", type="string" if value else "bool", default=None)
 
 
 def read(config: pytest.Config) -> Options:
@@ -69,7 +75,7 @@ def read(config: pytest.Config) -> Options:
     kind_config, binaries, policy = _file(config, "kind-config"), _folder(config, "binaries"), _file(config, "policy")
     try:
         settings = Settings(
-            kind=_text(config, "cluster") or "auto",  # type: ignore[arg-type] - it checks the name itself
+            kind=cast("ClusterKind", _text(config, "cluster") or "auto"),  # which checks the name itself
             kube_context=_text(config, "kube-context"),
             reuse=bool(_value(config, "reuse-cluster")),
             keep=bool(_value(config, "keep-cluster")),
@@ -87,7 +93,8 @@ def read(config: pytest.Config) -> Options:
     if scheduler not in ("python", "none"):
         raise _refusal("scheduler", scheduler, "is not a scheduler that can be started", "name python or none")
     scale = _text(config, "timeout-scale") or "1"
-    return Options(settings, scheduler, policy, _factor(scale), _out(config))  # type: ignore[arg-type]
+    which: Literal["python", "none"] = "none" if scheduler == "none" else "python"
+    return Options(settings, which, policy, _factor(scale), _out(config))
 
 
 def _factor(text: str) -> float:

@@ -89,7 +89,8 @@ class SchedulerProcess:
         if status is not None:
             how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
             raise SchedulerDiedError(
-                f"the scheduler under test {how}; nothing is scheduled any more\n  log: {self.log}\n{self._last_words()}"
+                f"the scheduler under test {how}; nothing is scheduled any more\n"
+                f"  log: {self.log}\n{self._last_words()}"
             )
 
     def use_policy(self, text: str) -> str:
@@ -154,13 +155,9 @@ class SchedulerProcess:
         draft.write_text(text, "utf-8")
         draft.replace(self.policy_file)
 
+    def last_lines(self, count: int) -> Sequence[str]:
+        """The end of its log."""
+        return self.log.read_text("utf-8", errors="replace").splitlines()[-count:]
+
     def _last_words(self) -> str:
-        return "\n".join(f"  | {line}" for line in tail(self.log, _TAIL)) or "  | (its log is empty)"
-
-
-def tail(path: Path, lines: int) -> Sequence[str]:
-    """The last lines of a file that may not be there."""
-    try:
-        return path.read_text("utf-8", errors="replace").splitlines()[-lines:]
-    except FileNotFoundError:
-        return []
+        return "\n".join(f"  | {line}" for line in self.last_lines(_TAIL)) or "  | (its log is empty)"

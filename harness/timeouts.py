@@ -39,7 +39,7 @@ COMPLETES: Final = 15.0
 """Work is told to finish → it has."""
 
 HOLDS: Final = 1.0
-"""What `never` and `stays` watch, once the scheduler has said why. It works through a change in some tens of milliseconds."""
+"""What `never` and `stays` watch, once the scheduler has said why. A change takes it some tens of milliseconds."""
 
 EMPTY: Final = 10.0
 """A scenario's objects are deleted by force → they are gone."""

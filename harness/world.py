@@ -7,7 +7,7 @@ themselves and keep their plain names. A call returns when the history shows wha
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from harness import nodes, timeouts
 from harness.cleanup import SCENARIO, Cleanup
@@ -35,10 +35,10 @@ class World:
         self.namespace = history.namespace
         self.policy = ""
         """The text of the policy that this scenario put into force; empty for the run's own."""
-        self._api, self._history, self._expect, self._templates = api, history, expect, templates
-        self._scheduler = scheduler
+        self.history, self.expect = history, expect
+        self._api, self._templates, self._scheduler = api, templates, scheduler
         self._manager = f"schedspec-{self.namespace}"
-        self._cleanup = Cleanup(api, history, expect)
+        self._cleanup = Cleanup(api, history)
 
     def open(self) -> None:
         """Make the namespace, after a look around: nothing may be left of anybody else.
@@ -52,9 +52,9 @@ class World:
         account = {"name": "default", "namespace": self.namespace, "labels": labels}  # pods need it at once
         self._api.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account}, self._manager)
 
-    def close(self) -> None:
+    def close(self, expect: Expect) -> None:
         """Take everything away by force. Raises DirtyClusterError, which names what would not go."""
-        self._cleanup.empty()
+        self._cleanup.empty(expect)
 
     def use_policy(self, name: str) -> None:
         """Put templates/policies/`name`.yaml into force. Raises PolicyRefusedError, TemplateError."""
@@ -74,8 +74,7 @@ class World:
         """Several templates; returns when all are shown."""
         done: list[tuple[Ref, Object]] = []
         for template, parameters in wanted:
-            for rendered in self.render(template, **parameters):
-                done.append(self._apply(rendered))
+            done += [self._apply(rendered) for rendered in self.render(template, **parameters)]
         self._shown(done)
         return [ref for ref, _ in done]
 
@@ -85,16 +84,16 @@ class World:
         Raises DirtyClusterError if a pod is bound to one of them already.
         """
         names = [ref.name for ref in self.apply_all([("node", row) for row in rows]) if ref.kind == Kind.NODE]
-        nodes.require_empty(self._history.now(), names)
-        self._expect.eventually(nodes.ready(names), within=timeouts.PHASE)
+        nodes.require_empty(self.history.now(), names)
+        self.expect.eventually(nodes.ready(names), within=timeouts.PHASE)
         return names
 
     def adopt_real_nodes(self) -> list[str]:
         """The cluster's own nodes belong to this scenario. Raises HarnessError if there are none, DirtyClusterError."""
-        names = nodes.real(self._history.now())
+        names = nodes.real(self.history.now())
         if not names:
             raise HarnessError("the cluster has no real nodes: name simulated ones, or run this on kind")
-        nodes.require_empty(self._history.now(), names)
+        nodes.require_empty(self.history.now(), names)
         for name in names:
             self.patch(Kind.NODE, name, {"metadata": {"labels": {nodes.WORLD: "true"}}})
             self._cleanup.adopted.append(name)
@@ -102,28 +101,28 @@ class World:
 
     def delete(self, kind: Kind, name: str) -> None:
         """As a user does: gracefully; returns when the deletion is seen to have begun. Raises RejectedError."""
-        ref = self._history.ref(kind, name)
-        before = len(self._history)
+        ref = self.history.ref(kind, name)
+        before = len(self.history)
         if not self._api.delete(self._path(ref)):
             raise RejectedError(f"there is no {ref} to delete", 404, "NotFound")
 
         def begun(_: View) -> Outcome:
-            said = [it for it in self._history.story(ref) if it.seq > before]
+            said = [it for it in self.history.story(ref) if it.seq > before]
             ok = any(it.change == "gone" or it.object["metadata"].get("deletionTimestamp") for it in said)
             return Outcome(ok, f"{ref} is being deleted", "its watch has not shown it", (ref,))
 
-        self._expect.eventually(begun, within=timeouts.SHOWN)
+        self.expect.eventually(begun, within=timeouts.SHOWN)
 
     def patch(self, kind: Kind, name: str, change: Object, *, subresource: str = "") -> None:
         """Merge `change` into an object. Raises RejectedError."""
-        ref = self._history.ref(kind, name)
+        ref = self.history.ref(kind, name)
         self._remember(ref)
         answer = self._api.call("PATCH", self._path(ref, subresource), body=change, content_type=MERGE)
         self._shown([(ref, answer)])
 
     def replace(self, kind: Kind, name: str, pointer: str, value: object) -> None:
         """Set one field to exactly `value` (`pointer` is a JSON pointer: `/spec/deserved`). Raises RejectedError."""
-        ref = self._history.ref(kind, name)
+        ref = self.history.ref(kind, name)
         self._remember(ref)
         body = [{"op": "add", "path": pointer, "value": value}]
         answer = self._api.call("PATCH", self._path(ref), body=body, content_type=JSON_PATCH)
@@ -148,7 +147,7 @@ class World:
         name = str(obj["metadata"]["name"])
         if kind is None:
             raise HarnessError(f"{rendered.excerpt('kind')}: {obj['kind']} is not a kind that is watched")
-        ref = self._history.ref(kind, name)
+        ref = self.history.ref(kind, name)
         if not self._remember(ref):
             obj["metadata"].setdefault("labels", {})[SCENARIO] = self.namespace
         try:
@@ -161,7 +160,7 @@ class World:
 
     def _remember(self, ref: Ref) -> bool:
         """Keep an object that is not ours (the queue `default`, a real node) as it was. True if it is such a one."""
-        before = self._history.now().get(ref.kind, ref.name)
+        before = self.history.now().get(ref.kind, ref.name)
         foreign = before is not None and (before["metadata"].get("labels") or {}).get(SCENARIO) != self.namespace
         if foreign and before is not None and not ref.namespace:
             self._cleanup.originals.setdefault(ref, before)
@@ -181,20 +180,9 @@ class World:
             return Outcome(not missing, "the watch shows what was applied", f"not yet: {text}", tuple(missing))
 
         try:
-            self._expect.eventually(all_of_them, within=timeouts.SHOWN)
+            self.expect.eventually(all_of_them, within=timeouts.SHOWN)
         except Unmet as problem:
             raise HarnessError(f"the API server took it, but its watch does not show it: {problem.seen}") from None
 
     def _has(self, ref: Ref, version: int) -> bool:
-        return any(int(it.object["metadata"]["resourceVersion"]) >= version for it in self._history.story(ref)[::-1])
-
-
-def quantities(text: str) -> dict[str, Any]:
-    """`cpu 4, memory 8Gi` as a dict: how tables write resources. Raises HarnessError."""
-    found: dict[str, Any] = {}
-    for part in filter(None, (part.strip() for part in text.split(","))):
-        name, _, amount = part.partition(" ")
-        if not amount.strip():
-            raise HarnessError(f"{text!r} is not a list of resources: write, for instance, `cpu 4, memory 8Gi`")
-        found[name] = amount.strip()
-    return found
+        return any(int(it.object["metadata"]["resourceVersion"]) >= version for it in self.history.story(ref)[::-1])

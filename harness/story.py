@@ -1,0 +1,138 @@
+"""What a failed scenario says: the sentence, what was expected and seen, and everything that explains it.
+
+Never more than 60 lines, never a frame of Python; what does not fit is in the files that the last line names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from harness import views
+from harness.errors import Unmet
+from harness.history import History, View
+from harness.kinds import Kind, Ref
+from harness.running import Running
+
+LINES = 60
+_WIDTH = 160
+_SENTENCES, _OBJECTS, _EVENTS, _QUEUES, _PENDING = 10, 20, 7, 7, 6
+
+
+def headline(running: Running, problem: BaseException) -> str:
+    """The one line that the summary of a run shows."""
+    said = running.sentences[-1] if running.sentences else None
+    text = problem.seen if isinstance(problem, Unmet) else str(problem).partition("\n")[0]
+    return _cut(f"{said}: {text}" if said is not None and said.verdict == "failed" else text)
+
+
+def tell(running: Running, problem: BaseException, *, limit: int = LINES) -> list[str]:
+    """The story, line by line."""
+    rows = list(_head(running, problem))
+    rows += _section("sentences, with their seconds", _sentences(running), _SENTENCES, last=True)
+    rows += [f"also found: {finding}" for finding in running.findings if finding not in str(problem)]
+    if running.history is not None:
+        history, view = running.history, running.history.now()
+        about = problem.about if isinstance(problem, Unmet) else ()
+        rows += _section("history, seconds since the scenario began", _objects(history, about), _OBJECTS, last=True)
+        rows += _section("events", _events(history), _EVENTS, last=True)
+        rows += _section("queues", _queues(view), _QUEUES)
+        rows += _section("pending, and why the scheduler says so", _pending(view), _PENDING)
+    files = [f"everything that was seen: {running.folder}"]
+    room = limit - len(files)
+    if len(rows) > room:
+        rows = [*rows[: room - 1], f"  … {len(rows) - room + 1} more lines"]
+    return [_cut(row) for row in rows + files]
+
+
+def _head(running: Running, problem: BaseException) -> Iterator[str]:
+    said = running.sentences[-1] if running.sentences else None
+    failed = said is not None and said.verdict == "failed"
+    yield f"{running.where}: {said}" if failed else f"{running.where}: after the last sentence"
+    yield from (f"  {row}" for row in str(problem).splitlines())
+    policy = (running.policy.splitlines() or [""])[0].removeprefix("#").strip()
+    yield f"  scenario: {running.name} (namespace {running.history.namespace if running.history else '-'})"
+    if policy:
+        yield f"  policy: {policy}"
+
+
+def _sentences(running: Running) -> Iterator[str]:
+    for said in running.sentences:
+        took = f"{said.ended - said.began:6.2f}" if said.ended is not None else "     -"
+        yield f"{took} {'fails ' if said.verdict == 'failed' else 'passes'} {said}"
+
+
+def _objects(history: History, about: Sequence[Ref]) -> Iterator[str]:
+    for ref in involved(history, about):
+        before = ""
+        for version in history.story(ref):
+            state = "gone" if version.change == "gone" else views.summary(ref.kind, version.object)
+            if state != before:
+                yield f"{max(0.0, history.seconds(version.at)):7.2f} {ref}: {state}"
+            before = state
+
+
+def involved(history: History, about: Sequence[Ref]) -> list[Ref]:
+    """The objects that an expectation names, with their pods and PodGroups."""
+    wanted = {ref.name for ref in about}
+    found = dict.fromkeys(ref for ref in about if ref.kind not in (Kind.EVENT, Kind.NODE))
+    for version in history.since(0):
+        ref, meta = version.ref, version.object["metadata"]
+        if ref.namespace != history.namespace or ref.kind not in (Kind.POD, Kind.PODGROUP):
+            continue
+        owners = {owner["name"] for owner in meta.get("ownerReferences") or ()}
+        pod = ref.kind == Kind.POD
+        names = owners | ({views.workload_of(version.object), views.group_of(version.object)} if pod else {ref.name})
+        if names & wanted:
+            found[ref] = None
+    return list(found)
+
+
+def _events(history: History) -> Iterator[str]:
+    for version in history.versions(Kind.EVENT):
+        about = version.object.get("involvedObject") or {}
+        count = f" (x{version.object['count']})" if (version.object.get("count") or 1) > 1 else ""
+        said = views.summary(Kind.EVENT, version.object)
+        yield f"{max(0.0, history.seconds(version.at)):7.2f} {about.get('kind')} {about.get('name')}: {said}{count}"
+
+
+def _queues(view: View) -> list[str]:
+    rows = [("queue", "resource", "capability", "deserved", "guarantee", "allocated")]
+    for queue in sorted(view.all(Kind.QUEUE), key=lambda it: str(it["metadata"]["name"])):
+        spec, status = queue.get("spec") or {}, queue.get("status") or {}
+        columns = (
+            spec.get("capability") or {},
+            status.get("deserved") or spec.get("deserved") or {},
+            (spec.get("guarantee") or {}).get("resource") or {},
+            status.get("allocated") or {},
+        )
+        resources = sorted({name for column in columns for name in column} - {"pods"}) or ["-"]
+        rows += [
+            (queue["metadata"]["name"], name, *(str(column.get(name, "-")) for column in columns)) for name in resources
+        ]
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def _pending(view: View) -> Iterator[str]:
+    for kind in (Kind.POD, Kind.PODGROUP):
+        for obj in sorted(view.mine(kind), key=lambda it: str(it["metadata"]["name"])):
+            if kind == Kind.POD and views.waits(obj):
+                yield f"pod {obj['metadata']['name']}: {views.reason(obj) or 'the scheduler has not said anything'}"
+            if kind == Kind.PODGROUP and views.phase(obj) in ("", "Pending", "Inqueue") and views.reason(obj):
+                yield f"podgroup {obj['metadata']['name']}: {views.reason(obj)}"
+
+
+def _section(title: str, rows: Iterable[str], limit: int, *, last: bool = False) -> list[str]:
+    """A title and its rows, the first or the last of them if there are too many."""
+    found = list(rows)
+    if not found:
+        return []
+    left = len(found) - limit
+    if left > 0:
+        note = f"… {left} {'earlier' if last else 'more'}"
+        found = [note, *found[-limit + 1 :]] if last else [*found[: limit - 1], note]
+    return [f"  {title}:", *(f"    {row}" for row in found)]
+
+
+def _cut(row: str) -> str:
+    return row if len(row) <= _WIDTH else row[: _WIDTH - 1] + "…"

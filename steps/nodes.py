@@ -1,0 +1,28 @@
+"""Nodes: simulated ones of any shape, or the cluster's own."""
+
+from __future__ import annotations
+
+from harness import tables
+from harness.sentences import given
+from harness.world import World
+
+_NODES: dict[str, tables.Column] = {
+    "node": ("name", str),
+    "cpu": ("cpu", str),
+    "memory": ("memory", str),
+    "cards": ("cards", int),
+    "card": ("card", str),
+    "pods": ("pods", int),
+}
+
+
+@given("these nodes:")
+def _(world: World, datatable: tables.Table) -> None:
+    """Simulated nodes: node, cpu, memory; also cards and card (the product), pods (how many it takes)."""
+    world.add_nodes(tables.rows(datatable, _NODES, required=("node", "cpu", "memory")))
+
+
+@given("the real nodes of the cluster")
+def _(world: World) -> None:
+    """The cluster's own nodes, with kubelets and containers."""
+    world.adopt_real_nodes()
