@@ -6,6 +6,7 @@ from typing import Any
 
 from scheduler.plugins.binpack import Binpack
 from scheduler.plugins.capacity import Capacity
+from scheduler.plugins.capacity_card import CapacityCard
 from scheduler.plugins.conformance import Conformance
 from scheduler.plugins.drf import Drf
 from scheduler.plugins.gang import Gang
@@ -17,5 +18,17 @@ from scheduler.plugins.proportion import Proportion
 
 PLUGINS: dict[str, type[Any]] = {
     plugin.name: plugin
-    for plugin in (Priority, Gang, Conformance, Overcommit, Drf, Predicates, NodeOrder, Binpack, Capacity, Proportion)
+    for plugin in (
+        Priority,
+        Gang,
+        Conformance,
+        Overcommit,
+        Drf,
+        Predicates,
+        NodeOrder,
+        Binpack,
+        Capacity,
+        CapacityCard,
+        Proportion,
+    )
 }

@@ -64,7 +64,7 @@ class Capacity(LendingPlugin):
 
     # -------------------------------------------------------------------------------------------------- who may claim
 
-    def entitled(self, account: Account, amount: Resource) -> NotEntitled | None:
+    def entitled(self, account: Account, amount: Mapping[str, float]) -> NotEntitled | None:
         """A queue may claim what leaves it within its capability, and it or a near ancestor within what that
         deserves."""
         broken = next(over_limit(account, amount, account.limit, self.limit_name), None)
@@ -114,7 +114,7 @@ class Capacity(LendingPlugin):
         return any(id(one) in mine for one in self._near(giver))
 
 
-def _within(account: Account, amount: Resource) -> bool:
+def _within(account: Account, amount: Mapping[str, float]) -> bool:
     """Whether with ``amount`` more the queue holds at most what it deserves in any dimension asked for."""
     return resources.any_within(resources.plus(account.allocated, amount), account.deserved, amount)
 

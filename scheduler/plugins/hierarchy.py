@@ -85,6 +85,7 @@ def hand_down(root: Account, total: Resource) -> None:
             room = resources.plus(free, child.guarantee)
             child.limit = resources.smallest(room, capability, missing_is_unlimited=True)
             waiting.append((child, capability))
+    root.limit = {**dict.fromkeys(root.limit, math.inf), **own}  # the nodes themselves say when the cluster is full
 
 
 def raised_to(deserved: Resource, guarantee: Resource) -> Resource:

@@ -50,7 +50,7 @@ class Proportion(LendingPlugin):
         """A queue may not hold more than it deserves."""
         return over_limit(account, self.accounts.amount(task), account.deserved, "deserved")
 
-    def entitled(self, account: Account, amount: Resource) -> NotEntitled | None:
+    def entitled(self, account: Account, amount: Mapping[str, float]) -> NotEntitled | None:
         broken = next(over_limit(account, amount, account.deserved, "deserved"), None)
         return None if broken is None else not_entitled(account, amount, broken.dimension)
 

@@ -8,6 +8,7 @@ amount here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import Protocol
 
 from scheduler.model import resources
 from scheduler.model.job import INQUEUE, RUNNING, Job
@@ -17,7 +18,22 @@ from scheduler.model.task import HOLDING, Task, TaskStatus
 from scheduler.session import Session
 
 Measure = Callable[[Task], Mapping[str, float]]
-"""What a task counts in its queue: its request, or its cards."""
+
+
+class Counting(Protocol):
+    """How a plugin counts: in resources, or in cards."""
+
+    in_requests: bool
+    """Whether a task counts as its request, so that sums of requests can be taken as they are."""
+
+    def measure(self, task: Task) -> Mapping[str, float]:
+        """What a task counts in its queue; the same for all tasks of a shape that are not placed."""
+
+    def varies(self, task: Task) -> bool:
+        """Whether what a task counts depends on the node it is on."""
+
+    def minimum(self, job: Job) -> Mapping[str, float] | None:
+        """What a job needs to start; None where it does not say."""
 
 
 def without_pods(resource: Mapping[str, float]) -> Resource:
@@ -34,8 +50,8 @@ class Account:
     """
 
     __slots__ = (
-        *("allocated", "ancestors", "children", "deserved", "elastic", "guarantee", "inqueue", "limit", "parent"),
-        *("problem", "queue", "request", "share_known"),
+        *("allocated", "ancestors", "basis", "children", "deserved", "elastic", "guarantee", "inqueue", "limit"),
+        *("parent", "problem", "queue", "request", "share_known"),
     )
 
     def __init__(self, queue: Queue) -> None:
@@ -52,6 +68,8 @@ class Account:
         self.ancestors: tuple[Account, ...] = (self,)
         """The queue itself, its parent, and so on; the root comes last."""
         self.problem = ""
+        self.basis: Resource | None = None
+        """What the share is counted of, where that is not what the queue deserves."""
         self.share_known: float | None = None
 
     @property
@@ -65,11 +83,9 @@ class Account:
         A queue that deserves nothing is full.
         """
         if self.share_known is None:
-            if resources.is_empty(self.deserved):
-                self.share_known = 1.0
-            else:
-                held = self.allocated
-                self.share_known = max(held.get(n, 0.0) / d for n, d in self.deserved.items() if d >= resources.EPSILON)
+            basis, held = self.deserved if self.basis is None else self.basis, self.allocated
+            parts = [held.get(name, 0.0) / amount for name, amount in basis.items() if amount >= resources.EPSILON]
+            self.share_known = max(parts, default=1.0)
         return self.share_known
 
     def add(self, amount: Mapping[str, float], sign: float) -> None:
@@ -87,16 +103,16 @@ class Account:
 class Accounts:
     """The accounts of all queues, opened with what jobs hold and kept up to date by the session's shifts.
 
-    ``measure`` says what a task counts; equal shapes count equal. Ancestors are linked by :func:`link` before
-    :meth:`open`.
+    Queues that have parents are linked (:mod:`scheduler.plugins.hierarchy`) before :meth:`open`.
     """
 
-    def __init__(self, session: Session, measure: Measure | None = None) -> None:
+    def __init__(self, session: Session, counting: Counting) -> None:
         self.session = session
         self.by_name = {name: Account(queue) for name, queue in session.queues.items()}
-        self._measure = measure or (lambda task: without_pods(task.request))
-        self._plain = measure is None
+        self._counting = counting
         self._amounts: dict[bytes, Mapping[str, float]] = {}
+        self._counted: dict[str, Mapping[str, float]] = {}
+        """What placed tasks were counted as, of those that count by their node."""
 
     def __iter__(self) -> Iterator[Account]:
         return iter(self.by_name.values())
@@ -108,23 +124,39 @@ class Accounts:
 
     def amount(self, task: Task) -> Mapping[str, float]:
         """What the task counts in its queue."""
+        if (counted := self._counted.get(task.key)) is not None:
+            return counted
         known = self._amounts.get(task.shape)
         if known is None:
-            known = self._amounts[task.shape] = self._measure(task)
+            known = self._counting.measure(task)
+            if not self._counting.varies(task):
+                self._amounts[task.shape] = known
         return known
+
+    def held(self, job: Job) -> Resource:
+        """What the job holds."""
+        return without_pods(job.allocated) if self._counting.in_requests else self._sum(job, HOLDING)
 
     def open(self) -> None:
         """Take in what jobs hold, ask for and have reserved, and follow the session from now on."""
         for job in self.session.jobs.values():
             account = self.by_name[job.queue]
-            held = without_pods(job.allocated) if self._plain else self._sum(job, HOLDING)
-            elastic = resources.exceeded_part(held, job.min_resources or {})
+            held = self.held(job)
+            elastic = resources.exceeded_part(held, self._counting.minimum(job) or {})
             asked = resources.plus(held, self._sum(job, TaskStatus.PENDING))
             for one in account.ancestors:
                 resources.add_to(one.allocated, held)
                 resources.add_to(one.elastic, elastic)
                 resources.add_to(one.request, asked)
         self.session.on_shift(self._shift)
+
+    def reservation(self, job: Job) -> Resource:
+        """What an admitted job has reserved and does not hold yet; nothing where it is not admitted."""
+        return reservation_of(job, self.session, self._counting.minimum(job) or {}, self.held(job), self.amount)
+
+    def ungated(self, job: Job, amount: Resource) -> Resource:
+        """An amount less what the job's gated pods count."""
+        return ungated(job, amount, self.amount)
 
     def _sum(self, job: Job, statuses: TaskStatus) -> Resource:
         total: Resource = {}
@@ -136,29 +168,46 @@ class Accounts:
 
     def _shift(self, task: Task, sign: float) -> None:
         account = self.of_task(task)
-        if account is not None:
-            account.add(self.amount(task), sign)
+        if account is None:
+            return
+        if not self._counting.in_requests and self._counting.varies(task):
+            if sign > 0:
+                self._counted[task.key] = self._counting.measure(task)
+            amount = self.amount(task)
+            if sign < 0:
+                self._counted.pop(task.key, None)
+        else:
+            amount = self.amount(task)
+        account.add(amount, sign)
 
 
-def reservation_of(job: Job, session: Session, minimum: Mapping[str, float], held: Mapping[str, float]) -> Resource:
+def request_of(task: Task) -> Mapping[str, float]:
+    """What a task counts where it counts its request."""
+    return task.request
+
+
+def reservation_of(
+    job: Job,
+    session: Session,
+    minimum: Mapping[str, float],
+    held: Mapping[str, float],
+    measure: Measure = request_of,
+) -> Resource:
     """What an admitted job has reserved and does not hold yet, nothing where it is not admitted.
 
     ``minimum`` is what the job needs to start, ``held`` what it holds. Gated pods reserve nothing.
     """
     phase = session.phase(job)
-    started = phase == RUNNING and job.count(HOLDING) >= job.min_available
-    if not (started or phase == INQUEUE):
+    if phase != INQUEUE and not (phase == RUNNING and job.count(HOLDING) >= job.min_available):
         return {}
     rest = {name: max(amount - held.get(name, 0.0), 0.0) for name, amount in minimum.items() if name != PODS}
-    return ungated(job, rest)
+    return ungated(job, rest, measure)
 
 
-def ungated(job: Job, amount: Resource) -> Resource:
+def ungated(job: Job, amount: Resource, measure: Measure = request_of) -> Resource:
     """An amount less what the job's gated pods ask for, never below nothing."""
     if not job.gated:
         return amount
-    gated: Resource = {}
-    for task in job.by_status.get(TaskStatus.PENDING, {}).values():
-        if task.gated:
-            resources.add_to(gated, task.request)
+    waiting = job.by_status.get(TaskStatus.PENDING, {}).values()
+    gated = resources.total_of(measure(task) for task in waiting if task.gated)
     return {name: max(value - gated.get(name, 0.0), 0.0) for name, value in amount.items()}

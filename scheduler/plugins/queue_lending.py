@@ -10,15 +10,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from scheduler.model import resources
+from scheduler.model.queue import Queue
 from scheduler.model.resources import Resource
 from scheduler.model.task import Task
 from scheduler.plugins.queue_accounts import Account
 from scheduler.plugins.queue_plugin import QueuePlugin
-from scheduler.reasons import Denial, NotEntitled, OfNoUse, PingPong, QueueGuarantee, QueueWithinDeserved
+from scheduler.reasons import Denial, NotEntitled, OfNoUse, PingPong, QueueGuarantee, QueueWithinDeserved, Why
 
 
 class LendingPlugin(QueuePlugin):
     """Base of the plugins whose queues deserve something."""
+
+    def entitled(self, account: Account, amount: Mapping[str, float]) -> NotEntitled | None:
+        """None if the queue may claim ``amount`` more from others, or why not."""
+        raise NotImplementedError
 
     def useless(self, taker: Account, giver: Account, wanted: Mapping[str, float]) -> bool:  # noqa: ARG002
         """Whether room from this giver cannot help the taker."""
@@ -29,6 +34,10 @@ class LendingPlugin(QueuePlugin):
     ) -> QueueWithinDeserved | None:
         """Why the giver keeps ``amount``: it is not above what it deserves. None if it is."""
         raise NotImplementedError
+
+    def not_entitled(self, queue: Queue, task: Task) -> Why | None:
+        account = self.accounts.by_name[queue.name]
+        return self.closed(account) or self.entitled(account, self.accounts.amount(task))
 
     def denial(
         self, claimant: Task, taker: Account, unit: Sequence[Task], giver: Account, amount: Resource

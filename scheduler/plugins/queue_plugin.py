@@ -17,10 +17,10 @@ from scheduler.model.job import Job
 from scheduler.model.queue import Queue
 from scheduler.model.resources import Resource
 from scheduler.model.task import Task
-from scheduler.plugins.queue_accounts import Account, Accounts, Measure
-from scheduler.plugins.queue_admission import Admission, Minimum, stated_minimum
+from scheduler.plugins.queue_accounts import Account, Accounts, without_pods
+from scheduler.plugins.queue_admission import Admission
 from scheduler.policy import PluginOption
-from scheduler.reasons import Denial, NotEntitled, Protected, QueueBroken, QueueClosed, QueueLimit, Why
+from scheduler.reasons import Denial, Protected, QueueBroken, QueueClosed, QueueLimit, Why
 from scheduler.session import Register, Session
 
 
@@ -32,9 +32,9 @@ class QueuePlugin:
     """
 
     name = ""
-    measure: Measure | None = None
-    minimum: Minimum = staticmethod(stated_minimum)
+    in_requests = True
     limit_name = "capability"
+    admission_factor = 1.0
 
     def __init__(self, option: PluginOption) -> None:
         self.option = option
@@ -42,11 +42,13 @@ class QueuePlugin:
     def open(self, session: Session, register: Register) -> None:
         """Open the accounts and register every hook that all queue plugins have."""
         self.session = session
-        self.accounts = Accounts(session, self.measure)
+        self.accounts = Accounts(session, self)
         self.arrange()
         self.accounts.open()
         self.settle()
-        self.admission = Admission(session, self.accounts, self.minimum)
+        self.admission = Admission(
+            session, self.accounts, self, factor=self.admission_factor, limit_name=self.limit_name
+        )
         session.facts["queues"] = self
         self.publish()
         register("queue_order", self.queue_order)
@@ -67,8 +69,20 @@ class QueuePlugin:
     def settle(self) -> None:
         """What depends on what queues hold and ask for (proportion's deserved)."""
 
-    def entitled(self, account: Account, amount: Resource) -> NotEntitled | None:
-        """None if the queue may claim ``amount`` more from others, or why not."""
+    def measure(self, task: Task) -> Mapping[str, float]:
+        """What a task counts in its queue: its request."""
+        return without_pods(task.request)
+
+    def varies(self, task: Task) -> bool:  # noqa: ARG002
+        """Whether what a task counts depends on its node."""
+        return False
+
+    def minimum(self, job: Job) -> Mapping[str, float] | None:
+        """What a job needs to start: the PodGroup's ``minResources``; None where it has none."""
+        return None if job.min_resources is None else without_pods(job.min_resources)
+
+    def not_entitled(self, queue: Queue, task: Task) -> Why | None:
+        """Why the queue may not claim room for this task from others; None if it may."""
         raise NotImplementedError
 
     def denial(
@@ -97,8 +111,7 @@ class QueuePlugin:
 
     def preemptive(self, queue: Queue, task: Task) -> bool:
         """Whether the queue may claim room for this task from others."""
-        account = self.accounts.by_name[queue.name]
-        return self.closed(account) is None and self.entitled(account, dict(self.accounts.amount(task))) is None
+        return self.not_entitled(queue, task) is None
 
     def reclaimable(self, claimant: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
         """The candidates that may go one after the other, in the order given.
@@ -135,13 +148,6 @@ class QueuePlugin:
             yield from self.admission.limits(job)
         else:
             yield from self.limits(account, task)
-
-    # ----------------------------------------------------------------------------------------------------- for others
-
-    def not_entitled(self, queue: Queue, task: Task) -> Why | None:
-        """Why the queue may not claim room for this task; None if it may."""
-        account = self.accounts.by_name[queue.name]
-        return self.closed(account) or self.entitled(account, dict(self.accounts.amount(task)))
 
     # -------------------------------------------------------------------------------------------------------- helpers
 

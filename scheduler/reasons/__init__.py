@@ -41,6 +41,8 @@ from scheduler.reasons.waiting import (
     Reserved,
     Unsupported,
     Why,
+    WrongCard,
+    WrongService,
 )
 
 __all__ = [
@@ -74,6 +76,8 @@ __all__ = [
     "Unsupported",
     "VictimReason",
     "Why",
+    "WrongCard",
+    "WrongService",
     "render_denial",
     "render_refusal",
     "render_victim",

@@ -26,6 +26,8 @@ _NODE_RULES = {
     "port": ("has port {} taken", "have port {} taken"),
     "spread": ("would break the topology spread over {}", "would break the topology spread over {}"),
     "volume": ("does not reach the volume {}", "do not reach the volume {}"),
+    "card": ("has no card {}", "have no card {}"),
+    "card-quota": ("has the card {}, without quota left", "have the card {}, without quota left"),
     "reserved": ("is kept for {}", "are kept for {}"),
 }  # fmt: skip
 
@@ -96,6 +98,8 @@ _WHY: dict[type, Callable[[Any], str]] = {
     w.Gated: lambda why: f"{_count(why.pods, 'pod')} held by scheduling gates",
     w.Unsupported: lambda why: f"{why.task}: {why.field} is not supported by this scheduler",
     w.Reserved: lambda why: f"room on node {why.node} is kept for {why.holder}",
+    w.WrongCard: lambda why: f"{why.task}: {why.problem}",
+    w.WrongService: lambda why: f"{why.task} may not reclaim: its service type is {why.service}",
     w.NotEntitled: _not_entitled,
     w.NeverPreempts: lambda why: f"{why.task} has preemptionPolicy Never",
     w.NoVictims: _no_victims,

@@ -112,6 +112,20 @@ class Reserved(msgspec.Struct, frozen=True, tag="reserved"):
     holder: str
 
 
+class WrongCard(msgspec.Struct, frozen=True, tag="wrong-card"):
+    """A pod names a card that does not exist, or does not ask for it as its nodes offer it."""
+
+    task: str
+    problem: str
+
+
+class WrongService(msgspec.Struct, frozen=True, tag="wrong-service"):
+    """A pod's kind of work may not reclaim: only online services do."""
+
+    task: str
+    service: str
+
+
 class NotEntitled(msgspec.Struct, frozen=True, tag="not-entitled"):
     """The claimant's queue may not reclaim: with the request it would hold more than it deserves."""
 
@@ -150,6 +164,8 @@ Why = (
     | Gated
     | Unsupported
     | Reserved
+    | WrongCard
+    | WrongService
     | NotEntitled
     | NeverPreempts
     | NoVictims

@@ -1,0 +1,143 @@
+"""Which cards there are: models of accelerators, told from node labels, and what pods, jobs and queues say of them.
+
+The one rule: a card is known by the name that the nodes' labels give it (``nvidia.com/gpu.product``), also where it
+is shared or cut to pieces; a name that no node knows is an error of who names it, never a card of its own.
+(Semantics: Volcano's capacity-card.)
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from scheduler.model.nodes import NodeInfo
+from scheduler.model.resources import Resource
+from scheduler.model.task import Task
+
+QUOTA = "volcano.sh/card.quota"
+REQUEST = "volcano.sh/card.request"
+NAME = "volcano.sh/card.name"
+EITHER = "|"
+"""Between the models that a pod would take, the preferred first.
+
+Also in the dimension that such a pod counts in until it has a node.
+"""
+
+_PRODUCT = re.compile(r"(.+?/\w+)\.product")
+_MIG = "nvidia.com/mig-"
+_SHARED = "nvidia.com/gpu.shared"
+_REPLICAS = "nvidia.com/gpu.replicas"
+
+
+class CardError(ValueError):
+    """A card that does not exist, or is not asked for in the way that its nodes offer it."""
+
+
+@dataclass(slots=True)
+class Catalog:
+    """The cards of a cluster: the resource that each is asked for by, and which of them each node has, in millis."""
+
+    resource_of: dict[str, str] = field(default_factory=dict)
+    on_node: dict[str, dict[str, float]] = field(default_factory=dict)
+
+    def models_of(self, resource: str) -> list[str]:
+        """The cards that are asked for by a resource."""
+        return sorted(card for card, name in self.resource_of.items() if name == resource)
+
+    def names_of(self, task: Task) -> tuple[str, ...]:
+        """The cards that a task would take, the preferred first; none if it asks for none.
+
+        A pod that asks for a card's resource without naming a card means the only model there is.
+
+        :raises CardError: there are several, or the card it names does not exist.
+        """
+        named = (task.pod.metadata.annotations or {}).get(NAME, "")
+        names = tuple(dict.fromkeys(name.strip() for name in named.split(EITHER) if name.strip()))
+        for name in names:
+            if name not in self.resource_of:
+                raise CardError(f"no node has the card {name} that annotation {NAME} names")
+        if names:
+            return names
+        asked = sorted({name for name in task.request if task.request[name] > 0} & set(self.resource_of.values()))
+        if not asked:
+            return ()
+        models = self.models_of(asked[0])
+        if len(models) > 1:
+            raise CardError(f"it asks for {asked[0]}, which is {' or '.join(models)}; say which in annotation {NAME}")
+        return tuple(models)
+
+    def count(self, task: Task, card: str) -> float:
+        """How many of a card the task asks for, in millis.
+
+        :raises CardError: none.
+        """
+        resource = self.resource_of[card]
+        wanted = task.request.get(resource, 0.0)
+        if wanted <= 0:
+            raise CardError(f"annotation {NAME} names the card {card}, but no container asks for {resource}")
+        return wanted
+
+    def on(self, node: str, names: Iterable[str]) -> str | None:
+        """The first of some cards that a node has."""
+        there = self.on_node.get(node, {})
+        return next((name for name in names if name in there), None)
+
+
+def discover(nodes: Iterable[NodeInfo]) -> Catalog:
+    """The catalog of a cluster."""
+    catalog = Catalog()
+    for node in nodes:
+        cards = dict(cards_of(node))
+        if cards:
+            catalog.on_node[node.name] = {card: amount for card, (_, amount) in cards.items()}
+            for card, (resource, _) in cards.items():
+                catalog.resource_of.setdefault(card, resource)
+    return catalog
+
+
+def cards_of(node: NodeInfo) -> Iterable[tuple[str, tuple[str, float]]]:
+    """A node's cards with their resource and amount.
+
+    Whole ones, shared ones (MPS) and pieces (MIG) of its one product.
+    """
+    labels = node.labels
+    keys = (key for key in sorted(labels) if key.endswith(".product") and _MIG not in key and _PRODUCT.fullmatch(key))
+    label = next(keys, None)
+    if label is None or not labels[label]:
+        return
+    product, prefix = labels[label], label.removesuffix(".product")
+    for resource, amount in node.allocatable.items():
+        if amount <= 0:
+            continue
+        if resource.startswith(_MIG):
+            yield f"{product}/mig-{resource.removeprefix(_MIG)}-mixed", (resource, amount)
+        elif resource == _SHARED:
+            replicas, memory = _number(labels.get(_REPLICAS)), _number(labels.get(f"{prefix}.memory"))
+            if replicas > 0:
+                yield f"{product}/mps-{round(memory / 1024)}g*1/{replicas}", (resource, amount)
+        elif resource == prefix or (resource.startswith(prefix) and not resource.startswith(f"{prefix}.")):
+            yield product, (resource, amount)
+
+
+def counts(annotations: Mapping[str, str], key: str) -> Resource:
+    """What an annotation says of cards (``{"NVIDIA-A100": 8}``), in millis; nothing where it is not there.
+
+    :raises CardError: it is no JSON object of numbers that are not negative.
+    """
+    text = annotations.get(key, "")
+    if not text:
+        return {}
+    try:
+        said = json.loads(text)
+    except ValueError:
+        said = None
+    good = isinstance(said, dict) and all(isinstance(n, int | float) and n >= 0 for n in said.values())
+    if not good or any(isinstance(number, bool) for number in said.values()):
+        raise CardError(f'annotation {key} must be like {{"NVIDIA-A100": 8}}, not {text}')
+    return {str(card).strip(): float(number) * 1000.0 for card, number in said.items()}
+
+
+def _number(text: str | None) -> int:
+    return int(text) if text and text.isdigit() else 0
