@@ -16,10 +16,10 @@ from scheduler.model.job import INQUEUE, Job
 from scheduler.model.queue import Queue
 from scheduler.model.resources import Resource
 from scheduler.model.task import HOLDING, Task, TaskStatus
-from scheduler.placement import Placement
+from scheduler.placement import Placement, unsupported
 from scheduler.policy import PluginOption, Policy
 from scheduler.reservations import Reservations
-from scheduler.reasons import Refusal, VictimReason, Why
+from scheduler.reasons import Refusal, Unsupported, VictimReason, Why
 from scheduler.statement import Change, Statement
 
 CLAIMING = HOLDING | TaskStatus.PIPELINED
@@ -67,7 +67,7 @@ class Session:
         self._stamps: list[int] = []
         self._changes = 0
         self.hooks = Hooks(policy)
-        self.placement = Placement(self.nodes, self.hooks)
+        self.placement = Placement(cluster, self.hooks)
         self.reservations = Reservations(self)
         self.facts: dict[str, Any] = {}
         self._on_shift: list[Callable[[Task, float], None]] = []
@@ -134,6 +134,11 @@ class Session:
         known = self.decisions.refusals.get(job.key, Refusal())
         self.decisions.refusals[job.key] = known.also(*whys)
 
+    def wake_at(self, time: float) -> None:
+        """Time alone changes the outcome at ``time``."""
+        known = self.decisions.wake_at
+        self.decisions.wake_at = time if known is None else min(known, time)
+
     # ---------------------------------------------------------------------------------------------------- questions
 
     def phase(self, job: Job) -> str:
@@ -147,7 +152,9 @@ class Session:
         """Whether nothing keeps the job as a whole from being placed; what does is noted."""
         objection = self._objections.get(job.key, self)
         if objection is self:
-            objection = self._objections[job.key] = self.hooks.first_objection("job_valid", job)
+            field = unsupported.of_job(job)
+            objection = Unsupported(job.key, field) if field else self.hooks.first_objection("job_valid", job)
+            self._objections[job.key] = objection
             if objection is not None:
                 self.refuse(job, [objection])
         return objection is None

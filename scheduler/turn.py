@@ -120,7 +120,8 @@ class Turn:
         return self._placement.plan(first, len(tasks), future=future)
 
     def _fail(self, task: Task) -> None:
-        self._failed_shapes.add(task.shape)
+        if not self._placement.minds_company(task):
+            self._failed_shapes.add(task.shape)
         self._failed_roles.add(task.role)
         self._whys.append(self._placement.explain(task))
 

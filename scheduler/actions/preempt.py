@@ -18,16 +18,19 @@ from scheduler.victims.starving import starving_jobs
 
 def preempt(session: Session) -> None:
     """Let every starving job take room from jobs of its queue, then from lesser tasks of its own."""
-    hooks, attempts = session.hooks, Attempts()
+    starving = starving_jobs(session)
+    if not starving:
+        return
+    hooks, attempts = session.hooks, Attempts(session)
     by_queue: dict[str, list[Job]] = {}
-    for job in starving_jobs(session):
+    for job in starving:
         by_queue.setdefault(job.queue, []).append(job)
     queues = Served(hooks.queue_key, (session.queues[name] for name in by_queue))
     while queues:
-        starving = by_queue[queues.pop().name]
-        between = Served(hooks.job_key, starving)
+        of_queue = by_queue[queues.pop().name]
+        between = Served(hooks.job_key, of_queue)
         while between:
             make_room(Claim(session, PREEMPT, between.pop()), attempts)
-        for job in sorted(starving, key=hooks.job_key):
+        for job in sorted(of_queue, key=hooks.job_key):
             if hooks.first_tier_agrees("job_starving", job):
                 make_room(Claim(session, PREEMPT, job, within_job=True), attempts)

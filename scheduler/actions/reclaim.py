@@ -16,9 +16,12 @@ from scheduler.victims.starving import starving_jobs
 
 def reclaim(session: Session) -> None:
     """Let every starving job take room from other queues, as far as the policy permits."""
-    hooks, attempts = session.hooks, Attempts()
+    starving = starving_jobs(session)
+    if not starving:
+        return
+    hooks, attempts = session.hooks, Attempts(session)
     by_queue: dict[str, list[Job]] = {}
-    for job in starving_jobs(session):
+    for job in starving:
         by_queue.setdefault(job.queue, []).append(job)
     jobs = {name: Served(hooks.job_key, members) for name, members in by_queue.items()}
     queues = Served(hooks.queue_key, (session.queues[name] for name in by_queue))

@@ -59,6 +59,7 @@ class Nodes:
     :mod:`scheduler.model.resources`; ``ready`` tells which rows may be given new tasks at all. ``version`` grows when a node comes,
     goes or changes its object. ``touched`` lists the rows whose amounts changed, oldest first, since :meth:`settle`.
     ``kept`` is for whoever computes something from the nodes' objects alone: it is emptied when one of them changes.
+    ``minding`` are the tasks on nodes that have terms about other pods, by shape.
     """
 
     def __init__(self) -> None:
@@ -68,6 +69,7 @@ class Nodes:
         self.version = 0
         self.touched: list[int] = []
         self.kept: dict[Any, Any] = {}
+        self.minding: dict[bytes, dict[str, Task]] = {}
         self._stale = False
         self._total: tuple[int, Resource] = (-1, {})
         self._vectors: dict[bytes, tuple[Vector, Vector]] = {}
@@ -100,6 +102,9 @@ class Nodes:
         """Forget a node and what was on it."""
         if (info := self.by_name.pop(name, None)) is not None:
             info.row = -1
+            for task in info.tasks.values():
+                if task.minds_company:
+                    self._forget_minding(task)
             self._changed()
 
     def _changed(self) -> None:
@@ -173,13 +178,25 @@ class Nodes:
     def place(self, info: NodeInfo, task: Task, status: TaskStatus) -> None:
         """Put a task onto a node, accounted as ``status`` says."""
         info.tasks[task.key] = task
+        if task.minds_company:
+            self.minding.setdefault(task.shape, {})[task.key] = task
         if info.row >= 0 and not self._stale:
             self._account(info.row, task, status, 1.0)
 
     def lift(self, info: NodeInfo, task: Task, status: TaskStatus) -> None:
         """Take a task off a node, accounted as ``status`` said."""
-        if info.tasks.pop(task.key, None) is not None and info.row >= 0 and not self._stale:
+        if info.tasks.pop(task.key, None) is None:
+            return
+        if task.minds_company:
+            self._forget_minding(task)
+        if info.row >= 0 and not self._stale:
             self._account(info.row, task, status, -1.0)
+
+    def _forget_minding(self, task: Task) -> None:
+        alike = self.minding[task.shape]
+        del alike[task.key]
+        if not alike:
+            del self.minding[task.shape]
 
     def _account(self, row: int, task: Task, status: TaskStatus, sign: float) -> None:
         # A releasing task still holds its room and promises it; a pipelined one only claims room to come.

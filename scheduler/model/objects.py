@@ -193,6 +193,8 @@ class PodSpec(Object):
     host_network: bool = False
     volumes: list[Volume] | None = None
     resource_claims: list[Any] | None = None
+    workload_ref: dict[str, Any] | None = None
+    scheduling_group: dict[str, Any] | None = None
     termination_grace_period_seconds: int | None = None
 
 
@@ -349,7 +351,7 @@ class PersistentVolume(Object):
 
 class PersistentVolumeClaimSpec(Object):
     volume_name: str = ""
-    storage_class_name: str | None = None
+    access_modes: list[str] | None = None
 
 
 class PersistentVolumeClaim(Object):

@@ -36,10 +36,17 @@ class TaskStatus(enum.IntFlag):
     FAILED = 256
     UNKNOWN = 512
 
+    # Asked at every turn as "has one of these", where the enum's own operator is the costliest part of a cycle.
+    __and__ = int.__and__  # type: ignore[assignment]
+
 
 HOLDING = TaskStatus.ALLOCATED | TaskStatus.BINDING | TaskStatus.BOUND | TaskStatus.RUNNING
 """Statuses that count as allocated to the queue (Volcano's ``AllocatedStatus``)."""
 COMPLETED = TaskStatus.SUCCEEDED | TaskStatus.FAILED
+
+
+HostPort = tuple[str, str, int]
+"""Protocol, address, port."""
 
 
 def seconds(timestamp: str | None) -> float:
@@ -61,10 +68,12 @@ class Task:
         "best_effort",
         "creation",
         "gated",
+        "host_ports",
         "index",
         "init_request",
         "job",
         "key",
+        "minds_company",
         "name",
         "namespace",
         "never_preempts",
@@ -102,6 +111,10 @@ class Task:
         self.preemptable = wish.lower() in ("true", "1", "t")
         self.never_preempts = spec.preemption_policy == "Never"
         self.gated = bool(spec.scheduling_gates)
+        self.host_ports = host_ports_of(pod)
+        affinity = spec.affinity
+        self.minds_company = bool(affinity and (affinity.pod_affinity or affinity.pod_anti_affinity))
+        """Whether it has terms about other pods: others may then be kept away by it."""
         self.creation = seconds(meta.creation_timestamp)
         self.started = seconds(pod.status.start_time)
         self.index = index_of(meta.name)
@@ -140,6 +153,18 @@ def status_of(pod: Pod) -> tuple[TaskStatus, str]:
         case "Failed":
             return TaskStatus.FAILED, node
     return TaskStatus.UNKNOWN, node
+
+
+def host_ports_of(pod: Pod) -> tuple[HostPort, ...]:
+    """The ports of the node that the pod wants for itself."""
+    return tuple(
+        sorted(
+            (port.protocol, port.host_ip, number)
+            for container in (*pod.spec.containers, *(pod.spec.init_containers or ()))
+            for port in container.ports or ()
+            if (number := port.host_port or (port.container_port if pod.spec.host_network else 0))
+        )
+    )
 
 
 def index_of(name: str) -> int:
@@ -189,6 +214,7 @@ def shape_of(pod: Pod, request: Resource, init_request: Resource) -> bytes:
         spec.topology_spread_constraints
         or (spec.affinity and (spec.affinity.pod_affinity or spec.affinity.pod_anti_affinity))
     )
+    claimed = [v for v in spec.volumes or () if v.persistent_volume_claim or v.ephemeral] or None
     parts = (
         sorted(request.items()),
         sorted(init_request.items()) if init_request != request else None,
@@ -196,13 +222,15 @@ def shape_of(pod: Pod, request: Resource, init_request: Resource) -> bytes:
         spec.affinity,
         spec.tolerations,
         spec.topology_spread_constraints,
-        [p for c in spec.containers for p in c.ports or () if p.host_port or spec.host_network] or None,
-        [v for v in spec.volumes or () if v.persistent_volume_claim or v.ephemeral or v.csi] or None,
-        pod.metadata.namespace if looks_at_pods or spec.volumes else None,
+        host_ports_of(pod),
+        claimed,
+        pod.metadata.namespace if looks_at_pods or claimed else None,
+        pod.metadata.name if any(v.ephemeral for v in claimed or ()) else None,  # its claims are named after the pod
         sorted((pod.metadata.labels or {}).items()) if looks_at_pods else None,
         spec.resource_claims,
-        spec.host_network,
-        [i.name for i in spec.containers] if spec.host_network else None,
+        spec.workload_ref,
+        spec.scheduling_group,
+        [c.resources.claims for c in spec.containers if c.resources and c.resources.claims] or None,
         (pod.metadata.annotations or {}).get("volcano.sh/card.name"),
         sorted(c.image for c in spec.containers),
     )

@@ -12,14 +12,18 @@ import heapq
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scheduler.hooks import Hooks
+from scheduler.model.cluster import Cluster
 from scheduler.model.nodes import Mask, NodeInfo, Nodes, Vector
 from scheduler.model.resources import EPSILON
 from scheduler.model.task import Task
+from scheduler.placement import unsupported
 from scheduler.placement.explain import no_node
-from scheduler.reasons import NoNode
+from scheduler.reasons import NoNode, Unsupported
 
+Rows = NDArray[np.int64]
 NOWHERE = -np.inf
 ALL = slice(None)
 
@@ -31,8 +35,9 @@ class Placement:
     about now.
     """
 
-    def __init__(self, nodes: Nodes, hooks: Hooks) -> None:
-        self._nodes = nodes
+    def __init__(self, cluster: Cluster, hooks: Hooks) -> None:
+        self._cluster = cluster
+        self._nodes = nodes = cluster.nodes
         self._hooks = hooks
         self._static: dict[bytes, Mask] = {}
         self._static_score: dict[bytes, Vector] = {}
@@ -45,6 +50,8 @@ class Placement:
         mask = self._static.get(task.shape)
         if mask is None:
             mask = self._nodes.ready.copy()
+            if unsupported.of_task(self._cluster, task):
+                mask[:] = False
             for entry in self._hooks.of("feasible"):
                 mask &= entry.fn(task)
             self._static[task.shape] = mask
@@ -86,11 +93,8 @@ class Placement:
         """How good each node is for the task, by all plugins; higher is better. Says nothing about feasibility."""
         _, used = amounts(self._nodes, ALL, future=future)
         total = self.static_score(task) + self.usage_score(task, used + self._nodes.held(task), self._nodes.allocatable)
-        for entry in self._hooks.of("pod_score"):
-            score = entry.fn(task, self.static(task))
-            if score is not None:
-                total = total + score
-        return total
+        liked = self._pod_score(task)
+        return total if liked is None else total + liked
 
     def static_score(self, task: Task) -> Vector:
         """The part of the score that nothing in a cycle changes."""
@@ -117,20 +121,40 @@ class Placement:
             entry.fn(task, self.static(task)) is not None for entry in self._hooks.of("pod_score")
         )
 
-    def explain(self, task: Task) -> NoNode:
+    def _pod_score(self, task: Task) -> Vector | None:
+        """The part of the score that follows from who runs where; None if the task does not mind."""
+        total: Vector | None = None
+        for entry in self._hooks.of("pod_score"):
+            score = entry.fn(task, self.static(task))
+            if score is not None:
+                total = score if total is None else total + score
+        return total
+
+    def explain(self, task: Task) -> NoNode | Unsupported:
         """Why no node takes the task now, nor once the releasing have left."""
+        if field := unsupported.of_task(self._cluster, task):
+            return Unsupported(task.key, field)
         return no_node(self._nodes, self._hooks, task, self.feasible(task, future=True))
 
     # --------------------------------------------------------------------------------------------------------- choice
 
+    def minds_company(self, task: Task) -> bool:
+        """Whether it matters to the task who runs where, so that each placement changes the next."""
+        return self.neighbours(task) is not None or self._pod_score(task) is not None
+
     def best(self, task: Task, *, future: bool = False, among: Mask | None = None) -> NodeInfo | None:
         """The best node with room for the task, or None; ``among`` narrows the choice."""
-        if among is None and not self._minds_pods(task):
+        neighbours = self.neighbours(task, future=future)
+        liked = self._pod_score(task)
+        if neighbours is None and liked is None:
             value = self._ranking(task, future=future).value
-        else:
-            mask = self.feasible(task, future=future) & self.room(task, future=future)
             if among is not None:
-                mask = mask & among
+                value = np.where(among, value, NOWHERE)
+        else:
+            mask = self.static(task) & self.room(task, future=future)
+            for narrower in (neighbours, among):
+                if narrower is not None:
+                    mask = mask & narrower
             if not mask.any():
                 return None
             value = np.where(mask, self.scores(task, future=future), NOWHERE)
@@ -144,15 +168,16 @@ class Placement:
 
         For a task that minds who runs where the plan ends after the first: the rest has to be asked again.
         """
-        if count == 1 or self._minds_pods(task):
+        if count == 1 or self.minds_company(task):
             node = self.best(task, future=future)
             return [] if node is None else [node]
-        ranking = self._ranking(task, future=future)
-        rows = np.argsort(-ranking.value, kind="stable")[:count]
-        rows = rows[ranking.value[rows] > NOWHERE]
+        value = self._ranking(task, future=future).value
+        rows = np.argsort(-value, kind="stable")[:count]
+        rows = rows[value[rows] > NOWHERE]
         if not len(rows):
             return []
-        values, taken, found = self._ladder(task, rows, count, future=future), [0] * len(rows), []
+        values, taken = self._ladder(task, rows, count, future=future), [0] * len(rows)
+        found: list[NodeInfo] = []
         heap = [(-values[i, 0], int(row), i) for i, row in enumerate(rows)]
         heapq.heapify(heap)
         while heap and len(found) < count:
@@ -166,7 +191,7 @@ class Placement:
                 heapq.heappop(heap)
         return found
 
-    def _ladder(self, task: Task, rows: Vector, count: int, *, future: bool) -> Vector:
+    def _ladder(self, task: Task, rows: Rows, count: int, *, future: bool) -> Vector:
         """Scores [rows × steps]: of each row for the first, second, … task like this one; nowhere beyond its room."""
         nodes = self._nodes
         needed, held = nodes.needed(task), nodes.held(task)
@@ -217,7 +242,7 @@ class _Ranking:
             rows = np.fromiter(changed, dtype=np.int64, count=len(changed))
             self._evaluate(rows[self._is_feasible[rows]])
 
-    def _evaluate(self, rows: Vector) -> None:
+    def _evaluate(self, rows: Rows) -> None:
         nodes, placement = self._nodes, self._placement
         available, used = amounts(nodes, rows, future=self._future)
         score = placement.static_score(self._task)[rows] + placement.usage_score(

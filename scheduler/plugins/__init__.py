@@ -12,9 +12,11 @@ from scheduler.plugins.drf import Drf
 from scheduler.plugins.gang import Gang
 from scheduler.plugins.nodeorder import NodeOrder
 from scheduler.plugins.overcommit import Overcommit
+from scheduler.plugins.pdb import Pdb
 from scheduler.plugins.predicates import Predicates
 from scheduler.plugins.priority import Priority
 from scheduler.plugins.proportion import Proportion
+from scheduler.plugins.sla import Sla
 
 PLUGINS: dict[str, type[Any]] = {
     plugin.name: plugin
@@ -30,5 +32,7 @@ PLUGINS: dict[str, type[Any]] = {
         Capacity,
         CapacityCard,
         Proportion,
+        Sla,
+        Pdb,
     )
 }

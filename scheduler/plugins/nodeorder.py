@@ -14,7 +14,9 @@ import numpy as np
 from scheduler.model.nodes import Mask, Nodes, Vector
 from scheduler.model.resources import CPU, MEMORY
 from scheduler.model.task import Task
+from scheduler.placement.pod_affinity import PodAffinities
 from scheduler.placement.selectors import term_matches, tolerates
+from scheduler.placement.spread import Spread
 
 if TYPE_CHECKING:
     from scheduler.policy import PluginOption
@@ -49,6 +51,9 @@ class NodeOrder:
         self._nodes = session.nodes
         register("score", self._score)
         register("usage_score", self._usage_score)
+        if self._weights["podaffinity"] or self._weights["podtopologyspread"]:
+            self._affinities, self._spread = PodAffinities(session.cluster), Spread(session.nodes)
+            register("pod_score", self._pod_score)
 
     # --------------------------------------------------------------------------------------------------- what is used
 
@@ -77,9 +82,26 @@ class NodeOrder:
             ("tainttoleration", _taint_toleration),
             ("imagelocality", _image_locality),
         ):
-            if weights[name] and (values := score(self._nodes, task, feasible)) is not None:
-                total = weights[name] * values if total is None else total + weights[name] * values
+            if weights[name]:
+                values = score(self._nodes, task, feasible)
+                total = _added(total, values, weights[name])
         return total
+
+    # ----------------------------------------------------------------------------------------------- what runs on the nodes
+
+    def _pod_score(self, task: Task, feasible: Mask) -> Vector | None:
+        total: Vector | None = None
+        if (weight := self._weights["podaffinity"]) and self._affinities.concerns(task):
+            total = _added(total, self._affinities.score(task, feasible), weight)
+        if (weight := self._weights["podtopologyspread"]) and task.pod.spec.topology_spread_constraints:
+            total = _added(total, self._spread.score(task, feasible), weight)
+        return total
+
+
+def _added(total: Vector | None, part: Vector | None, weight: float) -> Vector | None:
+    if part is None:
+        return total
+    return weight * part if total is None else total + weight * part
 
 
 def _fraction(used: Vector, allocatable: Vector) -> Vector:

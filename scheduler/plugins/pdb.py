@@ -1,0 +1,61 @@
+"""pdb: disruption budgets are kept when victims are chosen (semantics: Volcano's ``plugins/pdb``).
+
+The one rule: a budget gives as many victims as ``status.disruptionsAllowed`` says, pods that are leaving by our doing counted. Unlike in
+Volcano a pod without labels is no exception: it is covered by budgets whose selector matches everything, and by no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from scheduler.hooks import Vote
+from scheduler.model.objects import PodDisruptionBudget
+from scheduler.model.task import Task
+from scheduler.placement.selectors import selector_matches
+
+if TYPE_CHECKING:
+    from scheduler.policy import PluginOption
+    from scheduler.session import Register, Session
+
+
+class Pdb:
+    """The plugin."""
+
+    name = "pdb"
+
+    def __init__(self, option: PluginOption) -> None:
+        self._option = option
+
+    def open(self, session: Session, register: Register) -> None:
+        self._session = session
+        self._budgets = sorted(session.cluster.budgets.items())
+        register("reclaimable", self._within_budgets)
+        register("preemptable", self._within_budgets)
+
+    def _within_budgets(self, claimant: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
+        """The candidates, in their order, as far as every budget that covers them still allows."""
+        if not self._budgets:
+            return list(candidates), Vote.PERMIT
+        left = {key: budget.status.disruptions_allowed for key, budget in self._budgets}
+        for task, *_, reason in self._session.log:
+            if reason is not None:
+                for key in self._covering(task):
+                    left[key] -= 1
+        permitted = []
+        for task in candidates:
+            covering = self._covering(task)
+            if all(left[key] > 0 for key in covering):
+                permitted.append(task)
+                for key in covering:
+                    left[key] -= 1
+        return permitted, Vote.PERMIT
+
+    def _covering(self, task: Task) -> list[str]:
+        return [key for key, budget in self._budgets if _covers(budget, task)]
+
+
+def _covers(budget: PodDisruptionBudget, task: Task) -> bool:
+    return budget.metadata.namespace == task.namespace and selector_matches(
+        budget.spec.selector, task.pod.metadata.labels or {}
+    )
