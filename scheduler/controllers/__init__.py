@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from scheduler.controllers.job_controller import JobController
 from scheduler.controllers.podgroup_controller import PodGroupController
+from scheduler.controllers.pytorch_controller import PyTorchJobController
 from scheduler.controllers.queue_controller import QueueController
 from scheduler.controllers.runtime import Context, Controller
 from scheduler.kube import Client, Recorder
@@ -23,6 +24,7 @@ KNOWN: dict[str, Callable[[Context], Controller]] = {
     "job": JobController,
     "podgroup": PodGroupController,
     "queue": QueueController,
+    "pytorchjob": PyTorchJobController,
 }
 
 

@@ -1,0 +1,74 @@
+"""The PyTorchJob controller's shell: which job to look at when something changes, and when to keep out.
+
+The one rule: where a training operator is installed, PyTorchJobs are its own, and nothing is written here.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from scheduler.controllers.objects import DEPLOYMENTS, PYTORCH_JOBS, PyTorchJob
+from scheduler.controllers.pods import controller_of
+from scheduler.controllers.pytorchjob import Observed, reconcile
+from scheduler.controllers.runtime import About, Context
+from scheduler.controllers.wanted import Outcome
+from scheduler.kube import PODGROUPS, PODS, PRIORITY_CLASSES, WorkQueue
+from scheduler.model.objects import Pod, PodGroup
+
+log = logging.getLogger(__name__)
+
+OPERATOR = "control-plane=kubeflow-training-operator"
+"""The label of the training operator's Deployment, as its manifests set it."""
+
+
+class PyTorchJobController:
+    """PyTorchJobs of ``kubeflow.org`` whose pods are ours to schedule."""
+
+    name = "pytorchjob"
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._queue = WorkQueue(self.name)
+        self._jobs = context.view(PYTORCH_JOBS)
+        self._pods = context.view(PODS)
+        self._groups = context.view(PODGROUPS)
+        self._classes = context.view(PRIORITY_CLASSES)
+        self._operators = context.view(DEPLOYMENTS, labels=OPERATOR)
+        self._jobs.informer.on_key(self._queue.add)
+        self._pods.informer.on_change(self._owned)
+        self._groups.informer.on_change(self._owned)
+        self._operators.informer.on_key(self._operator_changed)
+
+    async def run(self) -> None:
+        await self._context.work(self._queue, self._decide)
+
+    def _owned(self, before: Pod | PodGroup | None, after: Pod | PodGroup | None) -> None:
+        item = after or before
+        owner = controller_of(item.metadata) if item is not None else None
+        if item is not None and owner is not None and owner.kind == PYTORCH_JOBS.kind:
+            self._queue.add(f"{item.metadata.namespace}/{owner.name}")
+
+    def _operator_changed(self, key: str) -> None:
+        whose = "its own" if len(self._operators.informer) else "ours"
+        log.info("training operator %s: PyTorchJobs are %s", key, whose)
+        for job in self._jobs:
+            self._queue.add(job.metadata.key)
+
+    def _decide(self, key: str) -> tuple[Outcome, About | None]:
+        job: PyTorchJob | None = self._jobs.get(key)
+        if job is None or len(self._operators.informer) or not self._is_ours(job):
+            return Outcome(), None
+        uid = job.metadata.uid
+        seen = Observed(
+            job=job,
+            pods=self._pods.by("owner", uid),
+            group=next(iter(self._groups.by("owner", uid)), None),
+            classes=list(self._classes),
+            scheduler_name=self._context.scheduler_names[0],
+            now=self._context.clock(),
+        )
+        return reconcile(seen), (PYTORCH_JOBS, job.metadata)
+
+    def _is_ours(self, job: PyTorchJob) -> bool:
+        specs = [replica.template.get("spec") or {} for replica in job.spec.pytorch_replica_specs.values()]
+        return all(self._context.is_ours(spec.get("schedulerName", "")) for spec in specs)

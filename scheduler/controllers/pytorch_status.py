@@ -1,0 +1,79 @@
+"""The conditions of a PyTorchJob, as Kubeflow's training operator keeps them.
+
+The one rule: the condition that says where the job is now stands last; ``kubectl get`` shows that one.
+"""
+
+from __future__ import annotations
+
+from scheduler.controllers import names
+from scheduler.controllers.objects import PyTorchCondition, PyTorchJob, PyTorchJobStatus, ReplicaStatus
+from scheduler.controllers.pytorch_pods import replicas_of
+from scheduler.controllers.wanted import timestamp
+from scheduler.model.objects import Pod
+
+CREATED, RUNNING, RESTARTING = "Created", "Running", "Restarting"
+SUSPENDED, SUCCEEDED, FAILED = "Suspended", "Succeeded", "Failed"
+_REPLACES = {RUNNING: RESTARTING, RESTARTING: RUNNING}
+"""A condition that takes the place of another."""
+_TEXTS = {
+    CREATED: "is created",
+    RUNNING: "is running",
+    RESTARTING: "is restarting",
+    SUSPENDED: "is suspended",
+    SUCCEEDED: "is successfully completed",
+    FAILED: "has failed",
+}
+
+
+def has(status: PyTorchJobStatus, kind: str) -> bool:
+    return any(one.type == kind and one.status == "True" for one in status.conditions or ())
+
+
+def is_finished(status: PyTorchJobStatus) -> bool:
+    return has(status, SUCCEEDED) or has(status, FAILED)
+
+
+def finished_at(status: PyTorchJobStatus) -> str | None:
+    """When the job ended."""
+    if status.completion_time:
+        return status.completion_time
+    return next((one.last_transition_time for one in status.conditions or () if one.type == FAILED), None)
+
+
+def put(
+    job: PyTorchJob, status: PyTorchJobStatus, kind: str, now: float, *, reason: str = "", message: str = ""
+) -> None:
+    """Make a condition true and the last one; nothing changes where it is that already."""
+    reason = reason or f"PyTorchJob{kind}"
+    message = message or f"PyTorchJob {job.metadata.name} {_TEXTS[kind]}."
+    conditions = list(status.conditions or ())
+    if conditions and (conditions[-1].type, conditions[-1].status, conditions[-1].reason) == (kind, "True", reason):
+        return
+    moment = timestamp(now)
+    kept = [one for one in conditions if one.type not in (kind, _REPLACES.get(kind))]
+    if kind in (SUCCEEDED, FAILED, SUSPENDED):
+        for one in kept:
+            if one.type in (RUNNING, RESTARTING) and one.status == "True":
+                one.status, one.last_transition_time, one.last_update_time = "False", moment, moment
+    status.conditions = [*kept, PyTorchCondition(kind, "True", reason, message, moment, moment)]
+
+
+def resume(job: PyTorchJob, status: PyTorchJobStatus, now: float) -> None:
+    """The job is no longer suspended: it is as if newly created."""
+    status.conditions = [one for one in status.conditions or () if one.type != SUSPENDED]
+    told = f"PyTorchJob {job.metadata.name} is resumed."
+    put(job, status, CREATED, now, reason="PyTorchJobResumed", message=told)
+    status.start_time = timestamp(now)
+
+
+def count(job: PyTorchJob, pods: list[Pod]) -> dict[str, ReplicaStatus]:
+    """Pods by replica type."""
+    found = {}
+    for kind, _ in replicas_of(job):
+        mine = [pod for pod in pods if (pod.metadata.labels or {}).get(names.TRAINING_TYPE) == kind.lower()]
+        phases = [pod.status.phase for pod in mine if pod.metadata.deletion_timestamp is None]
+        selector = f"{names.TRAINING_JOB}={job.metadata.name},{names.TRAINING_TYPE}={kind.lower()}"
+        found[kind] = ReplicaStatus(
+            phases.count("Running"), phases.count("Succeeded"), phases.count("Failed"), selector
+        )
+    return found
