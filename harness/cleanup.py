@@ -37,8 +37,10 @@ class Cleanup:
         self.originals: dict[Ref, Object] = {}
         """Objects that were there before the scenario changed them, as they were."""
 
-    def require_empty(self) -> None:
+    def require_empty(self, expect: Expect) -> None:
         """Raise DirtyClusterError if anything is there that shares in what queues deserve or takes room."""
+        with contextlib.suppress(Unmet):  # the watch may lag behind the end of the scenario before
+            expect.eventually(nothing_foreign, within=timeouts.LAGS)
         found = [
             f"{ref} (namespace {ref.namespace})" if ref.namespace else str(ref) for ref in foreign(self._history.now())
         ]
@@ -128,6 +130,13 @@ def foreign(view: View) -> list[Ref]:
                 continue
             found.append(Ref(kind, meta["name"], meta.get("namespace", "")))
     return found
+
+
+def nothing_foreign(view: View) -> Outcome:
+    """A check: nothing is there that a scenario would share the cluster with."""
+    left = foreign(view)
+    text = ", ".join(str(ref) for ref in left[:8])
+    return Outcome(not left, "the cluster is empty", f"there are: {text}", tuple(left))
 
 
 def _ours(labels: dict[str, str], namespace: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -16,7 +16,8 @@ from urllib.parse import quote, urlencode
 import msgspec
 import urllib3
 from kubernetes import config as kubeconfig
-from kubernetes.client import ApiClient, Configuration
+from kubernetes import stream
+from kubernetes.client import ApiClient, ApiException, Configuration, CoreV1Api
 
 from harness.errors import ClusterUnreachableError, RejectedError
 
@@ -52,12 +53,12 @@ class Api:
     """One cluster's API server. Thread-safe: connections come from a pool."""
 
     def __init__(self, kubeconfig_file: Path, context: str, connections: int = 32) -> None:
-        configuration: Any = Configuration()
+        self.configuration: Any = Configuration()
         load: Any = kubeconfig.load_kube_config  # it has no types
-        load(str(kubeconfig_file), context, client_configuration=configuration)
-        configuration.connection_pool_maxsize = connections
-        self._client: Any = ApiClient(configuration)
-        self.server: str = configuration.host
+        load(str(kubeconfig_file), context, client_configuration=self.configuration)
+        self.configuration.connection_pool_maxsize = connections
+        self._client: Any = ApiClient(self.configuration)
+        self.server: str = self.configuration.host
         self._known: dict[tuple[str, str], Resource] = {}
         self._lock = threading.Lock()
 
@@ -145,6 +146,26 @@ class Api:
                 return False
             raise
         return True
+
+
+def run_in_pod(api: Api, namespace: str, pod: str, command: Sequence[str]) -> str:
+    """Run a command in a real pod's container; what it wrote. Raises RejectedError."""
+    call: Any = stream.stream  # it has no types
+    core: Any = CoreV1Api(ApiClient(api.configuration))
+    try:
+        said = call(
+            core.connect_get_namespaced_pod_exec,
+            *(pod, namespace),
+            command=list(command),
+            stdout=True,
+            stderr=True,
+            stdin=False,
+            tty=False,
+        )
+    except ApiException as problem:
+        text = f"the command {' '.join(command)} did not run in pod {pod}: {problem.reason}"
+        raise RejectedError(text, int(problem.status or 0), str(problem.reason)) from None
+    return str(said)
 
 
 def rejection(method: str, path: str, status: int, data: bytes) -> RejectedError:

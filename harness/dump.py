@@ -16,7 +16,7 @@ def write(running: Running, problem: BaseException) -> Path:
     """Write the folder of this scenario anew; give its path."""
     folder = running.folder
     folder.mkdir(parents=True, exist_ok=True)
-    text = "\n".join(story.tell(running, problem, limit=1 << 20)) + "\n"
+    text = "\n".join(story.tell(running, problem, whole=True)) + "\n"
     (folder / "failure.txt").write_text(text, "utf-8")
     (folder / "policy.yaml").write_text(running.policy, "utf-8")
     if running.history is not None:

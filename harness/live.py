@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from harness import crds, sweep, timeouts
+from msgspec import structs
+
+from harness import cleanup, crds, sweep, timeouts
 from harness.client import Api
 from harness.clusters import Cluster, provide
 from harness.errors import HarnessError
@@ -20,6 +22,7 @@ from harness.kinds import Kind
 from harness.options import Options
 from harness.render import Templates
 from harness.scheduler_process import SchedulerProcess
+from harness.sharing import Ground, Sharing
 from harness.watching import Recorder, Watches
 from harness.world import World
 
@@ -29,25 +32,31 @@ IMAGE = "schedspec.local/worker:1"
 
 
 class LiveSession:
-    """One worker's ground: `open` brings it up, `close` takes it down. A run without scenarios never makes one."""
+    """One worker's ground: `open` brings it up, `close` takes it down. A run without scenarios never makes one.
 
-    def __init__(self, options: Options, worker: str, tell: Callable[[str], None]) -> None:
+    `worker` is the id of an xdist worker, or empty; `run` is the same for all workers of a run.
+    """
+
+    def __init__(self, options: Options, worker: str, run: str, tell: Callable[[str], None]) -> None:
         self.options = options
-        self.folder = options.out / "logs" / worker if worker else options.out / "logs"
         self.policy = (options.policy or TEMPLATES / "policies/default.yaml").read_text("utf-8")
         """What is in force where a scenario names no policy."""
-        self.cluster: Cluster = provide(replace(options.settings, suffix=worker))
-        self.scheduler: SchedulerProcess | None = None
         self.recorder = Recorder()
-        self.boot_seconds = 0.0
         self.first_running: float | None = None
         """Seconds from the start of the boot until a pod was first seen Running."""
+        self.cluster: Cluster = provide(replace(options.settings, suffix=worker))
+        self._sharing: Sharing | None = None
+        if worker and self.cluster.kind != "embedded":
+            self.cluster = provide(options.settings)
+            self._sharing = Sharing(options.out / ".shared" / run)
+        self.folder = options.out / "logs" / ("" if self._sharing else worker)
         self._worker, self._tell = worker, tell
-        self._api: Api | None = None
-        self._watches: Watches | None = None
-        self._booted_at = 0.0
         self._numbers = itertools.count(1)
         self._closing = contextlib.ExitStack()
+        self._ground: Ground | None = None
+        self._api: Api | None = None
+        self._watches: Watches | None = None
+        self.scheduler: SchedulerProcess | None = None
 
     @property
     def api(self) -> Api:
@@ -55,6 +64,18 @@ class LiveSession:
         if self._api is None:
             raise HarnessError("the session is not open")
         return self._api
+
+    @property
+    def ground(self) -> Ground:
+        """What it stands on. Raises HarnessError before `open`."""
+        if self._ground is None:
+            raise HarnessError("the session is not open")
+        return self._ground
+
+    @property
+    def owns(self) -> bool:
+        """True unless another worker has brought the ground up."""
+        return self._sharing is None or self._sharing.owns
 
     def open(self) -> None:
         """Bring everything up. On failure nothing stays. Raises ClusterError, HarnessError."""
@@ -64,34 +85,69 @@ class LiveSession:
             self.close()
             raise
 
-    def _open(self) -> None:
-        self._closing.callback(self.cluster.down)
-        self.cluster.up(self._tell)
-        self.boot_seconds = self.cluster.facts().boot_seconds
-        self._booted_at = time.monotonic() - self.boot_seconds
-        self._api = Api(self.cluster.kubeconfig, self.cluster.context)
-        self._closing.callback(self._api.close)
-        crds.install(self._api, ROOT / "scheduler/crds", overwrite=self.cluster.kind != "existing")
-        left = sweep.sweep(self._api)
-        self._watches = Watches(self._api, self.recorder)
-        self._closing.callback(self._watches.stop)
-        self._watches.start(timeouts.READY)
-        if left:
-            Expect(self.recorder.history).eventually(sweep.swept, within=timeouts.NAMESPACES)
-        if self.options.scheduler == "python":
-            self.scheduler = SchedulerProcess(
-                self.folder, self.cluster.kubeconfig, self.cluster.context, scale=self.options.timeout_scale
-            )
-            self._closing.callback(self.scheduler.stop)
-            self.scheduler.start(self.policy)
-
     def close(self) -> None:
         """Take everything down, in the reverse order. The second call does nothing."""
         self._closing.close()
 
+    def _open(self) -> None:
+        if self._sharing is not None:
+            self._ground = self._sharing.enter(self._boot)
+            self._closing.callback(self._sharing.leave)
+        else:
+            self._ground = self._boot()
+        if self._api is None:
+            self._connect(Path(self._ground.kubeconfig), self._ground.context)
+        if self.scheduler is None and self._ground.scheduler is not None:
+            self.scheduler = self._scheduler(self._ground)
+            self.scheduler.attach(self._ground.scheduler)
+        self._watches = Watches(self.api, self.recorder)
+        self._closing.callback(self._watches.stop)
+        self._watches.start(timeouts.READY)
+        Expect(self.recorder.history).eventually(cleanup.nothing_foreign, within=timeouts.EMPTY)
+
+    def _boot(self) -> Ground:
+        """Bring up the cluster, its CRDs and the scheduler."""
+        self._closing.callback(self.cluster.down)
+        self.cluster.up(self._tell)
+        seconds = self.cluster.facts().boot_seconds
+        ground = Ground(
+            kind=self.cluster.kind,
+            simulated=self.cluster.simulated,
+            kubeconfig=str(self.cluster.kubeconfig),
+            context=self.cluster.context,
+            booted_at=time.monotonic() - seconds,
+            boot_seconds=seconds,
+            scheduler=None,
+        )
+        self._connect(self.cluster.kubeconfig, self.cluster.context)
+        crds.install(self.api, ROOT / "scheduler/crds", overwrite=self.cluster.kind != "existing")
+        sweep.sweep(self.api)
+        if self.options.scheduler == "none":
+            return ground
+        self.scheduler = self._scheduler(ground)
+        self._closing.callback(self.scheduler.stop)
+        self.scheduler.start(self.policy)
+        return structs.replace(ground, scheduler=self.scheduler.handle())
+
+    def _connect(self, kubeconfig: Path, context: str) -> None:
+        self._api = Api(kubeconfig, context)
+        self._closing.callback(self._api.close)
+
+    def _scheduler(self, ground: Ground) -> SchedulerProcess:
+        scale = self.options.timeout_scale
+        return SchedulerProcess(self.folder, Path(ground.kubeconfig), ground.context, scale=scale)
+
     @contextlib.contextmanager
     def scenario(self, name: str) -> Iterator[World]:
         """One scenario's world, open; taken away at the end. Raises DirtyClusterError, SchedulerDiedError."""
+        with (
+            self._sharing.turn() if self._sharing is not None else contextlib.nullcontext(),
+            self._scenario(name) as it,
+        ):
+            yield it
+
+    @contextlib.contextmanager
+    def _scenario(self, name: str) -> Iterator[World]:
         if self._watches is None:
             raise HarnessError("the session is not open")
         guards: list[Guard] = [self._watches.check]
@@ -105,7 +161,7 @@ class LiveSession:
             "scheduler_name": "schedspec",
             "image": IMAGE,
             "namespace": history.namespace,
-            "simulated": self.cluster.simulated,
+            "simulated": self.ground.simulated,
         }
         world = World(self.api, history, expect, Templates(TEMPLATES, common), self.scheduler)
         try:
@@ -130,4 +186,4 @@ class LiveSession:
                 if version.object.get("status", {}).get("phase") == "Running"
             )
             first = next(running, None)
-            self.first_running = first - self._booted_at if first is not None else None
+            self.first_running = first - self.ground.booted_at if first is not None else None

@@ -26,6 +26,14 @@ def real(view: View) -> list[str]:
     )
 
 
+def cards(node: Object | None) -> tuple[str, int]:
+    """The model of a node's cards and how many it offers, as the GPU operator labels them."""
+    if node is None:
+        return "", 0
+    model = (node["metadata"].get("labels") or {}).get("nvidia.com/gpu.product", "")
+    return str(model), int((node.get("status", {}).get("allocatable") or {}).get("nvidia.com/gpu", 0))
+
+
 def guests(view: View, names: Collection[str]) -> list[Object]:
     """The pods bound to these nodes, those of the cluster's own housekeeping left out."""
     return [

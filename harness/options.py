@@ -67,7 +67,8 @@ def declare(parser: pytest.Parser) -> None:
         name = _ini(flag)
         more: dict[str, Any] = {"metavar": value} if value else {"action": "store_true"}
         group.addoption(f"--{flag}", dest=name, default=_NONE, help=text, **more)
-        parser.addini(name, f"--{flag}: {text}", type="string" if value else "bool", default=None)
+        kind: Literal["string", "bool"] = "string" if value else "bool"
+        parser.addini(name, f"--{flag}: {text}", type=kind, default=None)
 
 
 def read(config: pytest.Config) -> Options:
@@ -75,7 +76,7 @@ def read(config: pytest.Config) -> Options:
     kind_config, binaries, policy = _file(config, "kind-config"), _folder(config, "binaries"), _file(config, "policy")
     try:
         settings = Settings(
-            kind=cast("ClusterKind", _text(config, "cluster") or "auto"),  # which checks the name itself
+            kind=cast(ClusterKind, _text(config, "cluster") or "auto"),  # which checks the name itself
             kube_context=_text(config, "kube-context"),
             reuse=bool(_value(config, "reuse-cluster")),
             keep=bool(_value(config, "keep-cluster")),

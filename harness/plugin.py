@@ -50,12 +50,13 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 def live(request: pytest.FixtureRequest) -> Iterator[LiveSession]:
     """The ground of this session: a cluster with the scheduler under test on it."""
     config = request.config
-    session = LiveSession(config.stash[OPTIONS], summary.worker(config), summary.teller(config))
+    session = LiveSession(config.stash[OPTIONS], summary.worker(config), summary.run_of(config), summary.teller(config))
     session.open()
     try:
         yield session
     finally:
-        summary.note(config, session)
+        if session.owns:
+            summary.note(config, session)
         session.close()
 
 

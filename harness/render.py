@@ -1,6 +1,6 @@
 """From a template to objects: Jinja, strict about variables, then YAML. What is wrong is told with file and line.
 
-Templates know these besides their parameters: `namespace`, `scheduler_name`, `image`.
+Templates know besides their parameters: `namespace`, `scheduler_name`, `image`, and `given()`, all of them as a dict.
 """
 
 from __future__ import annotations
@@ -65,6 +65,7 @@ class Templates:
             keep_trailing_newline=True,
         )
         self._environment.globals.update(common)
+        self._environment.globals["given"] = jinja2.pass_context(lambda context: dict(context.get_all()))
         self._environment.filters["yaml"] = _inline_yaml
         self._environment.filters["seconds"] = seconds
 
@@ -98,9 +99,11 @@ class Templates:
             raise TemplateError(f"{_shown(path)}:{problem.lineno}: {problem.message}") from None
         except jinja2.UndefinedError as problem:
             given = ", ".join(sorted(parameters)) or "none"
-            raise TemplateError(
-                f"{_shown(path)}:{_line_in(problem, path)}: {problem.message}\n  given: {given}"
-            ) from None
+            raise TemplateError(f"{_place(problem, path)}: {problem.message}\n  given: {given}") from None
+        except TemplateError as problem:  # of one of our filters
+            raise TemplateError(f"{_place(problem, path)}: {problem}") from None
+        except Exception as problem:
+            raise TemplateError(f"{_place(problem, path)}: {type(problem).__name__}: {problem}") from problem
 
 
 def seconds(duration: str) -> float:
@@ -111,13 +114,15 @@ def seconds(duration: str) -> float:
     return sum(float(number) * _UNITS[unit] for number, unit in parts)
 
 
-def _line_in(problem: BaseException, path: Path) -> int:
-    line, trace = 0, problem.__traceback__
+def _place(problem: BaseException, path: Path) -> str:
+    """File and line of the innermost template, which may be one that `path` includes."""
+    place, trace = f"{_shown(path)}:0", problem.__traceback__
     while trace is not None:
-        if trace.tb_frame.f_code.co_filename == str(path):
-            line = trace.tb_lineno
+        file = Path(trace.tb_frame.f_code.co_filename)
+        if file.parent == path.parent:
+            place = f"{_shown(file)}:{trace.tb_lineno}"
         trace = trace.tb_next
-    return line
+    return place
 
 
 def _child(node: yaml.nodes.Node, part: str) -> tuple[yaml.nodes.Node, int] | None:
@@ -133,6 +138,7 @@ def _child(node: yaml.nodes.Node, part: str) -> tuple[yaml.nodes.Node, int] | No
 
 def _inline_yaml(value: object) -> str:
     """A value as flow YAML on one line: `{{ labels | yaml }}`."""
+    value = "".join(value) if isinstance(value, str) else value  # tojson makes a kind of str that YAML does not know
     return yaml.safe_dump(value, default_flow_style=True, width=1 << 20).removesuffix("\n").removesuffix("\n...")
 
 

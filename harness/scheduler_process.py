@@ -5,15 +5,17 @@ It is reached by its command line and its HTTP page only; nothing of it is impor
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import psutil
 import urllib3
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
@@ -39,7 +41,7 @@ class SchedulerProcess:
             *("--node-selector", "schedspec.dev/world=true", "--listen", "127.0.0.1:0"),
         ]
         self._scale = scale
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | psutil.Process | None = None
         self._address = ""
         self._http = urllib3.PoolManager(retries=False)
 
@@ -64,17 +66,26 @@ class SchedulerProcess:
         self.use_policy(policy)
 
     def stop(self) -> None:
-        """End it, gently first. The second call does nothing."""
+        """End it, gently first. The second call does nothing, nor does one for another's process."""
         process, self._process = self._process, None
-        if process is None:
-            return
-        process.terminate()
-        try:
-            process.wait(5.0)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        if isinstance(process, subprocess.Popen):
+            process.terminate()
+            try:
+                process.wait(5.0)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
         self._http.clear()
+
+    def handle(self) -> dict[str, Any]:
+        """What another process needs to reach it."""
+        return {"pid": self.pid, "address": self._address}
+
+    def attach(self, handle: dict[str, Any]) -> None:
+        """Be the face of a scheduler that another process has started in the same folder."""
+        with contextlib.suppress(psutil.NoSuchProcess):
+            self._process = psutil.Process(handle["pid"])
+        self._address = handle["address"]
 
     @property
     def pid(self) -> int:
@@ -85,9 +96,8 @@ class SchedulerProcess:
         """Raise SchedulerDiedError unless it runs."""
         if self._process is None:
             raise SchedulerDiedError("the scheduler was not started")
-        status = self._process.poll()
-        if status is not None:
-            how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
+        how = _end_of(self._process)
+        if how:
             raise SchedulerDiedError(
                 f"the scheduler under test {how}; nothing is scheduled any more\n"
                 f"  log: {self.log}\n{self._last_words()}"
@@ -160,4 +170,36 @@ class SchedulerProcess:
         return self.log.read_text("utf-8", errors="replace").splitlines()[-count:]
 
     def _last_words(self) -> str:
-        return "\n".join(f"  | {line}" for line in self.last_lines(_TAIL)) or "  | (its log is empty)"
+        return "\n".join(f"  | {readable(line)}" for line in self.last_lines(_TAIL)) or "  | (its log is empty)"
+
+
+def _end_of(process: subprocess.Popen[bytes] | psutil.Process) -> str:
+    """How it ended; empty while it runs."""
+    if isinstance(process, psutil.Process):
+        alive = process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+        return "" if alive else "has ended"
+    status = process.poll()
+    if status is None:
+        return ""
+    return f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
+
+
+def readable(line: str) -> str:
+    """A line of the log for people: level, message, and what was raised in the end. Other text stays as it is."""
+    try:
+        entry = msgspec.json.decode(line)
+        said = str(entry.get("message") or entry.get("event") or "")
+        raised = "".join(f"; {it['exc_type']}: {it['exc_value']}" for it in _innermost(entry.get("exception") or ()))
+    except (msgspec.DecodeError, AttributeError, KeyError, TypeError):
+        return line
+    return f"{entry.get('level', 'info')}: {said}{raised}"
+
+
+def _innermost(raised: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The exceptions of a structured traceback that groups and causes come down to."""
+    for it in raised[:1]:
+        groups = it.get("exceptions") or ()
+        if not groups:
+            yield it
+        for group in groups:
+            yield from _innermost(group)

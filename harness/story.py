@@ -15,7 +15,8 @@ from harness.running import Running
 
 LINES = 60
 _WIDTH = 160
-_SENTENCES, _OBJECTS, _EVENTS, _QUEUES, _PENDING = 10, 20, 7, 7, 6
+_MOST: dict[str, int | None] = {"sentences": 10, "objects": 20, "events": 7, "queues": 7, "pending": 6}
+"""How many lines a section may have."""
 
 
 def headline(running: Running, problem: BaseException) -> str:
@@ -25,20 +26,24 @@ def headline(running: Running, problem: BaseException) -> str:
     return _cut(f"{said}: {text}" if said is not None and said.verdict == "failed" else text)
 
 
-def tell(running: Running, problem: BaseException, *, limit: int = LINES) -> list[str]:
-    """The story, line by line."""
+def tell(running: Running, problem: BaseException, *, whole: bool = False) -> list[str]:
+    """The story, line by line; with `whole` nothing is left out."""
     rows = list(_head(running, problem))
-    rows += _section("sentences, with their seconds", _sentences(running), _SENTENCES, last=True)
+    most: dict[str, int | None] = dict.fromkeys(_MOST) if whole else _MOST
+    rows += _section("sentences, with their seconds", _sentences(running), most["sentences"], last=True)
     rows += [f"also found: {finding}" for finding in running.findings if finding not in str(problem)]
     if running.history is not None:
         history, view = running.history, running.history.now()
         about = problem.about if isinstance(problem, Unmet) else ()
-        rows += _section("history, seconds since the scenario began", _objects(history, about), _OBJECTS, last=True)
-        rows += _section("events", _events(history), _EVENTS, last=True)
-        rows += _section("queues", _queues(view), _QUEUES)
-        rows += _section("pending, and why the scheduler says so", _pending(view), _PENDING)
+        seen = _objects(history, about)
+        rows += _section("history, seconds since the scenario began", seen, most["objects"], last=True)
+        rows += _section("events", _events(history), most["events"], last=True)
+        rows += _section("queues", _queues(view), most["queues"])
+        rows += _section("pending, and why the scheduler says so", _pending(view), most["pending"])
+    if whole:
+        return rows
     files = [f"everything that was seen: {running.folder}"]
-    room = limit - len(files)
+    room = LINES - len(files)
     if len(rows) > room:
         rows = [*rows[: room - 1], f"  … {len(rows) - room + 1} more lines"]
     return [_cut(row) for row in rows + files]
@@ -106,9 +111,8 @@ def _queues(view: View) -> list[str]:
             status.get("allocated") or {},
         )
         resources = sorted({name for column in columns for name in column} - {"pods"}) or ["-"]
-        rows += [
-            (queue["metadata"]["name"], name, *(str(column.get(name, "-")) for column in columns)) for name in resources
-        ]
+        name = str(queue["metadata"]["name"])
+        rows += [(name, it, *(str(column.get(it, "-")) for column in columns)) for it in resources]
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
@@ -122,13 +126,13 @@ def _pending(view: View) -> Iterator[str]:
                 yield f"podgroup {obj['metadata']['name']}: {views.reason(obj)}"
 
 
-def _section(title: str, rows: Iterable[str], limit: int, *, last: bool = False) -> list[str]:
+def _section(title: str, rows: Iterable[str], limit: int | None, *, last: bool = False) -> list[str]:
     """A title and its rows, the first or the last of them if there are too many."""
     found = list(rows)
     if not found:
         return []
-    left = len(found) - limit
-    if left > 0:
+    left = len(found) - limit if limit is not None else 0
+    if limit is not None and left > 0:
         note = f"… {left} {'earlier' if last else 'more'}"
         found = [note, *found[-limit + 1 :]] if last else [*found[: limit - 1], note]
     return [f"  {title}:", *(f"    {row}" for row in found)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +45,8 @@ def note(config: pytest.Config, session: LiveSession) -> None:
     facts = session.cluster.facts()
     who = f"{worker(config)}: " if worker(config) else ""
     first = "no pod ran" if session.first_running is None else f"first pod Running after {session.first_running:.1f} s"
-    booted = f"booted in {session.boot_seconds:.1f} s" if session.boot_seconds else "was running already"
+    seconds = session.ground.boot_seconds
+    booted = f"booted in {seconds:.1f} s" if seconds else "was running already"
     made_of = f" ({', '.join(facts.made_of)})" if facts.made_of else ""
     config.stash[_ROWS].append(
         f"{who}{session.cluster.kind} {facts.server_version}{made_of}: {booted}, {first}; logs in {session.folder}"
@@ -54,6 +56,11 @@ def note(config: pytest.Config, session: LiveSession) -> None:
 def worker(config: pytest.Config) -> str:
     """The id of this xdist worker, or empty."""
     return str(getattr(config, "workerinput", {}).get("workerid", ""))
+
+
+def run_of(config: pytest.Config) -> str:
+    """An id that the workers of one run have in common, and with no other run."""
+    return str(getattr(config, "workerinput", {}).get("testrunuid", "")) or str(os.getpid())
 
 
 def teller(config: pytest.Config) -> Callable[[str], None]:

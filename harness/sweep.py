@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from harness import cleanup, nodes
 from harness.client import MERGE, Api
-from harness.expect import Outcome
-from harness.history import View
 from harness.kinds import OWNERS, SERVED, Kind
 
 
@@ -30,13 +28,6 @@ def sweep(api: Api) -> bool:
         body = {"metadata": {"labels": {nodes.WORLD: None}}}
         api.call("PATCH", f"/api/v1/nodes/{name}", body=body, content_type=MERGE)
     return found
-
-
-def swept(view: View) -> Outcome:
-    """A check: nothing of an earlier scenario is there."""
-    left = cleanup.foreign(view)
-    text = ", ".join(str(ref) for ref in left[:8])
-    return Outcome(not left, "what an earlier run left is gone", f"left: {text}", tuple(left))
 
 
 def _labelled(api: Api, path: str, selector: str = cleanup.SCENARIO) -> list[str]:

@@ -9,8 +9,13 @@ from harness.history import Object, View
 from harness.kinds import Kind
 
 GROUPS = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
-_WORKLOADS = ("volcano.sh/job-name", "training.kubeflow.org/job-name", "batch.kubernetes.io/job-name", "app")
-"""Labels that name the workload that a pod belongs to; `app` is what templates/service.yaml.j2 sets."""
+_WORKLOADS = (
+    "schedspec.dev/workload",
+    "volcano.sh/job-name",
+    "training.kubeflow.org/job-name",
+    "batch.kubernetes.io/job-name",
+)
+"""Labels that name the workload that a pod belongs to; the first is what our own templates set."""
 
 
 def condition(obj: Object, kind: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from harness import nodes, timeouts
 from harness.cleanup import SCENARIO, Cleanup
-from harness.client import JSON_PATCH, MERGE, Api, Object, Resource
+from harness.client import JSON_PATCH, MERGE, Api, Object, Resource, run_in_pod
 from harness.errors import HarnessError, RejectedError, Unmet
 from harness.expect import Expect, Outcome
 from harness.history import History, View
@@ -45,7 +45,7 @@ class World:
 
         Raises DirtyClusterError.
         """
-        self._cleanup.require_empty()
+        self._cleanup.require_empty(self.expect)
         labels = {SCENARIO: self.namespace}
         meta = {"name": self.namespace, "labels": labels}
         self._api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": meta}, self._manager)
@@ -93,11 +93,27 @@ class World:
         names = nodes.real(self.history.now())
         if not names:
             raise HarnessError("the cluster has no real nodes: name simulated ones, or run this on kind")
+        return self._adopt(names)
+
+    def _adopt(self, names: list[str]) -> list[str]:
         nodes.require_empty(self.history.now(), names)
         for name in names:
             self.patch(Kind.NODE, name, {"metadata": {"labels": {nodes.WORLD: "true"}}})
             self._cleanup.adopted.append(name)
         return names
+
+    def adopt_nodes_with_cards(self, model: str, number: int) -> list[str]:
+        """The cluster's own nodes with so many cards of that model belong to this scenario; none if there are none."""
+        view = self.history.now()
+        names = [name for name in nodes.real(view) if nodes.cards(view.get(Kind.NODE, name)) == (model, number)]
+        return self._adopt(names[:1])
+
+    def remove_node(self, name: str) -> None:
+        """A node goes for good, and by force every pod that was on it."""
+        on_it = [pod for pod in self.history.now().mine(Kind.POD) if pod["spec"].get("nodeName") == name]
+        self._api.delete(self._path(self.history.ref(Kind.NODE, name)))
+        for pod in on_it:
+            self._api.delete(self._path(self.history.ref(Kind.POD, str(pod["metadata"]["name"]))), grace=0)
 
     def delete(self, kind: Kind, name: str) -> None:
         """As a user does: gracefully; returns when the deletion is seen to have begun. Raises RejectedError."""
@@ -131,6 +147,17 @@ class World:
     def scale(self, kind: Kind, name: str, replicas: int) -> None:
         """Change how many replicas a workload has. Raises RejectedError."""
         self.patch(kind, name, {"spec": {"replicas": replicas}})
+
+    def finish(self, pod: str, *, exit_code: int | None = None) -> None:
+        """Tell a running pod to come to its end, and with which exit code if it is simulated. Raises RejectedError."""
+        found = self.history.now().get(Kind.POD, pod)
+        node = found and self.history.now().get(Kind.NODE, found["spec"].get("nodeName", ""))
+        if node and nodes.SIMULATED not in (node["metadata"].get("annotations") or {}):
+            run_in_pod(self._api, self.namespace, pod, ["/worker", "finish"])
+            return
+        told = {"schedspec.dev/run-for": "0s"}
+        told |= {"schedspec.dev/exit-code": str(exit_code)} if exit_code is not None else {}
+        self.patch(Kind.POD, pod, {"metadata": {"annotations": told}})
 
     def create(self, obj: Object) -> Object:
         """POST an object that no template makes (a Command). Raises RejectedError."""
