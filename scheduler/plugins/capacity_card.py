@@ -18,7 +18,7 @@ from scheduler.model.job import Job
 from scheduler.model.nodes import Mask, NodeInfo, Vector
 from scheduler.model.queue import Queue
 from scheduler.model.resources import CPU, MEMORY, Resource
-from scheduler.model.task import Task
+from scheduler.model.task import HOLDING, Task
 from scheduler.plugins.cards import EITHER, QUOTA, REQUEST, CardError, counts, discover
 from scheduler.plugins.queue_accounts import Account
 from scheduler.plugins.queue_plugin import QueuePlugin, over_limit
@@ -100,27 +100,28 @@ class CapacityCard(QueuePlugin):
         return len(self._names(task)) > 1
 
     def minimum(self, job: Job) -> Mapping[str, float] | None:
-        """What its pods ask for in cards, or what the job announces while it has none.
-
-        Cpu and memory of its minimum.
-        """
-        wanted: Resource = {}
-        for task in job.tasks.values():
-            if names := self._names(task):
-                try:
-                    resources.add_to(wanted, {EITHER.join(names): self._cards.count(task, names[0])})
-                except CardError:
-                    continue
-        if not wanted and job.group is not None:
-            try:
-                wanted = counts(job.group.metadata.annotations or {}, REQUEST)
-            except CardError:
-                wanted = {}
+        """The cards of as many of its pods as it needs, or those it announces while it has none; cpu and memory of its
+        ``minResources``."""
+        cards = self._cards_of(job)
         if job.min_resources is None:
-            return wanted or None
-        if wanted and self._unlimited:
+            return cards or None
+        if cards and self._unlimited:
+            return cards
+        return {**{name: job.min_resources[name] for name in (CPU, MEMORY) if name in job.min_resources}, **cards}
+
+    def _cards_of(self, job: Job) -> Resource:
+        tasks = list(job.tasks.values())
+        if len(tasks) > job.min_available:
+            tasks.sort(key=lambda task: (not task.status & HOLDING, task.index, task.key))
+        wanted: Resource = {}
+        for task in tasks[: job.min_available]:
+            resources.add_to(wanted, {n: v for n, v in self.accounts.amount(task).items() if n not in (CPU, MEMORY)})
+        if wanted or job.group is None:
             return wanted
-        return {**{name: job.min_resources[name] for name in (CPU, MEMORY) if name in job.min_resources}, **wanted}
+        try:
+            return counts(job.group.metadata.annotations or {}, REQUEST)
+        except CardError:
+            return {}
 
     def _names(self, task: Task) -> tuple[str, ...]:
         try:
