@@ -86,15 +86,20 @@ def _down(options: argparse.Namespace) -> int:
         raise ClusterError(
             f"no cluster of ours is called {', '.join(sorted(unknown))}", str(registry.root), "see: list"
         )
+    status = 0
     for record in records:
         if options.names and record.name not in options.names:
             continue
         if not options.names and not record.keep and record.owner.alive:
             _tell(f"{record.name}: left alone, process {record.owner.pid} is using it (name it to remove it)")
             continue
-        destroy(record, registry)
-        _tell(f"{record.name}: removed")
-    return 0
+        try:
+            destroy(record, registry)
+            _tell(f"{record.name}: removed")
+        except ClusterError as error:
+            _tell(f"{record.name}: {error}")
+            status = 1
+    return status
 
 
 def _list(_options: argparse.Namespace) -> int:

@@ -5,7 +5,10 @@ Safe to repeat and to run twice at once: the owner, its guardian and somebody at
 
 from __future__ import annotations
 
+import contextlib
+
 from harness.clusters.processes import end_programs
+from harness.clusters.protocol import ClusterError
 from harness.clusters.registry import Record, Registry
 
 
@@ -20,9 +23,15 @@ def destroy(record: Record, registry: Registry | None = None) -> None:
 
 
 def sweep(registry: Registry | None = None) -> list[Record]:
-    """Destroy what was abandoned: its owner is gone, and so was its guardian."""
+    """Destroy what was abandoned: its owner is gone, and so was its guardian.
+
+    One that cannot be destroyed now (its Docker engine does not answer) keeps its record, for the next time.
+    """
     registry = registry or Registry()
-    abandoned = [record for record in registry.records() if record.abandoned]
-    for record in abandoned:
-        destroy(record, registry)
-    return abandoned
+    gone = []
+    for record in registry.records():
+        if record.abandoned:
+            with contextlib.suppress(ClusterError):
+                destroy(record, registry)
+                gone.append(record)
+    return gone

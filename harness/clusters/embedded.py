@@ -6,21 +6,17 @@ Everything of a cluster is in one directory and is told by it; see registry.py f
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import re
 import secrets
-import subprocess
 import time
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
-from harness.clusters import binaries, guardian, probe, watched
+from harness.clusters import binaries, probe, watched
 from harness.clusters.binaries import Binary
-from harness.clusters.cleanup import destroy, sweep
+from harness.clusters.cleanup import sweep
 from harness.clusters.embedded_config import Ports, fingerprint, kwokctl_config
-from harness.clusters.places import kind_config, new_home
+from harness.clusters.places import kind_config
 from harness.clusters.processes import runs
 from harness.clusters.programs import EMBEDDED
 from harness.clusters.protocol import (
@@ -31,7 +27,8 @@ from harness.clusters.protocol import (
     Progress,
     Settings,
 )
-from harness.clusters.registry import Owner, Record, Registry
+from harness.clusters.registry import Record
+from harness.clusters.stay import Stay
 
 _BOOT_SECONDS = 90.0
 _ATTEMPTS = 3
@@ -44,82 +41,53 @@ class EmbeddedCluster:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._registry = Registry()
-        self._binaries: dict[str, Binary] = {}
-        self._record: Record | None = None
-        self._guardian: subprocess.Popen[bytes] | None = None
-        self._lock: FileLock | None = None
-        self._boot_seconds = 0.0
-        suffix = f"-{settings.suffix}" if settings.suffix else ""
         unique = fingerprint(kind_config() / "stages") if settings.reuse else secrets.token_hex(3)
-        self.name = f"embedded-{unique}{suffix}"
+        self._stay = Stay(self.kind, unique, settings)
+        self._binaries: dict[str, Binary] = {}
+        self._boot_seconds = 0.0
+
+    @property
+    def name(self) -> str:
+        return self._stay.name
 
     @property
     def kubeconfig(self) -> Path:
-        return self._up().kubeconfig
+        return self._stay.record.kubeconfig
 
     @property
     def context(self) -> str:
-        return self._up().context
+        return self._stay.record.context
 
     def up(self, progress: Progress) -> None:
-        if self._record is not None:
+        if self._stay.up:
             return
-        sweep(self._registry)
+        sweep()
         self._binaries = binaries.provide(EMBEDDED, folder=self._settings.binaries, progress=progress)
-        if self._settings.reuse and self._adopt():
+        if self._settings.reuse and self._stay.adopt(_healthy):
             progress(f"{self.name}: taken over, it was running")
             return
         progress(f"{self.name}: booting")
         self._boot(progress)
 
     def down(self) -> None:
-        record, self._record = self._record, None
-        if record is not None and not record.keep:
-            destroy(record, self._registry)
-        if self._guardian is not None:
-            guardian.stop(self._guardian)
-            self._guardian = None
-        if self._lock is not None:
-            self._lock.release()
-            self._lock = None
+        self._stay.end()
 
     def facts(self) -> ClusterFacts:
         made_of = tuple(str(binary) for name, binary in self._binaries.items() if name not in ("kubectl", "kwokctl"))
-        return ClusterFacts(_probe(self._up()).version(), made_of, self._boot_seconds)
+        return ClusterFacts(_probe(self._stay.record).version(), made_of, self._boot_seconds)
 
     def load_image(self, archive: Path) -> None:
         """Nothing to do: no node runs containers."""
 
-    def _up(self) -> Record:
-        if self._record is None:
-            raise BootError("the cluster is not up", self.name, "call up() first")
-        return self._record
-
-    def _adopt(self) -> bool:
-        """Take the first reusable cluster that nobody uses, or its free name. True if it runs."""
-        plain = self.name
-        for slot in itertools.count(1):
-            self.name = plain if slot == 1 else f"{plain}-{slot}"
-            lock = self._registry.lock(self.name)
-            with contextlib.suppress(Timeout):
-                lock.acquire(timeout=0)
-                self._lock = lock
-                break
-        record = self._registry.find(self.name)
-        if record is None:
-            return False
-        if not _healthy(record):
-            destroy(record, self._registry)
-            return False
-        self._record = record
-        return True
-
     def _boot(self, progress: Progress) -> None:
+        files = Path("clusters") / self.name
         for attempt in range(1, _ATTEMPTS + 1):
             start = time.monotonic()
             try:
-                self._boot_once()
+                with self._stay.making(
+                    str(files / "kubeconfig.yaml"), f"kwok-{self.name}", ports=len(Ports._fields)
+                ) as record:
+                    self._create(record, record.home / files)
             except PortTakenError as error:
                 if attempt == _ATTEMPTS:
                     raise
@@ -127,36 +95,6 @@ class EmbeddedCluster:
             else:
                 self._boot_seconds = time.monotonic() - start
                 return
-
-    def _boot_once(self) -> None:
-        keep = self._settings.reuse or self._settings.keep
-        home = new_home(self.name)
-        files = home / "clusters" / self.name
-        record = self._registry.add(
-            Record(
-                name=self.name,
-                kind=self.kind,
-                owner=Owner.me(),
-                keep=False,
-                home=home,
-                kubeconfig=files / "kubeconfig.yaml",
-                context=f"kwok-{self.name}",
-            ),
-            ports=len(Ports._fields),
-        )
-        try:
-            self._guardian = guardian.start(record)
-            self._create(record, files)
-            if keep:
-                record = record.kept()
-                self._registry.update(record)
-                guardian.stop(self._guardian)
-                self._guardian = None
-        except BaseException:
-            self._record = record
-            self.down()
-            raise
-        self._record = record
 
     def _create(self, record: Record, files: Path) -> None:
         """Run kwokctl; return when all answer. Raises BootError."""

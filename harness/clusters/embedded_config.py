@@ -30,6 +30,7 @@ _EXTRA_ARGS = {
 KWOK_OPTIONS = {
     "cidr": "10.64.0.0/12",
     "podPlayStageParallelism": 8,
+    "podsOnNodeSyncParallelism": 4,
     "nodePlayStageParallelism": 4,
     "nodeLeaseParallelism": 4,
 }

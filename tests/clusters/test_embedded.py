@@ -20,6 +20,7 @@ from harness.clusters.embedded import EmbeddedCluster
 from harness.clusters.processes import programs_of
 from harness.clusters.protocol import Cluster, PortTakenError
 from harness.clusters.registry import Record, Registry
+from harness.clusters.stay import Stay
 from tests.clusters.api import Api, ApiError, a_node, phase, pod, within
 
 ROOT = Path(__file__).parents[2]
@@ -147,10 +148,10 @@ def test_a_reused_cluster_is_found_again_and_used_by_one_at_a_time(state: Path) 
         second.up(print)
         assert (second.name, second.kubeconfig) == (name, kubeconfig)
         assert second.facts().boot_seconds == 0
-        third = EmbeddedCluster(settings)
-        assert not third._adopt()
+        third = Stay("embedded", name.removeprefix("embedded-"), settings)
+        assert not third.adopt(lambda record: True)
         assert third.name == f"{name}-2"
-        third.down()
+        third.end()
     finally:
         first.down()
         second.down()
