@@ -5,11 +5,14 @@ Each cluster has a Docker network of its own, named after it: what belongs to it
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import secrets
 import shutil
 import time
 from pathlib import Path
+
+import psutil
 
 from harness.clusters import binaries, node_image, watched, worker_image
 from harness.clusters.binaries import Binary
@@ -191,11 +194,31 @@ def delete_cluster(name: str) -> None:
     """Remove the containers, volumes and network of a cluster. Raises DockerError if the engine does not answer."""
     docker = Docker()
     docker.require()
-    label = f"label=io.x-k8s.kind.cluster={name}"
-    if containers := docker.call("ps", "--all", "--quiet", "--filter", label).split():
-        docker.call("rm", "--force", "--volumes", *containers)
-    if docker.succeeds("network", "inspect", name):
-        docker.call("network", "rm", name)
+    of_cluster = f"io.x-k8s.kind.cluster={name}"
+    interrupted = _end_creation(name, of_cluster)
+    while True:
+        if containers := docker.call("ps", "--all", "--quiet", "--filter", f"label={of_cluster}").split():
+            docker.call("rm", "--force", "--volumes", *containers)
+        if docker.succeeds("network", "inspect", name):
+            docker.call("network", "rm", name)
+        if not interrupted:
+            return
+        interrupted = False  # what the engine was doing for them comes to its end
+        time.sleep(1)
+
+
+def _end_creation(name: str, of_cluster: str) -> bool:
+    """Kill what still creates this cluster for an owner that was killed; whether there was such a thing."""
+    found = [
+        process
+        for process in psutil.process_iter(["name", "cmdline"])
+        if process.info["name"] in ("kind", "docker")
+        and not {name, of_cluster}.isdisjoint(process.info["cmdline"] or ())
+    ]
+    for process in found:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+    return bool(found)
 
 
 def _fingerprint(file: KindFile, settings: Settings) -> str:
