@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import platform
 import shutil
-import subprocess
 import sys
 from dataclasses import dataclass
+
+import psutil
 
 from harness.clusters import build
 from harness.clusters.binaries import Provider, named_folder
@@ -14,7 +15,7 @@ from harness.clusters.cache import Cache
 from harness.clusters.download import Downloads
 from harness.clusters.places import cache_root, state_root
 from harness.clusters.programs import EMBEDDED, programs
-from harness.clusters.protocol import ClusterError
+from harness.clusters.protocol import ClusterError, Settings
 from harness.clusters.registry import Registry
 
 _DISK_NEEDED = 8 << 30
@@ -32,7 +33,7 @@ class Finding:
 
 def examine() -> list[Finding]:
     """Every finding, the good ones too."""
-    return [_python(), *_programs(), _disk(), _memory(), _docker(), _left_behind()]
+    return [_python(), *_programs(), _disk(), _memory(), _kind(), _left_behind()]
 
 
 def _python() -> Finding:
@@ -75,8 +76,6 @@ def _disk() -> Finding:
 
 
 def _memory() -> Finding:
-    import psutil  # noqa: PLC0415
-
     free = psutil.virtual_memory().available
     enough = free >= 2 << 30
     return Finding(
@@ -84,25 +83,15 @@ def _memory() -> Finding:
     )
 
 
-def _docker() -> Finding:
-    docker = shutil.which("docker")
-    said = ""
-    if docker:
-        try:
-            done = subprocess.run(
-                [docker, "version", "--format", "{{.Server.Version}}"],
-                capture_output=True,
-                text=True,
-                timeout=10,
-                check=False,
-            )
-            said = done.stdout.strip() if done.returncode == 0 else ""
-        except (OSError, subprocess.TimeoutExpired):
-            said = ""
-    if said:
-        return Finding(True, f"Docker engine {said}: Kind clusters can run", needed=False)
-    why = "Docker is not installed" if not docker else "the Docker engine does not answer"
-    return Finding(False, f"{why}: no Kind clusters; embedded ones need none", "install and start Docker", needed=False)
+def _kind() -> Finding:
+    from harness.clusters.kind import why_not  # noqa: PLC0415 - asks Docker
+
+    why = why_not(Settings(kind="kind"))
+    if why is None:
+        return Finding(True, "Kind clusters: a Docker engine answers, a node image is to be had", needed=False)
+    what, _, rest = why.partition("\n")
+    do_next = rest.rpartition("do next: ")[2]
+    return Finding(False, f"Kind clusters cannot run, embedded ones need no Docker: {what}", do_next, needed=False)
 
 
 def _left_behind() -> Finding:
