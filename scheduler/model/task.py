@@ -22,8 +22,8 @@ PREEMPTABLE_KEY = "volcano.sh/preemptable"
 PRIORITY_ANNOTATION = "volcano.sh/task-priority"
 
 
-class TaskStatus(enum.IntFlag):
-    """Where a task stands; the numbers are Volcano's (``api/types.go``)."""
+class TaskStatus(enum.IntEnum):
+    """Where a task stands; the numbers are Volcano's (``api/types.go``), and powers of two: a sum of some is a set of statuses."""
 
     PENDING = 1
     ALLOCATED = 2
@@ -37,12 +37,17 @@ class TaskStatus(enum.IntFlag):
     UNKNOWN = 512
 
     # Asked at every turn as "has one of these", where the enum's own operator is the costliest part of a cycle.
-    __and__ = int.__and__  # type: ignore[assignment]
+    __and__ = int.__and__
 
 
-HOLDING = TaskStatus.ALLOCATED | TaskStatus.BINDING | TaskStatus.BOUND | TaskStatus.RUNNING
+Statuses = int
+"""A set of statuses: ``status & statuses`` tells whether it is one of them."""
+
+HOLDING: Statuses = TaskStatus.ALLOCATED | TaskStatus.BINDING | TaskStatus.BOUND | TaskStatus.RUNNING
 """Statuses that count as allocated to the queue (Volcano's ``AllocatedStatus``)."""
-COMPLETED = TaskStatus.SUCCEEDED | TaskStatus.FAILED
+READY: Statuses = HOLDING | TaskStatus.SUCCEEDED
+"""Statuses that count towards a gang's minimum."""
+COMPLETED: Statuses = TaskStatus.SUCCEEDED | TaskStatus.FAILED
 
 
 HostPort = tuple[str, str, int]

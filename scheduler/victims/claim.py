@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from scheduler.model.job import Job
 from scheduler.model.queue import Queue
-from scheduler.model.task import Task, TaskStatus
+from scheduler.model.task import Statuses, Task, TaskStatus
 from scheduler.session import Session
 
 RECLAIM, PREEMPT = "reclaim", "preempt"
@@ -43,7 +43,7 @@ class Claim:
         return "reclaim_unit" if self.action == RECLAIM else "preempt_unit"
 
     @property
-    def statuses(self) -> TaskStatus:
+    def statuses(self) -> Statuses:
         """Reclaim takes running tasks only, preempt also those that are bound."""
         return TaskStatus.RUNNING if self.action == RECLAIM else TaskStatus.RUNNING | TaskStatus.BOUND
 

@@ -16,15 +16,19 @@ from scheduler.model.task import HOLDING, Task, TaskStatus
 from scheduler.reasons import Denial, NeverPreempts, NotEntitled, NotNeeded, NoVictims, OfNoUse, Spared, Why
 from scheduler.session import Session
 from scheduler.victims.claim import RECLAIM, Claim
+from scheduler.victims.order import Ages
 from scheduler.victims.search import Search
 
 Kind = tuple[object, ...]
 
 
 class Attempts:
-    """What has failed already in this cycle, so that equal jobs need not fail again as long as nothing has changed."""
+    """What one run of an action has learnt: how old everyone is, and what has failed already, so that equal jobs need
+    not
+    fail again as long as nothing has changed."""
 
-    def __init__(self) -> None:
+    def __init__(self, session: Session) -> None:
+        self.ages = Ages(session)
         self._failed: dict[Kind, tuple[int, Why]] = {}
 
     def known(self, session: Session, kind: Kind | None) -> Why | None:
@@ -45,7 +49,7 @@ def make_room(claim: Claim, attempts: Attempts) -> bool:
     Whether that was possible.
     """
     session, job = claim.session, claim.job
-    search = Search(claim)
+    search = Search(claim, attempts.ages)
     whys: dict[Why, None] = {}
     tasks = waiting_tasks(session, job)
     hopeless: set[bytes] = set()

@@ -39,44 +39,63 @@ class Last:
         return f"Last{self.key!r}"
 
 
-class Order:
-    """The order as seen by one claimant's queue.
+class Ages:
+    """How young jobs and tasks are, for one cycle: smaller is younger, within a job the task that is served last."""
 
-    Queue keys follow the state, so they are asked anew whenever it has changed.
-    """
+    def __init__(self, session: Session) -> None:
+        self._task_key = session.hooks.task_key
+        by_age = sorted(session.jobs.values(), key=lambda job: (job.creation, job.key), reverse=True)
+        self._job = {job.key: number for number, job in enumerate(by_age)}
+        self._young: dict[str, Key] = {}
+
+    def of(self, task: Task) -> Key:
+        young = self._young.get(task.key)
+        if young is None:
+            young = self._young[task.key] = (self._job[task.job], Last(self._task_key(task)))
+        return young
+
+
+class ServedLast:
+    """A queue's place among the queues, the one that is served last first, as the state is when two are compared."""
+
+    __slots__ = ("_key", "_queue", "_session", "_state")
 
     def __init__(self, session: Session, queue: Queue) -> None:
         self._session = session
         self._queue = queue
-        self._near: dict[str, Key] = {}
-        self._served: dict[str, Last] = {}
-        self._served_at = -1
-        self._young: dict[str, Last] = {}
+        self._state = -1
+        self._key: Key = ()
+
+    @property
+    def key(self) -> Key:
+        if self._state != (state := len(self._session.log)):
+            self._key = self._session.hooks.queue_key(self._queue)
+            self._state = state
+        return self._key
+
+    def __lt__(self, other: ServedLast) -> bool:
+        return other.key < self.key
+
+    # One object a queue, so that equality is identity.
+
+    def __repr__(self) -> str:
+        return f"ServedLast({self._queue.name})"
+
+
+class Order:
+    """The order as seen by one claimant's queue."""
+
+    def __init__(self, session: Session, queue: Queue, ages: Ages) -> None:
+        self._session = session
+        self._queue = queue
+        self.youth = ages.of
+        self._places: dict[str, tuple[Key, ServedLast | None]] = {queue.name: ((), None)}
 
     def level(self, job: Job, priority: int) -> Level:
         """How well protected a task of ``job`` is, tiers left out."""
-        if job.queue == self._queue.name:
-            return ((), 0, priority)
-        near = self._near.get(job.queue)
-        if near is None:
+        place = self._places.get(job.queue)
+        if place is None:
             victim = self._session.queues[job.queue]
-            near = self._near[job.queue] = self._session.hooks.key("victim_queue_order", victim, self._queue)
-        return (near, self._served_last(job.queue), priority)
-
-    def _served_last(self, queue: str) -> Last:
-        state = len(self._session.log)
-        if self._served_at != state:
-            self._served.clear()
-            self._served_at = state
-        served = self._served.get(queue)
-        if served is None:
-            served = self._served[queue] = Last(self._session.hooks.queue_key(self._session.queues[queue]))
-        return served
-
-    def youth(self, task: Task) -> Last:
-        """Smaller for the younger job, within a job for the task that is served last."""
-        young = self._young.get(task.key)
-        if young is None:
-            job = self._session.jobs[task.job]
-            young = self._young[task.key] = Last((job.creation, job.key, *self._session.hooks.task_key(task)))
-        return young
+            near = self._session.hooks.key("victim_queue_order", victim, self._queue)
+            place = self._places[job.queue] = (near, ServedLast(self._session, victim))
+        return (*place, priority)

@@ -7,9 +7,7 @@ every victim that is not needed is given back, and the statement is committed on
 
 from __future__ import annotations
 
-import heapq
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -20,12 +18,11 @@ from scheduler.model.task import HOLDING, Task
 from scheduler.reasons import VictimReason
 from scheduler.victims.claim import Claim
 from scheduler.victims.cover import Amounts, Option, cheapest_cover, cost
+from scheduler.victims.front import Cost, Front
 from scheduler.victims.give_back import GiveBack
 from scheduler.victims.jury import Jury, Verdict
-from scheduler.victims.order import Order
+from scheduler.victims.order import Ages, Order
 from scheduler.victims.units import Unit
-
-Cost = tuple[Any, ...]
 
 
 @dataclass(slots=True, frozen=True, eq=False)
@@ -43,17 +40,17 @@ class Victim:
 class Search:
     """The transaction of one claim."""
 
-    def __init__(self, claim: Claim) -> None:
+    def __init__(self, claim: Claim, ages: Ages) -> None:
         self._claim = claim
         self._session = claim.session
         self._nodes = claim.session.nodes
-        self._order = Order(claim.session, claim.queue)
+        self._order = Order(claim.session, claim.queue, ages)
         self.jury = Jury(claim, self._order)
         self.statement = claim.session.statement()
-        self.placed: list[tuple[Task, NodeInfo]] = []
+        self.placed = 0
         self.victims: list[Victim] = []
-        self._fronts: dict[bytes, _Front] = {}
-        self._give_back = GiveBack(claim, self.statement, self.placed)
+        self._fronts: dict[bytes, Front] = {}
+        self._give_back = GiveBack(claim, self.statement)
 
     # ---------------------------------------------------------------------------------------------------------- tasks
 
@@ -76,7 +73,8 @@ class Search:
 
     def _settle(self, task: Task, node: NodeInfo, before: int) -> None:
         self.statement.pipeline(task, node)
-        self.placed.append((task, node))
+        self.placed += 1
+        self._give_back.placed(task, node)
         self.victims[before:] = self._give_back.unneeded(self.victims[before:])
 
     def finish(self) -> None:
@@ -92,24 +90,20 @@ class Search:
     def _make_room(self, task: Task) -> bool:
         front = self._fronts.get(task.shape)
         if front is None:
-            front = self._fronts[task.shape] = _Front(self, task)
+            front = self._fronts[task.shape] = Front(self._session, self, task)
         front.refresh()
-        while (entry := front.pop()) is not None:
-            row, exact = entry
+        while (found := front.pop()) is not None:
+            row, exact = found
             savepoint, before = self.statement.savepoint(), len(self.victims)
             node = self._nodes.rows[row]
-            if not self._evict_for(task, node):
-                self._rollback(savepoint, before)
-                front.in_step()
-                continue
-            real = cost([victim.option for victim in self.victims[before:]])
-            if not exact and front.offers_less_than(real):
-                self._rollback(savepoint, before)
-                front.in_step()
-                front.push(real, row, exact=True)
-                continue
-            self._settle(task, node, before)
-            return True
+            price, done = self._evict_for(task, node, None if exact else front)
+            if done:
+                self._settle(task, node, before)
+                return True
+            self._rollback(savepoint, before)
+            front.in_step()
+            if price is not None:
+                front.push(price, row, exact=True)
         return False
 
     def bound(self, task: Task, row: int) -> Cost | None:
@@ -151,8 +145,11 @@ class Search:
 
     # --------------------------------------------------------------------------------------------------------- victims
 
-    def _evict_for(self, task: Task, node: NodeInfo) -> bool:
-        """Evict the cheapest permitted units that let the task onto the node. If it fails, the caller rolls back."""
+    def _evict_for(self, task: Task, node: NodeInfo, front: Front | None) -> tuple[Cost | None, bool]:
+        """Evict the cheapest permitted units that let the task onto the node, unless ``front`` offers it for less.
+
+        What it costs (None if it cannot be) and whether it was done; if not, the caller rolls back.
+        """
         lacking, columns = self._lacking(task, node.row)
         banned: set[tuple[str, ...]] = set()
         while True:
@@ -164,18 +161,24 @@ class Search:
             }
             chosen = cheapest_cover(lacking, list(offers))
             if chosen is None:
-                return False
+                return None, False
+            if front is not None and front.offers_less_than(price := cost(chosen)):
+                return price, False
             refused = next((option for option in chosen if not self._evict(task, offers[option], option)), None)
             if refused is None:
                 break
             banned.add(_name(offers[refused].unit))
             self._rollback(savepoint, before)
-        rest = sorted((option for option in offers if option not in chosen), key=lambda option: option.rank)
-        for option in rest:
+        for option in sorted((option for option in offers if option not in chosen), key=lambda option: option.rank):
             if self._admits(task, node):
                 break
             self._evict(task, offers[option], option)
-        return self._admits(task, node) and (self._allocatable(task) or self._free_quota(task))
+        if not self._admits(task, node) or not (self._allocatable(task) or self._free_quota(task)):
+            return None, False
+        victims = self.victims[before:]
+        if front is not None and len(victims) > len(chosen):  # it costs more than it seemed to
+            return cost([victim.option for victim in victims]), False
+        return (), True
 
     def _admits(self, task: Task, node: NodeInfo) -> bool:
         return self._session.placement.fits(task, node, future=True)
@@ -245,53 +248,3 @@ class Search:
 
 def _name(unit: Unit) -> tuple[str, ...]:
     return (unit.job.key, "" if unit.whole else unit.tasks[0].key)
-
-
-class _Front:
-    """The nodes by what room for one shape costs there at least; costs are looked at again when a node comes first."""
-
-    def __init__(self, search: Search, task: Task) -> None:
-        self._search = search
-        self._task = task
-        self._nodes = search._nodes
-        self._is_feasible = search._session.placement.static(task)
-        self._version = [0] * len(self._nodes.rows)
-        self._heap: list[tuple[Cost, int, int, bool]] = []
-        self._seen = len(self._nodes.touched)
-        for row in np.flatnonzero(self._is_feasible):
-            self._look(int(row))
-
-    def _look(self, row: int) -> None:
-        self._version[row] += 1
-        price = self._search.bound(self._task, row)
-        if price is not None:
-            self.push(price, row, exact=False)
-
-    def refresh(self) -> None:
-        """Look again at the nodes on which something has changed."""
-        touched = self._nodes.touched
-        changed = set(touched[self._seen :])
-        self._seen = len(touched)
-        for row in sorted(changed):
-            if self._is_feasible[row]:
-                self._look(row)
-
-    def in_step(self) -> None:
-        """What has changed meanwhile was taken back."""
-        self._seen = len(self._nodes.touched)
-
-    def push(self, price: Cost, row: int, *, exact: bool) -> None:
-        heapq.heappush(self._heap, (price, row, self._version[row], exact))
-
-    def pop(self) -> tuple[int, bool] | None:
-        """The node with the lowest price known and whether that is exact, or None."""
-        while self._heap:
-            _, row, version, exact = heapq.heappop(self._heap)
-            if version == self._version[row]:
-                return row, exact
-        return None
-
-    def offers_less_than(self, price: Cost) -> bool:
-        while self._heap and self._heap[0][2] != self._version[self._heap[0][1]]:
-            heapq.heappop(self._heap)
-        return bool(self._heap) and self._heap[0][0] < price
