@@ -23,7 +23,7 @@ from scheduler.live.metrics import Metrics
 from scheduler.live.policy_file import InForce
 from scheduler.live.publication import Publication
 from scheduler.live.record import Record
-from scheduler.live.writer import Writer
+from scheduler.live.writer import BINDS_IN_FLIGHT, Writer
 
 log = logging.getLogger(__name__)
 
@@ -128,13 +128,17 @@ class Cycles:
             return
         self._errors.reset()
         took = loop.time() - started
-        # at most half of the time goes into cycles, so that a large state cannot starve the writes
-        self._not_before = loop.time() + min(took * (4 if len(self._writer.binds) else 1), _LONGEST_REST)
+        # at most half of the time goes into cycles, so that a large state cannot starve the writes; a tenth while
+        # many are under way
+        many = len(self._writer.binds) > BINDS_IN_FLIGHT
+        self._not_before = loop.time() + min(took * (9 if many else 1), _LONGEST_REST)
         self._metrics.cycle(took, len(decisions.refusals))
         if self._record is not None:
             self._record.add(Decided(self.number, now, decisions))
         self._carry_out(decisions)
-        self._publication.publish(decisions, now)
+        self._publication.publish(decisions, now, only_urgent=len(self._writer.binds) > BINDS_IN_FLIGHT)
+        if len(self._writer.binds):
+            self._want(LAZY_UNDER_LOAD)  # what is not published yet
         if decisions.wake_at is not None:
             self._want(max(decisions.wake_at - now, DEBOUNCE))
         log.log(

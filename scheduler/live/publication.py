@@ -35,14 +35,20 @@ class Publication:
         """Job → the reason that its last event gave."""
         self._queues: dict[str, statuses.Status] = {}
 
-    def publish(self, decisions: Decisions, now: float) -> None:
-        """Wish for the statuses that follow from a cycle."""
-        touched, self._feed.touched = self._feed.touched, set()
-        refusals = decisions.refusals
+    def publish(self, decisions: Decisions, now: float, *, only_urgent: bool = False) -> None:
+        """Wish for the statuses that follow from a cycle.
+
+        ``only_urgent``: there is no time for statuses now (binds are on their way); those that others wait for are
+        wished, the others remembered.
+        """
+        touched, refusals = self._feed.touched, decisions.refusals
         touched.update(decisions.phases)
         touched.update(key for key, refusal in refusals.items() if self._refusals.get(key) != refusal)
         touched.update(self._refusals.keys() - refusals.keys())
         self._refusals = refusals
+        if only_urgent:
+            touched = {key for key, phase in decisions.phases.items() if phase == INQUEUE}
+        self._feed.touched -= touched
         for key in sorted(touched):
             job = self._feed.cluster.jobs.get(key)
             if job is not None and job.group is not None:
@@ -54,7 +60,8 @@ class Publication:
             task = self._feed.cluster.tasks.get(nomination.task)
             if task is not None and task.uid == nomination.uid:
                 self._pod(task, "", nomination.node, now)
-        self._publish_queues(decisions)
+        if not only_urgent:
+            self._publish_queues(decisions)
 
     def _job(self, job: Job, group: PodGroup, phase: str, message: str, now: float) -> None:
         status = statuses.of_podgroup(job, phase, message, now)
