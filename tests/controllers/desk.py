@@ -1,0 +1,283 @@
+"""A table-top cluster for the controllers' pure parts: objects in a dictionary, writes carried out, pods moved by hand.
+
+It knows nothing of scheduling: a test says when a PodGroup is admitted, a pod runs, fails, is evicted or is gone.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from scheduler.controllers import job, pytorchjob
+from scheduler.controllers.job_state import Observed as JobSeen
+from scheduler.controllers.objects import COMMANDS, JOBS, PYTORCH_JOBS
+from scheduler.controllers.pytorchjob import Observed as PyTorchSeen
+from scheduler.controllers.wanted import Change, Create, Outcome, Remove, Tell, Write, timestamp
+from scheduler.kube.resource import PODGROUPS, PODS, PRIORITY_CLASSES, Resource
+
+Body = dict[str, Any]
+START = 1_800_000_000.0
+
+
+class Desk:
+    """``settle`` lets a controller work until it wants nothing more; ``now`` only moves when a test moves it."""
+
+    def __init__(self) -> None:
+        self.objects: dict[tuple[str, str], Body] = {}
+        self.events: list[Tell] = []
+        self.created: list[str] = []
+        """Names of pods, in the order of their creation."""
+        self.now = START
+        self.again: float | None = None
+        self._numbers = itertools.count(1)
+
+    # -------------------------------------------------------------------------------------------------------- objects
+
+    def put(self, resource: Resource[Any], body: Body) -> Body:
+        """Create an object as a user does."""
+        meta = body.setdefault("metadata", {})
+        meta.setdefault("namespace", "ns")
+        meta["uid"] = f"uid-{next(self._numbers)}"
+        meta.setdefault("generation", 1)
+        meta.setdefault("creationTimestamp", timestamp(self.now))
+        self._stamp(body)
+        self.objects[resource.id, meta["name"]] = body
+        if resource is PODS:
+            self.created.append(meta["name"])
+            body["status"] = {"phase": "Pending"}
+        return body
+
+    def _stamp(self, body: Body) -> None:
+        body["metadata"]["resourceVersion"] = str(next(self._numbers))
+
+    def get(self, resource: Resource[Any], name: str) -> Body | None:
+        return self.objects.get((resource.id, name))
+
+    def all(self, resource: Resource[Any]) -> list[Any]:
+        """All of a kind as the controllers read them."""
+        found = [body for (kind, _), body in sorted(self.objects.items()) if kind == resource.id]
+        return [msgspec.convert(body, resource.struct) for body in found]
+
+    @property
+    def group(self) -> Any:
+        return next(iter(self.all(PODGROUPS)), None)
+
+    def pods(self, phase: str = "") -> list[str]:
+        """Names of live pods (in a phase)."""
+        return [
+            pod.metadata.name
+            for pod in self.all(PODS)
+            if pod.metadata.deletion_timestamp is None and phase in ("", pod.status.phase)
+        ]
+
+    # ----------------------------------------------------------------------------------------- what a cluster does
+
+    def admit(self, phase: str = "Inqueue") -> None:
+        """The scheduler gives the PodGroup a phase."""
+        for (kind, _), body in self.objects.items():
+            if kind == PODGROUPS.id:
+                body.setdefault("status", {})["phase"] = phase
+
+    def become(self, phase: str, pods: Iterable[str] | None = None, exit_code: int | None = None) -> None:
+        """Pods (all live ones) get a phase."""
+        for name in list(pods) if pods is not None else self.pods():
+            status = self.objects[PODS.id, name]["status"]
+            status["phase"] = phase
+            if exit_code is not None:
+                status["containerStatuses"] = [{"name": "x", "state": {"terminated": {"exitCode": exit_code}}}]
+
+    def evict(self, *names: str) -> None:
+        """Somebody deletes pods; they are gone with :meth:`leave`."""
+        for name in names:
+            self.objects[PODS.id, name]["metadata"]["deletionTimestamp"] = timestamp(self.now)
+
+    def leave(self) -> None:
+        """Pods that are going are gone."""
+        for key, body in list(self.objects.items()):
+            if key[0] == PODS.id and "deletionTimestamp" in body["metadata"]:
+                del self.objects[key]
+
+    def change_spec(self, resource: Resource[Any], name: str, change: Callable[[Body], None]) -> None:
+        """A user edits a spec."""
+        body = self.objects[resource.id, name]
+        change(body["spec"])
+        body["metadata"]["generation"] += 1
+        self._stamp(body)
+
+    # -------------------------------------------------------------------------------------------------- carrying out
+
+    def carry_out(self, writes: Iterable[Write]) -> None:
+        for write in writes:
+            match write:
+                case Create():
+                    if (write.resource.id, write.name) not in self.objects:
+                        self.put(write.resource, msgspec.json.decode(msgspec.json.encode(write.body)))
+                case Change():
+                    self._change(write)
+                case Remove():
+                    self._remove(write)
+                case Tell():
+                    self.events.append(write)
+
+    def _change(self, write: Change) -> None:
+        body = self.objects.get((write.resource.id, write.name))
+        if body is None:
+            if write.manager:
+                given = msgspec.json.decode(msgspec.json.encode(write.body))
+                self.put(write.resource, {**given, "metadata": {**given.get("metadata", {}), "name": write.name}})
+            return
+        assert not write.version or write.version == body["metadata"]["resourceVersion"], "written from something old"
+        change = msgspec.json.decode(msgspec.json.encode(write.body))
+        if write.sub == "status":
+            body["status"] = change["status"]
+        else:
+            _merge(body, change)
+        self._stamp(body)
+
+    def _remove(self, write: Remove) -> None:
+        body = self.objects.get((write.resource.id, write.name))
+        if body is None or body["metadata"]["uid"] != write.uid:
+            return
+        if write.resource is PODS:
+            self.evict(write.name)
+        else:
+            del self.objects[write.resource.id, write.name]
+
+    def turn(self, decide: Callable[[], Outcome], most: int | None = None) -> int:
+        """One turn of a controller, cut short after ``most`` writes; how many it wanted."""
+        outcome = decide()
+        self.again = outcome.again
+        self.carry_out(list(outcome.writes)[:most])
+        return len(outcome.writes)
+
+    def settle(self, decide: Callable[[], Outcome]) -> None:
+        for _ in range(20):
+            if not self.turn(decide):
+                return
+        raise AssertionError("the controller never comes to rest")
+
+
+def _merge(into: Body, change: Body) -> None:
+    for key, value in change.items():
+        if value is None:
+            into.pop(key, None)
+        elif isinstance(value, dict) and isinstance(into.get(key), dict):
+            _merge(into[key], value)
+        else:
+            into[key] = value
+
+
+class JobDesk(Desk):
+    """A desk with one Job, called ``j``."""
+
+    def __init__(self, spec: Body, **metadata: Any) -> None:
+        super().__init__()
+        for task in spec["tasks"]:
+            task.setdefault("template", template())
+        self.put(JOBS, {"metadata": {"name": "j", **metadata}, "spec": {"queue": "default", **spec}})
+
+    @property
+    def job(self) -> Any:
+        return next(iter(self.all(JOBS)), None)
+
+    @property
+    def phase(self) -> str:
+        phase: str = self.job.status.state.phase
+        return phase
+
+    @property
+    def phases(self) -> list[str]:
+        """All that it went through."""
+        return [condition.status for condition in self.job.status.conditions or ()]
+
+    def decide(self) -> Outcome:
+        if self.job is None:
+            return Outcome()
+        return job.reconcile(
+            JobSeen(
+                self.job,
+                self.all(PODS),
+                self.group,
+                self.all(COMMANDS),
+                self.all(PRIORITY_CLASSES),
+                scheduler_name="schedspec",
+                now=self.now,
+            )
+        )
+
+    def work(self) -> JobDesk:
+        self.settle(self.decide)
+        return self
+
+    def run(self) -> JobDesk:
+        """Bring the job to Running, all of its pods running."""
+        self.work()
+        self.admit()
+        self.work()
+        self.become("Running")
+        self.admit("Running")
+        return self.work()
+
+    def command(self, action: str) -> JobDesk:
+        body = {"action": action, "target": {"kind": "Job", "name": "j", "uid": self.job.metadata.uid}}
+        self.put(COMMANDS, {"metadata": {"name": f"c{next(self._numbers)}"}, **body})
+        return self.work()
+
+
+class PyTorchDesk(Desk):
+    """A desk with one PyTorchJob, called ``t``."""
+
+    def __init__(self, workers: int = 2, master: bool = True, replica: Body | None = None, **spec: Any) -> None:
+        super().__init__()
+        given = {"template": template("pytorch"), **(replica or {})}
+        replicas = {"Master": {"replicas": 1, **given}} if master else {}
+        if workers:
+            replicas["Worker"] = {"replicas": workers, **given}
+        self.put(PYTORCH_JOBS, {"metadata": {"name": "t"}, "spec": {"pytorchReplicaSpecs": replicas, **spec}})
+
+    @property
+    def job(self) -> Any:
+        return next(iter(self.all(PYTORCH_JOBS)), None)
+
+    @property
+    def state(self) -> str:
+        """What ``kubectl get`` shows."""
+        kind: str = self.job.status.conditions[-1].type
+        return kind
+
+    def decide(self) -> Outcome:
+        if self.job is None:
+            return Outcome()
+        seen = PyTorchSeen(
+            self.job,
+            self.all(PODS),
+            self.group,
+            self.all(PRIORITY_CLASSES),
+            scheduler_name="schedspec",
+            now=self.now,
+        )
+        return pytorchjob.reconcile(seen)
+
+    def work(self) -> PyTorchDesk:
+        self.settle(self.decide)
+        return self
+
+    def run(self) -> PyTorchDesk:
+        self.work()
+        self.admit()
+        self.work()
+        self.become("Running")
+        return self.work()
+
+
+def template(container: str = "x", cpu: str = "1", **spec: Any) -> Body:
+    """A pod template of one container that asks for cpu and 1Gi of memory."""
+    requests = {"cpu": cpu, "memory": "1Gi"}
+    return {"spec": {"containers": [{"name": container, "image": "i", "resources": {"requests": requests}}], **spec}}
+
+
+def task(name: str = "a", replicas: int = 2, **more: Any) -> Body:
+    return {"name": name, "replicas": replicas, "template": template(), **more}

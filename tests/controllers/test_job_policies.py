@@ -1,0 +1,250 @@
+"""Every event of a policy with every action: which phase follows, which pods go, whether the PodGroup stays."""
+
+from __future__ import annotations
+
+import pytest
+from desk import JobDesk, task
+
+from scheduler.controllers.objects import JOBS
+
+ALL = ("j-a-0", "j-a-1", "j-b-0", "j-b-1")
+
+
+def an_eviction(desk: JobDesk) -> None:
+    desk.evict("j-a-1")
+
+
+def a_failure(desk: JobDesk) -> None:
+    desk.become("Failed", ["j-a-1"], exit_code=3)
+
+
+def a_completed_task(desk: JobDesk) -> None:
+    desk.become("Succeeded", ["j-a-0", "j-a-1"])
+
+
+def a_failed_task(desk: JobDesk) -> None:
+    desk.objects["pods", "j-a-1"]["status"]["containerStatuses"] = [{"name": "x", "restartCount": 4}]
+
+
+def an_unknown_group(desk: JobDesk) -> None:
+    desk.admit("Unknown")
+
+
+def an_update(desk: JobDesk) -> None:
+    desk.change_spec(JOBS, "j", lambda spec: spec.update(minAvailable=3))
+
+
+EVENTS = {
+    "PodEvicted": an_eviction,
+    "PodFailed": a_failure,
+    "TaskCompleted": a_completed_task,
+    "TaskFailed": a_failed_task,
+    "Unknown": an_unknown_group,
+    "JobUpdated": an_update,
+}
+
+
+ACTIONS = {
+    "AbortJob": (["Aborting", "Aborted"], 0),
+    "TerminateJob": (["Terminating", "Terminated"], 0),
+    "CompleteJob": (["Completing", "Completed"], 0),
+    "RestartJob": (["Restarting", "Pending"], 1),
+}
+"""The phases that follow, once the pods that were going are gone, and how many retries it counts for."""
+
+
+@pytest.mark.parametrize("level", ["job", "task"])
+@pytest.mark.parametrize("action", ACTIONS)
+@pytest.mark.parametrize("event", EVENTS)
+def test_a_policy_carries_its_action_out(event: str, action: str, level: str) -> None:
+    policies = [{"event": event, "action": action}]
+    of_task = policies if level == "task" and event not in ("Unknown", "JobUpdated") else None
+    tasks = [task("a", policies=of_task), task("b")]
+    spec = {"tasks": tasks, **({} if of_task else {"policies": policies})}
+    desk = JobDesk(spec).run()
+    before = desk.group.metadata.uid
+
+    EVENTS[event](desk)
+    desk.work()
+    desk.leave()
+    desk.work()
+
+    phases, retries = ACTIONS[action]
+    assert desk.phases == ["Pending", "Running", *phases]
+    assert (desk.job.status.version, desk.job.status.retry_count) == (1, retries)
+    assert desk.pods("Running") == []
+    if action == "RestartJob":
+        assert desk.group.metadata.uid != before, "a restarted job has to be let into its queue again"
+        assert desk.pods() == [], "pods come when the new PodGroup is admitted"
+    else:
+        assert desk.group is None
+    assert sum(event.reason == "ExecuteAction" for event in desk.events) == 1
+
+
+@pytest.mark.parametrize(
+    ("event", "action", "gone"),
+    [
+        ("PodFailed", "RestartPod", {"j-a-1"}),
+        ("PodFailed", "RestartTask", {"j-a-0", "j-a-1"}),
+        ("PodEvicted", "RestartPod", {"j-a-1"}),
+        ("PodEvicted", "RestartTask", {"j-a-0", "j-a-1"}),
+        ("TaskFailed", "RestartTask", {"j-a-0", "j-a-1"}),
+        ("TaskCompleted", "RestartTask", {"j-a-0", "j-a-1"}),
+    ],
+)
+def test_a_restart_of_a_part_leaves_the_rest_and_the_podgroup_alone(event: str, action: str, gone: set[str]) -> None:
+    desk = JobDesk({"tasks": [task("a"), task("b")], "policies": [{"event": event, "action": action}]}).run()
+    group, uids = desk.group.metadata.uid, {name: desk.objects["pods", name]["metadata"]["uid"] for name in ALL}
+    EVENTS[event](desk)
+    desk.work()
+    desk.leave()
+    desk.work()
+    assert desk.group.metadata.uid == group
+    assert desk.job.status.version == 0
+    assert desk.job.status.retry_count == 1
+    assert set(desk.pods()) == set(ALL)
+    assert {name for name in ALL if desk.objects["pods", name]["metadata"]["uid"] != uids[name]} == gone
+    desk.become("Running")
+    desk.work()
+    assert desk.phases == ["Pending", "Running", "Restarting", "Pending", "Running"]
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_without_a_policy_nothing_but_a_missing_pod_changes(event: str) -> None:
+    desk = JobDesk({"tasks": [task("a", 3), task("b")], "minAvailable": 1}).run()
+    EVENTS[event](desk)
+    desk.work()
+    desk.leave()
+    desk.work()
+    assert desk.phase == "Running"
+    assert desk.job.status.version == 0
+    assert len(desk.pods()) == 5
+
+
+def test_the_policy_of_a_task_comes_before_that_of_the_job() -> None:
+    tasks = [task("a", policies=[{"event": "PodFailed", "action": "CompleteJob"}]), task("b")]
+    desk = JobDesk({"tasks": tasks, "policies": [{"event": "*", "action": "AbortJob"}]}).run()
+    a_failure(desk)
+    assert desk.work().phase == "Completing"
+
+
+def test_the_first_policy_that_matches_is_taken() -> None:
+    policies = [{"exitCode": 4, "action": "TerminateJob"}, {"exitCode": 3, "action": "CompleteJob"}]
+    desk = JobDesk({"tasks": [task()], "policies": [*policies, {"event": "PodFailed", "action": "AbortJob"}]}).run()
+    a_failure(desk)
+    assert desk.work().phase == "Completing"
+
+
+def test_an_exit_code_of_another_number_is_not_meant() -> None:
+    desk = JobDesk({"tasks": [task(replicas=3)], "policies": [{"exitCode": 4, "action": "AbortJob"}]}).run()
+    a_failure(desk)
+    assert desk.work().phase == "Running"
+
+
+@pytest.mark.parametrize("event", ["PodPending", "PodRunning", "JobUpdated"])
+def test_any_event_does_not_mean_what_happens_in_every_healthy_life(event: str) -> None:
+    desk = JobDesk({"tasks": [task("a"), task("b")], "policies": [{"event": "*", "action": "AbortJob"}]}).run()
+    if event == "JobUpdated":
+        an_update(desk)
+    assert desk.work().phase == "Running"
+
+
+def test_several_events_share_an_action() -> None:
+    policy = {"events": ["PodFailed", "PodEvicted"], "action": "AbortJob"}
+    for happens in (a_failure, an_eviction):
+        desk = JobDesk({"tasks": [task()], "policies": [policy]}).run()
+        happens(desk)
+        assert desk.work().phase == "Aborting"
+
+
+class TestTimeouts:
+    """An action with a timeout waits for it, and is forgotten where its cause passes."""
+
+    policies = ({"event": "PodFailed", "action": "AbortJob", "timeout": "1m30s"},)
+
+    def test_the_action_waits(self) -> None:
+        desk = JobDesk({"tasks": [task()], "policies": list(self.policies)}).run()
+        a_failure(desk)
+        desk.work()
+        assert desk.phase == "Running"
+        assert desk.again == 90.0
+        desk.now += 89
+        assert desk.work().phase == "Running"
+        desk.now += 1
+        assert desk.work().phase == "Aborting"
+
+    def test_a_pod_that_recovers_cancels_it(self) -> None:
+        desk = JobDesk({"tasks": [task()], "policies": list(self.policies)}).run()
+        a_failure(desk)
+        desk.work()
+        desk.become("Running")
+        desk.now += 100
+        desk.work()
+        assert desk.phase == "Running"
+        assert desk.job.status.delayed is None
+        assert desk.again is None
+
+    def test_an_evicted_pod_that_runs_again_in_time_cancels_it(self) -> None:
+        policy = {"event": "PodEvicted", "action": "RestartJob", "timeout": "30s"}
+        desk = JobDesk({"tasks": [task(replicas=3)], "minAvailable": 1, "policies": [policy]}).run()
+        an_eviction(desk)
+        desk.work()
+        desk.leave()
+        desk.work()
+        assert desk.pods("Pending") == ["j-a-1"]
+        desk.become("Running")
+        desk.work()
+        desk.now += 60
+        assert desk.work().job.status.version == 0
+
+    def test_a_pod_that_stays_pending_is_counted_from_its_creation(self) -> None:
+        policy = {"event": "PodPending", "action": "AbortJob", "timeout": "10m"}
+        desk = JobDesk({"tasks": [task()], "policies": [policy]})
+        desk.work()
+        desk.admit()
+        desk.now += 60
+        desk.work()
+        desk.now += 300
+        desk.work()
+        assert desk.phase == "Pending"
+        assert desk.again == 300.0
+        desk.now += 300
+        assert desk.work().phase == "Aborting"
+
+    def test_it_is_remembered_by_the_next_controller(self) -> None:
+        desk = JobDesk({"tasks": [task()], "policies": list(self.policies)}).run()
+        a_failure(desk)
+        desk.work()
+        (waiting,) = desk.job.status.delayed
+        assert (waiting.event, waiting.action, waiting.pod) == ("PodFailed", "AbortJob", "j-a-1")
+
+
+class TestRetries:
+    def test_a_job_fails_when_it_was_restarted_too_often(self) -> None:
+        policy = {"event": "PodFailed", "action": "RestartJob"}
+        desk = JobDesk({"tasks": [task()], "maxRetry": 2, "policies": [policy]}).run()
+        for expected in ("Pending", "Failed"):
+            a_failure(desk)
+            desk.work()
+            desk.leave()
+            desk.work()
+            assert desk.phase == expected
+            desk.admit()
+            desk.work()
+            desk.become("Running")
+            desk.work()
+        assert desk.pods() == []
+
+    def test_an_eviction_while_no_controller_ran_is_noticed(self) -> None:
+        desk = JobDesk({"tasks": [task()], "policies": [{"event": "PodEvicted", "action": "AbortJob"}]}).run()
+        an_eviction(desk)
+        desk.leave()
+        assert desk.work().phase == "Aborting"
+
+    def test_pods_of_an_older_version_are_no_news(self) -> None:
+        policy = {"event": "PodFailed", "action": "RestartJob"}
+        desk = JobDesk({"tasks": [task()], "policies": [policy]}).run()
+        a_failure(desk)
+        desk.work()
+        desk.work()
+        assert desk.job.status.retry_count == 1
