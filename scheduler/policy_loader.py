@@ -226,9 +226,11 @@ class _Reader:
             text = f"not together with {rivals[0]}: either alone decides what queues may have"
             self._refuse_plugin(name, text, "keep one of them")
         drf = policy.plugin("drf")
-        if drf is not None and drf.enabled("enableHierarchy") and "proportion" in self.places:
-            text = "hierarchical drf does not go together with proportion: both order queues by shares of their own"
-            self._refuse_plugin("drf", text, "take enableHierarchy from drf, or proportion out")
+        if drf is not None and drf.enabled("enableHierarchy"):
+            text = "hierarchical drf is not here"
+            if "proportion" in self.places:
+                text = "hierarchical drf does not go together with proportion: both order queues by shares"
+            self._refuse_plugin("drf", text, "take enableHierarchy from drf; trees of queues are capacity's")
 
     def _refuse_plugin(self, name: str, text: str, remedy: str) -> None:
         field = self.places[name]

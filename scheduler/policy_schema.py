@@ -85,7 +85,7 @@ _CACHED = {
 _PARALLEL = "nodes are judged all at once, not by workers on a sample"
 
 ACTIONS: Mapping[str, Mapping[str, Argument]] = {
-    "enqueue": {"overcommit-factor": Argument(FLOAT, 1.0)},
+    "enqueue": {"overcommit-factor": Argument(FLOAT, 1.0, ignored="it is an argument of the plugin overcommit now")},
     "allocate": _CACHED,
     "backfill": _CACHED,
     "reclaim": _CACHED,

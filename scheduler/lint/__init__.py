@@ -1,0 +1,75 @@
+"""``scheduler lint FILE [--queues FILE]…``: all that is wrong with a policy file, and what is legal and almost surely
+wrong.
+
+The one rule: an error is what the scheduler would refuse, and fails; a warning is what it would do as written
+although hardly anybody means it, and says what to write instead.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from scheduler.lint.findings import Finding
+from scheduler.lint.objects import ManifestError, read_objects
+from scheduler.lint.policy_rules import policy_findings
+from scheduler.lint.queue_rules import queue_findings
+from scheduler.policy_loader import PolicyError, read_document
+
+__all__ = ["Finding", "add_arguments", "lint", "main"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command line."""
+    parser.add_argument("policy", metavar="FILE", type=Path, help="the policy file")
+    parser.add_argument(
+        "--queues",
+        metavar="FILE",
+        type=Path,
+        action="append",
+        default=[],
+        help="manifests of Queues, and of Nodes or a List of them, to judge the policy by; may be given several times",
+    )
+    parser.add_argument("--strict", action="store_true", help="fail on warnings too")
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Print every finding.
+
+    0 without errors, 1 with (or, with ``--strict``, with warnings), 2 where a file is unreadable.
+    """
+    try:
+        text = arguments.policy.read_text()
+        manifests = [(str(path), path.read_text()) for path in arguments.queues]
+    except (OSError, UnicodeDecodeError) as error:
+        sys.stderr.write(f"cannot read {getattr(error, 'filename', None) or arguments.policy}: {error}\n")
+        return 2
+    findings = lint(text, str(arguments.policy), manifests)
+    for finding in findings:
+        sys.stdout.write(finding.render() + "\n")
+    errors = sum(finding.is_error for finding in findings)
+    sys.stdout.write(f"{errors} errors, {len(findings) - errors} warnings\n")
+    return 1 if errors or (arguments.strict and findings) else 0
+
+
+def lint(policy_text: str, source: str, manifests: list[tuple[str, str]] | None = None) -> list[Finding]:
+    """All findings on a policy, and on the queues of ``manifests`` (name and text of each file) under it."""
+    findings: list[Finding] = []
+    document = None
+    try:
+        document = read_document(policy_text, source)
+        findings += policy_findings(document, source)
+    except PolicyError as error:
+        for problem in error.problems:
+            value = f"{problem.value!r}: " if problem.value else ""
+            text = f"{value}{problem.text}"
+            findings.append(Finding(source, problem.line, problem.field, text, problem.remedy, is_error=True))
+    for name, manifest in manifests or ():
+        try:
+            objects = read_objects(manifest, name)
+        except ManifestError as error:
+            findings.append(Finding(name, error.line, "file", error.problem, error.remedy, is_error=True))
+            continue
+        findings += queue_findings(objects, document.policy if document is not None else None)
+    return findings

@@ -1,0 +1,77 @@
+"""Queues and nodes from manifests, with the lines they stand on.
+
+The one rule: reads what ``kubectl get -o yaml`` writes and what one applies: documents, Lists, and other kinds, which
+it passes over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import yaml
+
+from scheduler.model import objects, resources
+from scheduler.model.queue import Queue
+from scheduler.model.resources import QuantityError, Resource
+
+_QUEUES = "scheduling.volcano.sh/"
+
+
+class ManifestError(ValueError):
+    """A manifest that cannot be read."""
+
+    def __init__(self, line: int, problem: str, remedy: str) -> None:
+        super().__init__(problem)
+        self.line, self.problem, self.remedy = line, problem, remedy
+
+
+@dataclass(slots=True)
+class Manifest:
+    """The queues of a file by name with their lines, and what its nodes have in sum (None without nodes)."""
+
+    source: str
+    queues: dict[str, Queue] = field(default_factory=dict)
+    lines: dict[str, int] = field(default_factory=dict)
+    total: Resource | None = None
+
+
+def read_objects(text: str, source: str) -> Manifest:
+    """The queues and nodes of a file.
+
+    :raises ManifestError: it is not YAML, or an object in it is none that the API would take.
+    """
+    found = Manifest(source)
+    for line, item in _documents(text):
+        kind, group = item.get("kind"), str(item.get("apiVersion", ""))
+        try:
+            if kind == "Queue" and group.startswith(_QUEUES):
+                queue = Queue(msgspec.convert(item, objects.Queue))
+                found.queues[queue.name], found.lines[queue.name] = queue, line
+            elif kind == "Node":
+                node = msgspec.convert(item, objects.Node)
+                has = resources.parse(node.status.allocatable or node.status.capacity)
+                found.total = resources.plus(found.total or {}, has)
+        except (msgspec.ValidationError, QuantityError) as error:
+            name = (item.get("metadata") or {}).get("name", "without a name")
+            raise ManifestError(line, f"{kind} {name}: {error}", "mend that field") from error
+    return found
+
+
+def _documents(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    try:
+        nodes = list(yaml.compose_all(text, Loader=yaml.SafeLoader))
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise ManifestError(line, f"not YAML: {error.problem}", "mend the indentation or quoting there") from error
+    waiting = [node for node in nodes if isinstance(node, yaml.MappingNode)]
+    while waiting:
+        node = waiting.pop(0)
+        items = next((value for key, value in node.value if key.value == "items"), None)
+        if isinstance(items, yaml.SequenceNode):
+            waiting = [item for item in items.value if isinstance(item, yaml.MappingNode)] + waiting
+            continue
+        loader = yaml.SafeLoader("")
+        yield node.start_mark.line + 1, loader.construct_document(node)

@@ -1,0 +1,197 @@
+"""What is legal in a policy and almost surely wrong.
+
+The one rule: a rule is a function of the document that yields findings; it reads the policy and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from scheduler.lint.findings import Finding
+from scheduler.policy import PluginOption, Policy
+from scheduler.policy_loader import Document
+from scheduler.policy_schema import ACTIONS, PLUGINS
+
+Found = Iterator[tuple[str, str, str]]
+"""Field, text, remedy."""
+Rule = Callable[[Document], Found]
+
+EVICTING = {"reclaim": "enableReclaimable", "preempt": "enablePreemptable"}
+VOTERS = {
+    "reclaim": ("gang", "conformance", "capacity", "proportion", "capacity-card", "pdb"),
+    "preempt": ("priority", "gang", "conformance", "drf", "pdb"),
+}
+"""Who has a say in whom an action evicts."""
+QUEUE_PLUGINS = ("capacity", "proportion", "capacity-card")
+
+
+def policy_findings(document: Document, source: str) -> list[Finding]:
+    """The findings of all rules, in the order of the file."""
+    found = [
+        Finding(source, document.line(field), field, text, remedy)
+        for rule in RULES
+        for field, text, remedy in rule(document)
+    ]
+    return sorted(found, key=lambda finding: finding.line)
+
+
+def evicting(policy: Policy) -> list[str]:
+    """The actions of a policy that evict."""
+    return [action for action in policy.actions if action in EVICTING]
+
+
+def tier_of(policy: Policy, name: str) -> int:
+    """The number of the tier that a plugin stands in, from 0."""
+    return next(number for number, tier in enumerate(policy.tiers) for option in tier if option.name == name)
+
+
+def voters(policy: Policy, action: str) -> list[PluginOption]:
+    """The plugins with a say in whom the action evicts, tier by tier."""
+    return [
+        option
+        for tier in policy.tiers
+        for option in tier
+        if option.name in VOTERS[action] and option.enabled(EVICTING[action])
+    ]
+
+
+def _tiers(document: Document) -> Found:
+    """Who in a lower tier is not asked, or is asked after gang."""
+    policy, places = document.policy, document.places
+    for action in evicting(policy):
+        say = voters(policy, action)
+        if not say:
+            continue
+        first = tier_of(policy, say[0].name)
+        above = [option.name for option in say if tier_of(policy, option.name) == first]
+        below = [option.name for option in say if tier_of(policy, option.name) > first]
+        if "gang" in above and below and above != ["gang"]:
+            text = f"{action}: where gang permits nothing, tier {first + 2} decides without it, and whole gangs may go"
+            remedy = f"to keep gangs whole and running, put gang and {below[0]} into one tier"
+            yield places["gang"], text, remedy
+        for name in below:
+            # The queue plugin is asked in whatever tier it stands.
+            if name in QUEUE_PLUGINS or above == ["gang"]:
+                continue
+            text = f"{action}: tier {first + 1} ({', '.join(above)}) decides, and {name} is not asked"
+            yield places[name], text, f"put {name} into tier {first + 1}"
+
+
+def _actions(document: Document) -> Found:
+    actions = document.policy.actions
+    for action in evicting(document.policy):
+        if "allocate" in actions and actions.index(action) < actions.index("allocate"):
+            text = f"{action} before allocate evicts for jobs that would have found idle room"
+            yield "actions", text, f"put {action} after allocate"
+    if "allocate" not in actions:
+        yield "actions", "without allocate nothing is placed on idle room", "add allocate"
+    if "backfill" not in actions:
+        yield "actions", "without backfill pods that request nothing are never placed", "add backfill after allocate"
+    if "enqueue" in actions and actions.index("enqueue") > 0:
+        yield "actions", "enqueue after other actions admits jobs one cycle late", "put enqueue first"
+
+
+def _admission(document: Document) -> Found:
+    """Admission that keeps jobs from what would evict for them, or that nobody asks."""
+    policy = document.policy
+    overcommit = policy.plugin("overcommit")
+    if overcommit is None or not overcommit.enabled("enableJobEnqueued"):
+        return
+    if "enqueue" not in policy.actions:
+        text = "overcommit is asked by the action enqueue only, which the policy does not run"
+        yield document.places["overcommit"], text, "add enqueue, or take overcommit out"
+        return
+    for action in evicting(policy):
+        text = f"overcommit keeps a job from admission while the cluster is full, so that {action} never sees it"
+        yield document.places["overcommit"], text, f"take overcommit out, or do without {action}"
+
+
+def _missing(document: Document) -> Found:
+    """Plugins without which an action does not do what it is for."""
+    policy = document.policy
+    queues = [option for name in QUEUE_PLUGINS if (option := policy.plugin(name)) is not None]
+    if "reclaim" in policy.actions and not queues:
+        text = "reclaim without capacity, proportion or capacity-card knows no queue's due, and takes from every queue"
+        yield "actions", text, "add one of them, or take reclaim out"
+    for option in queues:
+        if "reclaim" in policy.actions and not option.enabled("enableReclaimable"):
+            field = f"{document.places[option.name]}.enableReclaimable"
+            text = f"without the say of {option.name} reclaim takes from queues below what they deserve"
+            yield field, text, "leave it on"
+    if "preempt" in policy.actions and policy.plugin("priority") is None:
+        yield "actions", "preempt without the plugin priority evicts work of equal priority", "add priority"
+    if policy.plugin("predicates") is None and policy.tiers:
+        text = "without predicates nobody looks at node selectors, affinity, taints and ports"
+        yield "tiers", text, "add predicates"
+    if evicting(policy) and not any(_starves(policy, name) for name in ("gang", "priority")):
+        text = "neither gang nor priority says when a job starves, so that nothing is ever evicted for one"
+        yield "actions", text, "add gang or priority, with enableJobStarving on"
+
+
+def _starves(policy: Policy, name: str) -> bool:
+    option = policy.plugin(name)
+    return option is not None and option.enabled("enableJobStarving")
+
+
+def _first_replica(document: Document) -> Found:
+    policy = document.policy
+    gang = policy.plugin("gang")
+    if gang is not None and evicting(policy) and gang.enabled("enableJobStarving"):
+        text = "only up to minMember: of a Deployment, whose PodGroup has 1, the first replica alone makes others leave"
+        remedy = "set enableJobStarving: false on gang, with priority in the policy, if all replicas should"
+        yield document.places["gang"], text, remedy
+
+
+def _system_pods(document: Document) -> Found:
+    policy = document.policy
+    if evicting(policy) and policy.plugin("conformance") is None:
+        text = "without conformance pods of kube-system and of the system priority classes can be evicted"
+        yield "tiers", text, "add conformance to the first tier"
+
+
+def _without_effect(document: Document) -> Found:
+    """What is written and does nothing."""
+    policy, places = document.policy, document.places
+    for tier in policy.tiers:
+        for option in tier:
+            rule, field = PLUGINS[option.name], places[option.name]
+            for switch in option.switches:
+                if switch not in rule.hooks:
+                    yield f"{field}.{switch}", f"{option.name} has no such say: nothing is switched", "take it out"
+            for name in option.arguments:
+                known = rule.argument(name)
+                if known is not None and known.ignored:
+                    yield f"{field}.arguments.{name}", f"has no effect: {known.ignored}", "take it out"
+    for action, arguments in policy.configurations.items():
+        if action not in policy.actions:
+            yield places[f"action:{action}"], f"{action} is not among the actions", "add it there, or take this out"
+        for name in arguments:
+            if reason := ACTIONS[action][name].ignored:
+                yield f"{places[f'action:{action}']}.arguments.{name}", f"has no effect: {reason}", "take it out"
+    for name, field in document.left_out.items():
+        yield f"{field}.name", f"{name} only ranks nodes or tasks, and is not here: it ranks nothing", "take it out"
+    for field in document.retired:
+        yield field, "a switch that Volcano has removed; it has no effect", "take it out"
+
+
+def _arguments(document: Document) -> Found:
+    policy, places = document.policy, document.places
+    capacity, cards = policy.plugin("capacity"), policy.plugin("capacity-card")
+    if capacity and "ancestorReclaimLevel" in capacity.arguments and not capacity.enabled("enableHierarchy"):
+        field = f"{places['capacity']}.arguments.ancestorReclaimLevel"
+        yield field, "has no effect while enableHierarchy is off", "set enableHierarchy: true"
+    if cards and {"podOwnerReferenceToServiceType", "allowServiceTypeByPodOwnerReferences"} <= set(cards.arguments):
+        field = f"{places['capacity-card']}.arguments.allowServiceTypeByPodOwnerReferences"
+        yield field, "podOwnerReferenceToServiceType says it already, and is what counts", "take this one out"
+
+
+RULES: tuple[Rule, ...] = (
+    _actions,
+    _tiers,
+    _admission,
+    _missing,
+    _first_replica,
+    _system_pods,
+    _without_effect,
+    _arguments,
+)

@@ -1,0 +1,147 @@
+"""What is legal in Queues and almost surely wrong, under a policy.
+
+The one rule: a rule judges the queues of one manifest together; sums are compared with the parent's, or with the
+nodes where the manifest holds any.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+
+from scheduler.lint.findings import Finding
+from scheduler.lint.objects import Manifest
+from scheduler.model import resources
+from scheduler.model.queue import ROOT, Queue
+from scheduler.model.resources import Resource, render_amount
+from scheduler.plugins.cards import QUOTA, CardError, counts
+from scheduler.policy import Policy
+
+Found = Iterator[tuple[str, str, str, str]]
+"""Queue, field, text, remedy."""
+
+
+def queue_findings(manifest: Manifest, policy: Policy | None) -> list[Finding]:
+    """The findings on the queues of a file; rules about a plugin are skipped where the policy could not be read."""
+    rules: list[Callable[[Manifest], Found]] = [_order_of_amounts]
+    if policy is not None:
+        plugin = next((p for p in ("capacity", "proportion", "capacity-card") if policy.plugin(p)), "")
+        option = policy.plugin(plugin)
+        tree = plugin == "capacity" and option is not None and option.enabled("enableHierarchy")
+        rules += {"capacity": [_deserved], "proportion": [_weights], "capacity-card": [_cards]}.get(plugin, [])
+        rules += [_tree, _sums_in_tree] if tree else [_flat, _sums]
+    found = [
+        Finding(manifest.source, manifest.lines[name], f"Queue {name}.{field}", text, remedy)
+        for rule in rules
+        for name, field, text, remedy in rule(manifest)
+    ]
+    return sorted(found, key=lambda finding: finding.line)
+
+
+def _order_of_amounts(manifest: Manifest) -> Found:
+    for name, queue in manifest.queues.items():
+        amounts = (("guarantee", queue.guarantee), ("deserved", queue.deserved), ("capability", queue.capability))
+        for (low, small), (high, large) in itertools.combinations(amounts, 2):
+            for dimension, amount in small.items():
+                if dimension in large and amount > large[dimension]:
+                    text = f"{_show(dimension, amount)} is more than its {high}, {_show(dimension, large[dimension])}"
+                    yield name, f"spec.{low}", text, f"keep {low} at or below {high}"
+
+
+def _deserved(manifest: Manifest) -> Found:
+    parents = {queue.parent for queue in manifest.queues.values()}
+    for name, queue in manifest.queues.items():
+        if name != ROOT and name not in parents and resources.is_empty(queue.deserved) and not queue.guarantee:
+            text = "deserves nothing: all its pods can be reclaimed at any time, and it reclaims none"
+            yield name, "spec.deserved", text, "say what it deserves, if it should keep anything"
+
+
+def _weights(manifest: Manifest) -> Found:
+    for name, queue in manifest.queues.items():
+        if queue.deserved:
+            text = "has no effect under proportion: what a queue deserves follows from its weight"
+            yield name, "spec.deserved", text, "use capacity, or set weight"
+
+
+def _cards(manifest: Manifest) -> Found:
+    for name, queue in manifest.queues.items():
+        try:
+            quota = counts(queue.annotations, QUOTA)
+        except CardError as error:
+            yield name, f"metadata.annotations.{QUOTA}", str(error), "write JSON"
+            continue
+        if not quota and name != ROOT:
+            text = "names no card: under capacity-card its pods get none"
+            yield name, f"metadata.annotations.{QUOTA}", text, 'write for example {"NVIDIA-A100": 8}'
+        for field, amounts in (("capability", queue.capability), ("deserved", queue.deserved)):
+            for dimension in amounts.keys() - {resources.CPU, resources.MEMORY, resources.PODS}:
+                text = f"{dimension} has no effect under capacity-card: cards are counted by {QUOTA}"
+                yield name, f"spec.{field}", text, "take it out"
+
+
+def _flat(manifest: Manifest) -> Found:
+    for name, queue in manifest.queues.items():
+        if queue.parent not in ("", ROOT):
+            text = f"its parent {queue.parent} means nothing to this policy, which takes all queues for siblings"
+            yield name, "spec.parent", text, "use capacity with enableHierarchy: true, or take parent out"
+
+
+def _tree(manifest: Manifest) -> Found:
+    queues = manifest.queues
+    for name, queue in queues.items():
+        if name == ROOT:
+            continue
+        if queue.parent not in ("", ROOT) and queue.parent not in queues:
+            text = f"there is no queue {queue.parent} here: unless it exists nothing of {name} is scheduled"
+            yield name, "spec.parent", text, "create it, or mend the name"
+        if _is_own_ancestor(queue, queues):
+            yield name, "spec.parent", "it is its own ancestor: nothing of it is scheduled", "break the circle"
+        parent = queues.get(queue.parent or ROOT)
+        for dimension, amount in queue.capability.items() if parent else ():
+            if amount > parent.capability.get(dimension, amount):  # type: ignore[union-attr]
+                text = f"{_show(dimension, amount)} is more than its parent {queue.parent} may have"
+                yield name, "spec.capability", text, "keep it at or below the parent's"
+
+
+def _is_own_ancestor(queue: Queue, queues: dict[str, Queue]) -> bool:
+    seen, at = set(), queue.parent
+    while at in queues and at not in seen:
+        if at == queue.name:
+            return True
+        seen.add(at)
+        at = queues[at].parent
+    return False
+
+
+def _sums(manifest: Manifest) -> Found:
+    if manifest.total is not None:
+        yield from _too_much(list(manifest.queues.values()), manifest.total, "the nodes have")
+
+
+def _sums_in_tree(manifest: Manifest) -> Found:
+    for name in {queue.parent or ROOT for queue in manifest.queues.values() if queue.name != ROOT}:
+        children = [q for q in manifest.queues.values() if q.name != ROOT and (q.parent or ROOT) == name]
+        parent = manifest.queues.get(name)
+        deserved = parent.deserved if parent is not None else {}
+        if name == ROOT and not deserved and manifest.total is not None:
+            yield from _too_much(children, manifest.total, "the nodes have")
+        elif deserved:
+            yield from _too_much(children, deserved, f"their parent {name} deserves")
+
+
+def _too_much(queues: list[Queue], limit: Resource, whose: str) -> Found:
+    for field in ("deserved", "guarantee"):
+        total = resources.total_of(getattr(queue, field) for queue in queues)
+        for dimension, amount in total.items():
+            if dimension != resources.PODS and amount > limit.get(dimension, 0.0):
+                names = ", ".join(sorted(queue.name for queue in queues if getattr(queue, field).get(dimension)))
+                last = max((q.name for q in queues if getattr(q, field).get(dimension)), default=queues[0].name)
+                text = (
+                    f"{names} have {_show(dimension, amount)} of {field} together, {whose} "
+                    f"{_show(dimension, limit.get(dimension, 0.0))}"
+                )
+                yield last, f"spec.{field}", text, "keep the sum at or below that, or nobody can get all of it"
+
+
+def _show(dimension: str, amount: float) -> str:
+    return f"{render_amount(dimension, amount)} {dimension}"
