@@ -31,7 +31,7 @@ def decide(cluster: Cluster, policy: Policy, now: float) -> Decisions:
         _note_waiting(session)
         return session.decisions
     finally:
-        session.undo(0)
+        session.close()
 
 
 def _note_waiting(session: Session) -> None:

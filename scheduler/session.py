@@ -139,6 +139,11 @@ class Session:
         known = self.decisions.wake_at
         self.decisions.wake_at = time if known is None else min(known, time)
 
+    def close(self) -> None:
+        """Leave the state as it was found. What plugins have computed is void from then on."""
+        self._on_shift.clear()
+        self.undo(0)
+
     # ---------------------------------------------------------------------------------------------------- questions
 
     def phase(self, job: Job) -> str:

@@ -1,7 +1,8 @@
 """The state of the cluster, kept up to date event by event.
 
 The one rule: this is the only place that turns API objects into tasks, jobs, queues and nodes, and it gives the same state whatever the
-order in which the objects came. A cycle works on this state and leaves it as it found it; what the shell has written and
+order in which the objects came. An object that makes no sense is refused with an ``ObjectError`` and
+leaves the state as it was. A cycle works on this state and leaves it as it found it; what the shell has written and
 the API has not yet confirmed is held here as an assumption.
 """
 
@@ -10,13 +11,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
-from scheduler.model import objects
+from scheduler.model import objects, resources
+from scheduler.model.changes import runs_ahead, same_group, same_node, same_queue, same_small, same_task
+from scheduler.model.errors import names_the_object
 from scheduler.model.job import Job
 from scheduler.model.nodes import Nodes
 from scheduler.model.queue import Queue
-from scheduler.model.task import Task, TaskStatus, job_key_of
+from scheduler.model.task import Task, TaskStatus, job_key_of, seconds
 
-_T = TypeVar("_T")
+Small = TypeVar(
+    "Small",
+    objects.Namespace,
+    objects.PersistentVolume,
+    objects.PersistentVolumeClaim,
+    objects.PodDisruptionBudget,
+)
 
 
 class Cluster:
@@ -45,6 +54,7 @@ class Cluster:
 
     # ---------------------------------------------------------------------------------------------------------- nodes
 
+    @names_the_object
     def set_node(self, node: objects.Node) -> None:
         """A node as it is now; one outside of the scheduler's world is forgotten."""
         labels = node.metadata.labels or {}
@@ -52,7 +62,8 @@ class Cluster:
             self.delete_node(node.metadata.name)
             return
         known = self.nodes.by_name.get(node.metadata.name)
-        if known is not None and _same_for_us(known.object, node):
+        if known is not None and same_node(known.object, node):
+            known.object = node
             return
         info = self.nodes.put(node)
         if known is None:
@@ -67,20 +78,27 @@ class Cluster:
 
     # ----------------------------------------------------------------------------------------------------------- pods
 
+    @names_the_object
     def set_pod(self, pod: objects.Pod) -> None:
         """A pod as it is now. An assumption about the same pod (same uid) stands until the API shows or refuses it."""
         old = self.tasks.get(pod.metadata.key)
         task = Task(pod, self._job_of(pod))
         if old is not None:
             if old.uid == task.uid:
-                if old.assumed and _runs_ahead(old, task):
-                    task.status, task.node, task.assumed = old.status, old.node, True
-                if _same_task(old, task):
-                    old.pod, old.nominated, old.started = pod, task.nominated, task.started
+                self._keep_assumptions(old, task)
+                if same_task(old, task):
+                    old.pod, old.started = pod, task.started
                     return
             self._forget(old)
         self._admit(task)
         self.version += 1
+
+    @staticmethod
+    def _keep_assumptions(old: Task, task: Task) -> None:
+        if old.assumed and runs_ahead(old, task):
+            task.status, task.node, task.assumed = old.status, old.node, True
+        if task.nominated == old.pod.status.nominated_node_name:
+            task.nominated = old.nominated  # what we assumed, if anything, the API has not spoken of yet
 
     def delete_pod(self, key: str, uid: str = "") -> None:
         """A pod is gone; with ``uid``, only if it is that one."""
@@ -134,17 +152,14 @@ class Cluster:
         """A nomination is in flight: the room on ``node`` is kept for the task from now on (an empty node gives it up)."""
         task = self.tasks.get(key)
         if task is not None and task.uid == uid and task.nominated != node:
-            self._nominate(task, node)
+            task.nominated = node
+            (self.nominated.add if node else self.nominated.discard)(task.key)
             self.version += 1
-
-    def _nominate(self, task: Task, node: str) -> None:
-        task.nominated = node
-        (self.nominated.add if node else self.nominated.discard)(task.key)
 
     def revert(self, key: str, uid: str) -> None:
         """The API refused: believe the pod again."""
         task = self.tasks.get(key)
-        if task is not None and task.uid == uid and task.assumed:
+        if task is not None and task.uid == uid:
             self._forget(task)
             self._admit(Task(task.pod, task.job))
             self.version += 1
@@ -166,21 +181,32 @@ class Cluster:
             job = self.jobs[key] = Job(key)
         return job
 
+    @names_the_object
     def set_podgroup(self, group: objects.PodGroup) -> None:
-        self._job(group.metadata.key).describe(group, self.priority_of(group.spec.priority_class_name))
+        known = self.jobs.get(group.metadata.key)
+        if known is not None and known.group is not None and same_group(known.group, group):
+            known.group = group
+            return
+        minimum = None if group.spec.min_resources is None else resources.parse(group.spec.min_resources)
+        created = seconds(group.metadata.creation_timestamp)
+        self._job(group.metadata.key).describe(
+            group, self.priority_of(group.spec.priority_class_name), minimum, created
+        )
         self.version += 1
 
     def delete_podgroup(self, key: str) -> None:
         job = self.jobs.get(key)
-        if job is not None:
-            job.describe(None, 0)
+        if job is not None and job.group is not None:
+            job.group = None
             if not job.tasks:
                 del self.jobs[key]
             self.version += 1
 
+    @names_the_object
     def set_queue(self, queue: objects.Queue) -> None:
+        known = self.queues.get(queue.metadata.name)
         self.queues[queue.metadata.name] = Queue(queue)
-        self.version += 1
+        self.version += known is None or not same_queue(known.object, queue)
 
     def delete_queue(self, name: str) -> None:
         self.version += self.queues.pop(name, None) is not None
@@ -192,8 +218,10 @@ class Cluster:
         return next((c.value for _, c in sorted(self.priority_classes.items()) if c.global_default), 0)
 
     def set_priority_class(self, cls: objects.PriorityClass) -> None:
+        known = self.priority_classes.get(cls.metadata.name)
         self.priority_classes[cls.metadata.name] = cls
-        self._rank_jobs()
+        if known is None or (known.value, known.global_default) != (cls.value, cls.global_default):
+            self._rank_jobs()
 
     def delete_priority_class(self, name: str) -> None:
         if self.priority_classes.pop(name, None) is not None:
@@ -206,65 +234,30 @@ class Cluster:
         self.version += 1
 
     def set_budget(self, budget: objects.PodDisruptionBudget) -> None:
-        self._keep(self.budgets, budget.metadata.key, budget)
+        self._keep(self.budgets, budget)
 
     def delete_budget(self, key: str) -> None:
         self.version += self.budgets.pop(key, None) is not None
 
     def set_volume(self, volume: objects.PersistentVolume) -> None:
-        self._keep(self.volumes, volume.metadata.key, volume)
+        self._keep(self.volumes, volume)
 
     def delete_volume(self, key: str) -> None:
         self.version += self.volumes.pop(key, None) is not None
 
     def set_claim(self, claim: objects.PersistentVolumeClaim) -> None:
-        self._keep(self.claims, claim.metadata.key, claim)
+        self._keep(self.claims, claim)
 
     def delete_claim(self, key: str) -> None:
         self.version += self.claims.pop(key, None) is not None
 
     def set_namespace(self, namespace: objects.Namespace) -> None:
-        self._keep(self.namespaces, namespace.metadata.name, namespace)
+        self._keep(self.namespaces, namespace)
 
     def delete_namespace(self, name: str) -> None:
         self.version += self.namespaces.pop(name, None) is not None
 
-    def _keep(self, place: dict[str, _T], key: str, value: _T) -> None:
-        place[key] = value
-        self.version += 1
-
-
-def _same_for_us(a: objects.Node, b: objects.Node) -> bool:
-    """Whether two versions of a node differ in nothing that we read (a heartbeat, say)."""
-    return (
-        a.spec == b.spec
-        and a.metadata.labels == b.metadata.labels
-        and a.status.allocatable == b.status.allocatable
-        and [(c.type, c.status) for c in a.status.conditions or ()]
-        == [(c.type, c.status) for c in b.status.conditions or ()]
-        and a.status.images == b.status.images
-    )
-
-
-def _runs_ahead(old: Task, seen: Task) -> bool:
-    """Whether what we assumed of a task is still ahead of what the API shows."""
-    if old.status is TaskStatus.BINDING:
-        return seen.status is TaskStatus.PENDING
-    return old.status is TaskStatus.RELEASING and bool(
-        seen.status & (TaskStatus.PENDING | TaskStatus.BOUND | TaskStatus.RUNNING)
-    )
-
-
-def _same_task(a: Task, b: Task) -> bool:
-    return (
-        a.status is b.status
-        and a.node == b.node
-        and a.assumed == b.assumed
-        and a.job == b.job
-        and a.shape == b.shape
-        and a.gated == b.gated
-        and a.priority == b.priority
-        and a.preemptable == b.preemptable
-        and a.role == b.role
-        and a.nominated == b.nominated
-    )
+    def _keep(self, place: dict[str, Small], item: Small) -> None:
+        known = place.get(item.metadata.key)
+        place[item.metadata.key] = item
+        self.version += known is None or not same_small(known, item)

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from scheduler.model import resources
 from scheduler.model.objects import PodGroup
 from scheduler.model.resources import Resource
-from scheduler.model.task import HOLDING, Task, TaskStatus, seconds
+from scheduler.model.task import HOLDING, READY, Statuses, Task, TaskStatus
 
 PENDING, INQUEUE, RUNNING, UNKNOWN, COMPLETED = "Pending", "Inqueue", "Running", "Unknown", "Completed"
 """Phases of a PodGroup."""
@@ -38,8 +37,10 @@ class Job:
         "phase",
         "priority",
         "queue",
+        "ready",
         "role_minima",
         "tasks",
+        "undemanding",
     )
 
     def __init__(self, key: str) -> None:
@@ -57,70 +58,68 @@ class Job:
         self.by_status: dict[TaskStatus, dict[str, Task]] = {}
         self.allocated: Resource = {}
         self.gated = 0
+        self.ready = 0
+        """Tasks that hold room or have succeeded."""
+        self.undemanding = 0
+        """Pending tasks that ask for nothing: they never keep a gang from starting."""
 
-    def describe(self, group: PodGroup | None, priority: int) -> None:
-        """Take over what the PodGroup says now."""
+    def describe(self, group: PodGroup, priority: int, minimum: Resource | None, created: float) -> None:
+        """Take over what the PodGroup says now; ``minimum`` (minResources) and ``created`` come parsed."""
         self.group = group
-        if group is None:
-            return
         spec = group.spec
         self.queue = spec.queue or "default"
         self.priority = priority
         self.min_available = spec.min_member
         self.role_minima = dict(spec.min_task_member or {})
-        self.min_resources = None if spec.min_resources is None else resources.parse(spec.min_resources)
+        self.min_resources = minimum
         self.phase = group.status.phase
-        self.creation = seconds(group.metadata.creation_timestamp)
+        self.creation = created
 
     def add(self, task: Task) -> None:
         """Take in a task, in whatever status it is."""
         self.tasks[task.key] = task
-        self.by_status.setdefault(task.status, {})[task.key] = task
         self.gated += task.gated
-        if task.status & HOLDING:
-            self._count(task.request, 1.0)
+        self._enter(task, task.status)
 
     def remove(self, task: Task) -> None:
         """Forget a task."""
         del self.tasks[task.key]
-        del self.by_status[task.status][task.key]
         self.gated -= task.gated
-        if task.status & HOLDING:
-            self._count(task.request, -1.0)
+        self._leave(task, task.status)
 
     def move(self, task: Task, status: TaskStatus) -> None:
         """Give a task another status."""
-        del self.by_status[task.status][task.key]
-        held, holds = bool(task.status & HOLDING), bool(status & HOLDING)
-        if held != holds:
-            self._count(task.request, 1.0 if holds else -1.0)
+        before = task.status
         task.status = status
+        self._leave(task, before)
+        self._enter(task, status)
+
+    def _enter(self, task: Task, status: TaskStatus) -> None:
         self.by_status.setdefault(status, {})[task.key] = task
+        if status & READY:
+            self.ready += 1
+            if status & HOLDING:
+                _count(self.allocated, task.request, 1.0)
+        elif status is TaskStatus.PENDING and task.best_effort and not task.gated:
+            self.undemanding += 1
 
-    def _count(self, request: Resource, sign: float) -> None:
-        # What came to nothing is dropped, so that giving and taking back leaves no trace.
-        allocated = self.allocated
-        for name, amount in request.items():
-            if amount:
-                left = allocated.get(name, 0.0) + sign * amount
-                if left:
-                    allocated[name] = left
-                else:
-                    del allocated[name]
+    def _leave(self, task: Task, status: TaskStatus) -> None:
+        del self.by_status[status][task.key]
+        if status & READY:
+            self.ready -= 1
+            if status & HOLDING:
+                _count(self.allocated, task.request, -1.0)
+        elif status is TaskStatus.PENDING and task.best_effort and not task.gated:
+            self.undemanding -= 1
 
-    def count(self, statuses: TaskStatus) -> int:
+    def count(self, statuses: Statuses) -> int:
         """How many tasks have one of ``statuses`` (a union of flags)."""
         return sum(len(tasks) for status, tasks in self.by_status.items() if status & statuses)
 
-    def having(self, statuses: TaskStatus) -> Iterator[Task]:
+    def having(self, statuses: Statuses) -> Iterator[Task]:
         """The tasks with one of ``statuses``, by key."""
         found = [task for status, tasks in self.by_status.items() if status & statuses for task in tasks.values()]
         return iter(sorted(found, key=lambda task: task.key))
-
-    @property
-    def ready(self) -> int:
-        """Tasks that hold room or have succeeded."""
-        return self.count(HOLDING | TaskStatus.SUCCEEDED)
 
     @property
     def waiting(self) -> int:
@@ -134,3 +133,14 @@ class Job:
 
     def __repr__(self) -> str:
         return f"<Job {self.key} {self.phase} in {self.queue}>"
+
+
+def _count(total: Resource, request: Resource, sign: float) -> None:
+    """Add or take away; what comes to nothing is dropped, so that giving and taking back leaves no trace."""
+    for name, amount in request.items():
+        if amount:
+            left = total.get(name, 0.0) + sign * amount
+            if left:
+                total[name] = left
+            else:
+                del total[name]

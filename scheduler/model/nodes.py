@@ -55,7 +55,7 @@ class NodeInfo:
 class Nodes:
     """All nodes of the scheduler's world.
 
-    ``allocatable``, ``idle``, ``used``, ``releasing``, ``pipelined`` are float64 arrays [nodes × dimensions] in the units of
+    ``allocatable``, ``idle``, ``releasing``, ``pipelined`` are float64 arrays [nodes × dimensions] in the units of
     :mod:`scheduler.model.resources`; ``ready`` tells which rows may be given new tasks at all. ``version`` grows when a node comes,
     goes or changes its object. ``touched`` lists the rows whose amounts changed, oldest first, since :meth:`settle`.
     ``kept`` is for whoever computes something from the nodes' objects alone: it is emptied when one of them changes.
@@ -79,7 +79,7 @@ class Nodes:
         # Column-major: most questions are asked of one dimension over all nodes.
         shape = (count, max(len(self.dimensions), 1))
         self.allocatable = np.zeros(shape, order="F")
-        self.idle, self.used = np.zeros(shape, order="F"), np.zeros(shape, order="F")
+        self.idle = np.zeros(shape, order="F")
         self.releasing, self.pipelined = np.zeros(shape, order="F"), np.zeros(shape, order="F")
         self.ready = np.zeros(count, dtype=np.bool_)
 
@@ -140,7 +140,7 @@ class Nodes:
         self._vectors.clear()
         grow = len(self.dimensions) - self.allocatable.shape[1]
         if grow > 0:
-            for field in ("allocatable", "idle", "used", "releasing", "pipelined"):
+            for field in ("allocatable", "idle", "releasing", "pipelined"):
                 setattr(self, field, np.asfortranarray(np.pad(getattr(self, field), ((0, 0), (0, grow)))))
 
     def vector(self, resource: Mapping[str, float]) -> Vector:
@@ -202,16 +202,21 @@ class Nodes:
         # A releasing task still holds its room and promises it; a pipelined one only claims room to come.
         if status & COMPLETED:
             return
-        held = self._vectors_of(task)[0]
-        amount = held if sign > 0 else -held
+        amount = self._vectors_of(task)[0]
         self.touched.append(row)
-        if status & TaskStatus.PIPELINED:
+        if sign < 0:
+            amount = -amount
+        if status is TaskStatus.PIPELINED:
             self.pipelined[row] += amount
             return
         self.idle[row] -= amount
-        self.used[row] += amount
-        if status & TaskStatus.RELEASING:
+        if status is TaskStatus.RELEASING:
             self.releasing[row] += amount
+
+    @property
+    def used(self) -> Vector:
+        """What is taken, [nodes × dimensions]: releasing tasks still take their room, pipelined ones do not yet."""
+        return self.allocatable - self.idle
 
     def future_idle(self) -> Vector:
         """What will be idle once the releasing have left and the pipelined have come, [nodes × dimensions]."""

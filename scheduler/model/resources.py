@@ -33,8 +33,9 @@ _QUANTITY = re.compile(r"([+-]?[0-9.]+)(?:[eE]([+-]?[0-9]+)|([numkMGTPE]|[KMGTPE
 class QuantityError(ValueError):
     """A text that is no Kubernetes quantity."""
 
-    def __init__(self, text: object) -> None:
-        super().__init__(f"{text!r} is not a quantity; write for example 2, 500m, 1.5 or 8Gi")
+    def __init__(self, value: object, dimension: str = "") -> None:
+        where = f"{dimension}: " if dimension else ""
+        super().__init__(f"{where}{value!r} is not a quantity; write for example 2, 500m, 1.5 or 8Gi")
 
 
 def parse_quantity(value: Quantity) -> float:
@@ -66,11 +67,15 @@ def parse(quantities: Quantities | None) -> Resource:
     """
     if not quantities:
         return {}
-    return {
-        name: float(math.ceil(parse_quantity(value) * scale(name) - 1e-6))
-        for name, value in quantities.items()
-        if not name.startswith("count/")
-    }
+    total: Resource = {}
+    for name, value in quantities.items():
+        if name.startswith("count/"):
+            continue
+        try:
+            total[name] = float(math.ceil(parse_quantity(value) * scale(name) - 1e-6))
+        except QuantityError:
+            raise QuantityError(value, name) from None
+    return total
 
 
 def render_amount(dimension: str, amount: float) -> str:

@@ -23,7 +23,7 @@ PRIORITY_ANNOTATION = "volcano.sh/task-priority"
 
 
 class TaskStatus(enum.IntEnum):
-    """Where a task stands; the numbers are Volcano's (``api/types.go``), and powers of two: a sum of some is a set of statuses."""
+    """Where a task stands; the numbers are Volcano's (``api/types.go``), a union of some is a set of statuses."""
 
     PENDING = 1
     ALLOCATED = 2
@@ -35,9 +35,6 @@ class TaskStatus(enum.IntEnum):
     SUCCEEDED = 128
     FAILED = 256
     UNKNOWN = 512
-
-    # Asked at every turn as "has one of these", where the enum's own operator is the costliest part of a cycle.
-    __and__ = int.__and__
 
 
 Statuses = int

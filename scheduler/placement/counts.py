@@ -52,17 +52,20 @@ class PodCounts:
     def present(self, *, future: bool) -> Counts:
         """Pods whose company may be counted on: now, or once the leaving have left and the coming have come."""
         there, leaving, coming = self._refresh()
-        return there + coming if future else there + leaving
+        result: Counts = there + coming if future else there + leaving
+        return result
 
     def possible(self, *, future: bool) -> Counts:
         """Pods whose company must be reckoned with."""
         there, leaving, coming = self._refresh()
-        return there + coming if future else there + leaving + coming
+        result: Counts = there + coming if future else there + leaving + coming
+        return result
 
     def staying(self) -> Counts:
         """Pods that are there to stay, or on their way in."""
         there, _, coming = self._refresh()
-        return there + coming
+        result: Counts = there + coming
+        return result
 
 
 def domains_of(nodes: Nodes, topology_key: str) -> Domains:

@@ -256,7 +256,8 @@ def amounts(nodes: Nodes, rows: Any, *, future: bool) -> tuple[Vector, Vector]:
 
     Idle room that somebody pipelined is going to need is not available now.
     """
-    idle, used = nodes.idle[rows], nodes.used[rows]
+    idle = nodes.idle[rows]
+    used = nodes.allocatable[rows] - idle
     coming = nodes.pipelined[rows] - nodes.releasing[rows]
     if future:
         return idle - coming, used + coming
@@ -266,5 +267,5 @@ def amounts(nodes: Nodes, rows: Any, *, future: bool) -> tuple[Vector, Vector]:
 def _within(needed: Vector, available: Vector) -> Mask:
     """Rows of ``available`` with at least ``needed`` of all that is asked."""
     asked = needed > 0
-    mask: Mask = (available[:, asked] + EPSILON >= needed[asked]).all(axis=1)
+    mask: Mask = np.logical_and.reduce(available[:, asked] + EPSILON >= needed[asked], axis=1)
     return mask

@@ -48,7 +48,7 @@ class PodAffinities:
         terms = _required(task, "pod_affinity")
         if not terms:
             return None
-        counts = self._count("all", task, lambda other: all(self._matches(term, task, other) for term in terms))
+        counts = self._company("affinity", task, terms)
         present = counts.present(future=future)
         mask = np.ones(len(present), dtype=np.bool_)
         for term in terms:
@@ -63,7 +63,7 @@ class PodAffinities:
         """Nodes without the company that the task, or someone there, does not stand."""
         mask: Mask | None = None
         for number, term in enumerate(_required(task, "pod_anti_affinity")):
-            counts = self._count(f"anti{number}", task, lambda other, t=term: self._matches(t, task, other))
+            counts = self._company(f"anti{number}", task, [term])
             mask = self._without(mask, term.topology_key, counts, future=future)
         for other in self._others():
             for key in self._mutual(task, other).unwanted:
@@ -76,7 +76,7 @@ class PodAffinities:
         for kind, sign in (("pod_affinity", 1), ("pod_anti_affinity", -1)):
             for number, item in enumerate(_preferred(task, kind)):
                 term = item.pod_affinity_term
-                counts = self._count(f"{kind}{number}", task, lambda other, t=term: self._matches(t, task, other))
+                counts = self._company(f"{kind}{number}", task, [term])
                 total = self._add(total, term.topology_key, counts, sign * item.weight)
         for other in self._others():
             for key, weight in self._mutual(task, other).liked:
@@ -86,7 +86,8 @@ class PodAffinities:
         low, high = total[feasible].min(), total[feasible].max()
         if low == high:
             return None
-        return 100.0 * (np.clip(total, low, high) - low) / (high - low)
+        scaled: Vector = 100.0 * (np.clip(total, low, high) - low) / (high - low)
+        return scaled
 
     # ---------------------------------------------------------------------------------------------------------- parts
 
@@ -101,6 +102,10 @@ class PodAffinities:
             known = self._concerned[key] = _Mutual(self, task, other)
         return known
 
+    def _company(self, what: str, task: Task, terms: list[PodAffinityTerm]) -> PodCounts:
+        """Pods that all of some terms of the task speak of; ``what`` names those terms among the task's."""
+        return self._count(what, task, lambda other: all(self._matches(term, task, other) for term in terms))
+
     def _holders(self, other: Task) -> PodCounts:
         return self._count("holders", other, lambda task: task.shape == other.shape)
 
@@ -112,7 +117,7 @@ class PodAffinities:
         return counts
 
     def _without(self, mask: Mask | None, topology_key: str, counts: PodCounts, *, future: bool) -> Mask:
-        free = per_domain(domains_of(self._nodes, topology_key), counts.possible(future=future)) == 0
+        free: Mask = per_domain(domains_of(self._nodes, topology_key), counts.possible(future=future)) == 0
         return free if mask is None else mask & free
 
     def _add(self, total: Vector | None, topology_key: str, counts: PodCounts, weight: float) -> Vector:

@@ -34,9 +34,12 @@ class Drf:
     def open(self, session: Session, register: Register) -> None:
         self._session = session
         self._total = [(name, amount) for name, amount in session.total.items() if name != PODS]
-        session.on_shift(lambda task, _: self._shares.pop(task.job, None))
+        session.on_shift(self._forget_share)
         register("job_order", self._job_share)
         register("preemptable", self._preemptable)
+
+    def _forget_share(self, task: Task, sign: float) -> None:
+        self._shares.pop(task.job, None)
 
     def _job_share(self, job: Job) -> float:
         share = self._shares.get(job.key)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from scheduler.hooks import Vote
 from scheduler.model.job import Job
-from scheduler.model.task import HOLDING, Task, TaskStatus
+from scheduler.model.task import HOLDING, READY, Statuses, Task, TaskStatus
 from scheduler.reasons import GangShort, PodsMissing, Why
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from scheduler.session import Register, Session
 
 TAKING_PART = HOLDING | TaskStatus.SUCCEEDED | TaskStatus.PIPELINED | TaskStatus.PENDING
-READY = HOLDING | TaskStatus.SUCCEEDED
 PIPELINED = READY | TaskStatus.PIPELINED
 
 
@@ -74,7 +73,7 @@ def _roles_count(job: Job) -> bool:
     return bool(job.role_minima) and job.min_available >= sum(job.role_minima.values())
 
 
-def _roles_hold(job: Job, statuses: TaskStatus) -> bool:
+def _roles_hold(job: Job, statuses: Statuses) -> bool:
     if not _roles_count(job):
         return True
     have = Counter(
@@ -87,19 +86,12 @@ def _free(task: Task) -> bool:
     return task.best_effort and not task.gated
 
 
-def _waiting_for_nothing(job: Job) -> int:
-    """Pending tasks that ask for nothing: they never keep a gang from starting."""
-    return sum(_free(task) for task in job.by_status.get(TaskStatus.PENDING, {}).values())
-
-
 def _is_ready(job: Job) -> bool:
-    ready = job.ready
-    return ready >= job.min_available or ready + _waiting_for_nothing(job) >= job.min_available
+    return job.ready + job.undemanding >= job.min_available
 
 
 def _pipelined(job: Job) -> Vote:
-    have = job.ready + job.waiting
-    enough = have >= job.min_available or have + _waiting_for_nothing(job) >= job.min_available
+    enough = job.ready + job.waiting + job.undemanding >= job.min_available
     return Vote.PERMIT if enough and _roles_hold(job, PIPELINED) else Vote.REJECT
 
 

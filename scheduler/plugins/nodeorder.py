@@ -106,9 +106,8 @@ def _added(total: Vector | None, part: Vector | None, weight: float) -> Vector |
 
 def _fraction(used: Vector, allocatable: Vector) -> Vector:
     """The part that is used, at most all; of nothing, all."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        part = np.minimum(used / allocatable, 1.0)
-    return np.where(allocatable > 0, part, 1.0)
+    part = np.divide(used, allocatable, out=np.ones_like(used), where=allocatable > 0)
+    return np.minimum(part, 1.0, out=part)
 
 
 def _node_affinity(nodes: Nodes, task: Task, feasible: Mask) -> Vector | None:
@@ -150,14 +149,20 @@ def _image_locality(nodes: Nodes, task: Task, feasible: Mask) -> Vector | None:
     containers = task.pod.spec.containers
     total: Any = None
     for container in containers:
-        sizes = images.get(container.image)
+        sizes = images.get(_tagged(container.image))
         if sizes is not None:
             spread = np.count_nonzero(sizes) / max(len(nodes.rows), 1)
             total = sizes * spread if total is None else total + sizes * spread
     if total is None:
         return None
     limit = IMAGE_MAX * len(containers)
-    return 100.0 * (np.clip(total, IMAGE_MIN, limit) - IMAGE_MIN) / (limit - IMAGE_MIN)
+    score: Vector = 100.0 * (np.clip(total, IMAGE_MIN, limit) - IMAGE_MIN) / (limit - IMAGE_MIN)
+    return score
+
+
+def _tagged(image: str) -> str:
+    """The image's name as nodes list it: with a tag."""
+    return image if ":" in image.rsplit("/", 1)[-1] else f"{image}:latest"
 
 
 def _images(nodes: Nodes) -> dict[str, Vector]:

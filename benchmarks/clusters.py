@@ -1,0 +1,96 @@
+"""The states that the core is measured on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from scheduler.model import objects
+from scheduler.model.cluster import Cluster
+from scheduler.policy import Policy
+from scheduler.policy_loader import load_policy
+
+GROUP = "scheduling.k8s.io/group-name"
+CREATED = "2026-09-01T00:00:00Z"
+
+RECLAIM_POLICY: Policy = load_policy(
+    """
+actions: "enqueue, allocate, reclaim"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: predicates}, {name: capacity}, {name: nodeorder}]
+""",
+    "benchmark",
+)
+
+
+def _node(number: int, has: dict[str, str]) -> objects.Node:
+    return msgspec.convert(
+        {
+            "metadata": {"name": f"node-{number:05}", "labels": {"kubernetes.io/hostname": f"node-{number:05}"}},
+            "status": {"allocatable": has, "conditions": [{"type": "Ready", "status": "True"}]},
+        },
+        objects.Node,
+    )
+
+
+def _queue(name: str, **spec: Any) -> objects.Queue:
+    return msgspec.convert({"metadata": {"name": name}, "spec": spec, "status": {"state": "Open"}}, objects.Queue)
+
+
+def _gang(cluster: Cluster, name: str, queue: str, size: int, asks: dict[str, str], node: str = "") -> None:
+    """A PodGroup and its pods; running if ``node`` is given."""
+    cluster.set_podgroup(
+        msgspec.convert(
+            {
+                "metadata": {"name": name, "namespace": "bench", "creationTimestamp": CREATED},
+                "spec": {"minMember": size, "queue": queue},
+                "status": {"phase": "Running" if node else "Pending"},
+            },
+            objects.PodGroup,
+        )
+    )
+    for index in range(size):
+        pod = {
+            "metadata": {
+                "name": f"{name}-{index}",
+                "namespace": "bench",
+                "uid": f"{name}-{index}",
+                "creationTimestamp": CREATED,
+                "annotations": {GROUP: name},
+            },
+            "spec": {
+                "containers": [{"name": "c", "image": "worker:1", "resources": {"requests": asks}}],
+                "nodeName": node,
+            },
+            "status": {"phase": "Running" if node else "Pending"},
+        }
+        cluster.set_pod(msgspec.convert(pod, objects.Pod))
+
+
+def backlog(pods: int, nodes: int, gang: int = 20, *, full: bool = False) -> Cluster:
+    """Pending gangs in ten queues and nodes with room for all of them, or (``full``) for none."""
+    cluster = Cluster()
+    for number in range(nodes):
+        cluster.set_node(_node(number, {"cpu": "1" if full else "32", "memory": "256Gi", "pods": "110"}))
+    for number in range(10):
+        cluster.set_queue(_queue(f"queue-{number}", weight=number % 3 + 1))
+    for number in range(pods // gang):
+        _gang(cluster, f"job-{number:05}", f"queue-{number % 10}", gang, {"cpu": "2", "memory": "4Gi"})
+    return cluster
+
+
+def full_of_single_cards(tasks: int, nodes: int) -> Cluster:
+    """One pending job of ``tasks`` x 8 cards, entitled to half of the cluster, which single-card jobs of another queue fill."""
+    cluster = Cluster()
+    has = {"cpu": "64", "memory": "512Gi", "pods": "110", "nvidia.com/gpu": "8"}
+    for number in range(nodes):
+        cluster.set_node(_node(number, has))
+    cards = nodes * 8
+    cluster.set_queue(_queue("greedy", deserved={"nvidia.com/gpu": str(cards - tasks * 8)}))
+    cluster.set_queue(_queue("entitled", deserved={"nvidia.com/gpu": str(tasks * 8)}))
+    for number in range(cards):
+        _gang(cluster, f"single-{number:05}", "greedy", 1, {"nvidia.com/gpu": "1"}, f"node-{number // 8:05}")
+    _gang(cluster, "big", "entitled", tasks, {"nvidia.com/gpu": "8"})
+    return cluster
