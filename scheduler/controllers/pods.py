@@ -18,6 +18,8 @@ from scheduler.model.objects import ObjectMeta, OwnerReference, Pod, PodSpec, Pr
 from scheduler.model.resources import Resource
 from scheduler.model.task import requests_of
 
+_BINARY = ((1 << 30, "Gi"), (1 << 20, "Mi"), (1 << 10, "Ki"), (1, ""))
+
 
 def controller_of(meta: ObjectMeta) -> OwnerReference | None:
     """The owner that manages the object, if one does."""
@@ -32,8 +34,19 @@ def request_of(template: Template) -> Resource:
 
 
 def quantities(amounts: Mapping[str, float]) -> dict[str, str]:
-    """Amounts as the API wants them."""
-    return {name: resources.render_amount(name, amount) for name, amount in sorted(amounts.items())}
+    """Amounts as the API wants them, exact.
+
+    >>> quantities({"cpu": 1500.0, "memory": 2.0**31, "nvidia.com/gpu": 8000.0})
+    {'cpu': '1500m', 'memory': '2Gi', 'nvidia.com/gpu': '8'}
+    """
+    return {name: _quantity(name, round(amount)) for name, amount in sorted(amounts.items())}
+
+
+def _quantity(name: str, amount: int) -> str:
+    if name == resources.MEMORY:
+        factor, suffix = next((f, s) for f, s in _BINARY if amount % f == 0)
+        return f"{amount // factor}{suffix}"
+    return f"{amount}m" if amount % 1000 else str(amount // 1000)
 
 
 def priority_of(name: str, classes: Iterable[PriorityClass]) -> int:

@@ -1,0 +1,139 @@
+"""PodGroups for pods that bring none: one an owner, named after it, with what pod, owner and namespace say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from scheduler.controllers.objects import Workload
+from scheduler.controllers.podgroup import Observed, group_of, reconcile
+from scheduler.controllers.wanted import Change, Create, Remove, Tell
+from scheduler.kube.resource import PODGROUPS, PODS
+from scheduler.model.objects import Pod, PodGroup
+
+
+def pod(name: str = "p", owner: str | None = "ReplicaSet", cpu: str = "500m", **given: Any) -> Pod:
+    meta: dict[str, Any] = {"name": name, "namespace": "ns", "uid": f"uid-{name}", **given.pop("metadata", {})}
+    if owner:
+        version = {"ReplicaSet": "apps/v1", "Cron": "example.com/v1"}.get(owner, "batch/v1")
+        meta["ownerReferences"] = [
+            {"apiVersion": version, "kind": owner, "name": "web", "uid": "owner", "controller": True}
+        ]
+    containers = [{"name": "x", "resources": {"requests": {"cpu": cpu, "nvidia.com/gpu": 1}}}]
+    return msgspec.convert({"metadata": meta, "spec": {"containers": containers, **given}}, Pod)
+
+
+def workload(replicas: int = 2, **annotations: str) -> Workload:
+    meta = {"name": "web", "namespace": "ns", "uid": "owner", "annotations": annotations}
+    return msgspec.convert({"metadata": meta, "spec": {"replicas": replicas}}, Workload)
+
+
+def seen(*pods: Pod, **given: Any) -> Observed:
+    return Observed("ns", "podgroup-owner", pods, **given)
+
+
+def created(observed: Observed) -> dict[str, Any]:
+    (write,) = [write for write in reconcile(observed).writes if isinstance(write, Create)]
+    assert write.resource is PODGROUPS
+    return dict(write.body)
+
+
+def test_pods_of_one_owner_share_a_podgroup_that_goes_with_it() -> None:
+    body = created(seen(pod("a"), pod("b")))
+    assert body["metadata"]["name"] == "podgroup-owner"
+    assert body["metadata"]["ownerReferences"] == [
+        {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "owner", "controller": True}
+    ]
+    assert body["spec"] == {"minMember": 1, "queue": "default", "minResources": {"cpu": "500m", "nvidia.com/gpu": "1"}}
+
+
+def test_every_pod_is_told_its_podgroup_and_no_successor_is_meant() -> None:
+    told = [write for write in reconcile(seen(pod("a"), pod("b"))).writes if isinstance(write, Change)]
+    assert [(write.resource, write.name, write.uid) for write in told] == [(PODS, "a", "uid-a"), (PODS, "b", "uid-b")]
+    assert told[0].body == {"metadata": {"annotations": {"scheduling.k8s.io/group-name": "podgroup-owner"}}}
+
+
+def test_a_pod_without_an_owner_has_one_of_its_own() -> None:
+    alone = pod("alone", owner=None)
+    assert group_of(alone) == "podgroup-uid-alone"
+    body = created(Observed("ns", group_of(alone), [alone]))
+    assert body["metadata"]["ownerReferences"][0]["kind"] == "Pod"
+
+
+def test_an_owner_of_an_unknown_kind_owns_it_too() -> None:
+    owner = created(seen(pod("a", owner="Cron")))["metadata"]["ownerReferences"][0]
+    assert (owner["apiVersion"], owner["kind"]) == ("example.com/v1", "Cron")
+
+
+def test_a_pod_that_names_its_podgroup_is_left_alone() -> None:
+    assert group_of(pod(metadata={"annotations": {"scheduling.k8s.io/group-name": "mine"}})) == ""
+    assert (
+        group_of(pod(metadata={"annotations": {"scheduling.k8s.io/group-name": "podgroup-owner"}})) == "podgroup-owner"
+    )
+
+
+@pytest.mark.parametrize(
+    ("of_pod", "of_owner", "of_namespace", "queue"),
+    [
+        ({}, {}, None, "default"),
+        ({}, {}, {"scheduling.volcano.sh/queue-name": "of-namespace"}, "of-namespace"),
+        ({}, {"scheduling.volcano.sh/queue-name": "o"}, {"scheduling.volcano.sh/queue-name": "n"}, "o"),
+        ({"scheduling.volcano.sh/queue-name": "p"}, {"scheduling.volcano.sh/queue-name": "o"}, None, "p"),
+    ],
+)
+def test_the_queue_is_the_pods_then_the_owners_then_the_namespaces(
+    of_pod: dict, of_owner: dict, of_namespace: dict | None, queue: str
+) -> None:
+    observed = seen(
+        pod(metadata={"annotations": of_pod}), owner=workload(**of_owner), namespace_annotations=of_namespace
+    )
+    assert created(observed)["spec"]["queue"] == queue
+
+
+def test_the_owner_says_how_many_are_a_gang() -> None:
+    spec = created(seen(pod(), owner=workload(**{"scheduling.volcano.sh/group-min-member": "3"})))["spec"]
+    assert spec["minMember"] == 3
+    assert spec["minResources"] == {"cpu": "1500m", "nvidia.com/gpu": "3"}
+
+
+@pytest.mark.parametrize("text", ["many", "0", "-2"])
+def test_a_number_that_is_none_is_named_and_one_is_taken(text: str) -> None:
+    observed = seen(pod(), owner=workload(**{"scheduling.volcano.sh/group-min-member": text}))
+    assert created(observed)["spec"]["minMember"] == 1
+    (told,) = [write for write in reconcile(observed).writes if isinstance(write, Tell)]
+    assert told.reason == "InvalidMinMember"
+    assert repr(text) in told.message
+
+
+def test_annotations_of_volcano_are_handed_on_and_no_others() -> None:
+    annotations = {"volcano.sh/service.type": "inference", "other": "x"}
+    body = created(seen(pod(priorityClassName="high"), owner=workload(**annotations)))
+    assert body["metadata"]["annotations"] == {"volcano.sh/service.type": "inference"}
+    assert body["spec"]["priorityClassName"] == "high"
+
+
+def group(**spec: Any) -> PodGroup:
+    meta = {"name": "podgroup-owner", "namespace": "ns", "uid": "uid-group"}
+    wanted = {"minMember": 1, "queue": "default", "minResources": {"cpu": "500m", "nvidia.com/gpu": "1"}, **spec}
+    return msgspec.convert({"metadata": meta, "spec": wanted}, PodGroup)
+
+
+def test_what_is_as_it_should_be_is_not_written() -> None:
+    told = pod(metadata={"annotations": {"scheduling.k8s.io/group-name": "podgroup-owner"}})
+    assert reconcile(seen(told, group=group())).writes == []
+
+
+def test_a_gang_follows_its_owners_annotation() -> None:
+    told = pod(metadata={"annotations": {"scheduling.k8s.io/group-name": "podgroup-owner"}})
+    owner = workload(**{"scheduling.volcano.sh/group-min-member": "2"})
+    (change,) = reconcile(seen(told, group=group(), owner=owner)).writes
+    assert isinstance(change, Change)
+    assert change.body["spec"] == {"minMember": 2, "minResources": {"cpu": "1", "nvidia.com/gpu": "2"}}
+
+
+def test_the_podgroup_of_an_owner_that_wants_no_pods_goes() -> None:
+    (write,) = reconcile(seen(group=group(), owner=workload(replicas=0))).writes
+    assert write == Remove(PODGROUPS, "ns", "podgroup-owner", "uid-group")
+    assert reconcile(seen(group=group(), owner=workload(replicas=2))).writes == [], "its pods are being replaced"

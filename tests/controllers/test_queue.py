@@ -1,0 +1,174 @@
+"""Queues: states by command and by parent, counts, and what is wrong with one while the others go on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from scheduler.controllers.objects import COMMANDS, Command, Queue
+from scheduler.controllers.queue import Observed, reconcile
+from scheduler.controllers.queue_state import usability
+from scheduler.controllers.wanted import Change, Create, Remove, Tell
+
+
+def queue(name: str, state: str = "Open", parent: str = "root", **given: Any) -> Queue:
+    meta = {"name": name, "uid": f"uid-{name}", "annotations": given.pop("annotations", {})}
+    return msgspec.convert({"metadata": meta, "spec": {"parent": parent, **given}, "status": {"state": state}}, Queue)
+
+
+def command(action: str, name: str) -> Command:
+    body = {"metadata": {"name": "c", "namespace": "ns", "uid": "uid-c"}, "action": action}
+    return msgspec.convert({**body, "target": {"kind": "Queue", "name": name}}, Command)
+
+
+def seen(name: str, *queues: Queue, **given: Any) -> Observed:
+    known = {one.metadata.name: one for one in [queue("root", parent=""), *queues]}
+    return Observed(name, known.get(name), known, **given)
+
+
+def state(observed: Observed) -> str:
+    """The state that is written, or that stays."""
+    for write in reconcile(observed).writes:
+        if isinstance(write, Change) and write.sub == "status":
+            found: str = write.body["status"]["state"]
+            return found
+    assert observed.queue is not None
+    return observed.queue.status.state
+
+
+def problem(observed: Observed) -> tuple[str, str, str]:
+    (write,) = [write for write in reconcile(observed).writes if isinstance(write, Change) and write.sub == "status"]
+    (condition,) = write.body["status"]["conditions"]
+    return condition["status"], condition["reason"], condition["message"]
+
+
+@pytest.mark.parametrize("name", ["root", "default"])
+def test_root_and_default_are_always_there(name: str) -> None:
+    (write,) = reconcile(Observed(name, None, {})).writes
+    assert isinstance(write, Create)
+    assert write.name == name
+
+
+def test_other_queues_are_not_created() -> None:
+    assert reconcile(Observed("q", None, {})).writes == ()
+
+
+@pytest.mark.parametrize(
+    ("before", "action", "groups", "after"),
+    [
+        ("", None, 0, "Open"),
+        ("Open", None, 3, "Open"),
+        ("Open", "CloseQueue", 0, "Closed"),
+        ("Open", "CloseQueue", 2, "Closing"),
+        ("Closing", None, 1, "Closing"),
+        ("Closing", None, 0, "Closed"),
+        ("Closed", None, 1, "Closing"),
+        ("Closed", "CloseQueue", 0, "Closed"),
+        ("Closed", "OpenQueue", 0, "Open"),
+        ("Closing", "OpenQueue", 2, "Open"),
+        ("Odd", None, 0, "Unknown"),
+        ("Odd", "OpenQueue", 0, "Open"),
+    ],
+)
+def test_states(before: str, action: str | None, groups: int, after: str) -> None:
+    commands = [command(action, "q")] if action else []
+    assert state(seen("q", queue("q", before), phases={"Running": groups}, commands=commands)) == after
+
+
+def test_a_command_is_removed_after_its_effect_is_written() -> None:
+    writes = reconcile(seen("q", queue("q"), commands=[command("CloseQueue", "q")])).writes
+    kinds = [type(write) for write in writes if not isinstance(write, Tell)]
+    assert kinds == [Change, Remove]
+    assert writes[1] == Remove(COMMANDS, "ns", "c", "uid-c")
+
+
+MARK = {"volcano.sh/closed-by-parent": "true"}
+
+
+class TestHierarchy:
+    def test_closing_a_parent_closes_its_children_and_marks_them(self) -> None:
+        observed = seen("c", queue("p", "Closed"), queue("c", parent="p"))
+        assert state(observed) == "Closed"
+        marks = [w for w in reconcile(observed).writes if isinstance(w, Change) and not w.sub]
+        assert marks[0].body == {"metadata": {"annotations": MARK}}
+
+    def test_the_mark_is_written_before_the_state(self) -> None:
+        writes = reconcile(seen("c", queue("p", "Closed"), queue("c", parent="p"))).writes
+        assert [write.sub for write in writes if isinstance(write, Change)] == ["", "status"]
+
+    def test_opening_the_parent_opens_those_that_it_closed(self) -> None:
+        observed = seen("c", queue("p"), queue("c", "Closed", "p", annotations=MARK))
+        assert state(observed) == "Open"
+        marks = [w for w in reconcile(observed).writes if isinstance(w, Change) and not w.sub]
+        assert marks[0].body == {"metadata": {"annotations": {"volcano.sh/closed-by-parent": None}}}
+
+    def test_one_that_was_closed_by_itself_stays_closed(self) -> None:
+        assert state(seen("c", queue("p"), queue("c", "Closed", "p"))) == "Closed"
+
+    def test_a_child_does_not_open_before_its_parent(self) -> None:
+        observed = seen("c", queue("p", "Closed"), queue("c", "Closed", "p"), commands=[command("OpenQueue", "c")])
+        assert state(observed) == "Closed"
+        told = [write for write in reconcile(observed).writes if isinstance(write, Tell)]
+        assert "open that first" in told[0].message
+
+    def test_root_is_never_closed(self) -> None:
+        assert state(seen("root", commands=[command("CloseQueue", "root")])) == "Open"
+
+
+@pytest.mark.parametrize(
+    ("queues", "reason", "text"),
+    [
+        ([queue("q")], "Ready", ""),
+        ([queue("q", parent="gone")], "ParentMissing", "queue gone does not exist"),
+        ([queue("q", parent="r"), queue("r", parent="q")], "Cycle", "q is its own ancestor by way of r"),
+        (
+            [queue("q", deserved={"cpu": 4}), queue("a", parent="q", deserved={"cpu": 3}), queue("b", parent="q", deserved={"cpu": 2})],
+            "ChildrenDeservedExceed",
+            "cpu 5 > 4",
+        ),
+        (
+            [queue("q", guarantee={"resource": {"memory": "4Gi"}}), queue("a", parent="q", guarantee={"resource": {"memory": "5Gi"}})],
+            "ChildrenGuaranteeExceed",
+            "memory 5Gi > 4Gi",
+        ),
+        ([queue("p", capability={"cpu": 2}), queue("q", parent="p", capability={"cpu": 3})], "CapabilityExceeds", "cpu 3 > 2"),
+        ([queue("q", affinity={"nodeGroupAffinity": {}})], "NotHonoured", "spec.affinity"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_on_the_queue(queues: list[Queue], reason: str, text: str) -> None:
+    status, found, message = problem(seen("q", *queues))
+    assert (status, found) == ("True" if reason == "Ready" else "False", reason)
+    assert text in message
+
+
+def test_a_child_that_says_nothing_of_a_resource_exceeds_nothing() -> None:
+    queues = [queue("q", deserved={"cpu": 4}), queue("a", parent="q", deserved={"memory": "5Gi"})]
+    assert problem(seen("q", *queues))[1] == "Ready"
+
+
+def test_counts_follow_the_podgroups() -> None:
+    observed = seen("q", queue("q"), phases={"Running": 2, "Inqueue": 1, "Pending": 3, "Unknown": 0, "Completed": 4})
+    (write,) = [write for write in reconcile(observed).writes if isinstance(write, Change)]
+    status = {key: value for key, value in write.body["status"].items() if key != "conditions"}
+    assert status == {"state": "Open", "running": 2, "inqueue": 1, "pending": 3, "unknown": 0, "completed": 4}
+    assert write.manager, "the scheduler's own fields of the status stay"
+
+
+def test_a_second_look_writes_nothing() -> None:
+    (write,) = [write for write in reconcile(seen("q", queue("q"))).writes if isinstance(write, Change)]
+    again = queue("q")
+    again.status = msgspec.convert(write.body["status"], type(again.status))
+    assert reconcile(seen("q", again)).writes == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("a", ""), ("gone", "does not exist"), ("shut", "is Closed"), ("p", "has child queues"), ("root", "child queues")],
+)
+def test_where_jobs_may_run(name: str, text: str) -> None:
+    queues = [queue("root", parent=""), queue("p"), queue("a", parent="p"), queue("shut", "Closed")]
+    found = usability(name, queues)
+    assert text in found
+    assert bool(found) == bool(text)
