@@ -105,4 +105,4 @@ def _copy(body: dict) -> dict:
 
 
 TestLife = Life.TestCase
-TestLife.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+TestLife.settings = settings(max_examples=30, stateful_step_count=25, deadline=None)

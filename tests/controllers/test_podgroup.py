@@ -68,10 +68,8 @@ def test_an_owner_of_an_unknown_kind_owns_it_too() -> None:
 
 
 def test_a_pod_that_names_its_podgroup_is_left_alone() -> None:
-    assert group_of(pod(metadata={"annotations": {"scheduling.k8s.io/group-name": "mine"}})) == ""
-    assert (
-        group_of(pod(metadata={"annotations": {"scheduling.k8s.io/group-name": "podgroup-owner"}})) == "podgroup-owner"
-    )
+    for given, own in (("mine", ""), ("podgroup-owner", "podgroup-owner")):
+        assert group_of(pod(metadata={"annotations": {"scheduling.k8s.io/group-name": given}})) == own
 
 
 @pytest.mark.parametrize(

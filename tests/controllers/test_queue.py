@@ -117,6 +117,10 @@ class TestHierarchy:
         assert state(seen("root", commands=[command("CloseQueue", "root")])) == "Open"
 
 
+def of_memory(amount: str) -> dict[str, dict[str, str]]:
+    return {"resource": {"memory": amount}}
+
+
 @pytest.mark.parametrize(
     ("queues", "reason", "text"),
     [
@@ -124,19 +128,27 @@ class TestHierarchy:
         ([queue("q", parent="gone")], "ParentMissing", "queue gone does not exist"),
         ([queue("q", parent="r"), queue("r", parent="q")], "Cycle", "q is its own ancestor by way of r"),
         (
-            [queue("q", deserved={"cpu": 4}), queue("a", parent="q", deserved={"cpu": 3}), queue("b", parent="q", deserved={"cpu": 2})],
+            [
+                queue("q", deserved={"cpu": 4}),
+                queue("a", parent="q", deserved={"cpu": 3}),
+                queue("b", parent="q", deserved={"cpu": 2}),
+            ],
             "ChildrenDeservedExceed",
             "cpu 5 > 4",
         ),
         (
-            [queue("q", guarantee={"resource": {"memory": "4Gi"}}), queue("a", parent="q", guarantee={"resource": {"memory": "5Gi"}})],
+            [queue("q", guarantee=of_memory("4Gi")), queue("a", parent="q", guarantee=of_memory("5Gi"))],
             "ChildrenGuaranteeExceed",
             "memory 5Gi > 4Gi",
         ),
-        ([queue("p", capability={"cpu": 2}), queue("q", parent="p", capability={"cpu": 3})], "CapabilityExceeds", "cpu 3 > 2"),
+        (
+            [queue("p", capability={"cpu": 2}), queue("q", parent="p", capability={"cpu": 3})],
+            "CapabilityExceeds",
+            "cpu 3 > 2",
+        ),
         ([queue("q", affinity={"nodeGroupAffinity": {}})], "NotHonoured", "spec.affinity"),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_is_said_on_the_queue(queues: list[Queue], reason: str, text: str) -> None:
     status, found, message = problem(seen("q", *queues))
     assert (status, found) == ("True" if reason == "Ready" else "False", reason)
