@@ -123,6 +123,8 @@ class Jury:
             if says and first < 0 and all(vote for plugin, vote in says if plugin != GANG):
                 first = number
             if says and all(vote for _, vote in says):
+                asked = {plugin for plugin, _ in votes}
+                votes += [(judge.plugin, True) for judge in self._judges if judge.plugin not in asked]
                 return Verdict(unit, number, first, tuple(votes))
             vetoed = next((plugin for plugin, vote in says if not vote and plugin != GANG), vetoed)
         self._deny(unit, Said(vetoed, "vetoed") if vetoed else GangMinimum(unit.job.key, unit.job.min_available))

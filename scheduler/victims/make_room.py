@@ -77,6 +77,10 @@ def make_room(claim: Claim, attempts: Attempts) -> bool:
     first = len(session.decisions.evictions)
     search.statement.commit()
     _say_who_was_spared(session, search, first)
+    if waiting_tasks(session, job):
+        session.refuse(job, list(whys))
+    else:
+        session.decisions.refusals.pop(job.key, None)
     return True
 
 
