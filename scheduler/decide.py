@@ -5,6 +5,8 @@ The one rule: pure. No I/O, no clock, no randomness; equal input gives equal out
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from scheduler.actions import ACTIONS
 from scheduler.decisions import Decisions
 from scheduler.model.cluster import Cluster
@@ -15,12 +17,34 @@ from scheduler.policy import Policy
 from scheduler.session import Session
 
 
+@dataclass(frozen=True, slots=True)
+class LastCycle:
+    """What was decided last on a state, and what of."""
+
+    version: int
+    policy: Policy
+    now: float
+    decisions: Decisions
+
+    def covers(self, version: int, policy: Policy, now: float) -> bool:
+        """Whether deciding again would come to the same."""
+        wake_at = self.decisions.wake_at
+        early = now == self.now or (self.now < now and (wake_at is None or now < wake_at))
+        return early and version == self.version and (policy is self.policy or policy == self.policy)
+
+
 def decide(cluster: Cluster, policy: Policy, now: float) -> Decisions:
     """One cycle. ``now`` is seconds since the epoch.
+
+    Where nothing has changed since the last cycle on this state, nor has the time come that it named (``wake_at``), its decisions
+    stand, and are not made again.
 
     >>> decide(Cluster(), Policy(actions=(), tiers=()), now=0.0).binds
     []
     """
+    last = cluster.last_cycle
+    if isinstance(last, LastCycle) and last.covers(cluster.version, policy, now):
+        return last.decisions
     session = Session(cluster, policy, now, PLUGINS)
     try:
         session.reservations.claim()
@@ -29,6 +53,7 @@ def decide(cluster: Cluster, policy: Policy, now: float) -> Decisions:
         session.reservations.give_up()
         settle_phases(session)
         _note_waiting(session)
+        cluster.last_cycle = LastCycle(cluster.version, policy, now, session.decisions)
         return session.decisions
     finally:
         session.close()

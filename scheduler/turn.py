@@ -13,7 +13,7 @@ from scheduler.model.job import Job
 from scheduler.model.nodes import NodeInfo
 from scheduler.model.queue import Queue
 from scheduler.model.task import Task, TaskStatus
-from scheduler.reasons import Why
+from scheduler.reasons import GangShort, Why
 from scheduler.session import Session
 
 
@@ -53,12 +53,15 @@ class Turn:
     def take(self, runs: list[Run]) -> bool:
         """Place what can be placed of ``runs``, taking out what was. Whether the job got anywhere and may have another turn."""
         session, job = self._session, self._job
+        if self._cannot_start(runs):
+            session.refuse(job, self._whys)
+            return False
         session.reservations.lift(job, self._statement)
         placed = self._place_all(runs)
         if self._is_ready():
             self._statement.commit()
         elif not self._hooks.votes("job_pipelined", job):
-            self._whys += self._hooks.whys(job, runs[0].first)
+            self._whys += [*self._hooks.whys(job, runs[0].first), *self._short(job.waiting)]
             self._statement.discard()
             placed = []
         for run, count in placed:
@@ -67,6 +70,27 @@ class Turn:
         if runs and self._whys:
             session.refuse(job, self._whys)
         return bool(placed)
+
+    def _cannot_start(self, runs: list[Run]) -> bool:
+        """Whether a gang of alike tasks is too large for the room there is: seen without placing any of them."""
+        job, task = self._job, runs[0].first
+        lacking = job.min_available - job.ready - job.undemanding
+        if (
+            len(runs) > 1
+            or lacking <= 0
+            or self._hooks.votes("job_pipelined", job)
+            or self._placement.minds_company(task)
+        ):
+            return False
+        slots = self._placement.slots(task, lacking)
+        if lacking <= slots:
+            return False
+        self._whys = [self._placement.explain(task), *self._hooks.whys(job, task), *self._short(slots)]
+        return True
+
+    def _short(self, places: int) -> list[Why]:
+        placed = self._job.ready + places
+        return [GangShort(placed, self._job.min_available)] if 0 < placed < self._job.min_available else []
 
     def _is_ready(self) -> bool:
         return self._hooks.all_agree("job_ready", self._job)

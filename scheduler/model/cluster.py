@@ -9,7 +9,7 @@ the API has not yet confirmed is held here as an assumption.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from scheduler.model import objects, resources
 from scheduler.model.changes import runs_ahead, same_group, same_node, same_queue, same_small, same_task
@@ -50,6 +50,8 @@ class Cluster:
         self.volumes: dict[str, objects.PersistentVolume] = {}
         self.claims: dict[str, objects.PersistentVolumeClaim] = {}
         self.namespaces: dict[str, objects.Namespace] = {}
+        self.last_cycle: Any = None
+        """Where :mod:`scheduler.decide` keeps what it decided last on this state."""
         self._on_node: dict[str, dict[str, Task]] = {}
 
     # ---------------------------------------------------------------------------------------------------------- nodes

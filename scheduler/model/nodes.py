@@ -19,6 +19,7 @@ from scheduler.model.task import COMPLETED, Task, TaskStatus
 
 Vector = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+Rows = NDArray[np.int64]
 
 MANY_SHAPES = 10_000
 """How many shapes' rows are kept before all are forgotten and computed anew."""

@@ -11,20 +11,20 @@ import heapq
 
 from typing import Any
 
+import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from scheduler.hooks import Hooks
 from scheduler.model.cluster import Cluster
-from scheduler.model.nodes import Mask, NodeInfo, Nodes, Vector
+from scheduler.model.nodes import Mask, NodeInfo, Nodes, Rows, Vector
 from scheduler.model.resources import EPSILON
 from scheduler.model.task import Task
 from scheduler.placement import unsupported
 from scheduler.placement.explain import no_node
 from scheduler.reasons import NoNode, Unsupported
 
-Rows = NDArray[np.int64]
 NOWHERE = -np.inf
+MANY = 2**31
 ALL = slice(None)
 
 
@@ -41,6 +41,8 @@ class Placement:
         self._hooks = hooks
         self._static: dict[bytes, Mask] = {}
         self._static_score: dict[bytes, Vector] = {}
+        self._slot_counts: dict[bytes, tuple[int, Rows]] = {}
+        self._refusals: dict[bytes, tuple[int, NoNode | Unsupported]] = {}
         self._rankings: dict[tuple[bytes, bool], _Ranking] = {}
 
     # ---------------------------------------------------------------------------------------------------- feasibility
@@ -131,10 +133,33 @@ class Placement:
         return total
 
     def explain(self, task: Task) -> NoNode | Unsupported:
-        """Why no node takes the task now, nor once the releasing have left."""
-        if field := unsupported.of_task(self._cluster, task):
-            return Unsupported(task.key, field)
-        return no_node(self._nodes, self._hooks, task, self.feasible(task, future=True))
+        """Why no node takes the task (or another, once as many like it as fit are placed), now or later in this cycle."""
+        known = self._refusals.get(task.shape)
+        if known is None or known[0] != len(self._nodes.touched) or self.minds_company(task):
+            field = unsupported.of_task(self._cluster, task)
+            why = (
+                Unsupported(task.key, field)
+                if field
+                else no_node(self._nodes, self._hooks, task, self.feasible(task, future=True), self._slots(task))
+            )
+            known = self._refusals[task.shape] = (len(self._nodes.touched), why)
+        return msgspec.structs.replace(known[1], task=task.key)
+
+    def slots(self, task: Task, wanted: int) -> int:
+        """How many tasks like this one find room, now or once the releasing have left: at least ``wanted``, or the exact number.
+
+        Not for tasks that mind company.
+        """
+        takers = int(np.count_nonzero(self._ranking(task, future=False).value > NOWHERE))
+        return takers if takers >= wanted else int(self._slots(task).sum())
+
+    def _slots(self, task: Task) -> Rows:
+        known = self._slot_counts.get(task.shape)
+        if known is None or known[0] != len(self._nodes.touched):
+            available, _ = amounts(self._nodes, ALL, future=True)
+            counts = np.where(self.static(task), _times(self._nodes, task, available), 0)
+            known = self._slot_counts[task.shape] = (len(self._nodes.touched), counts)
+        return known[1]
 
     # --------------------------------------------------------------------------------------------------------- choice
 
@@ -194,12 +219,9 @@ class Placement:
     def _ladder(self, task: Task, rows: Rows, count: int, *, future: bool) -> Vector:
         """Scores [rows × steps]: of each row for the first, second, … task like this one; nowhere beyond its room."""
         nodes = self._nodes
-        needed, held = nodes.needed(task), nodes.held(task)
+        held = nodes.held(task)
         available, used_now = amounts(nodes, rows, future=future)
-        asked = needed > 0
-        with np.errstate(divide="ignore"):
-            spare = (available[:, asked] + EPSILON - needed[asked]) / held[asked]
-        fits = np.minimum(np.floor(spare.min(axis=1, initial=count)) + 1, count).astype(np.int64)
+        fits = np.minimum(_times(nodes, task, available), count)
         steps = np.arange(1, int(fits.max()) + 1)
         used = used_now[:, None, :] + steps[None, :, None] * held
         values = self.static_score(task)[rows][:, None] + self.usage_score(
@@ -262,6 +284,16 @@ def amounts(nodes: Nodes, rows: Any, *, future: bool) -> tuple[Vector, Vector]:
     if future:
         return idle - coming, used + coming
     return np.minimum(idle, idle - coming), used
+
+
+def _times(nodes: Nodes, task: Task, available: Vector) -> Rows:
+    """How many tasks like this one fit into each row of ``available``, one after the other."""
+    needed, held = nodes.needed(task), nodes.held(task)
+    asked = needed > 0
+    with np.errstate(divide="ignore"):
+        spare = (available[:, asked] + EPSILON - needed[asked]) / held[asked]
+    times: Rows = np.maximum(np.floor(spare.min(axis=1, initial=MANY)) + 1, 0).astype(np.int64)
+    return times
 
 
 def _within(needed: Vector, available: Vector) -> Mask:

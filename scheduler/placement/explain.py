@@ -11,7 +11,7 @@ from collections import Counter
 import numpy as np
 
 from scheduler.hooks import Hooks
-from scheduler.model.nodes import NodeInfo, Nodes
+from scheduler.model.nodes import Mask, NodeInfo, Nodes, Rows
 from scheduler.model.resources import EPSILON, PODS
 from scheduler.model.task import Task
 from scheduler.reasons import NodeRule, NoNode
@@ -19,14 +19,15 @@ from scheduler.reasons import NodeRule, NoNode
 OTHER = ("other", "are excluded by a plugin")
 
 
-def no_node(nodes: Nodes, hooks: Hooks, task: Task, admitted: np.ndarray) -> NoNode:
-    """The histogram for a task; ``admitted`` are the nodes that only lack room."""
+def no_node(nodes: Nodes, hooks: Hooks, task: Task, admitted: Mask, slots: Rows) -> NoNode:
+    """The histogram for a task; ``admitted`` are the nodes that only lack room, once they have taken ``slots`` like it."""
     counts: Counter[tuple[str, str]] = Counter()
     for row in np.flatnonzero(~admitted):
         counts[_rule(hooks, task, nodes.rows[row])] += 1
     left = np.flatnonzero(admitted)
     names = {column: name for name, column in nodes.dimensions.items()}
-    needed, available = nodes.needed(task), nodes.future_idle()[left]
+    needed = nodes.needed(task)
+    available = nodes.future_idle()[left] - slots[left, None] * nodes.held(task)
     for column in np.flatnonzero(needed > 0):
         lacking = available[:, column] + EPSILON < needed[column]
         if count := int(lacking.sum()):

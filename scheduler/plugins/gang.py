@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from scheduler.hooks import Vote
 from scheduler.model.job import Job
 from scheduler.model.task import HOLDING, READY, Statuses, Task, TaskStatus
-from scheduler.reasons import GangShort, PodsMissing, Why
+from scheduler.reasons import PodsMissing, Why
 
 if TYPE_CHECKING:
     from scheduler.policy import PluginOption
@@ -40,7 +40,6 @@ class Gang:
         register("job_starving", lambda job: job.ready + job.waiting < job.min_available)
         register("reclaimable", self._spare)
         register("preemptable", self._spare)
-        register("why", _why)
 
     @staticmethod
     def _valid(job: Job) -> Why | None:
@@ -93,9 +92,3 @@ def _is_ready(job: Job) -> bool:
 def _pipelined(job: Job) -> Vote:
     enough = job.ready + job.waiting + job.undemanding >= job.min_available
     return Vote.PERMIT if enough and _roles_hold(job, PIPELINED) else Vote.REJECT
-
-
-def _why(job: Job, task: Task | None) -> list[Why]:
-    if task is None or job.ready >= job.min_available:
-        return []
-    return [GangShort(job.ready + job.waiting, job.min_available)]
