@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from scheduler.lint.findings import Finding
-from scheduler.lint.objects import ManifestError, read_objects
+from scheduler.lint.objects import Manifest, ManifestError, read_objects
 from scheduler.lint.policy_rules import policy_findings
 from scheduler.lint.queue_rules import queue_findings
 from scheduler.policy_loader import PolicyError, read_document
@@ -53,7 +54,7 @@ def main(arguments: argparse.Namespace) -> int:
     return 1 if errors or (arguments.strict and findings) else 0
 
 
-def lint(policy_text: str, source: str, manifests: list[tuple[str, str]] | None = None) -> list[Finding]:
+def lint(policy_text: str, source: str, manifests: Sequence[tuple[str, str]] = ()) -> list[Finding]:
     """All findings on a policy, and on the queues of ``manifests`` (name and text of each file) under it."""
     findings: list[Finding] = []
     document = None
@@ -65,11 +66,10 @@ def lint(policy_text: str, source: str, manifests: list[tuple[str, str]] | None 
             value = f"{problem.value!r}: " if problem.value else ""
             text = f"{value}{problem.text}"
             findings.append(Finding(source, problem.line, problem.field, text, problem.remedy, is_error=True))
-    for name, manifest in manifests or ():
+    objects = Manifest()
+    for name, manifest in manifests:
         try:
-            objects = read_objects(manifest, name)
+            read_objects(manifest, name, objects)
         except ManifestError as error:
             findings.append(Finding(name, error.line, "file", error.problem, error.remedy, is_error=True))
-            continue
-        findings += queue_findings(objects, document.policy if document is not None else None)
-    return findings
+    return findings + queue_findings(objects, document.policy if document is not None else None)

@@ -30,26 +30,24 @@ class ManifestError(ValueError):
 
 @dataclass(slots=True)
 class Manifest:
-    """The queues of a file by name with their lines, and what its nodes have in sum (None without nodes)."""
+    """Queues by name with the file and line that they stand on, and what all nodes have in sum (None without nodes)."""
 
-    source: str
     queues: dict[str, Queue] = field(default_factory=dict)
-    lines: dict[str, int] = field(default_factory=dict)
+    places: dict[str, tuple[str, int]] = field(default_factory=dict)
     total: Resource | None = None
 
 
-def read_objects(text: str, source: str) -> Manifest:
-    """The queues and nodes of a file.
+def read_objects(text: str, source: str, found: Manifest) -> None:
+    """Add the queues and nodes of a file to those found before.
 
     :raises ManifestError: it is not YAML, or an object in it is none that the API would take.
     """
-    found = Manifest(source)
     for line, item in _documents(text):
         kind, group = item.get("kind"), str(item.get("apiVersion", ""))
         try:
             if kind == "Queue" and group.startswith(_QUEUES):
                 queue = Queue(msgspec.convert(item, objects.Queue))
-                found.queues[queue.name], found.lines[queue.name] = queue, line
+                found.queues[queue.name], found.places[queue.name] = queue, (source, line)
             elif kind == "Node":
                 node = msgspec.convert(item, objects.Node)
                 has = resources.parse(node.status.allocatable or node.status.capacity)
@@ -57,7 +55,6 @@ def read_objects(text: str, source: str) -> Manifest:
         except (msgspec.ValidationError, QuantityError) as error:
             name = (item.get("metadata") or {}).get("name", "without a name")
             raise ManifestError(line, f"{kind} {name}: {error}", "mend that field") from error
-    return found
 
 
 def _documents(text: str) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -22,20 +22,22 @@ Found = Iterator[tuple[str, str, str, str]]
 
 
 def queue_findings(manifest: Manifest, policy: Policy | None) -> list[Finding]:
-    """The findings on the queues of a file; rules about a plugin are skipped where the policy could not be read."""
+    """The findings on queues; rules about a plugin are skipped where the policy could not be read."""
     rules: list[Callable[[Manifest], Found]] = [_order_of_amounts]
     if policy is not None:
         plugin = next((p for p in ("capacity", "proportion", "capacity-card") if policy.plugin(p)), "")
         option = policy.plugin(plugin)
         tree = plugin == "capacity" and option is not None and option.enabled("enableHierarchy")
-        rules += {"capacity": [_deserved], "proportion": [_weights], "capacity-card": [_cards]}.get(plugin, [])
-        rules += [_tree, _sums_in_tree] if tree else [_flat, _sums]
+        own = {"capacity": [_deserved], "proportion": [_weights, _guarantees], "capacity-card": [_cards]}
+        rules += own.get(plugin, [])
+        rules += [_tree, _sums_in_tree] if tree else [_flat]
+        rules += [_sums] if plugin == "capacity" and not tree else []
     found = [
-        Finding(manifest.source, manifest.lines[name], f"Queue {name}.{field}", text, remedy)
+        Finding(*manifest.places[name], f"Queue {name}.{field}", text, remedy)
         for rule in rules
         for name, field, text, remedy in rule(manifest)
     ]
-    return sorted(found, key=lambda finding: finding.line)
+    return sorted(found, key=lambda finding: (finding.source, finding.line))
 
 
 def _order_of_amounts(manifest: Manifest) -> Found:
@@ -118,6 +120,11 @@ def _sums(manifest: Manifest) -> Found:
         yield from _too_much(list(manifest.queues.values()), manifest.total, "the nodes have")
 
 
+def _guarantees(manifest: Manifest) -> Found:
+    if manifest.total is not None:
+        yield from _too_much(list(manifest.queues.values()), manifest.total, "the nodes have", ("guarantee",))
+
+
 def _sums_in_tree(manifest: Manifest) -> Found:
     for name in {queue.parent or ROOT for queue in manifest.queues.values() if queue.name != ROOT}:
         children = [q for q in manifest.queues.values() if q.name != ROOT and (q.parent or ROOT) == name]
@@ -129,15 +136,17 @@ def _sums_in_tree(manifest: Manifest) -> Found:
             yield from _too_much(children, deserved, f"their parent {name} deserves")
 
 
-def _too_much(queues: list[Queue], limit: Resource, whose: str) -> Found:
-    for field in ("deserved", "guarantee"):
+def _too_much(
+    queues: list[Queue], limit: Resource, whose: str, fields: tuple[str, ...] = ("deserved", "guarantee")
+) -> Found:
+    for field in fields:
         total = resources.total_of(getattr(queue, field) for queue in queues)
         for dimension, amount in total.items():
             if dimension != resources.PODS and amount > limit.get(dimension, 0.0):
                 names = ", ".join(sorted(queue.name for queue in queues if getattr(queue, field).get(dimension)))
                 last = max((q.name for q in queues if getattr(q, field).get(dimension)), default=queues[0].name)
                 text = (
-                    f"{names} have {_show(dimension, amount)} of {field} together, {whose} "
+                    f"{names}: {_show(dimension, amount)} of {field} together, {whose} "
                     f"{_show(dimension, limit.get(dimension, 0.0))}"
                 )
                 yield last, f"spec.{field}", text, "keep the sum at or below that, or nobody can get all of it"

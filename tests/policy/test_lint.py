@@ -1,0 +1,89 @@
+"""What lint warns of, as a table (``lint.yaml``), and what its command prints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from scheduler.__main__ import main
+from scheduler.lint import lint
+
+CASES = yaml.safe_load((Path(__file__).parent / "lint.yaml").read_text())
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
+def test_lint_warns_of_exactly_this(case: dict[str, Any]) -> None:
+    manifests = [("queues", case["queues"])] if "queues" in case else []
+    findings = lint(case["policy"], "conf", manifests)
+    said = [finding.render().replace("warning: ", "").partition(":")[2] for finding in findings]
+    assert not any(finding.is_error for finding in findings), said
+    assert len(said) == len(case["warnings"]), "\n".join(said)
+    for text, expected in zip(said, case["warnings"], strict=True):
+        assert text.startswith(expected), f"{expected}\nis not how this begins:\n{text}"
+        assert "; " in text, "a warning says what to write instead"
+
+
+def write(directory: Path, **files: str) -> list[str]:
+    paths = []
+    for name, text in files.items():
+        (directory / name).write_text(text)
+        paths.append(str(directory / name))
+    return paths
+
+
+def test_the_command_reports_every_error_and_warning_and_fails_on_errors(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad, queues = write(
+        tmp_path,
+        policy="actions: alocate\ntiers:\n- plugins: [{name: gangg}]\n",
+        queues="{kind: Queue, apiVersion: scheduling.volcano.sh/v1beta1, metadata: {name: a},"
+        " spec: {deserved: {cpu: 3}, capability: {cpu: 2}}}",
+    )
+    remedy = "keep deserved at or below capability"
+    assert main(["lint", bad, "--queues", queues]) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        f"{bad}:1: error: actions: 'alocate': no such action; did you mean allocate?",
+        f"{bad}:3: error: tiers[0].plugins[0].name: 'gangg': no such plugin; did you mean gang?",
+        f"{queues}:1: warning: Queue a.spec.deserved: 3 cpu is more than its capability, 2 cpu; {remedy}",
+        "2 errors, 1 warnings",
+    ]
+
+
+def test_warnings_fail_only_when_asked_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (path,) = write(tmp_path, policy="actions: allocate\ntiers:\n- plugins: [{name: predicates}]\n")
+    assert main(["lint", path]) == 0
+    assert main(["lint", path, "--strict"]) == 1
+    assert "without backfill" in capsys.readouterr().out
+
+
+def test_queues_and_nodes_may_come_in_several_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    policy, queues, nodes = write(
+        tmp_path,
+        policy="actions: allocate, backfill\ntiers:\n- plugins: [{name: predicates}, {name: capacity}]\n",
+        queues="kind: Queue\napiVersion: scheduling.volcano.sh/v1beta1\nmetadata: {name: a}\nspec: {deserved: {cpu: 3}}",
+        nodes="{kind: Node, apiVersion: v1, metadata: {name: n}, status: {allocatable: {cpu: 2}}}",
+    )
+    assert main(["lint", policy, "--queues", queues, "--queues", nodes]) == 0
+    assert "a: 3 cpu of deserved together, the nodes have 2 cpu" in capsys.readouterr().out
+
+
+def test_a_manifest_that_cannot_be_read_is_an_error_with_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    policy, queues = write(
+        tmp_path,
+        policy="actions: allocate, backfill\ntiers:\n- plugins: [{name: predicates}]\n",
+        queues="---\nkind: Node\nmetadata: {name: n}\n---\nkind: Queue\napiVersion: scheduling.volcano.sh/v1beta1\n"
+        "metadata: {name: a}\nspec: {deserved: {cpu: four}}\n",
+    )
+    assert main(["lint", policy, "--queues", queues]) == 1
+    assert f"{queues}:5: error: file: Queue a: cpu: 'four' is not a quantity" in capsys.readouterr().out
+
+
+def test_a_file_that_is_not_there_is_said_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lint", str(tmp_path / "nothing")]) == 2
+    assert "cannot read" in capsys.readouterr().err
