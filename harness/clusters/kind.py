@@ -39,6 +39,8 @@ _CREATE_SECONDS = 240.0
 _READY_SECONDS = 120.0
 _LOGS_SECONDS = 60.0
 _LOAD_SECONDS = 120.0
+_REMOVE_SECONDS = 60.0
+_REMOVE_ATTEMPTS = 8
 _ATTEMPTS = 2
 _PORT_TAKEN = ("port is already allocated", "address already in use")
 
@@ -191,20 +193,28 @@ def why_not(settings: Settings) -> str | None:
 
 
 def delete_cluster(name: str) -> None:
-    """Remove the containers, volumes and network of a cluster. Raises DockerError if the engine does not answer."""
+    """Remove the containers, volumes and network of a cluster; another process may be at it. Raises DockerError."""
     docker = Docker()
     docker.require()
     of_cluster = f"io.x-k8s.kind.cluster={name}"
     interrupted = _end_creation(name, of_cluster)
-    while True:
-        if containers := docker.call("ps", "--all", "--quiet", "--filter", f"label={of_cluster}").split():
-            docker.call("rm", "--force", "--volumes", *containers)
-        if docker.succeeds("network", "inspect", name):
-            docker.call("network", "rm", name)
-        if not interrupted:
+    for attempt in range(_REMOVE_ATTEMPTS):
+        containers = docker.call("ps", "--all", "--quiet", "--filter", f"label={of_cluster}").split()
+        network = docker.succeeds("network", "inspect", name)
+        if not (containers or network or interrupted):
             return
-        interrupted = False  # what the engine was doing for them comes to its end
-        time.sleep(1)
+        if interrupted or attempt > 1:  # what the engine does for others has to come to its end
+            time.sleep(1)
+        interrupted = False
+        if containers:
+            docker.succeeds("rm", "--force", "--volumes", *containers, deadline=_REMOVE_SECONDS)
+        if network:
+            docker.succeeds("network", "rm", name)
+    raise DockerError(
+        f"the containers and the network of {name} cannot be removed",
+        f"docker ps --all --filter label={of_cluster}",
+        "remove them by hand, then: python -m harness.clusters down",
+    )
 
 
 def _end_creation(name: str, of_cluster: str) -> bool:
