@@ -1,0 +1,84 @@
+"""What people see at a prompt: `python -m harness.clusters`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.clusters import __main__ as prompt
+from harness.clusters import doctor
+from harness.clusters.protocol import ClusterError
+from harness.clusters.registry import Owner, Record, Registry
+
+
+def _add(name: str, home: Path, *, kind: str = "embedded", mine: bool = False, keep: bool = False) -> Record:
+    home.mkdir()
+    owner = Owner.me() if mine else Owner(2**22 - 1, 1.0)
+    return Registry().add(Record(name, kind, owner, keep, home, home / "kubeconfig", "context"))
+
+
+def test_list_shows_whose_each_cluster_is(state: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    mine = _add("mine", tmp_path / "mine", mine=True)
+    _add("left", tmp_path / "left")
+    _add("kept", tmp_path / "kept", keep=True)
+    assert prompt.main(["list"]) == 0
+    lines = dict(line.split("  ", 1) for line in capsys.readouterr().out.splitlines())
+    assert f"used by process {mine.owner.pid}" in lines["mine"]
+    assert "abandoned: down removes it" in lines["left"]
+    assert "  kept  " in lines["kept"]
+
+
+def test_down_leaves_alone_what_somebody_uses_unless_it_is_named(
+    state: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, mine in (("mine", True), ("left", False)):
+        _add(name, tmp_path / name, mine=mine)
+    assert prompt.main(["down"]) == 0
+    assert "mine: left alone, process" in capsys.readouterr().err
+    assert [record.name for record in Registry().records()] == ["mine"]
+    assert prompt.main(["down", "mine"]) == 0
+    assert Registry().records() == []
+    assert prompt.main(["down", "mine"]) == 1
+    assert "no cluster of ours is called mine" in capsys.readouterr().err
+
+
+def test_a_cluster_that_cannot_be_removed_does_not_keep_the_others(
+    state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def deaf(name: str) -> None:
+        raise ClusterError("the Docker engine does not answer", name, "start Docker")
+
+    monkeypatch.setattr("harness.clusters.kind.delete_cluster", deaf)
+    _add("kind-1", tmp_path / "kind", kind="kind")
+    _add("left", tmp_path / "left")
+    assert prompt.main(["down"]) == 1
+    assert "kind-1: the Docker engine does not answer" in capsys.readouterr().err
+    assert [record.name for record in Registry().records()] == ["kind-1"]
+
+
+def test_a_cluster_error_is_told_without_a_traceback(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert prompt.main(["up", "--binaries", "/no/such/folder"]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("the folder of programs is not a folder\n  where: /no/such/folder\n  do next: ")
+    assert "Traceback" not in said
+
+
+def test_the_doctor_says_what_is_missing_and_what_to_do(
+    state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SCHEDSPEC_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("harness.clusters.build.go", lambda: None)
+    monkeypatch.setattr("harness.clusters.kind.why_not", lambda settings: "no engine\n  do next: install one")
+    _add("left", tmp_path / "left")
+    assert prompt.main(["doctor"]) == 0
+    said = capsys.readouterr().out
+    assert "no      Go, for programs that cannot be downloaded\n        do next: install Go" in said
+    assert (
+        "no      Kind clusters cannot run, embedded ones need no Docker: no engine\n        do next: install one"
+        in said
+    )
+    assert "left behind by killed runs: left\n        do next: python -m harness.clusters down" in said
+    monkeypatch.setattr(doctor, "_DISK_NEEDED", 1 << 60)
+    assert prompt.main(["doctor"]) == 1
+    assert "MISSING" in capsys.readouterr().out
