@@ -39,6 +39,14 @@ class Assumed(msgspec.Struct, tag="assumed"):
     node: str = ""
 
 
+class Nominated(msgspec.Struct, tag="nominated"):
+    """A nomination is in flight: room on ``node`` is kept for the pod, or given up where ``node`` is empty."""
+
+    key: str
+    uid: str
+    node: str = ""
+
+
 class Reverted(msgspec.Struct, tag="reverted"):
     """The API refused a write that was in flight."""
 
@@ -71,7 +79,7 @@ class Started(msgspec.Struct, tag="started"):
     node_selector: dict[str, str]
 
 
-Input = Seen | Lost | Assumed | Reverted | PolicyLoaded | Decided | Started
+Input = Seen | Lost | Assumed | Nominated | Reverted | PolicyLoaded | Decided | Started
 
 KINDS: dict[str, type[msgspec.Struct]] = {
     "Namespace": objects.Namespace,
@@ -125,6 +133,8 @@ def take_in(cluster: Cluster, given: Input) -> None:
             cluster.assume_evicted(given.key, given.uid)
         case Assumed():
             cluster.assume_bound(given.key, given.uid, given.node)
+        case Nominated():
+            cluster.assume_nominated(given.key, given.uid, given.node)
         case Reverted():
             cluster.revert(given.key, given.uid)
 

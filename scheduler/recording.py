@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from scheduler.inputs import Assumed, Decided, Input, PolicyLoaded, Seen, Started, read_line, write_line
+from scheduler.inputs import Assumed, Decided, Input, Nominated, PolicyLoaded, Seen, Started, read_line, write_line
 from scheduler.model.cluster import Cluster
 from scheduler.model.task import TaskStatus
 
@@ -97,6 +97,8 @@ def checkpoint_of(cluster: Cluster, policy: PolicyLoaded) -> Iterator[Input]:
     for key, task in sorted(cluster.tasks.items()):
         if task.assumed:
             yield Assumed(key, task.uid, "" if task.status is TaskStatus.RELEASING else task.node)
+        if task.nominated != task.pod.status.nominated_node_name:
+            yield Nominated(key, task.uid, task.nominated)
 
 
 def segments(path: Path) -> list[Path]:

@@ -16,7 +16,7 @@ import structlog
 
 from scheduler.decide import decide
 from scheduler.decisions import Decisions
-from scheduler.inputs import Assumed, Decided
+from scheduler.inputs import Assumed, Decided, Nominated
 from scheduler.kube.backoff import Backoff
 from scheduler.live.feed import Feed, Urgency
 from scheduler.live.metrics import Metrics
@@ -158,6 +158,8 @@ class Cycles:
             self._publication.condemned(eviction)
             self._feed.apply(Assumed(eviction.task, eviction.uid))
             self._writer.evict(eviction)
+        for nomination in decisions.nominations:
+            self._feed.apply(Nominated(nomination.task, nomination.uid, nomination.node))
 
     def close(self) -> None:
         self._thread.shutdown(wait=False)

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler.inputs import Assumed, Input, Lost, Reverted, Seen, take_in
+from scheduler.inputs import Assumed, Input, Lost, Nominated, Reverted, Seen, take_in
 from scheduler.kube import (
     BUDGETS,
     CLAIMS,
@@ -199,7 +199,7 @@ class Feed:
                 self.touched.add(self.cluster.tasks[given.object.metadata.key].job)
             case Seen(kind="PodGroup"):
                 self.touched.add(given.object.metadata.key)
-            case Assumed() | Reverted():
+            case Assumed() | Nominated() | Reverted():
                 if (task := self.cluster.tasks.get(given.key)) is not None:
                     self.touched.add(task.job)
 
