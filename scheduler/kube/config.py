@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import yaml
+
 from scheduler.kube.errors import ConfigError
 
 
@@ -62,7 +64,7 @@ def connect(kubeconfig: str | Path | None = None, context: str | None = None) ->
     except official.ConfigException as error:
         hint = "" if kubeconfig else "; outside of a cluster name a kubeconfig with --kubeconfig"
         raise ConfigError(source, f"{error}{hint}") from error
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, yaml.YAMLError) as error:
         raise ConfigError(source, f"not a usable kubeconfig: {error}") from error
     return _connection(source, configuration)
 

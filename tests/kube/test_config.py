@@ -1,0 +1,68 @@
+"""Where the API server is: good kubeconfigs, and bad ones refused with what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from scheduler.kube import ConfigError, connect
+
+
+def kubeconfig(folder: Path, server: str = "http://127.0.0.1:8001", **user: str) -> Path:
+    file = folder / "kubeconfig"
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "c", "cluster": {"server": server}}],
+        "users": [{"name": "u", "user": user}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+    }
+    file.write_text(yaml.safe_dump(content))
+    return file
+
+
+def test_a_kubeconfig_names_the_server_and_the_token(tmp_path: Path) -> None:
+    connection = connect(kubeconfig(tmp_path, "https://10.0.0.1:6443/prefix/", token="secret"))
+    assert (connection.host, connection.port, connection.base) == ("10.0.0.1", 6443, "/prefix")
+    assert connection.tls is not None
+    assert connection.authorization() == "Bearer secret"
+
+
+def test_without_token_there_is_no_authorization(tmp_path: Path) -> None:
+    connection = connect(kubeconfig(tmp_path))
+    assert connection.authorization() is None
+    assert (connection.tls, connection.netloc) == (None, "127.0.0.1:8001")
+
+
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"nothing: no such kubeconfig file; name one with --kubeconfig"):
+        connect(tmp_path / "nothing")
+
+
+def test_a_missing_context_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="elsewhere"):
+        connect(kubeconfig(tmp_path), "elsewhere")
+
+
+def test_what_is_no_kubeconfig_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "k"
+    file.write_text("[1, 2")
+    with pytest.raises(ConfigError, match="not a usable kubeconfig"):
+        connect(file)
+
+
+def test_outside_of_a_cluster_a_kubeconfig_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    with pytest.raises(ConfigError, match="outside of a cluster name a kubeconfig with --kubeconfig"):
+        connect()
+
+
+def test_a_proxy_is_refused_and_not_silently_gone_around(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("https_proxy", "http://proxy:3128")
+    monkeypatch.delenv("no_proxy", raising=False)
+    with pytest.raises(ConfigError, match="a proxy is configured"):
+        connect(kubeconfig(tmp_path, "https://10.0.0.1:6443"))
+    assert connect(kubeconfig(tmp_path, "https://127.0.0.1:6443")).host == "127.0.0.1"

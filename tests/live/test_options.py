@@ -1,0 +1,42 @@
+"""The command line of `run`, and how bad ones are refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from scheduler.live.options import parse
+
+
+def test_the_options_of_a_run() -> None:
+    names = ["--scheduler-name", "a", "--scheduler-name", "volcano", "--controllers", "job,queue"]
+    options = parse([*names, "--policy", "p.yaml", "--node-selector", "x/y=z,w=", "--listen", "[::1]:80"])
+    assert options.scheduler_names == ("a", "volcano")
+    assert options.node_selector == {"x/y": "z", "w": ""}
+    assert options.controllers == ("job", "queue")
+    assert options.listen == ("::1", 80)
+
+
+def test_without_options_everything_has_a_sensible_value() -> None:
+    options = parse([])
+    assert options.scheduler_names == ("schedspec",)
+    assert options.controllers == ("podgroup", "queue", "job", "pytorchjob")
+    assert options.listen == ("127.0.0.1", 0)
+    assert parse(["--controllers", "none"]).controllers == ()
+
+
+REFUSED = {
+    "--node-selector world": "'world' is not KEY=VALUE[,KEY=VALUE], as in schedspec.dev/world=true",
+    "--controllers job,jobs": "no controller 'jobs'; there are podgroup, queue, job, pytorchjob, or none",
+    "--listen 8080": "'8080' is not HOST:PORT, as in 127.0.0.1:8080 (port 0: any free one)",
+    "--listen a:99999": "'a:99999' is not HOST:PORT, as in 127.0.0.1:8080 (port 0: any free one)",
+    "--lease-seconds 0": "'0' is not a positive number of seconds",
+}
+
+
+@pytest.mark.parametrize(("arguments", "message"), REFUSED.items(), ids=REFUSED)
+def test_a_bad_option_is_refused_with_its_name_and_what_to_give(
+    arguments: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        parse(arguments.split())
+    assert f"argument {arguments.split(maxsplit=1)[0]}: {message}" in capsys.readouterr().err

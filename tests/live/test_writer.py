@@ -1,0 +1,171 @@
+"""Binds and evictions: carried on until their outcome is known, given back where they are refused."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from scheduler.decisions import Bind, Evict
+from scheduler.inputs import Reverted
+from scheduler.live.metrics import Metrics
+from scheduler.live.writer import Writer
+from scheduler.reasons import VictimReason
+from tests.kube.stand_in import (
+    Answer,
+    Asked,
+    Cut,
+    Handler,
+    Reply,
+    StandIn,
+    cancelled,
+    run,
+    scripted,
+    standing_in,
+    status,
+    until,
+)
+
+BIND = Bind("ns/p", "u", "node-1", "ns/g")
+EVICT = Evict("ns/p", "u", "ns/g", VictimReason("reclaim", "ns/b", "ns/b-0", "qb", "qa"))
+
+
+class Outcome:
+    def __init__(self) -> None:
+        self.bound: list[str] = []
+        self.refused: list[str] = []
+        self.reverted: list[str] = []
+
+
+@asynccontextmanager
+async def writing(handler: Handler) -> AsyncIterator[tuple[StandIn, Writer, Outcome]]:
+    async with standing_in(handler) as (server, client):
+        outcome = Outcome()
+
+        def revert(given: Reverted) -> None:
+            outcome.reverted.append(given.key)
+
+        writer = Writer(client, revert, Metrics())
+        writer.tell(lambda bind: outcome.bound.append(bind.task), lambda what, error: outcome.refused.append(what.task))
+        task = asyncio.create_task(writer.run())
+        try:
+            yield server, writer, outcome
+        finally:
+            await cancelled(task)
+
+
+def a_pod(node: str, uid: str = "u") -> Reply:
+    return Reply(body={"metadata": {"name": "p", "namespace": "ns", "uid": uid}, "spec": {"nodeName": node}})
+
+
+def by_method(**answers: Any) -> Handler:
+    def handle(asked: Asked) -> Answer:
+        answer = answers[asked.method]
+        result: Answer = answer(asked) if callable(answer) else answer
+        return result
+
+    return handle
+
+
+def test_a_bind_that_was_lost_and_had_been_carried_out_counts_as_bound() -> None:
+    async def test() -> None:
+        answers = by_method(POST=scripted(Cut(), status(409, "Conflict", "already assigned")), GET=a_pod("node-1"))
+        async with writing(answers) as (_, writer, outcome):
+            writer.bind(BIND)
+            await until(lambda: outcome.bound == ["ns/p"])
+            assert outcome.reverted == []
+
+    run(test)
+
+
+def test_a_bind_to_a_pod_that_is_bound_elsewhere_or_is_another_is_given_back() -> None:
+    for truth in (a_pod("node-2"), a_pod("node-1", uid="successor"), status(404, "NotFound")):
+
+        async def test(truth: Answer = truth) -> None:
+            async with writing(by_method(POST=status(409, "Conflict"), GET=truth)) as (_, writer, outcome):
+                writer.bind(BIND)
+                await until(lambda: outcome.reverted == ["ns/p"])
+                assert outcome.bound == []
+                assert outcome.refused == ["ns/p"]
+
+        run(test)
+
+
+def test_a_bind_without_a_verdict_is_carried_on() -> None:
+    async def test() -> None:
+        answers = scripted(status(500, "InternalError"), Reply(429), status(503, "ServiceUnavailable"), Reply(201))
+        async with writing(answers) as (server, writer, outcome):
+            writer.bind(BIND)
+            await until(lambda: outcome.bound == ["ns/p"])
+            assert len(server.asked) == 4
+
+    run(test)
+
+
+def test_a_refused_bind_is_given_back_after_pauses_that_grow() -> None:
+    async def test() -> None:
+        async with writing(lambda asked: status(404, "NotFound")) as (_, writer, outcome):
+            loop = asyncio.get_running_loop()
+            pauses = []
+            for turn in range(1, 5):
+                started = loop.time()
+                writer.bind(BIND)
+                await until(lambda turn=turn: len(outcome.reverted) == turn)  # type: ignore[misc]
+                pauses.append(loop.time() - started)
+            assert pauses[3] > 4 * pauses[0] * 0.4
+            assert pauses[3] >= 0.2
+
+    run(test)
+
+
+def test_64_binds_are_in_flight_and_the_others_wait() -> None:
+    async def test() -> None:
+        async with writing(lambda asked: Reply(201)) as (server, writer, outcome):
+            for i in range(300):
+                writer.bind(Bind(f"ns/p{i}", f"u{i}", "n", "ns/g"))
+            assert len(writer.binds) == 300
+            await writer.urgent()
+            assert len(outcome.bound) == 300
+            assert server.most_together <= 64
+
+    run(test)
+
+
+def test_a_victim_is_told_why_before_it_is_deleted_and_only_that_pod() -> None:
+    async def test() -> None:
+        async with writing(by_method(PATCH=a_pod("n"), DELETE=Reply())) as (server, writer, outcome):
+            writer.evict(EVICT)
+            await writer.urgent()
+            patch, delete = server.asked
+            condition = patch.json()["status"]["conditions"][0]
+            assert (condition["type"], condition["reason"]) == ("DisruptionTarget", "PreemptionByScheduler")
+            assert "ns/b of queue qb" in condition["message"]
+            assert patch.json()["metadata"] == {"uid": "u"}
+            assert delete.json() == {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": "u"}}
+            assert outcome.reverted == []
+
+    run(test)
+
+
+def test_a_victim_that_is_gone_already_is_no_failure() -> None:
+    for answer in (status(404, "NotFound"), status(409, "Conflict", "uid")):
+
+        async def test(answer: Answer = answer) -> None:
+            async with writing(lambda asked: answer) as (server, writer, outcome):
+                writer.evict(EVICT)
+                await writer.urgent()
+                assert [asked.method for asked in server.asked] == ["PATCH"]
+                assert (outcome.refused, outcome.reverted) == ([], [])
+
+        run(test)
+
+
+def test_a_refused_eviction_is_given_back() -> None:
+    async def test() -> None:
+        async with writing(by_method(PATCH=a_pod("n"), DELETE=status(403, "Forbidden"))) as (_, writer, outcome):
+            writer.evict(EVICT)
+            await until(lambda: outcome.reverted == ["ns/p"])
+            assert outcome.refused == ["ns/p"]
+
+    run(test)
