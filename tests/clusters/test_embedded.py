@@ -21,7 +21,7 @@ from harness.clusters.processes import programs_of
 from harness.clusters.protocol import Cluster, PortTakenError
 from harness.clusters.registry import Record, Registry
 from harness.clusters.stay import Stay
-from tests.clusters.api import Api, ApiError, a_node, phase, pod, within
+from tests.clusters.api import Api, ApiError, a_node, condition, phase, pod, within
 
 ROOT = Path(__file__).parents[2]
 
@@ -46,7 +46,7 @@ def test_a_cluster_is_ready_when_up_returns(embedded: EmbeddedCluster, api: Api)
 
 
 @pytest.mark.embedded
-def test_cel_rules_of_crds_and_admission_policies_are_enforced(api: Api) -> None:
+def test_cel_in_admission_policies_is_enforced(api: Api) -> None:
     admission = "/apis/admissionregistration.k8s.io/v1"
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
     validations = [{"expression": "!has(object.data) || !('forbidden' in object.data)", "message": "no such key"}]
@@ -66,6 +66,28 @@ def test_cel_rules_of_crds_and_admission_policies_are_enforced(api: Api) -> None
         return ""
 
     assert "no such key" in within(15, refusal)
+
+
+@pytest.mark.embedded
+def test_cel_in_definitions_of_resources_is_enforced(api: Api) -> None:
+    rule = {"rule": "self.low <= self.high", "message": "low is above high"}
+    numbers = {"low": {"type": "integer"}, "high": {"type": "integer"}}
+    spec = {"type": "object", "properties": numbers, "x-kubernetes-validations": [rule]}
+    schema = {"type": "object", "properties": {"spec": spec}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    names = {"plural": "ranges", "singular": "range", "kind": "Range"}
+    definition = {"group": "example.test", "scope": "Cluster", "names": names, "versions": [version]}
+    crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    api.create(crds, {"metadata": {"name": "ranges.example.test"}, "spec": definition})
+    path = f"{crds}/ranges.example.test"
+    within(10, lambda: condition(api.get(path), "Established"), lambda seen: seen == "True")
+    ranges = "/apis/example.test/v1/ranges"
+    within(10, lambda: api.get(ranges))
+    wrong = {"apiVersion": "example.test/v1", "kind": "Range", "metadata": {"name": "r"}, "spec": {"low": 2, "high": 1}}
+    with pytest.raises(ApiError, match="low is above high"):
+        api.create(ranges, wrong)
+    api.create(ranges, wrong | {"spec": {"low": 1, "high": 2}})
+    api.delete(path)
 
 
 @pytest.mark.embedded

@@ -214,6 +214,23 @@ def test_a_batch_job_runs_until_its_pods_are_told_to_finish(api: Api, here: str)
     within(10, lambda: not api.call("GET", query)["items"])
 
 
+def test_a_tracked_pod_has_ended_when_it_is_deleted(api: Api, here: str) -> None:
+    """Its Job has a failure policy: its controller waits for the end, a deletion is not enough."""
+    jobs = "/apis/batch/v1/namespaces/default/jobs"
+    template = {"spec": {"containers": [{"name": "main", "image": "none"}], "restartPolicy": "Never", "nodeName": here}}
+    ignore = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
+    spec = {"parallelism": 1, "completions": 1, "template": template, "podFailurePolicy": {"rules": [ignore]}}
+    api.create(jobs, {"metadata": {"name": "tracked"}, "spec": spec})
+    query = f"{api.pods}?labelSelector=job-name%3Dtracked"
+    (first,) = within(10, lambda: api.call("GET", query)["items"], lambda p: [phase(each) for each in p] == ["Running"])
+    api.delete(f"{api.pods}/{first['metadata']['name']}")
+    within(10, lambda: (api.get(f"{jobs}/tracked") or {})["status"].get("failed"), lambda seen: seen == 1)
+    names = within(15, lambda: [each["metadata"]["name"] for each in api.call("GET", query)["items"]])
+    assert first["metadata"]["name"] not in names
+    api.delete(f"{jobs}/tracked?propagationPolicy=Background")
+    within(10, lambda: not api.call("GET", query)["items"])
+
+
 def test_a_deployment_becomes_available_and_replaces_what_is_deleted(api: Api, here: str) -> None:
     deployments = "/apis/apps/v1/namespaces/default/deployments"
     labels = {"app": "web"}
