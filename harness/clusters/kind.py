@@ -102,7 +102,7 @@ class KindCluster:
     def facts(self) -> ClusterFacts:
         made_of = (
             str(self._image or "node image of an earlier run"),
-            f"{self._file.name} ({len(self._file.roles)} of them)",
+            str(self._file),
             str(self._binaries["kind"]),
             f"Docker {self._docker.version()}",
         )
@@ -120,7 +120,7 @@ class KindCluster:
             )
 
     def _boot(self, worker: Path, progress: Progress) -> None:
-        progress(f"{self.name}: creating {len(self._file.roles)} node(s) of {self._image}")
+        progress(f"{self.name}: creating ({self._file}; {self._image})")
         start = time.monotonic()
         with self._stay.making("kubeconfig.yaml", f"kind-{self.name}") as record:
             self._create(record, progress)

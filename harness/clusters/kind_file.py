@@ -28,9 +28,8 @@ class KindFile:
     roles: tuple[str, ...]
     """One a node, in the file's order."""
 
-    @property
-    def name(self) -> str:
-        return self.path.stem
+    def __str__(self) -> str:
+        return f"{self.path.name}: {len(self.roles)} node{'s' if len(self.roles) > 1 else ''}"
 
 
 def read(path: Path) -> KindFile:
