@@ -14,6 +14,7 @@ from scheduler.model.job import INQUEUE, Job
 from scheduler.model.resources import Resource
 from scheduler.model.task import Task
 from scheduler.plugins.queue_accounts import reservation_of, ungated
+from scheduler.plugins.waiting_line import WaitingLine
 from scheduler.reasons import ClusterLimit, Why
 
 if TYPE_CHECKING:
@@ -38,9 +39,10 @@ class Overcommit:
         used = nodes.resource(nodes.used[nodes.ready].sum(axis=0))
         self._left = {name: amount * self._factor - used.get(name, 0.0) for name, amount in session.total.items()}
         self._reserved: Resource = {}
-        self._waiting: dict[str, list[tuple[Job, Resource]]] = {}
+        self._line = WaitingLine(session)
         for job in session.jobs.values():
-            self._reserve(job)
+            if not session.is_pending(job):
+                self._reserve(job)
         register("job_enqueueable", lambda job: Vote.REJECT if self._missing(job) else Vote.PERMIT)
         register("job_enqueued", self._reserve)
         register("why", self._why)
@@ -53,15 +55,12 @@ class Overcommit:
         else:
             amount = reservation_of(job, self._session, job.min_resources, job.allocated)
             if job.phase == INQUEUE and any(amount.values()):
-                self._waiting.setdefault(job.queue, []).append((job, amount))
+                self._line.add(job, amount)
         resources.add_to(self._reserved, amount)
 
     def _ahead_of(self, job: Job) -> Resource:
         """What is reserved by those that are not served after ``job`` in its own queue."""
-        key_of = self._session.hooks.job_key
-        mine = key_of(job)
-        later = [amount for other, amount in self._waiting.get(job.queue, ()) if key_of(other) > mine]
-        return resources.minus(self._reserved, resources.plus(*later)) if later else self._reserved
+        return resources.minus(self._reserved, self._line.behind(job))
 
     def _missing(self, job: Job) -> list[str]:
         if job.min_resources is None:

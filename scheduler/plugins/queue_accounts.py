@@ -14,7 +14,7 @@ from scheduler.model import resources
 from scheduler.model.job import INQUEUE, RUNNING, Job
 from scheduler.model.queue import Queue
 from scheduler.model.resources import PODS, Resource
-from scheduler.model.task import HOLDING, Task, TaskStatus
+from scheduler.model.task import HOLDING, Statuses, Task, TaskStatus
 from scheduler.session import Session
 
 Measure = Callable[[Task], Mapping[str, float]]
@@ -158,7 +158,7 @@ class Accounts:
         """An amount less what the job's gated pods count."""
         return ungated(job, amount, self.amount)
 
-    def _sum(self, job: Job, statuses: TaskStatus) -> Resource:
+    def _sum(self, job: Job, statuses: Statuses) -> Resource:
         total: Resource = {}
         for status, tasks in job.by_status.items():
             if status & statuses:

@@ -7,15 +7,13 @@ themselves.)
 
 from __future__ import annotations
 
-import bisect
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from scheduler.hooks import Vote
 from scheduler.model import resources
 from scheduler.model.job import INQUEUE, Job
-from scheduler.model.resources import Resource
 from scheduler.plugins.queue_accounts import Account, Accounts, Counting
+from scheduler.plugins.waiting_line import WaitingLine
 from scheduler.reasons import QueueLimit
 from scheduler.session import Session
 
@@ -34,14 +32,13 @@ class Admission:
         self._counting = counting
         self._factor = factor
         self._limit_name = limit_name
-        self._waiting: dict[str, list[tuple[Job, Resource]]] = {}
-        self._ranked: dict[str, tuple[list[Any], list[Resource]]] = {}
+        self._line = WaitingLine(session)
         for job in session.jobs.values():
             reserved = accounts.reservation(job)
             if any(reserved.values()):
                 self._reserve(accounts.by_name[job.queue], reserved)
                 if job.phase == INQUEUE:
-                    self._waiting.setdefault(job.queue, []).append((job, reserved))
+                    self._line.add(job, reserved)
 
     def admit(self, job: Job) -> None:
         """A job has been let in: what it needs is reserved from now on."""
@@ -58,7 +55,7 @@ class Admission:
         needed = self._counting.minimum(job)
         if not needed:
             return
-        later = self._served_later(job)
+        later = self._line.behind(job)
         for account in self._accounts.by_name[job.queue].ancestors:
             for name, wanted in needed.items():
                 # Of a job that takes either of several cards, the quotas of all of them together are asked.
@@ -72,20 +69,6 @@ class Admission:
     def _reserve(self, account: Account, amount: Mapping[str, float]) -> None:
         for one in account.ancestors:
             resources.add_to(one.inqueue, amount)
-
-    def _served_later(self, job: Job) -> Resource:
-        """The sum of what jobs of the same queue have reserved that would be served after ``job``."""
-        if job.queue not in self._waiting:
-            return {}
-        key_of = self._session.hooks.job_key
-        if job.queue not in self._ranked:
-            ranked = sorted(((key_of(other), amount) for other, amount in self._waiting[job.queue]), key=lambda r: r[0])
-            sums: list[Resource] = [{}]
-            for _, amount in reversed(ranked):
-                sums.append(resources.plus(sums[-1], amount))
-            self._ranked[job.queue] = ([key for key, _ in ranked], sums[::-1])
-        keys, later = self._ranked[job.queue]
-        return later[bisect.bisect_right(keys, key_of(job))]
 
 
 def _sum(resource: Mapping[str, float], names: tuple[str, ...]) -> float:
