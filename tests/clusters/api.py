@@ -102,7 +102,7 @@ def pod(name: str, on: str = "", restart: str = "Never", **annotations: str) -> 
 def a_node(api: Api, name: str) -> Iterator[str]:
     """A Ready node with room for 400 pods; gone afterwards, with its pods."""
     api.create("/api/v1/nodes", node(name, **{"cpu": "64", "memory": "256Gi", "pods": "400", "nvidia.com/gpu": "8"}))
-    within(10, lambda: condition(api.get(f"/api/v1/nodes/{name}"), "Ready"), lambda seen: seen == "True")
+    within(20, lambda: condition(api.get(f"/api/v1/nodes/{name}"), "Ready"), lambda seen: seen == "True")
     yield name
     for left in api.call("GET", f"{api.pods}?fieldSelector=spec.nodeName%3D{name}")["items"]:
         api.delete(f"{api.pods}/{left['metadata']['name']}", grace=0)

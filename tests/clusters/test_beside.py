@@ -52,7 +52,7 @@ def test_kwok_plays_the_annotated_nodes_only(bare: EmbeddedCluster, api: Api, tm
     kwok.start()
     try:
         api.create(api.pods, pod("on-simulated", "simulated"))
-        within(10, lambda: phase(api.get(f"{api.pods}/on-simulated")), lambda seen: seen == "Running")
+        within(20, lambda: phase(api.get(f"{api.pods}/on-simulated")), lambda seen: seen == "Running")
         api.create(api.pods, pod("on-real", "real"))
         time.sleep(0.5)
         assert phase(api.get(f"{api.pods}/on-real")) == "Pending"
@@ -79,7 +79,7 @@ import time; time.sleep(60)
         assert run.stdout.readline() == b"up\n"
         assert len(programs_of(tmp_path)) == 1
         run.kill()
-    within(5, lambda: not programs_of(tmp_path))
+    within(20, lambda: not programs_of(tmp_path))
 
 
 def test_kwok_that_reaches_no_cluster_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +100,7 @@ def test_an_existing_cluster_is_used_and_left_as_it_was(bare: EmbeddedCluster, a
     assert cluster.facts().boot_seconds == 0
     other = Api(cluster)
     other.create("/api/v1/nodes", node("theirs", cpu="1", memory="1Gi", pods="10"))
-    within(10, lambda: condition(other.get("/api/v1/nodes/theirs"), "Ready"), lambda seen: seen == "True")
+    within(20, lambda: condition(other.get("/api/v1/nodes/theirs"), "Ready"), lambda seen: seen == "True")
     other.close()
     home = cluster.kubeconfig.parent
     cluster.down()

@@ -42,7 +42,7 @@ def test_a_cluster_is_ready_when_up_returns(embedded: EmbeddedCluster, api: Api)
     assert 0 < facts.boot_seconds < 60
     with a_node(api, "first-node") as name:
         api.create(api.pods, pod("first", name))  # its namespace has a service account already
-        within(5, lambda: phase(api.get(f"{api.pods}/first")), lambda seen: seen == "Running")
+        within(20, lambda: phase(api.get(f"{api.pods}/first")), lambda seen: seen == "Running")
 
 
 @pytest.mark.embedded
@@ -65,7 +65,7 @@ def test_cel_in_admission_policies_is_enforced(api: Api) -> None:
             return str(error)
         return ""
 
-    assert "no such key" in within(15, refusal)
+    assert "no such key" in within(20, refusal)
 
 
 @pytest.mark.embedded
@@ -80,9 +80,9 @@ def test_cel_in_definitions_of_resources_is_enforced(api: Api) -> None:
     crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     api.create(crds, {"metadata": {"name": "ranges.example.test"}, "spec": definition})
     path = f"{crds}/ranges.example.test"
-    within(10, lambda: condition(api.get(path), "Established"), lambda seen: seen == "True")
+    within(20, lambda: condition(api.get(path), "Established"), lambda seen: seen == "True")
     ranges = "/apis/example.test/v1/ranges"
-    within(10, lambda: api.get(ranges))
+    within(20, lambda: api.get(ranges))
     wrong = {"apiVersion": "example.test/v1", "kind": "Range", "metadata": {"name": "r"}, "spec": {"low": 2, "high": 1}}
     with pytest.raises(ApiError, match="low is above high"):
         api.create(ranges, wrong)
@@ -125,18 +125,18 @@ def test_nothing_outlives_a_run_that_is_ended(state: Path, when: str, end: signa
     ) as run:
         assert run.stdout is not None
         next(line for line in run.stdout if when in line.split())
-        record = within(10, lambda: next(iter(Registry().records()), None))
+        record = within(20, lambda: next(iter(Registry().records()), None))
         if when == "booting":
-            within(10, lambda: programs_of(record.home))
+            within(20, lambda: programs_of(record.home))
         run.send_signal(end)
     _gone(record)
 
 
 def _gone(record: Record) -> None:
-    within(10, lambda: not programs_of(record.home))
-    within(10, lambda: not record.home.exists())
-    within(10, lambda: not Registry().records())
-    within(2, lambda: [port for port in record.ports if _listens(port)], lambda left: not left)
+    within(20, lambda: not programs_of(record.home))
+    within(20, lambda: not record.home.exists())
+    within(20, lambda: not Registry().records())
+    within(20, lambda: [port for port in record.ports if _listens(port)], lambda left: not left)
 
 
 def _listens(port: int) -> bool:
