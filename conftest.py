@@ -7,7 +7,7 @@ import pytest
 
 import steps
 
-pytest_plugins = ["harness.plugin"]
+pytest_plugins = ["harness.plugin", "harness.judging", "pytester"]
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -17,6 +17,7 @@ import pytest
 from _pytest._code.code import ExceptionChainRepr, ReprEntryNative, ReprFileLocation, ReprTraceback
 from pytest_bdd.compat import get_fixture_names, getfixturedefs
 from pytest_bdd.exceptions import GherkinParseError
+from pytest_bdd.feature import features as parsed_features
 from pytest_bdd.gherkin_parser import Feature as Document
 from pytest_bdd.gherkin_parser import Scenario as ScenarioNode
 from pytest_bdd.gherkin_parser import Tag, get_gherkin_document
@@ -31,6 +32,7 @@ __all__ = [
     "StepDefinition",
     "Tag",
     "UnreadableFeatureError",
+    "all_definitions",
     "bind",
     "definitions_for",
     "plain_failure",
@@ -59,10 +61,19 @@ class StepDefinition:
     matches: Callable[[str], bool]
 
     @property
+    def file(self) -> str:
+        """Where the function stands."""
+        return _short(inspect.unwrap(self.function).__code__.co_filename)
+
+    @property
+    def line(self) -> int:
+        """The line of its first decorator."""
+        return int(inspect.unwrap(self.function).__code__.co_firstlineno)
+
+    @property
     def where(self) -> str:
         """`path:line` of the function."""
-        code = inspect.unwrap(self.function).__code__
-        return f"{_short(code.co_filename)}:{code.co_firstlineno}"
+        return f"{self.file}:{self.line}"
 
     @property
     def is_async(self) -> bool:
@@ -85,6 +96,7 @@ class Sentence:
 
 def read_document(path: Path) -> Document:
     """The parsed file, with the line of everything. Raises UnreadableFeatureError."""
+    parsed_features.pop(str(path), None)  # pytest-bdd keeps what it once read, though the file may have changed
     try:
         feature = get_gherkin_document(str(path)).feature
     except GherkinParseError as problem:
@@ -141,6 +153,15 @@ def definitions_for(node: pytest.Collector) -> list[StepDefinition]:
                 parser = context.parser
                 found.append(StepDefinition(context.type, parser.name, context.step_func, parser.is_matching))
     return found
+
+
+def all_definitions() -> list[StepDefinition]:
+    """Every step definition that was imported, by place."""
+    found = [
+        StepDefinition(it.type, it.parser.name, it.step_func, it.parser.is_matching)
+        for it in step_function_context_registry.values()
+    ]
+    return sorted(found, key=lambda it: (it.file, it.line))
 
 
 def plain_failure(text: Sequence[str], headline: str, path: str, line: int) -> Any:

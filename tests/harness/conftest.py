@@ -1,0 +1,45 @@
+"""Runs of pytest inside pytest, with the harness as their only plugin of ours and steps that need no cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+STEPS = '''
+from pytest_bdd import given, when, then, parsers
+from harness.sentences import given as own_given
+
+@given(parsers.parse('there are {n:d} pods'))
+def pods(n):
+    """So many pods."""
+
+@when("nothing happens")
+def nothing():
+    """Nothing at all."""
+
+@then("all is well")
+def well():
+    """It is."""
+
+@then("all is lost")
+def lost():
+    """It is not."""
+    assert 1 + 1 == 3
+'''
+
+Run = Callable[..., pytest.RunResult]
+
+
+@pytest.fixture
+def specs(pytester: pytest.Pytester) -> Run:
+    """Write feature files (by name, without their ending) and steps, and run pytest on them."""
+    pytester.makeini("[pytest]\nstrict = true\nminversion = 9.0\nmarkers =\n    smoke: a quick one\n")
+
+    def run(*arguments: str, steps: str = "", **features: str) -> pytest.RunResult:
+        pytester.makeconftest(STEPS + steps)
+        for name, text in features.items():
+            (pytester.path / f"{name}.feature").write_text(text, "utf-8")
+        return pytester.runpytest_inprocess("-p", "harness.plugin", "-p", "no:cacheprovider", *arguments)
+
+    return run

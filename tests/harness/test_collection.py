@@ -1,0 +1,189 @@
+"""A feature file is collected as it is, and what is wrong with it is told with file and line before anything runs."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+
+import pytest
+
+Run = Callable[..., pytest.RunResult]
+
+GOOD = """\
+Feature: Pods
+  Background:
+    Given there are 2 pods
+
+  Rule: They are fine
+    @smoke
+    Scenario: Nothing comes of nothing
+      When nothing happens
+      Then all is well
+
+    Scenario Outline: There are <n> of them
+      Given there are <n> pods
+      Then all is well
+
+      Examples:
+        | n |
+        | 3 |
+        | 4 |
+"""
+
+
+def test_a_feature_file_is_a_test_module(specs: Run) -> None:
+    result = specs(pods=GOOD)
+    result.assert_outcomes(passed=3)
+
+
+def test_items_are_named_after_their_scenarios(specs: Run) -> None:
+    result = specs("--collect-only", "-q", pods=GOOD)
+    result.stdout.fnmatch_lines(
+        [
+            "pods.feature::Nothing comes of nothing",
+            "pods.feature::There are <n> of them[[]3]",
+            "pods.feature::There are <n> of them[[]4]",
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "passed"),
+    [
+        (["-k", "nothing"], 1),
+        (["-m", "smoke"], 1),
+        (["pods.feature::There are <n> of them[4]"], 1),
+        (["pods.feature"], 3),
+        (["-k", "absent"], 0),
+    ],
+)
+def test_selection_is_as_in_any_pytest(specs: Run, arguments: list[str], passed: int) -> None:
+    result = specs(*arguments, pods=GOOD)
+    result.assert_outcomes(passed=passed, deselected=3 - passed if arguments[0].startswith("-") else 0)
+
+
+def test_workers_of_xdist_collect_the_same(specs: Run) -> None:
+    result = specs("-n", "2", pods=GOOD)
+    result.assert_outcomes(passed=3)
+
+
+def test_junit_names_the_scenario(specs: Run, pytester: pytest.Pytester) -> None:
+    specs("--junitxml", "junit.xml", pods=GOOD)
+    cases = ElementTree.parse(pytester.path / "junit.xml").getroot().iter("testcase")
+    assert [case.get("name") for case in cases][0] == "Nothing comes of nothing"
+
+
+def test_a_failed_one_is_run_again_by_lf(pytester: pytest.Pytester, specs: Run) -> None:
+    feature = GOOD.replace("Then all is well", "Then all is lost", 1)
+    specs(pods=feature, steps="")
+    arguments = ("-p", "harness.plugin", "--lf")
+    pytester.runpytest_inprocess("-p", "harness.plugin").assert_outcomes(passed=2, failed=1)
+    pytester.runpytest_inprocess(*arguments).assert_outcomes(failed=1)
+
+
+def test_a_defect_of_a_step_keeps_its_traceback_and_names_the_sentence(specs: Run) -> None:
+    result = specs(pods="Feature: f\n  Scenario: s\n    When nothing happens\n    Then all is lost\n")
+    result.stdout.fnmatch_lines(["*assert (1 + 1) == 3", "*in the sentence: Then all is lost", "*at pods.feature:4"])
+
+
+def test_items_have_the_line_of_their_scenario(pytester: pytest.Pytester, specs: Run) -> None:
+    specs(pods=GOOD)
+    items, _ = pytester.inline_genitems("-p", "harness.plugin", str(pytester.path / "pods.feature"))
+    assert [item.location[1] for item in items] == [6, 10, 10]  # counted from 0, the decorating tag not included
+
+
+WRONG = {
+    "an undefined step": (
+        "Feature: f\n  Scenario: s\n    Given there are 2 pods\n    Then all is wel\n",
+        ["bad.feature:4: no step says: Then all is wel", "*the nearest is: then all is well"],
+    ),
+    "an undefined step of an example": (
+        "Feature: f\n  Scenario Outline: s\n    Given there are <n> pods\n    Examples:\n      | n |\n      | x |\n",
+        ["bad.feature:3: no step says: Given there are x pods (with n=x)*"],
+    ),
+    "an undefined step of a background": (
+        "Feature: f\n  Background:\n    Given a moon\n  Scenario: s\n    Then all is well\n",
+        ["bad.feature:3: no step says: Given a moon"],
+    ),
+    "a step of another kind": (
+        "Feature: f\n  Scenario: s\n    Given all is well\n",
+        ["bad.feature:3: no step says: Given all is well"],
+    ),
+    "a repeated name": (
+        "Feature: f\n  Scenario: s\n    Then all is well\n  Rule: r\n    Scenario: s\n      Then all is well\n",
+        ["bad.feature:5: the name 's' is taken by the scenario in line 2"],
+    ),
+    "a name that cannot be selected": (
+        "Feature: f\n  Scenario: a::b\n    Then all is well\n",
+        ["bad.feature:2: a scenario's name must not contain '::'*'a::b'"],
+    ),
+    "a scenario without a name": (
+        "Feature: f\n  Scenario:\n    Then all is well\n",
+        ["bad.feature:2: a scenario needs a name"],
+    ),
+    "an unknown tag": (
+        "@smok\nFeature: f\n  Scenario: s\n    Then all is well\n",
+        ["bad.feature:1: unknown tag @smok; is @smoke meant?*"],
+    ),
+    "an unknown tag of a rule and of examples": (
+        "Feature: f\n  @one\n  Rule: r\n    Scenario Outline: s\n      Then all is well\n      @two\n"
+        "      Examples:\n        | n |\n        | 1 |\n",
+        ["bad.feature:2: unknown tag @one*", "bad.feature:6: unknown tag @two*"],
+    ),
+    "an outline without rows": (
+        "Feature: f\n  Scenario Outline: s\n    Given there are <n> pods\n    Examples:\n      | n |\n",
+        ["bad.feature:2: the outline 's' has no row of examples: it would not run"],
+    ),
+    "an example that is there twice": (
+        "Feature: f\n  Scenario Outline: s\n    Given there are <n> pods\n    Examples:\n      | n |\n      | 1 |\n"
+        "      | 1 |\n",
+        ["bad.feature:7: the same example stands in line 6"],
+    ),
+    "a feature without scenarios": ("Feature: f\n", ["bad.feature:1: the feature has no scenario"]),
+    "an empty file": ("", ["bad.feature:1: there is no Feature in this file"]),
+    "no Gherkin": ("hello\n", ["bad.feature:1: *"]),
+}
+
+
+@pytest.mark.parametrize(("feature", "lines"), WRONG.values(), ids=WRONG)
+def test_what_is_wrong_is_told_at_collection(specs: Run, feature: str, lines: list[str]) -> None:
+    result = specs(bad=feature)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(lines)
+    result.stdout.no_fnmatch_line("*Traceback*")
+    result.stdout.no_fnmatch_line("*harness/*.py*")
+
+
+def test_everything_that_is_wrong_is_told_at_once(specs: Run) -> None:
+    result = specs(bad="Feature: f\n  Scenario: s\n    Given one\n    Then two\n")
+    result.stdout.fnmatch_lines(["bad.feature:3: *one", "bad.feature:4: *two"])
+
+
+def test_two_steps_that_match_are_an_error_that_names_both(specs: Run) -> None:
+    steps = "\n@then(parsers.parse('all is {what}'))\ndef other(what):\n    '''Anything.'''\n"
+    result = specs(bad="Feature: f\n  Scenario: s\n    Then all is well\n", steps=steps)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(
+        ["bad.feature:3: 2 steps say: Then all is well", "*'all is well' at conftest.py:*", "*'all is {what}' at *"]
+    )
+
+
+def test_an_async_step_is_an_error_and_never_passes(specs: Run) -> None:
+    steps = "\n@then('it is awaited')\nasync def awaited():\n    '''Never.'''\n"
+    result = specs(bad="Feature: f\n  Scenario: s\n    Then it is awaited\n", steps=steps)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["bad.feature:3: the step is `async def`, which would never be awaited*"])
+
+
+def test_our_own_decorators_refuse_an_async_step_at_import(specs: Run) -> None:
+    steps = "\n@own_given('it is awaited')\nasync def awaited():\n    '''Never.'''\n"
+    result = specs(pods=GOOD, steps=steps)
+    assert "is `async def`" in result.stderr.str() + result.stdout.str()
+    assert result.ret != 0
+
+
+def test_a_parameter_in_quotes_ends_at_the_quote(specs: Run) -> None:
+    steps = "\n@own_given('\"{a}\" runs')\ndef one(a):\n    '''One.'''\n    assert a == 'x'\n"
+    assert specs(good='Feature: f\n  Scenario: s\n    Given "x" runs\n', steps=steps).ret == 0
+    result = specs(good='Feature: f\n  Scenario: s\n    Given "x" and "y" runs\n', steps=steps)
+    result.stdout.fnmatch_lines(['good.feature:3: no step says: Given "x" and "y" runs*'])

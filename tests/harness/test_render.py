@@ -1,0 +1,81 @@
+"""Templates: what they make, and what is said when they cannot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.errors import TemplateError
+from harness.render import Rendered, Templates, seconds
+
+
+@pytest.fixture
+def templates(tmp_path: Path) -> Templates:
+    (tmp_path / "queue.yaml.j2").write_text(
+        "apiVersion: v1\nkind: Queue\nmetadata:\n  name: {{ name }}\nspec:\n  tasks:\n    - replicas: {{ n | default(1) }}\n"
+    )
+    (tmp_path / "broken.yaml.j2").write_text("a: [1,\nb: 2\n")
+    (tmp_path / "syntax.yaml.j2").write_text("a: 1\n{% if x %}\n")
+    (tmp_path / "nothing.yaml.j2").write_text("just: this\n")
+    (tmp_path / "_part.j2").write_text("{% macro m(a) %}\n{{ a.b.c }}\n{% endmacro %}\n")
+    (tmp_path / "includes.yaml.j2").write_text('{% import "_part.j2" as part %}\nx: {{ part.m(name) }}\n')
+    (tmp_path / "time.yaml.j2").write_text("a: 1\nb: {{ name | seconds }}\n")
+    return Templates(tmp_path, {"namespace": "ns"})
+
+
+def only(rendered: list[Rendered]) -> Rendered:
+    assert len(rendered) == 1
+    return rendered[0]
+
+
+def test_parameters_make_an_object(templates: Templates) -> None:
+    rendered = only(templates.render("queue", {"name": "q", "n": 3}))
+    assert rendered.object["metadata"]["name"] == "q"
+    assert rendered.object["spec"] == {"tasks": [{"replicas": 3}]}
+
+
+@pytest.mark.parametrize(
+    ("template", "parameters", "text"),
+    [
+        ("queue", {"nam": "q"}, "queue.yaml.j2:4: 'name' is undefined\n  given: nam"),
+        ("absent", {}, "absent.yaml.j2; there are: broken.yaml.j2, includes.yaml.j2, nothing"),
+        ("syntax", {}, "syntax.yaml.j2:2: Unexpected end of template"),
+        ("broken", {}, "broken.yaml.j2 does not make YAML:"),
+        ("broken", {}, "    1 | a: [1,"),
+        ("nothing", {}, "nothing.yaml.j2 makes something without apiVersion, kind or metadata: {'just': 'this'}"),
+        ("includes", {"name": {}}, "_part.j2:2: 'dict object' has no attribute 'b'"),
+        ("time", {"name": "soon"}, "time.yaml.j2:2: 'soon' is not a duration"),
+    ],
+)
+def test_what_cannot_be_rendered_is_told_with_file_and_line(
+    templates: Templates, template: str, parameters: dict[str, object], text: str
+) -> None:
+    with pytest.raises(TemplateError) as raised:
+        templates.render(template, parameters)
+    assert text in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("field", "line"),
+    [
+        ("metadata.name", 4),
+        ("spec.tasks[0].replicas", 7),
+        ("spec.tasks[0].absent", 7),
+        ("spec.absent.more", 5),
+        ("absent", None),
+    ],
+)
+def test_a_field_that_the_api_server_blames_has_a_line(templates: Templates, field: str, line: int | None) -> None:
+    assert only(templates.render("queue", {"name": "q"})).line_of(field) == line
+
+
+@pytest.mark.parametrize(("text", "value"), [("500ms", 0.5), ("2s", 2), ("1m30s", 90), ("1h", 3600), ("0s", 0)])
+def test_durations_are_read_as_seconds(text: str, value: float) -> None:
+    assert seconds(text) == value
+
+
+def test_a_file_that_is_no_template_is_read_as_it_is(templates: Templates) -> None:
+    assert templates.read("broken.yaml.j2").startswith("a: [1,")
+    with pytest.raises(TemplateError, match=r"there is no .*policy\.yaml; there are: "):
+        templates.read("policy.yaml")
