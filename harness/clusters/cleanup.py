@@ -15,7 +15,7 @@ from harness.clusters.registry import Record, Registry
 def destroy(record: Record, registry: Registry | None = None) -> None:
     """Leave nothing of the cluster."""
     if record.kind == "kind":
-        from harness.clusters.kind import delete_cluster  # noqa: PLC0415 - only where there is such a cluster
+        from harness.clusters.kind_removal import delete_cluster  # noqa: PLC0415 - only where there is such a cluster
 
         delete_cluster(record.name)
     end_programs(record.home)
