@@ -54,7 +54,7 @@ class GiveBack:
         minding = {shape for shape, task in self._shapes.items() if placement.neighbours(task, future=True) is not None}
         kept = list(victims)
         for victim in sorted(victims, key=lambda v: v.option.rank, reverse=True):
-            if self._can_stay(victim, minding):
+            if not _leaves_part(victim, kept) and self._can_stay(victim, minding):
                 kept.remove(victim)
         return kept
 
@@ -106,3 +106,9 @@ class GiveBack:
             return question(task, *more)
         finally:
             self._statement.rollback(savepoint)
+
+
+def _leaves_part(victim: Evicted, victims: Sequence[Evicted]) -> bool:
+    """Whether the victim was spare in a gang the rest of which has had to go too: alone it is a gang in part."""
+    job = victim.option.job
+    return not victim.option.whole and any(other.option.whole and other.option.job == job for other in victims)

@@ -139,13 +139,15 @@ def _spared(denials: Counter[Denial]) -> tuple[Spared, ...]:
 def _say_who_was_spared(session: Session, search: Search, first: int) -> None:
     """Complete the reasons of a commit's evictions: the candidates on the same node that may stay, and why."""
     evictions = session.decisions.evictions
+    gangs = {eviction.job for eviction in evictions[first:] if eviction.reason.whole_gang}
     neighbours: dict[str, tuple[Spared, ...]] = {}
     for position, eviction in enumerate(evictions[first:], first):
         node = session.cluster.tasks[eviction.task].node
         if node not in neighbours:
             neighbours[node] = _spared(_neighbours(session, search, node))
-        if neighbours[node]:
-            reason = msgspec.structs.replace(eviction.reason, spared=neighbours[node])
+        whole = eviction.job in gangs  # the spare tasks of a gang are part of it if the rest had to go too
+        if neighbours[node] or whole != eviction.reason.whole_gang:
+            reason = msgspec.structs.replace(eviction.reason, spared=neighbours[node], whole_gang=whole)
             evictions[position] = msgspec.structs.replace(eviction, reason=reason)
 
 

@@ -1,0 +1,194 @@
+"""What must hold of every eviction, judged by the state it was decided on and by nothing of the scheduler's own
+reasoning.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+
+from scheduler.decisions import Decisions, Evict
+from scheduler.model import resources
+from scheduler.model.cluster import Cluster
+from scheduler.model.resources import EPSILON, PODS, Resource
+from scheduler.model.task import HOLDING, Task, TaskStatus
+from scheduler.policy import Policy
+
+
+def check_evictions(cluster: Cluster, policy: Policy, decisions: Decisions) -> None:
+    """All rules, on the state that the cycle left as it found it."""
+    starts_whom_it_evicts_for(cluster, decisions)
+    leaves_no_gang_in_part(cluster, policy, decisions)
+    spares_the_protected(cluster, decisions)
+    preempts_strictly_lower(cluster, decisions)
+    reclaims_above_deserved(cluster, policy, decisions)
+    keeps_guarantees(cluster, decisions)
+    evicts_no_one_in_vain(cluster, policy, decisions)
+
+
+def units(cluster: Cluster, decisions: Decisions) -> Iterator[list[tuple[Evict, Task]]]:
+    """The victims as they were taken: single tasks, and gangs as a whole."""
+    gangs: dict[tuple[str, str], list[tuple[Evict, Task]]] = {}
+    for evict in decisions.evictions:
+        alone = "" if evict.reason.whole_gang else evict.task
+        gangs.setdefault((evict.job, alone), []).append((evict, cluster.tasks[evict.task]))
+    yield from gangs.values()
+
+
+def starts_whom_it_evicts_for(cluster: Cluster, decisions: Decisions) -> None:
+    placed = {*decisions.pipelined, *(bind.task for bind in decisions.binds)}
+    for evict in decisions.evictions:
+        job = cluster.jobs[evict.reason.claimant]
+        assert evict.reason.claimant_task in placed, (
+            f"{evict.task} goes for {evict.reason.claimant_task}, which waits on"
+        )
+        ready = job.count(HOLDING | TaskStatus.SUCCEEDED) + sum(key in placed for key in job.tasks)
+        ready -= sum(other.task in job.tasks for other in decisions.evictions)
+        assert ready >= job.min_available, f"{evict.task} goes for {job.key}, which has {ready} of {job.min_available}"
+
+
+def leaves_no_gang_in_part(cluster: Cluster, policy: Policy, decisions: Decisions) -> None:
+    gone = {evict.task for evict in decisions.evictions}
+    for evict in decisions.evictions:
+        if not _gang_protects(policy, evict.reason.action):
+            continue
+        job = cluster.jobs[evict.job]
+        if evict.reason.claimant == job.key:
+            continue  # within a job as many come as go
+        left = [task for task in job.having(HOLDING | TaskStatus.SUCCEEDED) if task.key not in gone]
+        holding = [task for task in left if task.status & HOLDING]
+        assert not holding or len(left) >= job.min_available, f"{job.key} keeps {len(left)} of {job.min_available}"
+
+
+def _gang_protects(policy: Policy, action: str) -> bool:
+    gang = policy.plugin("gang")
+    return gang is not None and gang.enabled("enableReclaimable" if action == "reclaim" else "enablePreemptable")
+
+
+def spares_the_protected(cluster: Cluster, decisions: Decisions) -> None:
+    for evict in decisions.evictions:
+        task = cluster.tasks[evict.task]
+        may_go = TaskStatus.RUNNING if evict.reason.action == "reclaim" else TaskStatus.RUNNING | TaskStatus.BOUND
+        assert task.status & may_go, f"{task} is evicted"
+        assert task.preemptable, f"{task.key} is not preemptable"
+        assert "system" not in task.pod.spec.priority_class_name, f"{task.key} is of the system"
+
+
+def preempts_strictly_lower(cluster: Cluster, decisions: Decisions) -> None:
+    for evict in decisions.evictions:
+        if evict.reason.action != "preempt":
+            continue
+        victim, claimant = cluster.jobs[evict.job], cluster.jobs[evict.reason.claimant]
+        assert victim.queue == claimant.queue, f"{evict.task} is preempted from another queue"
+        if victim is claimant:
+            lower = cluster.tasks[evict.task].priority < cluster.tasks[evict.reason.claimant_task].priority
+        else:
+            lower = victim.priority < claimant.priority
+        assert lower, f"{evict.task} is not of lower priority than {evict.reason.claimant_task}"
+
+
+def allocated(cluster: Cluster) -> dict[str, Resource]:
+    """What each queue holds, ancestors included."""
+    held: dict[str, Resource] = defaultdict(dict)
+    for job in cluster.jobs.values():
+        for name in lineage(cluster, job.queue):
+            resources.add_to(held[name], job.allocated)
+    return held
+
+
+def lineage(cluster: Cluster, queue: str) -> list[str]:
+    line: list[str] = []
+    while queue in cluster.queues and queue not in line:
+        line.append(queue)
+        queue = cluster.queues[queue].parent
+    return line
+
+
+def reclaims_above_deserved(cluster: Cluster, policy: Policy, decisions: Decisions) -> None:
+    by_weight = policy.plugin("proportion") is not None
+    held = allocated(cluster)
+    for unit in units(cluster, decisions):
+        evict, first = unit[0]
+        job = cluster.jobs[first.job]
+        request = resources.total_of(task.request for _, task in unit)
+        if evict.reason.action == "reclaim":
+            queue = cluster.queues[job.queue]
+            assert job.queue != cluster.jobs[evict.reason.claimant].queue, (
+                f"{evict.task} is reclaimed from its own queue"
+            )
+            assert queue.reclaimable, f"{evict.task} is of queue {queue.name}, which is not reclaimable"
+            deserved = decisions.queues[queue.name].deserved if by_weight else queue.deserved
+            due = {n: max(v, queue.guarantee.get(n, 0.0)) for n, v in {**queue.guarantee, **deserved}.items()}
+            relevant = [name for name in request if name in due and name != PODS and request[name] > 0]
+            above = any(held[queue.name].get(name, 0.0) > due[name] for name in relevant)
+            assert above or not relevant, f"{evict.task}: queue {queue.name} holds {held[queue.name]}, due {due}"
+        for name in lineage(cluster, job.queue):
+            resources.take_from(held[name], request)
+
+
+def keeps_guarantees(cluster: Cluster, decisions: Decisions) -> None:
+    before, lost = allocated(cluster), defaultdict(dict)
+    for evict in decisions.evictions:
+        if evict.reason.action == "reclaim":
+            for name in lineage(cluster, cluster.jobs[evict.job].queue):
+                resources.add_to(lost[name], cluster.tasks[evict.task].request)
+    for name, amounts in lost.items():
+        for dimension, guaranteed in cluster.queues[name].guarantee.items():
+            if not amounts.get(dimension):
+                continue
+            left = before[name].get(dimension, 0.0) - amounts[dimension]
+            assert left >= guaranteed, f"queue {name} keeps {left} of {guaranteed} {dimension}"
+
+
+def evicts_no_one_in_vain(cluster: Cluster, policy: Policy, decisions: Decisions) -> None:
+    """With any one unit back, some node or some queue would hold more than it can."""
+    room = _room(cluster, decisions)
+    for unit in units(cluster, decisions):
+        back: dict[str, Resource] = defaultdict(dict)
+        for _, task in unit:
+            resources.add_to(back[task.node], task.request)
+        crowded = any(
+            room[node].get(n, 0.0) - v < -EPSILON for node, held in back.items() for n, v in held.items() if v > 0
+        )
+        assert crowded or _exceeds_a_limit(cluster, policy, decisions, unit), (
+            f"{[t.key for _, t in unit]} need not have gone"
+        )
+
+
+def _room(cluster: Cluster, decisions: Decisions) -> dict[str, Resource]:
+    """What is free on each node once all victims have left and all who wait have come."""
+    room: dict[str, Resource] = {}
+    for info in cluster.nodes.rows:
+        room[info.name] = dict(info.allocatable)
+        for task in info.tasks.values():
+            if task.status & (HOLDING | TaskStatus.UNKNOWN):
+                resources.take_from(room[info.name], task.request)
+    for evict in decisions.evictions:
+        task = cluster.tasks[evict.task]
+        resources.add_to(room[task.node], task.request)
+    coming: Mapping[str, str] = {**decisions.pipelined, **{bind.task: bind.node for bind in decisions.binds}}
+    for key, node in coming.items():
+        resources.take_from(room[node], cluster.tasks[key].request)
+    return room
+
+
+def _exceeds_a_limit(cluster: Cluster, policy: Policy, decisions: Decisions, unit: list[tuple[Evict, Task]]) -> bool:
+    """Whether with the unit back a queue that it shares with its claimant would be above what it may hold."""
+    evict, first = unit[0]
+    own = lineage(cluster, cluster.jobs[first.job].queue)
+    shared = [name for name in lineage(cluster, cluster.jobs[evict.reason.claimant].queue) if name in own]
+    held = allocated(cluster)
+    placed = [*decisions.pipelined, *(bind.task for bind in decisions.binds)]
+    gone = Counter(e.task for e in decisions.evictions) - Counter(task.key for _, task in unit)
+    for key in placed:
+        for name in lineage(cluster, cluster.jobs[cluster.tasks[key].job].queue):
+            resources.add_to(held[name], cluster.tasks[key].request)
+    for key in gone:
+        for name in lineage(cluster, cluster.jobs[cluster.tasks[key].job].queue):
+            resources.take_from(held[name], cluster.tasks[key].request)
+    for name in shared:
+        numbers = decisions.queues[name]
+        limit = numbers.deserved if policy.plugin("proportion") else numbers.capability
+        if any(held[name].get(n, 0.0) > amount for n, amount in limit.items() if n != PODS):
+            return True
+    return False
