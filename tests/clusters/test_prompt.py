@@ -49,7 +49,7 @@ def test_a_cluster_that_cannot_be_removed_does_not_keep_the_others(
     def deaf(name: str) -> None:
         raise ClusterError("the Docker engine does not answer", name, "start Docker")
 
-    monkeypatch.setattr("harness.clusters.kind.delete_cluster", deaf)
+    monkeypatch.setattr("harness.clusters.kind_removal.delete_cluster", deaf)
     _add("kind-1", tmp_path / "kind", kind="kind")
     _add("left", tmp_path / "left")
     assert prompt.main(["down"]) == 1
