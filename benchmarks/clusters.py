@@ -39,7 +39,7 @@ def _queue(name: str, **spec: Any) -> objects.Queue:
     return msgspec.convert({"metadata": {"name": name}, "spec": spec, "status": {"state": "Open"}}, objects.Queue)
 
 
-def _gang(cluster: Cluster, name: str, queue: str, size: int, asks: dict[str, str], node: str = "") -> None:
+def _gang(cluster: Cluster, name: str, queue: str, size: int, asks: dict[str, str], *, node: str = "") -> None:
     """A PodGroup and its pods; running if ``node`` is given."""
     cluster.set_podgroup(
         msgspec.convert(
@@ -82,7 +82,9 @@ def backlog(pods: int, nodes: int, gang: int = 20, *, full: bool = False) -> Clu
 
 
 def full_of_single_cards(tasks: int, nodes: int) -> Cluster:
-    """One pending job of ``tasks`` x 8 cards, entitled to half of the cluster, which single-card jobs of another queue fill."""
+    """One pending job of ``tasks`` x 8 cards, entitled to half of the cluster, which single-card jobs of another
+    queue fill.
+    """
     cluster = Cluster()
     has = {"cpu": "64", "memory": "512Gi", "pods": "110", "nvidia.com/gpu": "8"}
     for number in range(nodes):
@@ -91,6 +93,6 @@ def full_of_single_cards(tasks: int, nodes: int) -> Cluster:
     cluster.set_queue(_queue("greedy", deserved={"nvidia.com/gpu": str(cards - tasks * 8)}))
     cluster.set_queue(_queue("entitled", deserved={"nvidia.com/gpu": str(tasks * 8)}))
     for number in range(cards):
-        _gang(cluster, f"single-{number:05}", "greedy", 1, {"nvidia.com/gpu": "1"}, f"node-{number // 8:05}")
+        _gang(cluster, f"single-{number:05}", "greedy", 1, {"nvidia.com/gpu": "1"}, node=f"node-{number // 8:05}")
     _gang(cluster, "big", "entitled", tasks, {"nvidia.com/gpu": "8"})
     return cluster

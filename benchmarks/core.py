@@ -1,6 +1,8 @@
-"""The core alone: how long a cycle takes, by size. ``python -m benchmarks.core`` prints a table and writes ``benchmarks/out/core.json``.
+"""The core alone: how long a cycle takes, by size. ``python -m benchmarks.core`` prints a table and writes
+``benchmarks/out/core.json``.
 
-Each figure is measured in a process of its own, best of several cycles on one state (``decide`` leaves the state as it found it).
+Each figure is measured in a process of its own, best of several cycles on one state (``decide`` leaves the state as it
+found it).
 """
 
 from __future__ import annotations

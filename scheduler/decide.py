@@ -1,6 +1,7 @@
 """The whole scheduler: the state and the policy in, the decisions out.
 
-The one rule: pure. No I/O, no clock, no randomness; equal input gives equal output, and the state is left as it was found.
+The one rule: pure. No I/O, no clock, no randomness; equal input gives equal output, and the state is left as it was
+found.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ class LastCycle:
 def decide(cluster: Cluster, policy: Policy, now: float) -> Decisions:
     """One cycle. ``now`` is seconds since the epoch.
 
-    Where nothing has changed since the last cycle on this state, nor has the time come that it named (``wake_at``), its decisions
-    stand, and are not made again.
+    Where nothing has changed since the last cycle on this state, nor has the time come that it named (``wake_at``),
+    its decisions stand, and are not made again.
 
     >>> decide(Cluster(), Policy(actions=(), tiers=()), now=0.0).binds
     []

@@ -1,6 +1,7 @@
 """What a cycle decided, as data: the shell writes it to the API, ``record`` keeps it, ``explain`` shows it.
 
-The one rule: a decision carries its reason as typed data (:mod:`scheduler.reasons`); text is made of it in one place only.
+The one rule: a decision carries its reason as typed data (:mod:`scheduler.reasons`); text is made of it in one place
+only.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Evict(msgspec.Struct, frozen=True):
 
 
 class Nominate(msgspec.Struct, frozen=True):
-    """Keep the room on ``node`` for this pod until it fits (``status.nominatedNodeName``); an empty node gives it up."""
+    """Keep room on ``node`` for this pod until it fits (``status.nominatedNodeName``); an empty node gives it up."""
 
     task: str
     uid: str

@@ -1,8 +1,9 @@
-"""What plugins can say, and how what they say is combined: Volcano's tier rules (semantics of ``framework/session_plugins.go``).
+"""What plugins can say, and how what they say is combined: Volcano's tier rules (semantics of
+``framework/session_plugins.go``).
 
-The one rule: a plugin registers plain functions, here; whether a registered function is asked follows the plugin's enable switch, and
-how the answers combine follows the tier it stands in. Orders are keys, not comparisons: the smaller key comes first, and the keys
-of all plugins, tier by tier, make one tuple.
+The one rule: a plugin registers plain functions, here; whether a registered function is asked follows the plugin's
+enable switch, and how the answers combine follows the tier it stands in. Orders are keys, not comparisons: the smaller
+key comes first, and the keys of all plugins, tier by tier, make one tuple.
 """
 
 from __future__ import annotations
@@ -33,22 +34,22 @@ class Vote(enum.IntEnum):
 # hook -> the switch that takes a plugin's say away; None where Volcano has no switch.
 #
 # What a function of a hook is given and gives back:
-#   job_order(job), queue_order(queue), task_order(task)  -> a key, smaller is served first
-#   job_valid(job)                    -> None, or the Why for which the job cannot be scheduled at all
-#   job_ready(job), job_starving(job), overused(queue)    -> bool
-#   job_pipelined(job), job_enqueueable(job)              -> Vote
-#   job_enqueued(job)                 -> nothing: the job has been admitted
-#   allocatable(queue, task)          -> bool: the queue may hold this task too
-#   preemptive(queue, task)           -> bool: the queue may claim room for this task from others
+#   job_order(job), queue_order(queue), task_order(task) -> a key; the smaller is served first
+#   job_valid(job) -> None, or the Why for which the job cannot be scheduled at all
+#   job_ready(job), job_starving(job), overused(queue) -> bool
+#   job_pipelined(job), job_enqueueable(job) -> Vote
+#   job_enqueued(job): the job has been admitted
+#   allocatable(queue, task) -> bool: the queue may hold this task too
+#   preemptive(queue, task) -> bool: the queue may claim room for this task from others
 #   reclaimable(claimant, candidates), preemptable(claimant, candidates) -> (those it permits, Vote)
-#   feasible(task)                    -> mask over nodes, from the nodes' objects alone: the same throughout a cycle for a shape
-#   predicate(task, future)           -> mask over nodes, from what runs on them, or None if the task does not mind who runs
-#                                        where; with ``future``, releasing pods count as gone already
-#   node_rule(task, node)             -> None, or (rule, detail): why the two masks leave this node out
-#   score(task, feasible)             -> vector over nodes or None; from the nodes' objects alone
-#   usage_score(task, used, allocatable) -> scores for arrays [..., dimensions] of used (the task included) and allocatable
-#   pod_score(task, feasible)         -> vector over nodes, from what runs on them, or None
-#   why(job, task)                    -> the Whys that stand in the way of placing ``task``, or of admitting ``job`` (task None)
+#   feasible(task) -> mask over nodes, from the nodes' objects alone: for a shape the same throughout a cycle
+#   predicate(task, future) -> mask over nodes, from what runs on them; None if the task does not mind who runs where.
+#       With ``future``, releasing pods count as gone and pipelined ones as come
+#   node_rule(task, node) -> None, or (rule, detail): why these two masks leave the node out
+#   score(task, feasible) -> vector over nodes, from the nodes' objects alone, or None
+#   usage_score(task, used, allocatable) -> scores for arrays [..., dimensions]; ``used`` includes the task
+#   pod_score(task, feasible) -> vector over nodes, from what runs on them, or None
+#   why(job, task) -> the Whys that stand in the way of placing ``task``; of admitting ``job`` where task is None
 SWITCHES: dict[str, str | None] = {
     "job_order": "enableJobOrder",
     "queue_order": "enableQueueOrder",
@@ -79,7 +80,9 @@ SWITCHES: dict[str, str | None] = {
 
 @dataclass(slots=True)
 class Registered:
-    """One function of one plugin. ``binding``: its refusal stands whatever tier decides (design: a victim needs the queue plugin's permission)."""
+    """One function of one plugin. ``binding``: its refusal stands whatever tier decides (design: a victim needs the
+    queue plugin's permission).
+    """
 
     plugin: str
     fn: Fn
@@ -163,7 +166,7 @@ class Hooks:
         return next((said for entry in self._flat[hook] if (said := entry.fn(*subject)) is not None), None)
 
     def whys(self, job: Job, task: Task | None) -> list[Why]:
-        """What stands in the way of placing ``task`` of ``job``, or (task None) of admitting the job, by all plugins."""
+        """What stands in the way of placing ``task`` of ``job``, or (task None) of admitting it, by all plugins."""
         return [why for entry in self._flat["why"] for why in entry.fn(job, task)]
 
     # -------------------------------------------------------------------------------------------------------- victims
@@ -173,8 +176,9 @@ class Hooks:
     ) -> Iterable[tuple[int, list[Task], dict[str, list[Task]]]]:
         """Reclaimable, Preemptable: what each tier that has a say permits of ``candidates``, tier by tier.
 
-        Yields ``(tier, permitted, what each of its plugins permitted)``. In Volcano the first tier that permits any decides alone, and one that
-        permits none leaves the question to the next; :mod:`scheduler.victims` says how we use it.
+        Yields ``(tier, permitted, what each of its plugins permitted)``. In Volcano the first tier that permits any
+        decides alone, and one that permits none leaves the question to the next; :mod:`scheduler.victims` says how we
+        use it.
         """
         for number, tier in enumerate(self._tiers):
             permitted: list[Task] | None = None

@@ -1,7 +1,7 @@
 """Who is served next.
 
-The one rule: keys are looked at when someone is taken, not only when they were put in, so an order that changes as room is given
-out (a queue's share) is followed exactly as long as keys only grow, which is what giving out room does.
+The one rule: keys are looked at when someone is taken, not only when they were put in, so an order that changes as
+room is given out (a queue's share) is followed exactly as long as keys only grow, which is what giving out room does.
 """
 
 from __future__ import annotations

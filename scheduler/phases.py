@@ -1,7 +1,7 @@
 """The phase of each PodGroup at the end of a cycle (semantics: Volcano's ``framework/session.go``, ``jobStatus``).
 
-The one rule: a phase follows from the tasks that the API shows as scheduled and from what this cycle refused; a bind that has
-only been decided does not count yet.
+The one rule: a phase follows from the tasks that the API shows as scheduled and from what this cycle refused; a bind
+that has only been decided does not count yet.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Room that was freed for a task is kept for it, across cycles and restarts.
 
-The one rule: a claim is nothing but the pod's ``status.nominatedNodeName``; every cycle derives the reservations from it anew. While
-what was freed is still releasing, or the rest of the gang waits, the claimant is pipelined onto its node, so that nobody served meanwhile
-takes that room; a claim that came to nothing is given up in the same cycle.
+The one rule: a claim is nothing but the pod's ``status.nominatedNodeName``; every cycle derives the reservations from
+it anew. While what was freed is still releasing, or the rest of the gang waits, the claimant is pipelined onto its
+node, so that nobody served meanwhile takes that room; a claim that came to nothing is given up in the same cycle.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One cycle: the state, the policy's plugins, and the transactions that actions make.
 
-The one rule: a session is made for one cycle, by :func:`scheduler.decide.decide`, and is gone with it; plugins keep what they compute for a cycle in
-themselves, and what outlives a cycle lives in the cluster's state.
+The one rule: a session is made for one cycle, by :func:`scheduler.decide.decide`, and is gone with it; plugins keep
+what they compute for a cycle in themselves, and what outlives a cycle lives in the cluster's state.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ from scheduler.model.resources import Resource
 from scheduler.model.task import HOLDING, Task, TaskStatus
 from scheduler.placement import Placement, unsupported
 from scheduler.policy import PluginOption, Policy
-from scheduler.reservations import Reservations
 from scheduler.reasons import Refusal, Unsupported, VictimReason, Why
+from scheduler.reservations import Reservations
 from scheduler.statement import Change, Statement
 
 CLAIMING = HOLDING | TaskStatus.PIPELINED
-"""Statuses in which a task counts in the queue plugins' ``allocated`` within a cycle (Volcano fires AllocateFunc for a pipelined task)."""
+"""Statuses in which a task counts in the queue plugins' ``allocated`` within a cycle (Volcano fires AllocateFunc for
+a pipelined task).
+"""
 
 
 class Plugin(Protocol):
@@ -45,8 +47,9 @@ class Register(Protocol):
 class Session:
     """The state as actions and plugins see it.
 
-    ``jobs`` are those with a PodGroup and an existing queue; ``total`` is what all ready nodes have; ``now`` is seconds since the epoch, given by the
-    shell. ``decisions`` is what has been decided so far. ``placement`` knows where tasks may go. ``facts`` is where plugins leave numbers for others (queue numbers, shares), by plugin name.
+    ``jobs`` are those with a PodGroup and an existing queue; ``total`` is what all ready nodes have; ``now`` is
+    seconds since the epoch, given by the shell. ``decisions`` is what has been decided so far. ``placement`` knows
+    where tasks may go. ``facts`` is where plugins leave numbers for others (queue numbers, shares), by plugin name.
     """
 
     def __init__(self, cluster: Cluster, policy: Policy, now: float, plugins: Mapping[str, type[Any]]) -> None:
@@ -64,8 +67,6 @@ class Session:
         self.decisions = Decisions()
         self._objections: dict[str, Any] = {}
         self.log: list[Change] = []
-        self._stamps: list[int] = []
-        self._changes = 0
         self.hooks = Hooks(policy)
         self.placement = Placement(cluster, self.hooks)
         self.reservations = Reservations(self)
@@ -84,22 +85,17 @@ class Session:
     # ------------------------------------------------------------------------------------------------------- changes
 
     def on_shift(self, handler: Callable[[Task, float], None]) -> None:
-        """Call ``handler(task, +1.0)`` when a task begins to count as allocated, ``-1.0`` when it stops (undo included)."""
+        """Call ``handler(task, +1.0)`` when a task begins to count as allocated, ``-1.0`` when it stops (undo
+        included).
+        """
         self._on_shift.append(handler)
 
     def statement(self) -> Statement:
         return Statement(self)
 
-    @property
-    def stamp(self) -> int:
-        """Names the state that the cycle is in: equal stamps, equal states. A rollback brings the earlier stamp back."""
-        return self._stamps[-1] if self._stamps else 0
-
     def change(self, task: Task, status: TaskStatus, node: str, reason: VictimReason | None) -> None:
         """Give a task another status and node, and note how to take it back. For statements only."""
         self.log.append((task, task.status, task.node, reason))
-        self._changes += 1
-        self._stamps.append(self._changes)
         self._shift(task, status, node)
 
     def _shift(self, task: Task, status: TaskStatus, node: str) -> None:
@@ -122,7 +118,6 @@ class Session:
         """Take back the changes since a savepoint, last first. For statements, and for the end of a cycle."""
         while len(self.log) > savepoint:
             task, status, node, _ = self.log.pop()
-            self._stamps.pop()
             self._shift(task, status, node)
 
     def admit(self, job: Job) -> None:

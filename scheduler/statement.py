@@ -1,7 +1,8 @@
 """Changes to the state within a cycle, as transactions.
 
-The one rule: every change an action makes to a task goes through a :class:`Statement`, and every one can be taken back in reverse order;
-at the end of a cycle all of them are, so that the state is as it was found. (Semantics: Volcano's ``framework/statement.go``.)
+The one rule: every change an action makes to a task goes through a :class:`Statement`, and every one can be taken back
+in reverse order; at the end of a cycle all of them are, so that the state is as it was found. (Semantics: Volcano's
+``framework/statement.go``.)
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ Change = tuple[Task, TaskStatus, str, "VictimReason | None"]
 
 
 class Statement:
-    """One transaction. Statements of a session are opened and closed one inside or after the other, never interleaved."""
+    """One transaction. Statements of a session are opened and closed one inside or after the other, never
+    interleaved.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session

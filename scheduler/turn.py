@@ -1,7 +1,8 @@
 """One job's turn: as many of its tasks as it takes to be ready, in one transaction.
 
-The one rule: a job that cannot become ready leaves nothing behind, unless all that it lacks is room being freed: then its tasks stay where
-they are for the rest of the cycle, so that nobody served later takes that room. (Semantics: Volcano's ``actions/allocate``.)
+The one rule: a job that cannot become ready leaves nothing behind, unless all that it lacks is room being freed: then
+its tasks stay where they are for the rest of the cycle, so that nobody served later takes that room. (Semantics:
+Volcano's ``actions/allocate``.)
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from scheduler.session import Session
 
 
 class Run:
-    """Tasks that are alike (shape, nominated node, role) and follow each other in task order; the next one is the last in ``tasks``."""
+    """Tasks that are alike (shape, nominated node, role) and follow each other in task order; the next one is the
+    last in ``tasks``.
+    """
 
     __slots__ = ("tasks",)
 
@@ -51,7 +54,9 @@ class Turn:
         self._failed_roles: set[str] = set()
 
     def take(self, runs: list[Run]) -> bool:
-        """Place what can be placed of ``runs``, taking out what was. Whether the job got anywhere and may have another turn."""
+        """Place what can be placed of ``runs``, taking out what was. Whether the job got anywhere and may have
+        another turn.
+        """
         session, job = self._session, self._job
         if self._cannot_start(runs):
             session.refuse(job, self._whys)
@@ -138,9 +143,9 @@ class Turn:
     def _plan(self, tasks: list[Task], *, future: bool) -> list[NodeInfo]:
         """Nodes for alike tasks: the one that room was freed on for the first of them, else the best."""
         first = tasks[0]
-        if first.nominated and (node := self._session.nodes.by_name.get(first.nominated)) is not None:
-            if self._placement.fits(first, node, future=future):
-                return [node]
+        node = self._session.nodes.by_name.get(first.nominated)
+        if node is not None and self._placement.fits(first, node, future=future):
+            return [node]
         return self._placement.plan(first, len(tasks), future=future)
 
     def _fail(self, task: Task) -> None:

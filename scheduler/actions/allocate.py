@@ -1,7 +1,7 @@
 """allocate: give idle room to waiting tasks, gang by gang (semantics: Volcano's ``actions/allocate``).
 
-The one rule: a job's turn is one transaction (:mod:`scheduler.turn`). It ends as soon as the job is ready, so queues alternate task by
-task once their gangs run.
+The one rule: a job's turn is one transaction (:mod:`scheduler.turn`). It ends as soon as the job is ready, so queues
+alternate task by task once their gangs run.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ def allocate(session: Session) -> None:
 
 
 def _candidates(session: Session, left: dict[str, list[Run]]) -> dict[str, list[Job]]:
-    """Jobs with tasks to place, by queue; their tasks go into ``left``. Where the policy has no enqueue, all are admitted."""
+    """Jobs with tasks to place, by queue; their tasks go into ``left``. Where the policy has no enqueue, all are
+    admitted.
+    """
     admits_all = "enqueue" not in session.policy.actions
     by_queue: dict[str, list[Job]] = {}
     for job in session.jobs.values():

@@ -1,6 +1,7 @@
 """backfill: place tasks that ask for nothing (semantics: Volcano's ``actions/backfill``).
 
-The one rule: such a task takes no share of a queue, so no queue limit is asked; where it may run is asked as for any other.
+The one rule: such a task takes no share of a queue, so no queue limit is asked; where it may run is asked as for any
+other.
 """
 
 from __future__ import annotations
@@ -16,9 +17,8 @@ def backfill(session: Session) -> None:
     hooks = session.hooks
     by_queue: dict[str, list[Job]] = {}
     for job in session.jobs.values():
-        if not session.is_pending(job) and any(True for _ in _waiting(job)):
-            if hooks.first_objection("job_valid", job) is None:
-                by_queue.setdefault(job.queue, []).append(job)
+        if not session.is_pending(job) and _waiting(job) and session.is_schedulable(job):
+            by_queue.setdefault(job.queue, []).append(job)
     for queue in sorted((session.queues[name] for name in by_queue), key=hooks.queue_key):
         jobs = Served(hooks.job_key, by_queue[queue.name])
         while jobs:

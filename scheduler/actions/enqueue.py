@@ -1,4 +1,5 @@
-"""enqueue: admit waiting PodGroups, so that their pods may be created and placed (semantics: Volcano's ``actions/enqueue``).
+"""enqueue: admit waiting PodGroups, so that their pods may be created and placed (semantics: Volcano's
+``actions/enqueue``).
 
 The one rule: a job that is refused does not stand in the way of the next one.
 """

@@ -1,7 +1,7 @@
 """Which changes of an object could alter a decision.
 
-The one rule: a field counts here exactly if something that decides reads it; all others (heartbeats, statuses that controllers
-write, conditions) must not start a cycle.
+The one rule: a field counts here exactly if something that decides reads it; all others (heartbeats, statuses that
+controllers write, conditions) must not start a cycle.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The state of the cluster, kept up to date event by event.
 
-The one rule: this is the only place that turns API objects into tasks, jobs, queues and nodes, and it gives the same state whatever the
-order in which the objects came. An object that makes no sense is refused with an ``ObjectError`` and
-leaves the state as it was. A cycle works on this state and leaves it as it found it; what the shell has written and
-the API has not yet confirmed is held here as an assumption.
+The one rule: this is the only place that turns API objects into tasks, jobs, queues and nodes, and it gives the same
+state whatever the order in which the objects came. An object that makes no sense is refused with an ``ObjectError``
+and leaves the state as it was. A cycle works on this state and leaves it as it found it; what the shell has written
+and the API has not yet confirmed is held here as an assumption.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ class Cluster:
 
     ``scheduler_names``: whose pods are ours to place (others only take room); empty means everyone's.
     ``node_selector``: labels that a node must carry to belong to this scheduler's world; empty means every node.
-    ``nominated`` are the keys of tasks that have a nominated node. ``version`` grows with every change that could alter a decision.
+    ``nominated`` are the keys of tasks that have a nominated node. ``version`` grows with every change that could
+    alter a decision.
     """
 
     def __init__(self, scheduler_names: Iterable[str] = (), node_selector: Mapping[str, str] | None = None) -> None:
@@ -151,7 +152,9 @@ class Cluster:
             self._assume(key, uid, TaskStatus.RELEASING, task.node)
 
     def assume_nominated(self, key: str, uid: str, node: str) -> None:
-        """A nomination is in flight: the room on ``node`` is kept for the task from now on (an empty node gives it up)."""
+        """A nomination is in flight: the room on ``node`` is kept for the task from now on (an empty node gives it
+        up).
+        """
         task = self.tasks.get(key)
         if task is not None and task.uid == uid and task.nominated != node:
             task.nominated = node

@@ -1,7 +1,7 @@
 """A PodGroup as the scheduler sees it: its tasks and how many of them stand where.
 
-The one rule: counters follow the tasks' status; only :meth:`Job.add`, :meth:`Job.remove` and :meth:`Job.move` change either,
-so they cannot disagree.
+The one rule: counters follow the tasks' status; only :meth:`Job.add`, :meth:`Job.remove` and :meth:`Job.move` change
+either, so they cannot disagree.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ PENDING, INQUEUE, RUNNING, UNKNOWN, COMPLETED = "Pending", "Inqueue", "Running",
 class Job:
     """One PodGroup and its tasks.
 
-    ``priority`` is the value of its priority class (0 where it has none and no class is the default). ``allocated`` is what its
-    holding tasks request. A job whose PodGroup has not been seen yet has ``group`` None and takes no part in a cycle.
+    ``priority`` is the value of its priority class (0 where it has none and no class is the default). ``allocated`` is
+    what its holding tasks request. A job whose PodGroup has not been seen yet has ``group`` None and takes no part in
+    a cycle.
     """
 
     __slots__ = (

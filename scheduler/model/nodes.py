@@ -1,7 +1,8 @@
 """The nodes and what is taken on them, as arrays.
 
-The one rule: a row is a node, rows are in name order (so the first best row is the smallest name, which keeps ties deterministic),
-and every amount on a node changes through :meth:`Nodes.shift`. Dimensions are interned: a column is a dimension.
+The one rule: a row is a node, rows are in name order (so the first best row is the smallest name, which keeps ties
+deterministic), and every amount on a node changes through :meth:`Nodes.shift`. Dimensions are interned: a column is a
+dimension.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class NodeInfo:
 
     @property
     def is_ready(self) -> bool:
-        """Whether the kubelet reports Ready (a node that reports no condition at all counts as ready, as in Volcano)."""
+        """Whether the kubelet reports Ready (one that reports no condition at all is ready, as in Volcano)."""
         return all(c.status == "True" for c in self.object.status.conditions or () if c.type == "Ready")
 
     def __repr__(self) -> str:
@@ -56,9 +57,10 @@ class NodeInfo:
 class Nodes:
     """All nodes of the scheduler's world.
 
-    ``allocatable``, ``idle``, ``releasing``, ``pipelined`` are float64 arrays [nodes × dimensions] in the units of
-    :mod:`scheduler.model.resources`; ``ready`` tells which rows may be given new tasks at all. ``version`` grows when a node comes,
-    goes or changes its object. ``touched`` lists the rows whose amounts changed, oldest first, since :meth:`settle`.
+    ``allocatable``, ``idle``, ``releasing``, ``pipelined`` are float64 arrays [nodes x dimensions] in the units of
+    :mod:`scheduler.model.resources`; ``ready`` tells which rows may be given new tasks at all. ``version`` grows when
+    a node comes, goes or changes its object. ``touched`` lists the rows whose amounts changed, oldest first, since
+    :meth:`settle`.
     ``kept`` is for whoever computes something from the nodes' objects alone: it is emptied when one of them changes.
     ``minding`` are the tasks on nodes that have terms about other pods, by shape.
     """
@@ -216,11 +218,11 @@ class Nodes:
 
     @property
     def used(self) -> Vector:
-        """What is taken, [nodes × dimensions]: releasing tasks still take their room, pipelined ones do not yet."""
+        """What is taken, [nodes x dimensions]: releasing tasks still take their room, pipelined ones do not yet."""
         return self.allocatable - self.idle
 
     def future_idle(self) -> Vector:
-        """What will be idle once the releasing have left and the pipelined have come, [nodes × dimensions]."""
+        """What will be idle once the releasing have left and the pipelined have come, [nodes x dimensions]."""
         return self.idle + self.releasing - self.pipelined
 
     def total(self) -> Resource:

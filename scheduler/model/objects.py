@@ -1,8 +1,8 @@
 """The API objects that the scheduler reads, reduced to the fields it uses.
 
 The one rule: a struct names a field only if something reads it; msgspec skips the rest of the JSON without building it,
-which is what makes a watch event cost microseconds. A field that constrains placement is named here even where we do not
-honour it, so that the pod can be kept pending by name instead of being placed against its wish.
+which is what makes a watch event cost microseconds. A field that constrains placement is named here even where we do
+not honour it, so that the pod can be kept pending by name instead of being placed against its wish.
 """
 
 from __future__ import annotations

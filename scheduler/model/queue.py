@@ -9,7 +9,9 @@ ROOT = "root"
 
 
 class Queue:
-    """One Queue. Amounts are resources (:mod:`scheduler.model.resources`); an absent dimension is one that the spec does not name."""
+    """One Queue. Amounts are resources (:mod:`scheduler.model.resources`); an absent dimension is one that the spec
+    does not name.
+    """
 
     __slots__ = (
         "annotations",

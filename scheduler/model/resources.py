@@ -1,8 +1,9 @@
 """Amounts of resources and the comparisons that Volcano makes between them.
 
-A resource is a plain ``dict`` from dimension to amount: ``cpu`` in millis, ``memory`` in bytes, ``pods`` whole, every other
-dimension in millis (``nvidia.com/gpu: 1`` is 1000). That a dimension is absent and that it is zero are different things, as in
-Volcano. The one rule: no function here changes its arguments, except the two that say so (``add_to``, ``take_from``).
+A resource is a plain ``dict`` from dimension to amount: ``cpu`` in millis, ``memory`` in bytes, ``pods`` whole, every
+other dimension in millis (``nvidia.com/gpu: 1`` is 1000). That a dimension is absent and that it is zero are different
+things, as in Volcano. The one rule: no function here changes its arguments, except the two that say so (``add_to``,
+``take_from``).
 
 The comparisons are those of Volcano's ``api/resource_info.go`` under names that say what they ask.
 """
@@ -132,7 +133,9 @@ def largest(a: Mapping[str, float], b: Mapping[str, float]) -> Resource:
 
 
 def smallest(a: Mapping[str, float], b: Mapping[str, float], *, missing_is_unlimited: bool) -> Resource:
-    """``a`` cut to ``b`` (Volcano's ``MinDimensionResource``): a dimension that ``b`` lacks keeps ``a`` or becomes zero."""
+    """``a`` cut to ``b`` (Volcano's ``MinDimensionResource``): a dimension that ``b`` lacks keeps ``a`` or becomes
+    zero.
+    """
     default = math.inf if missing_is_unlimited else 0.0
     return {name: min(amount, b.get(name, default)) for name, amount in a.items()}
 
@@ -152,7 +155,8 @@ def share(part: float, whole: float) -> float:
 def less_equal(a: Mapping[str, float], b: Mapping[str, float], *, missing_is_unlimited: bool = False) -> bool:
     """Every dimension of ``a`` is at most ``b``'s, to within :data:`EPSILON`.
 
-    With ``missing_is_unlimited`` a scalar that ``b`` lacks is no limit, and one that ``b`` has and ``a`` lacks makes it false.
+    With ``missing_is_unlimited`` a scalar that ``b`` lacks is no limit, and one that ``b`` has and ``a`` lacks makes
+    it false.
     """
     for name, amount in a.items():
         if name not in b:
@@ -170,7 +174,8 @@ def less_equal(a: Mapping[str, float], b: Mapping[str, float], *, missing_is_unl
 def exceeding(a: Mapping[str, float], b: Mapping[str, float], requested: Mapping[str, float]) -> list[str]:
     """The requested dimensions in which ``a`` is above ``b``, strictly; ``pods`` never counts.
 
-    Volcano's ``LessEqualWithDimensionAndResourcesName``: empty means that it fits. A scalar that ``b`` lacks counts as 0.
+    Volcano's ``LessEqualWithDimensionAndResourcesName``: empty means that it fits. A scalar that ``b`` lacks counts as
+    0.
     """
     return [
         name
@@ -195,7 +200,8 @@ def any_within(a: Mapping[str, float], b: Mapping[str, float], requested: Mappin
 def any_above(a: Mapping[str, float], b: Mapping[str, float], requested: Mapping[str, float]) -> bool:
     """In at least one relevant dimension ``a`` is above ``b``.
 
-    Relevant are requested dimensions that ``b`` speaks of: cpu and memory where ``b`` has some, a scalar where ``b`` has the key.
+    Relevant are requested dimensions that ``b`` speaks of: cpu and memory where ``b`` has some, a scalar where ``b``
+    has the key.
     """
     for name, wanted in requested.items():
         if wanted <= 0 or name == PODS:

@@ -1,7 +1,8 @@
 """A pod as the scheduler sees it.
 
 The one rule: everything about a task that the pod's spec decides is computed once, here, when the pod is first seen;
-what changes afterwards is its status and its node, and only :mod:`scheduler.model.cluster` and a statement change those.
+what changes afterwards is its status and its node, and only :mod:`scheduler.model.cluster` and a statement change
+those.
 """
 
 from __future__ import annotations
@@ -61,8 +62,9 @@ def seconds(timestamp: str | None) -> float:
 class Task:
     """One pod: what it asks, where it stands.
 
-    ``request`` is what it holds once it runs, ``init_request`` what it needs to start (init containers included); both count
-    one of ``pods``. ``status`` and ``node`` are the scheduler's belief (assumptions included), not the pod's status.
+    ``request`` is what it holds once it runs, ``init_request`` what it needs to start (init containers included); both
+    count one of ``pods``. ``status`` and ``node`` are the scheduler's belief (assumptions included), not the pod's
+    status.
     """
 
     __slots__ = (
@@ -176,7 +178,9 @@ def index_of(name: str) -> int:
 
 
 def requests_of(pod: Pod) -> tuple[Resource, Resource]:
-    """What the pod holds while it runs, and what it needs to start: the rules of Kubernetes, side-car containers included."""
+    """What the pod holds while it runs, and what it needs to start: the rules of Kubernetes, side-car containers
+    included.
+    """
     running: Resource = {}
     for container in pod.spec.containers:
         resources.add_to(running, _request(container))
@@ -210,7 +214,9 @@ def _request(container: Container) -> Resource:
 
 
 def shape_of(pod: Pod, request: Resource, init_request: Resource) -> bytes:
-    """A key that equal tasks share: requests, and all of the spec (and labels, where pods look at pods) that decides where."""
+    """A key that equal tasks share: requests, and all of the spec (and labels, where pods look at pods) that decides
+    where.
+    """
     spec = pod.spec
     looks_at_pods = bool(
         spec.topology_spread_constraints

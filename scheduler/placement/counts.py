@@ -18,7 +18,9 @@ Domains = NDArray[np.int64]
 
 
 class PodCounts:
-    """Pods that ``matches`` says yes to, per node row: those that are there, those on their way out, those still to come."""
+    """Pods that ``matches`` says yes to, per node row: those that are there, those on their way out, those still to
+    come.
+    """
 
     def __init__(self, nodes: Nodes, matches: Callable[[Task], bool]) -> None:
         self._nodes = nodes

@@ -1,14 +1,14 @@
 """Where a task may go, and where best.
 
-The one rule: tasks of one shape are ranked together. A shape costs one pass over all nodes in a cycle; after that only the
-rows that changed since are looked at again, and a run of equal tasks is placed from one matrix of scores (node × how many of the run it
-has already taken). The outcome is that of placing the tasks one by one, each on the best node, the smallest name among equals.
+The one rule: tasks of one shape are ranked together. A shape costs one pass over all nodes in a cycle; after that only
+the rows that changed since are looked at again, and a run of equal tasks is placed from one matrix of scores (node x
+how many of the run it has already taken). The outcome is that of placing the tasks one by one, each on the best node,
+the smallest name among equals.
 """
 
 from __future__ import annotations
 
 import heapq
-
 from typing import Any
 
 import msgspec
@@ -37,7 +37,7 @@ class Placement:
 
     def __init__(self, cluster: Cluster, hooks: Hooks) -> None:
         self._cluster = cluster
-        self._nodes = nodes = cluster.nodes
+        self._nodes = cluster.nodes
         self._hooks = hooks
         self._static: dict[bytes, Mask] = {}
         self._static_score: dict[bytes, Vector] = {}
@@ -60,7 +60,9 @@ class Placement:
         return mask
 
     def neighbours(self, task: Task, *, future: bool = False) -> Mask | None:
-        """Nodes whose pods do not stand in the task's way (ports, pod affinity, spread); None if it does not mind any."""
+        """Nodes whose pods do not stand in the task's way (ports, pod affinity, spread); None if it does not mind
+        any.
+        """
         mask: Mask | None = None
         for entry in self._hooks.of("predicate"):
             allowed = entry.fn(task, future)
@@ -112,7 +114,9 @@ class Placement:
         return total
 
     def usage_score(self, task: Task, used: Vector, allocatable: Vector) -> Vector:
-        """The part of the score that follows from what is used; arrays are [..., dimensions], ``used`` includes the task."""
+        """The part of the score that follows from what is used; arrays are [..., dimensions], ``used`` includes the
+        task.
+        """
         total = np.zeros(used.shape[:-1])
         for entry in self._hooks.of("usage_score"):
             total += entry.fn(task, used, allocatable)
@@ -133,7 +137,9 @@ class Placement:
         return total
 
     def explain(self, task: Task) -> NoNode | Unsupported:
-        """Why no node takes the task (or another, once as many like it as fit are placed), now or later in this cycle."""
+        """Why no node takes the task (or another, once as many like it as fit are placed), now or later in this
+        cycle.
+        """
         known = self._refusals.get(task.shape)
         if known is None or known[0] != len(self._nodes.touched) or self.minds_company(task):
             field = unsupported.of_task(self._cluster, task)
@@ -146,7 +152,8 @@ class Placement:
         return msgspec.structs.replace(known[1], task=task.key)
 
     def slots(self, task: Task, wanted: int) -> int:
-        """How many tasks like this one find room, now or once the releasing have left: at least ``wanted``, or the exact number.
+        """How many tasks like this one find room, now or once the releasing have left: at least ``wanted``, or the
+        exact number.
 
         Not for tasks that mind company.
         """
@@ -217,7 +224,7 @@ class Placement:
         return found
 
     def _ladder(self, task: Task, rows: Rows, count: int, *, future: bool) -> Vector:
-        """Scores [rows × steps]: of each row for the first, second, … task like this one; nowhere beyond its room."""
+        """Scores [rows x steps]: of each row for the first, second, … task like this one; nowhere beyond its room."""
         nodes = self._nodes
         held = nodes.held(task)
         available, used_now = amounts(nodes, rows, future=future)
@@ -274,7 +281,8 @@ class _Ranking:
 
 
 def amounts(nodes: Nodes, rows: Any, *, future: bool) -> tuple[Vector, Vector]:
-    """What is available and what is used on some rows: now, or once the releasing have left and the pipelined have come.
+    """What is available and what is used on some rows: now, or once the releasing have left and the pipelined have
+    come.
 
     Idle room that somebody pipelined is going to need is not available now.
     """

@@ -1,7 +1,7 @@
 """Why no node takes a task.
 
-The one rule: a node counts once, for the first rule that excludes it, in the order in which placing asks: ready, the constraints of the
-spec, neighbours, room.
+The one rule: a node counts once, for the first rule that excludes it, in the order in which placing asks: ready, the
+constraints of the spec, neighbours, room.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ OTHER = ("other", "are excluded by a plugin")
 
 
 def no_node(nodes: Nodes, hooks: Hooks, task: Task, admitted: Mask, slots: Rows) -> NoNode:
-    """The histogram for a task; ``admitted`` are the nodes that only lack room, once they have taken ``slots`` like it."""
+    """The histogram for a task; ``admitted`` are the nodes that only lack room, once they have taken ``slots`` like
+    it.
+    """
     counts: Counter[tuple[str, str]] = Counter()
     for row in np.flatnonzero(~admitted):
         counts[_rule(hooks, task, nodes.rows[row])] += 1

@@ -1,7 +1,7 @@
 """Pods that want, or do not want, to be near other pods (semantics: kube-scheduler's ``interpodaffinity``).
 
-The one rule: who does not want company is asked on both sides: a running pod's required anti-affinity keeps others away as much as the
-other's own does.
+The one rule: who does not want company is asked on both sides: a running pod's required anti-affinity keeps others
+away as much as the other's own does.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from scheduler.placement.counts import PodCounts, domains_of, per_domain
 from scheduler.placement.selectors import selector_matches
 
 HARD_WEIGHT = 1
-"""What a running pod's required affinity is worth as a preference of others for it (kube-scheduler's ``hardPodAffinityWeight``)."""
+"""What a running pod's required affinity is worth as a preference of others for it (kube-scheduler's
+``hardPodAffinityWeight``).
+"""
 
 
 class PodAffinities:

@@ -6,7 +6,7 @@ from scheduler.model.nodes import Mask, NodeInfo, Nodes
 from scheduler.model.task import COMPLETED, HostPort, Task, TaskStatus
 from scheduler.placement.counts import PodCounts
 
-ANY = ("", "0.0.0.0", "::")
+ANY = ("", "0.0.0.0", "::")  # noqa: S104 (compared with, not bound to)
 
 
 class HostPorts:

@@ -1,4 +1,5 @@
-"""Labels, taints and the expressions over them, as Kubernetes matches them (apimachinery's ``labels``, component-helpers' ``nodeaffinity``).
+"""Labels, taints and the expressions over them, as Kubernetes matches them (apimachinery's ``labels``,
+component-helpers' ``nodeaffinity``).
 
 The one rule: these functions are total. An operator that Kubernetes does not know matches nothing.
 """

@@ -1,4 +1,5 @@
-"""Topology spread: pods of a kind in equal numbers over zones, racks or nodes (semantics: kube-scheduler's ``podtopologyspread``).
+"""Topology spread: pods of a kind in equal numbers over zones, racks or nodes (semantics: kube-scheduler's
+``podtopologyspread``).
 
 The one rule: pods on their way out do not count, pods on their way in do.
 """

@@ -1,6 +1,8 @@
-"""Volumes that are bound to a place (semantics: kube-scheduler's ``volumebinding`` and ``volumezone``, for bound claims).
+"""Volumes that are bound to a place (semantics: kube-scheduler's ``volumebinding`` and ``volumezone``, for bound
+claims).
 
-The one rule: we follow bindings and make none. A claim that still waits for its pod to be placed keeps the pod pending, by name.
+The one rule: we follow bindings and make none. A claim that still waits for its pod to be placed keeps the pod
+pending, by name.
 """
 
 from __future__ import annotations

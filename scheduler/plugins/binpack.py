@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 class Binpack:
     """The plugin.
 
-    Arguments ``binpack.weight``, ``binpack.cpu``, ``binpack.memory`` (1 each), ``binpack.resources`` (names, comma separated) and
+    Arguments ``binpack.weight``, ``binpack.cpu``, ``binpack.memory`` (1 each), ``binpack.resources`` (names, comma
+    separated) and
     ``binpack.resources.<name>`` (1).
     """
 

@@ -1,4 +1,6 @@
-"""conformance: what keeps the cluster itself running is never a victim (semantics: Volcano's ``plugins/conformance``)."""
+"""conformance: what keeps the cluster itself running is never a victim (semantics: Volcano's
+``plugins/conformance``).
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ class Conformance:
     def __init__(self, option: PluginOption) -> None:
         self._option = option
 
-    def open(self, session: Session, register: Register) -> None:
+    def open(self, _session: Session, register: Register) -> None:
         register("reclaimable", _not_critical)
         register("preemptable", _not_critical)
         register("reclaim_unit", _of_the_system)
@@ -36,9 +38,9 @@ def _is_critical(task: Task) -> bool:
     return task.pod.spec.priority_class_name in CRITICAL_CLASSES or task.namespace == SYSTEM_NAMESPACE
 
 
-def _not_critical(claimant: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
+def _not_critical(_claimant: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
     return [task for task in candidates if not _is_critical(task)], Vote.PERMIT
 
 
-def _of_the_system(claimant: Task, unit: Sequence[Task]) -> Denial | None:
+def _of_the_system(_claimant: Task, unit: Sequence[Task]) -> Denial | None:
     return Protected("system") if any(map(_is_critical, unit)) else None

@@ -1,6 +1,7 @@
 """drf: jobs with the smaller dominant share of the cluster are served first (semantics: Volcano's ``plugins/drf``).
 
-The one rule: a job's share is the largest part that it holds of any dimension of the cluster, tasks that wait for room being freed included.
+The one rule: a job's share is the largest part that it holds of any dimension of the cluster, tasks that wait for room
+being freed included.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Drf:
         register("job_order", self._job_share)
         register("preemptable", self._preemptable)
 
-    def _forget_share(self, task: Task, sign: float) -> None:
+    def _forget_share(self, task: Task, _sign: float) -> None:
         self._shares.pop(task.job, None)
 
     def _job_share(self, job: Job) -> float:

@@ -1,6 +1,7 @@
 """gang: a job runs with at least ``minMember`` tasks (and its roles with theirs), or not at all.
 
-The one rule: what counts as running, waiting or missing is said here and nowhere else (semantics: Volcano's ``plugins/gang``,
+The one rule: what counts as running, waiting or missing is said here and nowhere else (semantics: Volcano's
+``plugins/gang``,
 ``api/job_info.go``).
 """
 
@@ -51,7 +52,7 @@ class Gang:
         pods = job.count(TAKING_PART)
         return None if pods >= job.min_available else PodsMissing(pods, job.min_available)
 
-    def _spare(self, claimant: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
+    def _spare(self, _claimant: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
         """The candidates that their gangs can spare, each gang down to its minimum."""
         left: dict[str, int] = {}
         spared: list[Task] = []

@@ -1,8 +1,9 @@
-"""nodeorder: the scores of kube-scheduler, each 0 to 100, weighted and added (semantics: Volcano's ``plugins/nodeorder``).
+"""nodeorder: the scores of kube-scheduler, each 0 to 100, weighted and added (semantics: Volcano's
+``plugins/nodeorder``).
 
-The one rule: a score that nothing in a cycle changes is computed once for all nodes; one that follows from what is used is a function of
-arrays, so that a run of equal tasks is scored at once. Ours is exact where kube-scheduler cuts to whole numbers, and normalises over
-the nodes that the pod may go to, full or not.
+The one rule: a score that nothing in a cycle changes is computed once for all nodes; one that follows from what is
+used is a function of arrays, so that a run of equal tasks is scored at once. Ours is exact where kube-scheduler cuts
+to whole numbers, and normalises over the nodes that the pod may go to, full or not.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class NodeOrder:
 
     # --------------------------------------------------------------------------------------------------- what is used
 
-    def _usage_score(self, task: Task, used: Vector, allocatable: Vector) -> Vector:
+    def _usage_score(self, _task: Task, used: Vector, allocatable: Vector) -> Vector:
         columns = [self._nodes.dimensions[name] for name in (CPU, MEMORY) if name in self._nodes.dimensions]
         fractions = [_fraction(used[..., column], allocatable[..., column]) for column in columns]
         total = np.zeros(used.shape[:-1])
@@ -72,7 +73,7 @@ class NodeOrder:
             total += weight * 100.0 * (1.0 - np.abs(fractions[0] - fractions[1]) / 2.0)
         return total
 
-    # ------------------------------------------------------------------------------------------- what the nodes' objects say
+    # -------------------------------------------------------------------------------------- what the nodes' objects say
 
     def _score(self, task: Task, feasible: Mask) -> Vector | None:
         weights = self._weights
@@ -87,7 +88,7 @@ class NodeOrder:
                 total = _added(total, values, weights[name])
         return total
 
-    # ----------------------------------------------------------------------------------------------- what runs on the nodes
+    # ------------------------------------------------------------------------------------------- what runs on the nodes
 
     def _pod_score(self, task: Task, feasible: Mask) -> Vector | None:
         total: Vector | None = None
@@ -144,7 +145,7 @@ def _taint_toleration(nodes: Nodes, task: Task, feasible: Mask) -> Vector | None
     return 100.0 - _normalised(disliked)
 
 
-def _image_locality(nodes: Nodes, task: Task, feasible: Mask) -> Vector | None:
+def _image_locality(nodes: Nodes, task: Task, _feasible: Mask) -> Vector | None:
     images = _images(nodes)
     containers = task.pod.spec.containers
     total: Any = None

@@ -1,7 +1,8 @@
 """overcommit: admit no more than the cluster, times a factor, can hold (semantics: Volcano's ``plugins/overcommit``).
 
-The one rule: what an admitted job has reserved but not yet taken counts against those that are served after it, not against a job of
-its own queue that is served before it: that one would only wait for room that it is going to get first.
+The one rule: what an admitted job has reserved but not yet taken counts against those that are served after it, not
+against a job of its own queue that is served before it: that one would only wait for room that it is going to get
+first.
 """
 
 from __future__ import annotations

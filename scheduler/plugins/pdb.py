@@ -1,7 +1,8 @@
 """pdb: disruption budgets are kept when victims are chosen (semantics: Volcano's ``plugins/pdb``).
 
-The one rule: a budget gives as many victims as ``status.disruptionsAllowed`` says, pods that are leaving by our doing counted. Unlike in
-Volcano a pod without labels is no exception: it is covered by budgets whose selector matches everything, and by no other.
+The one rule: a budget gives as many victims as ``status.disruptionsAllowed`` says, pods that are leaving by our doing
+counted. Unlike in Volcano a pod without labels is no exception: it is covered by budgets whose selector matches
+everything, and by no other.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Pdb:
         register("reclaimable", self._within_budgets)
         register("preemptable", self._within_budgets)
 
-    def _within_budgets(self, claimant: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
+    def _within_budgets(self, _claimant: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
         """The candidates, in their order, as far as every budget that covers them still allows."""
         if not self._budgets:
             return list(candidates), Vote.PERMIT

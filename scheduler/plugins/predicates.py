@@ -1,7 +1,8 @@
-"""predicates: what of a pod's spec decides where it may run (semantics: kube-scheduler's filter plugins, as Volcano wraps them).
+"""predicates: what of a pod's spec decides where it may run (semantics: kube-scheduler's filter plugins, as Volcano
+wraps them).
 
-The one rule: every constraint is one function that names the rule it applies, for one node or for all; what is said to exclude a node is what
-did exclude it.
+The one rule: every constraint is one function that names the rule it applies, for one node or for all; what is said to
+exclude a node is what did exclude it.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class Predicates:
         register("predicate", self._predicate)
         register("node_rule", self._node_rule)
 
-    # ------------------------------------------------------------------------------------------- what the nodes' objects say
+    # -------------------------------------------------------------------------------------- what the nodes' objects say
 
     def _feasible(self, task: Task) -> Mask:
         kept = self._nodes.kept
@@ -87,9 +88,9 @@ class Predicates:
             return np.ones(len(self._nodes.rows), dtype=np.bool_)
         return np.fromiter((not out_of_reach(volumes, node) for node in self._nodes.rows), np.bool_)
 
-    # ----------------------------------------------------------------------------------------------- what runs on the nodes
+    # ------------------------------------------------------------------------------------------- what runs on the nodes
 
-    def _predicate(self, task: Task, future: bool) -> Mask | None:  # noqa: FBT001 (the hook's signature)
+    def _predicate(self, task: Task, future: bool) -> Mask | None:
         masks = []
         if self._ports_on:
             masks.append(self._ports.mask(task, future=future))

@@ -1,4 +1,6 @@
-"""priority: who has the higher priority is served first, and may preempt who has a lower one (semantics: Volcano's ``plugins/priority``)."""
+"""priority: who has the higher priority is served first, and may preempt who has a lower one (semantics: Volcano's
+``plugins/priority``).
+"""
 
 from __future__ import annotations
 

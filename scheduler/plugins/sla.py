@@ -1,6 +1,7 @@
 """sla: a job that has waited too long is let in, and keeps what it is given (semantics: Volcano's ``plugins/sla``).
 
-The one rule: the deadline is the job's creation plus its waiting time; before it the plugin only orders, after it it permits.
+The one rule: the deadline is the job's creation plus its waiting time; before it the plugin only orders, after it it
+permits.
 """
 
 from __future__ import annotations

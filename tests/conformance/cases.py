@@ -1,4 +1,6 @@
-"""Reading conformance cases: any ``*.json`` with a list of them, from ``$CONFORMANCE_DIR`` or ``../shared/conformance``."""
+"""Reading conformance cases: any ``*.json`` with a list of them, from ``$CONFORMANCE_DIR`` or
+``../shared/conformance``.
+"""
 
 from __future__ import annotations
 

@@ -1,12 +1,10 @@
 """Volcano's own table tests, as data: each runs its actions once over its snapshot.
 
-``pytest -k conformance``. The cases are read from ``$CONFORMANCE_DIR`` or ``../shared/conformance``; where there are none the
-test is skipped and says so.
+``pytest -k conformance``. The cases are read from ``$CONFORMANCE_DIR`` or ``../shared/conformance``; where there are
+none the test is skipped and says so.
 """
 
 from __future__ import annotations
-
-import copy
 
 import pytest
 

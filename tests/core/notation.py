@@ -1,14 +1,16 @@
 """The compact notation of the tables, turned into API objects.
 
-Amounts: ``4 cpu, 8Gi memory, 2 gpu`` (``gpu`` is ``nvidia.com/gpu``). Names of nodes may be ranges: ``n[1-4]``. Tasks of a job:
-``8 x 1 cpu running on n1``, with ``role`` before a colon (``ps: 1 x 2 cpu``); without a state they are pending. ``nothing`` asks for nothing.
+Amounts: ``4 cpu, 8Gi memory, 2 gpu`` (``gpu`` is ``nvidia.com/gpu``). Names of nodes may be ranges: ``n[1-4]``. Tasks
+of a job:
+``8 x 1 cpu running on n1``, with ``role`` before a colon (``ps: 1 x 2 cpu``); without a state they are pending.
+``nothing`` asks for nothing.
 
     nodes:  [{name: "n[1-2]", has: "10 cpu", labels: {zone: a}, taints: ["dedicated=x:NoSchedule"]}]
     queues: [{name: a, deserved: "6 cpu", guarantee: "2 cpu", capability: "8 cpu", priority: 5, weight: 2, parent: p}]
     jobs:   [{name: old, queue: b, min: 1, priority: 10, tasks: "8 x 1 cpu running on n1", pod: {…}, podgroup: {…}}]
 
-``min`` is the number of tasks unless given; ``pod`` and ``podgroup`` are laid over the generated objects. ``asks`` is minResources
-(``min`` times the first task unless given; ``none`` for none). Later objects are younger by a second.
+``min`` is the number of tasks unless given; ``pod`` and ``podgroup`` are laid over the generated objects. ``asks`` is
+minResources (``min`` times the first task unless given; ``none`` for none). Later objects are younger by a second.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ EPOCH = 1_790_000_000
 ALIASES = {"gpu": "nvidia.com/gpu"}
 NAMESPACE = "t"
 _TASKS = re.compile(
-    r"(?:(?P<role>[\w-]+):\s*)?(?P<count>\d+) x (?P<asks>.+?)(?: (?P<state>running|bound|leaving|done|failed)(?: on (?P<on>\S+))?)?$"
+    r"(?:(?P<role>[\w-]+):\s*)?(?P<count>\d+) x (?P<asks>.+?)"
+    r"(?: (?P<state>running|bound|leaving|done|failed)(?: on (?P<on>\S+))?)?$"
 )
 
 

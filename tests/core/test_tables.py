@@ -12,8 +12,8 @@
         reasons: {new: "12 nodes: 8 lack nvidia.com/gpu"}   # what the refusal's text contains
         nominations: {new-0: n1}
 
-After each cycle its decisions are carried out: binds run, victims leave (``victims: stay`` or ``return`` on the table or the cycle
-says otherwise). Every cycle is judged by the invariants, whatever the table expects.
+After each cycle its decisions are carried out: binds run, victims leave (``victims: stay`` or ``return`` on the table
+or the cycle says otherwise). Every cycle is judged by the invariants, whatever the table expects.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from scheduler.decisions import Decisions
 from scheduler.policy import Policy
 from scheduler.policy_loader import load_policy
 from scheduler.reasons import render_refusal
-from tests.core.notation import NAMESPACE, merged
+from tests.core.notation import NAMESPACE
 from tests.core.world import World
 
 HERE = Path(__file__).parent
@@ -71,7 +71,7 @@ def test_table(table: dict[str, Any]) -> None:
         world.carry_out(decisions, cycle.get("victims", table.get("victims", "leave")))
 
 
-# ----------------------------------------------------------------------------------------------------------- expectations
+# --------------------------------------------------------------------------------------------------------- expectations
 
 
 def _found(decisions: Decisions, cycle: Mapping[str, Any]) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def _grain(pods: dict[str, str], wanted: Any) -> Any:
     return dict(Counter(pod.rsplit("-", 1)[0] for pod in pods))
 
 
-# ------------------------------------------------------------------------------------------------------------------ events
+# --------------------------------------------------------------------------------------------------------------- events
 
 
 def _add(world: World, table: dict[str, Any]) -> None:

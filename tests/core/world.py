@@ -1,4 +1,6 @@
-"""A simulated API server and kubelet around the core: holds the objects, shows them to a cluster, carries out decisions."""
+"""A simulated API server and kubelet around the core: holds the objects, shows them to a cluster, carries out
+decisions.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from scheduler.model import objects
 from scheduler.model.cluster import Cluster
 from scheduler.policy import Policy
 from tests.core.invariants import check_cycle, snapshot
-from tests.core.notation import EPOCH, Notation, Object
+from tests.core.notation import EPOCH, Notation, Object, merged
 
 KINDS: dict[str, tuple[type[Any], str]] = {
     "Node": (objects.Node, "node"),
@@ -95,7 +97,8 @@ class World:
     def carry_out(self, decisions: Decisions, victims: str = "leave") -> None:
         """What the API server, kubelets and controllers make of decisions.
 
-        ``victims``: ``leave``, ``stay`` (they terminate, and go on terminating) or ``return`` (their controller makes them anew).
+        ``victims``: ``leave``, ``stay`` (they terminate, and go on terminating) or ``return`` (their controller makes
+        them anew).
         """
         for bind in decisions.binds:
             self.change("Pod", bind.task, {"spec": {"nodeName": bind.node}, "status": {"phase": "Running"}})
@@ -124,6 +127,4 @@ class World:
 
     def change(self, kind: str, key: str, over: Object) -> None:
         """Lay fields over an object."""
-        from tests.core.notation import merged
-
         self.put(kind, merged(copy.deepcopy(self.objects[kind, key]), over))
