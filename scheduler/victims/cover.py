@@ -46,13 +46,10 @@ class Option:
 def cost(chosen: Sequence[Option]) -> tuple[Any, ...]:
     """What a set costs, comparable:
 
-    Level by level from the best protected (gangs, pods), then by age from the oldest.
+    Level by level from the best protected, in each gangs, pods and ages, oldest first.
     """
-    levels = []
-    for level, group in itertools.groupby(sorted(chosen, key=lambda o: o.rank, reverse=True), key=lambda o: o.level):
-        members = list(group)
-        levels.append((level, sum(o.gangs for o in members), sum(o.pods for o in members)))
-    return (tuple(levels), tuple(sorted((o.youth for o in chosen), reverse=True)))
+    levels = itertools.groupby(sorted(chosen, key=lambda o: o.rank, reverse=True), key=lambda o: o.level)
+    return tuple((level, *_within_level(tuple(options))) for level, options in levels)
 
 
 def cheapest_cover(lacking: Amounts, options: Sequence[Option]) -> list[Option] | None:
@@ -154,8 +151,8 @@ def _fewer(
 
 
 def _within_level(options: Sequence[Option]) -> tuple[Any, ...]:
-    youth = sorted((o.youth for o in options), reverse=True)
-    return (sum(o.gangs for o in options), sum(o.pods for o in options), youth)
+    ages = tuple(sorted((o.youth for o in options), reverse=True))
+    return (sum(o.gangs for o in options), sum(o.pods for o in options), ages)
 
 
 def _suffices(lacking: Amounts, base: Sequence[Option], lower: Sequence[Option]) -> bool:
