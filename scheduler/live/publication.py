@@ -41,7 +41,7 @@ class Publication:
         ``only_urgent``: there is no time for statuses now (binds are on their way); those that others wait for are
         wished, the others remembered.
         """
-        touched, refusals = self._feed.touched, decisions.refusals
+        touched, refusals = set(self._feed.touched), decisions.refusals
         touched.update(decisions.phases)
         touched.update(key for key, refusal in refusals.items() if self._refusals.get(key) != refusal)
         touched.update(self._refusals.keys() - refusals.keys())
