@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from scheduler.hooks import Vote
 from scheduler.model.objects import PodDisruptionBudget
-from scheduler.model.task import Task
+from scheduler.model.task import Task, TaskStatus
 from scheduler.placement.selectors import selector_matches
+from scheduler.reasons import Denial, Protected
 
 if TYPE_CHECKING:
     from scheduler.policy import PluginOption
@@ -33,14 +34,17 @@ class Pdb:
         self._budgets = sorted(session.cluster.budgets.items())
         register("reclaimable", self._within_budgets)
         register("preemptable", self._within_budgets)
+        register("reclaim_unit", self._exhausted)
+        register("preempt_unit", self._exhausted)
 
     def _within_budgets(self, _claimant: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
         """The candidates, in their order, as far as every budget that covers them still allows."""
         if not self._budgets:
             return list(candidates), Vote.PERMIT
         left = {key: budget.status.disruptions_allowed for key, budget in self._budgets}
-        for task, *_, reason in self._session.log:
-            if reason is not None:
+        leaving = {task.uid: task for task, *_, reason in self._session.log if reason is not None}
+        for task in leaving.values():
+            if task.status is TaskStatus.RELEASING:  # and was not given back
                 for key in self._covering(task):
                     left[key] -= 1
         permitted = []
@@ -51,6 +55,14 @@ class Pdb:
                 for key in covering:
                     left[key] -= 1
         return permitted, Vote.PERMIT
+
+    def _exhausted(self, claimant: Task, unit: Sequence[Task]) -> Denial | None:
+        """The budget that does not allow all of the unit to go; None if every one does."""
+        permitted = {task.uid for task in self._within_budgets(claimant, unit)[0]}
+        for task in unit:
+            if task.uid not in permitted:
+                return Protected("budget", self._covering(task)[0])
+        return None
 
     def _covering(self, task: Task) -> list[str]:
         return [key for key, budget in self._budgets if _covers(budget, task)]
