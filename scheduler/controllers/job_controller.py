@@ -10,7 +10,7 @@ from scheduler.controllers.job_state import PENDING, Observed
 from scheduler.controllers.objects import COMMANDS, JOBS, QUEUES, Command, Job
 from scheduler.controllers.pods import controller_of
 from scheduler.controllers.queue_state import usability
-from scheduler.controllers.runtime import About, Context
+from scheduler.controllers.runtime import About, Context, left_behind
 from scheduler.controllers.wanted import Outcome
 from scheduler.kube import PODGROUPS, PODS, PRIORITY_CLASSES, WorkQueue
 from scheduler.model.objects import Pod, PodGroup, Queue
@@ -58,7 +58,9 @@ class JobController:
 
     def _decide(self, key: str) -> tuple[Outcome, About | None]:
         job: Job | None = self._jobs.get(key)
-        if job is None or not self._context.is_ours(job.spec.scheduler_name):
+        if job is None:
+            return left_behind(JOBS, key, self._groups, self._pods), None
+        if not self._context.is_ours(job.spec.scheduler_name):
             return Outcome(), None
         uid = job.metadata.uid
         commands = [

@@ -13,7 +13,7 @@ from typing import Any
 from scheduler.controllers import names
 from scheduler.controllers.objects import BATCH_JOBS, REPLICA_SETS, STATEFUL_SETS, Workload
 from scheduler.controllers.pods import controller_of, quantities
-from scheduler.controllers.wanted import Change, Create, Outcome, Remove, Tell, Write
+from scheduler.controllers.wanted import Change, Create, Outcome, Reap, Remove, Tell, Write
 from scheduler.kube.resource import PODGROUPS, PODS, Resource
 from scheduler.model import resources
 from scheduler.model.objects import Pod, PodGroup
@@ -78,13 +78,18 @@ def reconcile(seen: Observed) -> Outcome:
 
 
 def _removal(seen: Observed) -> list[Write]:
-    """A PodGroup whose owner wants no pods has nothing to schedule; one whose owner is gone goes with it by itself."""
+    """A PodGroup whose owner wants no pods, or is gone, has nothing to schedule."""
     group, owner = seen.group, seen.owner
     if group is None or group.metadata.deletion_timestamp is not None or seen.pods:
         return []
-    if owner is None or owner.spec.replicas != 0:
+    removal = Remove(PODGROUPS, seen.namespace, seen.name, group.metadata.uid)
+    if owner is not None:
+        return [removal] if owner.spec.replicas == 0 else []
+    gone = controller_of(group.metadata)
+    kind = next((one for one in (*OWNERS, PODS) if gone and one.kind == gone.kind), None)
+    if gone is None or kind is None:
         return []
-    return [Remove(PODGROUPS, seen.namespace, seen.name, group.metadata.uid)]
+    return [Reap(kind, seen.namespace, gone.name, gone.uid, [removal])]
 
 
 def _spec(seen: Observed, pod: Pod) -> tuple[dict[str, Any], str]:

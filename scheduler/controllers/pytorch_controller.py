@@ -10,7 +10,7 @@ import logging
 from scheduler.controllers.objects import DEPLOYMENTS, PYTORCH_JOBS, PyTorchJob
 from scheduler.controllers.pods import controller_of
 from scheduler.controllers.pytorchjob import Observed, reconcile
-from scheduler.controllers.runtime import About, Context
+from scheduler.controllers.runtime import About, Context, left_behind
 from scheduler.controllers.wanted import Outcome
 from scheduler.kube import PODGROUPS, PODS, PRIORITY_CLASSES, WorkQueue
 from scheduler.model.objects import Pod, PodGroup
@@ -56,7 +56,11 @@ class PyTorchJobController:
 
     def _decide(self, key: str) -> tuple[Outcome, About | None]:
         job: PyTorchJob | None = self._jobs.get(key)
-        if job is None or len(self._operators.informer) or not self._is_ours(job):
+        if len(self._operators.informer):
+            return Outcome(), None
+        if job is None:
+            return left_behind(PYTORCH_JOBS, key, self._groups, self._pods), None
+        if not self._is_ours(job):
             return Outcome(), None
         uid = job.metadata.uid
         seen = Observed(

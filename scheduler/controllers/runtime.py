@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from scheduler.controllers.pods import controller_of
 from scheduler.controllers.view import View
-from scheduler.controllers.wanted import Change, Create, Outcome, Remove, Tell, Write
+from scheduler.controllers.wanted import Change, Create, Outcome, Reap, Remove, Tell, Write
 from scheduler.kube import (
     PODGROUPS,
     PODS,
@@ -65,10 +65,13 @@ class Context:
         self._views: dict[str, View[Any]] = {}
 
     def view(self, resource: Resource[Any], *, labels: str = "") -> View[Any]:
-        """What is seen of a kind, one for all controllers; to be looked up by ``uid`` and by ``owner`` (its uid)."""
+        """What is seen of a kind, one for all controllers.
+
+        To be looked up by ``uid``, ``owner`` (the controller's uid) and ``owner name`` (``Kind namespace/name``).
+        """
         key = f"{resource.id} {labels}"
         if key not in self._views:
-            indexes: dict[str, Index[Any]] = {"uid": _by_uid, "owner": _by_owner}
+            indexes: dict[str, Index[Any]] = {"uid": _by_uid, "owner": _by_owner, "owner name": _by_owner_name}
             self._views[key] = View(self.client, resource, indexes, labels=labels)
         found: View[Any] = self._views[key]
         return found
@@ -126,6 +129,8 @@ class Context:
                 self.recorder.event(write.resource, write.about, write.kind, write.reason, write.message)
             case Remove():
                 await self._remove(write)
+            case Reap():
+                await self._reap(write)
             case Change():
                 await self._change(write)
             case Create():
@@ -192,6 +197,16 @@ class Context:
             return  # it went meanwhile, or a successor has its name
         self._knows(write.resource, lambda view: view.removed(write.uid))
 
+    async def _reap(self, write: Reap) -> None:
+        try:
+            found = await self.client.get(write.owner, write.name, write.namespace)
+        except NotFound:
+            pass
+        else:
+            if found.metadata.uid == write.uid:
+                return  # what we see lags behind: the owner is only younger than that
+        await self.carry_out(write.left)
+
     def _knows(self, resource: Resource[Any], learn: Callable[[View[Any]], None]) -> None:
         for view in self._views.values():
             if view.resource.id == resource.id:
@@ -213,3 +228,20 @@ def _by_uid(item: Any) -> list[str]:
 def _by_owner(item: Any) -> list[str]:
     owner = controller_of(item.metadata)
     return [owner.uid] if owner else []
+
+
+def _by_owner_name(item: Any) -> list[str]:
+    owner = controller_of(item.metadata)
+    return [f"{owner.kind} {item.metadata.namespace}/{owner.name}"] if owner else []
+
+
+def left_behind(owner: Resource[Any], key: str, *views: View[Any]) -> Outcome:
+    """What there is to do when the owner of this key is gone: what it owned goes too."""
+    namespace, _, name = key.partition("/")
+    left: dict[str, list[Remove]] = {}
+    for view in views:
+        for item in view.by("owner name", f"{owner.kind} {key}"):
+            meta, found = item.metadata, controller_of(item.metadata)
+            if found is not None and found.api_version == owner.api_version and meta.deletion_timestamp is None:
+                left.setdefault(found.uid, []).append(Remove(view.resource, namespace, meta.name, meta.uid))
+    return Outcome([Reap(owner, namespace, name, uid, removes) for uid, removes in left.items()])

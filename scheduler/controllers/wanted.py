@@ -60,6 +60,20 @@ class Remove:
 
 
 @dataclass(frozen=True, slots=True)
+class Reap:
+    """Delete what an owner of this uid left behind, if the API server says that it is gone indeed.
+
+    The cluster's garbage collector does the same; for kinds that were defined a moment ago it takes half a minute.
+    """
+
+    owner: Resource[Any]
+    namespace: str
+    name: str
+    uid: str
+    left: Sequence[Remove]
+
+
+@dataclass(frozen=True, slots=True)
 class Tell:
     """An event on an object, for people."""
 
@@ -71,7 +85,7 @@ class Tell:
     message: str
 
 
-Write = Create | Change | Remove | Tell
+Write = Create | Change | Remove | Reap | Tell
 
 
 @dataclass(frozen=True, slots=True)

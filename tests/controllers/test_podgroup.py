@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler.controllers.objects import Workload
+from scheduler.controllers.objects import REPLICA_SETS, Workload
 from scheduler.controllers.podgroup import Observed, group_of, reconcile
-from scheduler.controllers.wanted import Change, Create, Remove, Tell
+from scheduler.controllers.wanted import Change, Create, Reap, Remove, Tell
 from scheduler.kube.resource import PODGROUPS, PODS
-from scheduler.model.objects import Pod, PodGroup
+from scheduler.model.objects import OwnerReference, Pod, PodGroup
 
 
 def pod(name: str = "p", owner: str | None = "ReplicaSet", cpu: str = "500m", **given: Any) -> Pod:
@@ -135,3 +135,12 @@ def test_the_podgroup_of_an_owner_that_wants_no_pods_goes() -> None:
     (write,) = reconcile(seen(group=group(), owner=workload(replicas=0))).writes
     assert write == Remove(PODGROUPS, "ns", "podgroup-owner", "uid-group")
     assert reconcile(seen(group=group(), owner=workload(replicas=2))).writes == [], "its pods are being replaced"
+
+
+def test_the_podgroup_of_an_owner_that_is_gone_goes_if_it_is_gone_indeed() -> None:
+    orphan = group()
+    orphan.metadata.owner_references = [OwnerReference("apps/v1", "ReplicaSet", "web", "owner", True)]
+    (reap,) = reconcile(seen(group=orphan)).writes
+    assert isinstance(reap, Reap)
+    assert (reap.owner, reap.name, reap.uid) == (REPLICA_SETS, "web", "owner")
+    assert reap.left == [Remove(PODGROUPS, "ns", "podgroup-owner", "uid-group")]
