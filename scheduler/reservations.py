@@ -76,6 +76,32 @@ class Reservations:
             if task.status is TaskStatus.PIPELINED:
                 statement.release(task)
 
+    def yield_to(self, job: Job, statement: Statement) -> list[Task]:
+        """Free the claims of jobs of the same queue that the job outranks; whom they were of."""
+        if not self._claims or all(entry.plugin != "priority" for entry in self._session.hooks.of("job_order")):
+            return []
+        jobs = self._session.jobs
+        outranked = [
+            task
+            for key, tasks in self._claims.items()
+            if jobs[key].queue == job.queue and jobs[key].priority < job.priority
+            for task in tasks
+            if task.status is TaskStatus.PIPELINED
+        ]
+        for task in outranked:
+            statement.release(task)
+        return outranked
+
+    def take_over(self, job: Job, yielded: list[Task], statement: Statement) -> None:
+        """The job has taken room that others yielded: note its own claims, and give back to the others what is left."""
+        for task in job.having(TaskStatus.PIPELINED):
+            if task.nominated != task.node:
+                self._session.decisions.nominations.append(Nominate(task.key, task.uid, task.node))
+        for task in yielded:
+            node = self._session.nodes.by_name[task.nominated]
+            if self._session.placement.fits(task, node, future=True):
+                statement.pipeline(task, node)
+
     def give_up(self) -> None:
         """At the end of a cycle: withdraw the nominations that have come to nothing."""
         session = self._session

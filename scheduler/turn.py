@@ -58,23 +58,35 @@ class Turn:
         another turn.
         """
         session, job = self._session, self._job
-        if self._cannot_start(runs):
-            session.refuse(job, self._whys)
-            return False
         session.reservations.lift(job, self._statement)
-        placed = self._place_all(runs)
-        if self._is_ready():
-            self._statement.commit()
-        elif not self._hooks.votes("job_pipelined", job):
-            self._whys += [*self._hooks.whys(job, runs[0].first), *self._short(job.waiting)]
+        placed = self._attempt(runs)
+        if placed is None and (yielded := session.reservations.yield_to(job, self._statement)):
+            placed = self._attempt(runs)
+            if placed is not None:
+                session.reservations.take_over(job, yielded, self._statement)
+        if placed is None:
             self._statement.discard()
-            placed = []
-        for run, count in placed:
+        elif self._is_ready():
+            self._statement.commit()
+        for run, count in placed or ():
             del run.tasks[len(run.tasks) - count :]
         runs[:] = [run for run in runs if run.tasks]
         if runs and self._whys:
             session.refuse(job, self._whys)
         return bool(placed)
+
+    def _attempt(self, runs: list[Run]) -> list[tuple[Run, int]] | None:
+        """Place what can be placed; None, and nothing placed, if the job is neither ready by that nor only waits."""
+        self._whys = []
+        self._failed_shapes.clear()
+        self._failed_roles.clear()
+        before = self._statement.savepoint()
+        placed = [] if self._cannot_start(runs) else self._place_all(runs)
+        if self._is_ready() or self._hooks.votes("job_pipelined", self._job):
+            return placed
+        self._whys += [*self._hooks.whys(self._job, runs[0].first), *self._short(self._job.waiting)]
+        self._statement.rollback(before)
+        return None
 
     def _cannot_start(self, runs: list[Run]) -> bool:
         """Whether a gang of alike tasks is too large for the room there is: seen without placing any of them."""
@@ -90,7 +102,7 @@ class Turn:
         slots = self._placement.slots(task, lacking)
         if lacking <= slots:
             return False
-        self._whys = [self._placement.explain(task), *self._hooks.whys(job, task), *self._short(slots)]
+        self._whys = [self._placement.explain(task), *self._short(slots)]
         return True
 
     def _short(self, places: int) -> list[Why]:

@@ -6,7 +6,7 @@ alternate task by task once their gangs run.
 
 from __future__ import annotations
 
-from scheduler.model.job import Job
+from scheduler.model.job import INQUEUE, Job
 from scheduler.model.task import TaskStatus
 from scheduler.order import Served
 from scheduler.session import Session
@@ -53,6 +53,8 @@ def _candidates(session: Session, left: dict[str, list[Run]]) -> dict[str, list[
             for task in job.by_status.get(status, {}).values()
             if not task.gated and not task.best_effort
         ]
+        if not waiting and session.phase(job) != INQUEUE:
+            continue  # nothing to place, and nobody waits for its pods
         if not session.is_schedulable(job) or not waiting:
             continue
         left[job.key] = runs_of(sorted(waiting, key=session.hooks.task_key))
