@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scheduler.model import resources
 from scheduler.model.job import Job
@@ -52,6 +53,8 @@ class CapacityCard(QueuePlugin):
         self.admission_factor = float(option.arguments.get("overCommitFactor", 1.0))
         self._kinds = map_of(option.arguments)
         self._wrong: dict[bytes, str] = {}
+        self._named: dict[bytes, tuple[str, ...]] = {}
+        self._rows: dict[tuple[str, ...], NDArray[np.str_]] = {}
         self._bad_quota: dict[str, str] = {}
 
     def open(self, session: Session, register: Register) -> None:
@@ -124,10 +127,22 @@ class CapacityCard(QueuePlugin):
             return {}
 
     def _names(self, task: Task) -> tuple[str, ...]:
-        try:
-            return self._cards.names_of(task)
-        except CardError:
-            return ()
+        """The cards that the task would take, the preferred first; none where it names them wrongly."""
+        known = self._named.get(task.shape)
+        if known is None:
+            try:
+                known = self._cards.names_of(task)
+            except CardError:
+                known = ()
+            self._named[task.shape] = known
+        return known
+
+    def _by_row(self, names: tuple[str, ...]) -> NDArray[np.str_]:
+        """Node by node the first of some cards that it has, or nothing."""
+        if names not in self._rows:
+            found = [self._cards.on(node.name, names) or "" for node in self.session.nodes.rows]
+            self._rows[names] = np.array(found, dtype=np.str_)
+        return self._rows[names]
 
     # --------------------------------------------------------------------------------------------------------- limits
 
@@ -161,11 +176,10 @@ class CapacityCard(QueuePlugin):
 
     def feasible(self, task: Task) -> Mask:
         """Nodes that have one of the cards that the task names."""
-        rows = self.session.nodes.rows
         names = self._names(task)
         if not names:
-            return np.ones(len(rows), dtype=np.bool_)
-        return np.array([self._cards.on(node.name, names) is not None for node in rows], dtype=np.bool_)
+            return np.ones(len(self.session.nodes.rows), dtype=np.bool_)
+        return self._by_row(names) != ""
 
     def predicate(self, task: Task, future: bool) -> Mask | None:  # noqa: ARG002
         """For a task that would take several models: nodes whose model the queue has quota left of."""
@@ -174,8 +188,8 @@ class CapacityCard(QueuePlugin):
         if len(names) < 2 or account is None:
             return None
         count = self._cards.count(task, names[0])
-        left = {card for card in names if not self._over(account, card, count)}
-        return np.array([self._cards.on(n.name, names) in left for n in self.session.nodes.rows], dtype=np.bool_)
+        left = [card for card in names if not self._over(account, card, count)]
+        return np.isin(self._by_row(names), left)
 
     def node_rule(self, task: Task, node: NodeInfo) -> tuple[str, str] | None:
         """Why the two masks leave a node out."""
@@ -195,8 +209,10 @@ class CapacityCard(QueuePlugin):
         names = self._names(task)
         if len(names) < 2:
             return None
-        place = {card: 100.0 * 0.5**index * self._weight for index, card in enumerate(names)}
-        return np.array([place.get(self._cards.on(n.name, names) or "", 0.0) for n in self.session.nodes.rows])
+        cards, scores = self._by_row(names), np.zeros(len(self.session.nodes.rows))
+        for index, card in enumerate(names):
+            scores[cards == card] = 100.0 * 0.5**index * self._weight
+        return scores
 
     # -------------------------------------------------------------------------------------------------------- reclaim
 
