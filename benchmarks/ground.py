@@ -1,0 +1,253 @@
+"""What live benchmarks and fault tests stand on: a fresh embedded cluster, objects in bulk, the scheduler as a process.
+
+The one rule: nothing here measures; and the bare loop uses the same client as the scheduler, the fastest that we have.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import psutil
+import yaml
+
+from harness.clusters import Settings
+from harness.clusters.embedded import EmbeddedCluster
+from scheduler.kube import NODES, PODGROUPS, PODS, QUEUES, AlreadyExists, Client, Http, KubeError, Resource, connect
+from scheduler.model.objects import Object, ObjectMeta, Pod
+
+ROOT = Path(__file__).resolve().parents[1]
+IN_FLIGHT = 64
+Body = dict[str, Any]
+R = TypeVar("R")
+
+PROPORTION = """\
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: overcommit}, {name: drf}, {name: predicates}, {name: proportion}, {name: nodeorder}]
+"""
+RECLAIM = """\
+actions: "enqueue, allocate, reclaim, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang, enableReclaimable: false}, {name: conformance}]
+- plugins: [{name: drf}, {name: predicates}, {name: capacity}, {name: nodeorder}]
+"""
+
+
+class _Crd(Object):
+    metadata: ObjectMeta
+
+
+_CRDS = Resource(
+    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", _Crd, namespaced=False
+)
+
+
+@contextlib.contextmanager
+def fresh_cluster() -> Iterator[Path]:
+    """A new embedded cluster; yields its kubeconfig."""
+    cluster = EmbeddedCluster(Settings(kind="embedded"))
+    cluster.up(lambda _: None)
+    try:
+        yield cluster.kubeconfig
+    finally:
+        cluster.down()
+
+
+@contextlib.asynccontextmanager
+async def client_of(kubeconfig: Path) -> AsyncIterator[Client]:
+    http = Http(connect(kubeconfig), limit=IN_FLIGHT + 8)
+    try:
+        yield Client(http)
+    finally:
+        await http.close()
+
+
+async def each(items: Iterable[R], work: Callable[[R], Awaitable[Any]], width: int = IN_FLIGHT) -> None:
+    """Do the work for every item, so many at a time."""
+    left = iter(items)
+
+    async def worker() -> None:
+        for item in left:
+            await work(item)
+
+    await asyncio.gather(*(worker() for _ in range(width)))
+
+
+async def apply_crds(client: Client) -> None:
+    """The CRDs of the project, served."""
+    for file in sorted((ROOT / "scheduler" / "crds").glob("*.yaml")):
+        for document in yaml.safe_load_all(file.read_text()):
+            if document and document["kind"] == "CustomResourceDefinition":
+                with contextlib.suppress(AlreadyExists):
+                    await client.create(_CRDS, document)
+    for resource in (QUEUES, PODGROUPS):
+        await _once_served(client, resource)
+
+
+async def prepare(client: Client, nodes: int, queues: Iterable[Body], cpu: str = "32") -> None:
+    """CRDs, queues, nodes that are ready."""
+    await apply_crds(client)
+    for item in queues:
+        await client.create(QUEUES, item)
+    await each(range(nodes), lambda i: settled_node(client, f"node-{i:04}", cpu))
+    await asyncio.sleep(0.5)  # KWOK's first heartbeats
+
+
+async def settled_node(client: Client, name: str, cpu: str) -> dict[str, str]:
+    """A simulated node that is Ready; returns what it has."""
+    amounts = {"cpu": cpu, "memory": "128Gi", "pods": "256"}
+    meta = {
+        "name": name,
+        "annotations": {"kwok.x-k8s.io/node": "fake"},
+        "labels": {"schedspec.dev/world": "true"},
+    }
+    await client.create(NODES, {"metadata": meta, "status": {"allocatable": amounts, "capacity": amounts}})
+    for _ in range(400):
+        node = await client.get(NODES, name)
+        if any(c.type == "Ready" and c.status == "True" for c in node.status.conditions or ()):
+            return amounts
+        await asyncio.sleep(0.05)
+    raise RuntimeError(f"node {name} is not Ready after 20 s; does KWOK run?")
+
+
+async def _once_served(client: Client, resource: Resource[Any]) -> None:
+    for _ in range(400):
+        try:
+            await client.list(resource)
+        except KubeError:
+            await asyncio.sleep(0.05)
+        else:
+            return
+    raise RuntimeError(f"{resource.id} is not served after 20 s")
+
+
+def queue(name: str, **spec: Any) -> Body:
+    return {"metadata": {"name": name}, "spec": {"weight": 1, **spec}}
+
+
+async def gangs(
+    client: Client,
+    prefix: str,
+    count: int,
+    size: int,
+    queue_name: str,
+    *,
+    cpu: str = "1",
+    namespace: str = "default",
+) -> list[Pod]:
+    """PodGroups ``prefix-i`` of ``size`` pods each; the pods as created."""
+    made: list[Pod] = []
+
+    async def group(i: int) -> None:
+        body = {"metadata": {"name": f"{prefix}-{i}"}, "spec": {"minMember": size, "queue": queue_name}}
+        await client.create(PODGROUPS, body, namespace)
+
+    async def pod(i: int) -> None:
+        name = f"{prefix}-{i // size}"
+        made.append(await client.create(PODS, pod_body(f"{name}-{i % size}", name, cpu), namespace))
+
+    await each(range(count), group)
+    await each(range(count * size), pod)
+    return made
+
+
+def pod_body(name: str, group: str, cpu: str = "1") -> Body:
+    container = {"name": "main", "image": "worker", "resources": {"requests": {"cpu": cpu, "memory": "64Mi"}}}
+    return {
+        "metadata": {"name": name, "annotations": {"scheduling.k8s.io/group-name": group}},
+        "spec": {"schedulerName": "schedspec", "containers": [container], "terminationGracePeriodSeconds": 0},
+    }
+
+
+class Scheduler:
+    """The scheduler as a process of its own, on a cluster, with a policy."""
+
+    def __init__(self, kubeconfig: Path, policy: str, *more: str, controllers: str = "none") -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="schedspec-bench-")
+        folder = Path(self._folder.name)
+        (folder / "policy.yaml").write_text(policy)
+        self.log = folder / "log"
+        command = [
+            *(sys.executable, "-m", "scheduler", "run", "--kubeconfig", str(kubeconfig)),
+            *("--policy", str(folder / "policy.yaml"), "--controllers", controllers, *more),
+        ]
+        self._stderr = self.log.open("wb")
+        self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=self._stderr, text=True)
+        assert self.process.stdout is not None
+        self.address = self.process.stdout.readline().removeprefix("listening on ").strip()
+        if not self.address:
+            raise RuntimeError(f"the scheduler did not start: {self.log.read_text()}")
+        self._seen = psutil.Process(self.process.pid)
+
+    def cpu_seconds(self) -> float:
+        times = self._seen.cpu_times()
+        return times.user + times.system
+
+    def memory_mb(self) -> float:
+        return self._seen.memory_info().rss / 1e6
+
+    def wait_ready(self) -> None:
+        until = time.monotonic() + 30
+        while time.monotonic() < until:
+            with contextlib.suppress(OSError):
+                self.page("/readyz")
+                return
+            time.sleep(0.05)
+        raise RuntimeError(f"the scheduler is not ready: {self.log.read_text()}")
+
+    def page(self, path: str) -> str:
+        with urllib.request.urlopen(f"http://{self.address}{path}", timeout=5) as answer:
+            body: bytes = answer.read()
+        return body.decode()
+
+    def bound(self) -> int:
+        """How many binds the API server has answered well."""
+        for line in self.page("/metrics").splitlines():
+            if line.startswith('volcano_schedule_attempts_total{result="scheduled"}'):
+                return int(float(line.split()[-1]))
+        return 0
+
+    def leads(self) -> bool:
+        """Whether this replica schedules."""
+        return "schedspec_leader 1.0" in self.page("/metrics")
+
+    def kill(self) -> None:
+        """SIGKILL, whatever it is doing."""
+        self.process.kill()
+        self._close()
+
+    def stop(self) -> int:
+        """SIGTERM; returns its exit status."""
+        self.process.terminate()
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+        return self._close()
+
+    def _close(self) -> int:
+        status = self.process.wait()
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+        self._stderr.close()
+        self._folder.cleanup()
+        return status
+
+
+@contextlib.contextmanager
+def scheduling(kubeconfig: Path, policy: str, *more: str, controllers: str = "none") -> Iterator[Scheduler]:
+    scheduler = Scheduler(kubeconfig, policy, *more, controllers=controllers)
+    try:
+        yield scheduler
+    finally:
+        scheduler.stop()

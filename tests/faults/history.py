@@ -1,0 +1,110 @@
+"""What a cluster showed, and whether it was right at every moment of it.
+
+The one rule: the invariants are judged over the whole history of a scenario, not only over how it ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from scheduler.kube import PODS, Absent, Change, Client, Present, Reflector
+from scheduler.model import resources
+from scheduler.model.objects import Pod
+from scheduler.model.task import requests_of
+
+
+class History:
+    """Every version of every pod, in order; ``pods`` is how they are now."""
+
+    def __init__(self) -> None:
+        self.pods: dict[str, Pod] = {}
+        self.changes: list[tuple[str, Pod | None]] = []
+        self.condemned: set[str] = set()
+        """uids of pods that were evicted by the scheduler."""
+
+    def hear(self, change: Change[Pod]) -> None:
+        match change:
+            case Present():
+                pod = change.object
+                self.pods[pod.metadata.key] = pod
+                self.changes.append((pod.metadata.key, pod))
+                if any(c.type == "DisruptionTarget" for c in pod.status.conditions or ()):
+                    self.condemned.add(pod.metadata.uid)
+            case Absent():
+                self.pods.pop(change.key, None)
+                self.changes.append((change.key, None))
+
+    async def until(self, condition: Callable[[], bool], seconds: float, what: str) -> None:
+        """Wait until something holds; fails with how the pods are."""
+        try:
+            async with asyncio.timeout(seconds):
+                while not condition():
+                    await asyncio.sleep(0.01)
+        except TimeoutError:
+            seen = ", ".join(
+                f"{key} {pod.status.phase} on {pod.spec.node_name or '-'}" for key, pod in self.pods.items()
+            )
+            raise AssertionError(f"not within {seconds:g} s: {what}; pods: {seen or 'none'}") from None
+
+    def bound(self, gang: str = "") -> list[str]:
+        """Keys of the pods that have a node (of a gang)."""
+        return sorted(key for key, pod in self.pods.items() if pod.spec.node_name and gang in ("", gang_of(pod)))
+
+    def forget(self, gang_prefix: str) -> None:
+        """Do not judge these gangs (a pod that names another group than its own may rightly stay alone)."""
+        for key in [key for key, pod in self.pods.items() if pod.metadata.name.startswith(gang_prefix)]:
+            del self.pods[key]
+
+    def gangs(self) -> dict[str, list[Pod]]:
+        found: dict[str, list[Pod]] = {}
+        for pod in self.pods.values():
+            found.setdefault(gang_of(pod), []).append(pod)
+        return found
+
+    # ------------------------------------------------------------------------------------------------------ invariants
+
+    def check(self, nodes: dict[str, dict[str, str]]) -> None:
+        """No pod ever moved or was bound twice, no node was ever overcommitted, no gang ended in part."""
+        places: dict[str, str] = {}
+        now: dict[str, Pod] = {}
+        for key, pod in self.changes:
+            if pod is None:
+                now.pop(key, None)
+                continue
+            now[key] = pod
+            if pod.spec.node_name:
+                place = places.setdefault(pod.metadata.uid, pod.spec.node_name)
+                assert place == pod.spec.node_name, f"{key} moved from {place} to {pod.spec.node_name}"
+                _check_node(pod.spec.node_name, now, nodes)
+        for gang, pods in self.gangs().items():
+            bound = [pod.metadata.name for pod in pods if pod.spec.node_name]
+            assert len(bound) in (0, len(pods)), f"gang {gang} ended in part: {len(bound)} of {len(pods)} have a node"
+
+
+def _check_node(name: str, now: dict[str, Pod], nodes: dict[str, dict[str, str]]) -> None:
+    if name not in nodes:
+        return
+    on_node = [p for p in now.values() if p.spec.node_name == name and p.status.phase in ("Pending", "Running")]
+    used = resources.total_of(requests_of(pod)[0] for pod in on_node)
+    over = resources.exceeding(used, resources.parse(nodes[name]), used)
+    assert not over, f"node {name} was overcommitted in {', '.join(over)} by {[p.metadata.name for p in on_node]}"
+
+
+def gang_of(pod: Pod) -> str:
+    return (pod.metadata.annotations or {}).get("scheduling.k8s.io/group-name", "")
+
+
+@asynccontextmanager
+async def watching(client: Client, namespace: str) -> AsyncIterator[History]:
+    """The history of a namespace's pods, for as long as the context lasts."""
+    history = History()
+    reflector = Reflector(client, PODS, history.hear, namespace=namespace)
+    task = asyncio.create_task(reflector.run())
+    await reflector.synced.wait()
+    try:
+        yield history
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)

@@ -1,0 +1,76 @@
+"""Binds that the API server refuses, throttles, breaks at or does not answer: the gangs run all the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.faults.ground import Ground
+from tests.faults.proxy import Answer, Call, Ignore, Lose, Verdict
+from tests.kube.stand_in import run
+
+pytestmark = [pytest.mark.embedded, pytest.mark.faults]
+
+ANSWERS: dict[str, Verdict] = {
+    "409 conflict": Answer(409, "Conflict"),
+    "404 no such pod": Answer(404, "NotFound"),
+    "429 slow down": Answer(429, "TooManyRequests", headers="Retry-After: 1\r\n"),
+    "500 internal error": Answer(500, "InternalError"),
+    "carried out, but the answer is lost": Lose(),
+    "no answer at all": Ignore(),
+}
+
+
+@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
+def test_a_third_of_the_binds_go_wrong_at_first_and_all_gangs_run(ground: Ground, answer: Verdict) -> None:
+    async def test() -> None:
+        async with ground.scenario(nodes=3, cpu="4"):
+            wronged: set[str] = set()
+            binds = 0
+
+            def judge(call: Call) -> Verdict:
+                nonlocal binds
+                if not call.is_bind or call.path in wronged:
+                    return None
+                binds += 1
+                if binds % 3:
+                    return None
+                wronged.add(call.path)
+                return answer
+
+            ground.proxy.judge = judge
+            for i in range(3):
+                await ground.gang(f"g{i}", 4)
+            ground.start()
+            await ground.bound(12, seconds=40)
+            await ground.rests()
+            assert len(wronged) >= 3
+            assert not ground.history.condemned
+
+    run(test, seconds=90)
+
+
+def test_a_bind_that_is_refused_for_ever_is_not_hammered_and_the_others_go_on(ground: Ground) -> None:
+    async def test() -> None:
+        async with ground.scenario(nodes=3, cpu="4"):
+            refused = 0
+
+            def judge(call: Call) -> Verdict:
+                nonlocal refused
+                if call.is_bind and "/bad-0-0/" in call.path:
+                    refused += 1
+                    return Answer(403, "Forbidden")
+                return None
+
+            ground.proxy.judge = judge
+            await ground.gang("bad", 1)
+            await ground.gang("good", 6)
+            ground.start()
+            await ground.bound(6)
+            await ground.history.until(lambda: refused >= 4, 10, "the bind is tried again")
+            before = refused
+            await ground.rests(2.0)
+            assert refused - before <= 4
+            await ground.gang("later", 3)
+            await ground.bound(9)
+
+    run(test, seconds=60)

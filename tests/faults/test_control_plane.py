@@ -1,0 +1,75 @@
+"""The API server and etcd fail under load: what was begun is finished when they are back."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.faults.ground import Ground
+from tests.kube.stand_in import run
+
+pytestmark = [pytest.mark.embedded, pytest.mark.faults]
+
+GANGS, SIZE = 60, 5
+
+
+def _process(ground: Ground, name: str) -> psutil.Process:
+    """The process of a component of this test's cluster: it carries the cluster's folder in its command line."""
+    folder = str(Path(ground.certificates).parent.parent)
+    for process in psutil.process_iter(["name", "cmdline"]):
+        line = process.info["cmdline"] or []
+        if process.info["name"] == name and any(folder in part for part in line):
+            return process
+    raise AssertionError(f"no {name} of {folder} runs")
+
+
+async def _load(ground: Ground) -> None:
+    for i in range(GANGS):
+        await ground.gang(f"g{i}", SIZE)
+
+
+def test_the_api_server_is_killed_and_started_again_while_gangs_are_bound(ground: Ground) -> None:
+    async def test() -> None:
+        async with ground.scenario(nodes=10, cpu="64"):
+            await _load(ground)
+            server = _process(ground, "kube-apiserver")
+            command, folder = server.cmdline(), server.cwd()
+            ground.start()
+            await ground.history.until(lambda: len(ground.history.bound()) >= 30, 30, "binds are under way")
+            server.kill()
+            server.wait(10)
+            await asyncio.sleep(1.0)
+            assert len(ground.history.bound()) < GANGS * SIZE, "killed too late to matter"
+            again = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            ground.ends_with_the_cluster(again)
+            await ground.bound(GANGS * SIZE, seconds=90)
+            await ground.rests()
+
+    run(test, seconds=200)
+
+
+def test_etcd_pauses_for_five_seconds(ground: Ground) -> None:
+    async def test() -> None:
+        async with ground.scenario(nodes=10, cpu="64"):
+            await _load(ground)
+            etcd = _process(ground, "etcd")
+            ground.start()
+            await ground.history.until(lambda: len(ground.history.bound()) >= 30, 30, "binds are under way")
+            os.kill(etcd.pid, signal.SIGSTOP)
+            paused = time.monotonic()
+            try:
+                await asyncio.sleep(5.0)
+            finally:
+                os.kill(etcd.pid, signal.SIGCONT)
+            assert time.monotonic() - paused >= 5.0
+            await ground.bound(GANGS * SIZE, seconds=90)
+            await ground.rests()
+
+    run(test, seconds=200)

@@ -1,0 +1,60 @@
+"""Nodes and queues go while gangs are being placed."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from benchmarks.ground import queue
+from scheduler.kube import NODES, QUEUES
+from tests.faults.ground import Ground
+from tests.faults.proxy import Call, Verdict
+from tests.kube.stand_in import run
+
+pytestmark = [pytest.mark.embedded, pytest.mark.faults]
+
+
+def test_a_node_goes_while_a_gang_is_bound_to_it_and_later_gangs_go_elsewhere(ground: Ground) -> None:
+    async def test() -> None:
+        async with ground.scenario(nodes=2, cpu="4"):
+            gone = asyncio.Event()
+
+            async def judge(call: Call) -> Verdict:
+                if call.is_bind and not gone.is_set():
+                    gone.set()
+                    await ground.client.delete(NODES, "node-0")
+                return None
+
+            ground.proxy.judge = judge
+            await ground.gang("first", 8)
+            scheduler = ground.start()
+            await gone.wait()
+            ground.nodes.pop("node-0")
+            await ground.bound(8)
+            for i in range(8):
+                await ground.delete_pod(f"first-0-{i}")
+            await ground.gang("second", 4)
+            await ground.history.until(lambda: len(ground.history.bound("second-0")) == 4, 20, "the second gang runs")
+            assert {p.spec.node_name for p in ground.history.gangs()["second-0"]} == {"node-1"}
+            scheduler.page("/healthz")
+
+    run(test, seconds=60)
+
+
+def test_a_queue_goes_while_its_gang_waits_and_the_others_go_on(ground: Ground) -> None:
+    async def test() -> None:
+        queues = [queue("doomed", deserved={"cpu": "4"}), queue("default", deserved={"cpu": "4"})]
+        async with ground.scenario(nodes=2, cpu="4", queues=queues):
+            await ground.gang("large", 20, "doomed")
+            await ground.ready(ground.start())
+            await ground.client.delete(QUEUES, "doomed")
+            await ground.gang("orphan", 2, "doomed")
+            await ground.gang("other", 4, "default")
+            await ground.history.until(lambda: len(ground.history.bound("other-0")) == 4, 20, "the other gang runs")
+            await ground.rests()
+            assert ground.history.bound("orphan-0") == []
+            await ground.client.create(QUEUES, queue("doomed", deserved={"cpu": "4"}))
+            await ground.history.until(lambda: len(ground.history.bound("orphan-0")) == 2, 20, "its queue is back")
+
+    run(test, seconds=60)

@@ -1,0 +1,117 @@
+"""Hundreds of objects that nobody should write, among good ones: the good ones run, and each bad one says what is
+wrong with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from benchmarks.ground import each, pod_body
+from scheduler.kube import PODGROUPS, PODS, ApiError
+from tests.faults.ground import NAMESPACE, Ground
+from tests.kube.stand_in import run
+
+pytestmark = [pytest.mark.embedded, pytest.mark.faults]
+
+NASTY = st.one_of(
+    st.text(max_size=20),
+    st.sampled_from(
+        ["", "-1", "1e400", "NaN", "0x10", "null", "{}", "[]", "{", '{"a": ', "true", "9" * 40, "🂡", "\u0000"]
+    ),
+)
+KEYS = st.sampled_from(
+    [
+        "volcano.sh/task-spec",
+        "volcano.sh/task-priority",
+        "volcano.sh/preemptable",
+        "volcano.sh/card.name",
+        "volcano.sh/card.request",
+        "volcano.sh/service.type",
+        "volcano.sh/cooldown-time",
+        "sla-waiting-time",
+        "scheduling.k8s.io/group-name",
+        "scheduling.volcano.sh/group-min-member",
+        "scheduling.volcano.sh/queue-name",
+    ]
+)
+ANNOTATIONS = st.dictionaries(KEYS, NASTY, min_size=1, max_size=5)
+AMOUNTS = st.dictionaries(st.sampled_from(["cpu", "memory", "nvidia.com/gpu", "pods", "x/y", ""]), NASTY, max_size=4)
+SPECS = st.fixed_dictionaries(
+    {},
+    optional={
+        "minMember": st.one_of(st.integers(-(2**31), 2**31 - 1), NASTY),
+        "queue": NASTY,
+        "priorityClassName": NASTY,
+        "minResources": AMOUNTS,
+        "minTaskMember": st.dictionaries(NASTY, st.integers(-3, 2**31 - 1), max_size=3),
+    },
+)
+SELECTORS = st.fixed_dictionaries(
+    {"key": NASTY, "operator": st.sampled_from(["In", "NotIn", "Gt", "Lt", "Exists"])},
+    optional={"values": st.lists(NASTY, max_size=2)},
+)
+BAD = 500
+
+
+def generated(strategy: st.SearchStrategy[Any], count: int) -> list[Any]:
+    """So many examples, the same in every run."""
+    found: list[Any] = []
+
+    @settings(
+        max_examples=count,
+        database=None,
+        derandomize=True,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+        deadline=None,
+    )
+    @given(strategy)
+    def collect(example: Any) -> None:
+        found.append(example)
+
+    collect()
+    return found
+
+
+def test_the_good_ones_run_among_hundreds_of_bad_ones(ground: Ground) -> None:
+    pairs = generated(st.tuples(ANNOTATIONS, SPECS, st.lists(SELECTORS, max_size=2)), BAD)
+
+    async def test() -> None:
+        async with ground.scenario(nodes=10, cpu="32"):
+            scheduler = ground.start("--log-level", "warning", controllers="podgroup,job,queue")
+            await ground.ready(scheduler)
+            accepted = 0
+
+            async def bad(item: tuple[int, Any]) -> None:
+                nonlocal accepted
+                i, (annotations, spec, selectors) = item
+                group = {"metadata": {"name": f"bad-{i}", "annotations": annotations}, "spec": spec}
+                pod = pod_body(f"bad-{i}", f"bad-{i}")
+                pod["metadata"]["annotations"].update(annotations)
+                if selectors:
+                    term = {"nodeSelectorTerms": [{"matchExpressions": selectors}]}
+                    pod["spec"]["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": term}}
+                for resource, body in ((PODGROUPS, group), (PODS, pod)):
+                    with contextlib.suppress(ApiError):
+                        await ground.client.create(resource, body, NAMESPACE)
+                        accepted += 1
+
+            await each(enumerate(pairs), bad, width=16)
+            for i in range(25):
+                await ground.gang(f"good{i}", 4)
+            good = [f"good{i}-0" for i in range(25)]
+            await ground.history.until(
+                lambda: all(len(ground.history.bound(gang)) == 4 for gang in good), 60, "all good gangs run"
+            )
+            assert accepted > BAD / 2, f"only {accepted} of the bad objects were let in by the API server"
+            assert scheduler.process.poll() is None
+            assert "cycle failed" not in scheduler.log.read_text()
+            scheduler.page("/healthz")
+            ground.history.forget("bad")
+
+    run(test, seconds=180)
