@@ -11,7 +11,6 @@ import asyncio
 import importlib
 import sys
 from collections.abc import Sequence
-from types import ModuleType
 
 from scheduler.live.options import add_run, options_from
 
@@ -28,19 +27,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m scheduler", description="A queue scheduler for Kubernetes.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     add_run(commands.add_parser("run", help="schedule a cluster", description="Schedule a cluster."))
-    modules: dict[str, ModuleType] = {}
+    asked = (sys.argv[1:] if arguments is None else [*arguments])[:1]
     for name, purpose in _OTHERS.items():
-        try:
-            modules[name] = importlib.import_module(f"scheduler.{name}")
-        except ModuleNotFoundError as error:
-            if error.name != f"scheduler.{name}":
-                raise
-            continue
-        modules[name].add_arguments(commands.add_parser(name, help=purpose, description=purpose.capitalize() + "."))
+        command = commands.add_parser(name, help=purpose, description=purpose.capitalize() + ".")
+        if asked == [name]:  # the others need not be loaded
+            importlib.import_module(f"scheduler.{name}").add_arguments(command)
     given = parser.parse_args(arguments)
     if given.command == "run":
         return _run(given)
-    status: int = modules[given.command].main(given)
+    status: int = importlib.import_module(f"scheduler.{given.command}").main(given)
     return status
 
 
