@@ -29,19 +29,17 @@ def turned_off(running: Running) -> list[str]:
     return [name for name in MONITORS if running.item.get_closest_marker(f"{_TAG}{name}") is not None]
 
 
-def schedspec_scenario_judge(running: Running) -> list[str]:
+def pytest_schedspec_judge(running: Running) -> list[str]:
     """What must never happen and did."""
     if running.history is None:
         return []
     found = judge(running.history.since(0), Rules(running.policy), off=turned_off(running))
     running.item.stash[FINDINGS] = found
-    return [
-        f"monitor {finding.monitor}, after {running.history.seconds(finding.time):.2f} s: {finding.about}: {finding.text}"
-        for finding in found
-    ]
+    seconds = running.history.seconds
+    return [f"monitor {it.monitor}, after {seconds(it.time):.2f} s: {it.about}: {it.text}" for it in found]
 
 
-def schedspec_scenario_ended(running: Running) -> None:
+def pytest_schedspec_ended(running: Running) -> None:
     """The record of the scenario, beside the JUnit report."""
     if running.history is not None:
         record.write(make_record(running), running.folder)
@@ -52,6 +50,7 @@ def make_record(running: Running) -> record.Record:
     history, session = running.history, running.session
     assert history is not None
     stories = record.stories(history)
+    no_findings: list[Finding] = []
     ended = running.ended or time.monotonic()
     return record.Record(
         feature=running.feature,
@@ -81,6 +80,6 @@ def make_record(running: Running) -> record.Record:
         queues=record.queue_moments(history, Rules(running.policy)),
         acts=record.act_moments(history),
         reasons=record.reasons(stories),
-        findings=record.judgements(history, running.item.stash.get(FINDINGS, [])),
+        findings=record.judgements(history, running.item.stash.get(FINDINGS, no_findings)),
         monitors_off=turned_off(running),
     )

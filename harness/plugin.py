@@ -67,7 +67,7 @@ def world(live: LiveSession, request: pytest.FixtureRequest) -> Iterator[World]:
     running.session = live
     with live.scenario(running.name) as world:
         running.world = world
-        request.config.hook.schedspec_scenario_begins(running=running)
+        request.config.hook.pytest_schedspec_begins(running=running)
         yield world
 
 

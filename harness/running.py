@@ -49,7 +49,7 @@ class Running:
     problem: BaseException | None = None
     """What failed it."""
     findings: list[str] = field(default_factory=list)
-    """What `schedspec_scenario_judge` said."""
+    """What `pytest_schedspec_judge` said."""
     session: LiveSession | None = None
     """This and the world are set once a sentence has asked for the cluster."""
     world: World | None = None

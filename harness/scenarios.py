@@ -60,7 +60,7 @@ def judge(item: pytest.Item) -> None:
     run = item.stash[RUNNING]
     if run.world is None:
         return
-    for found in item.config.hook.schedspec_scenario_judge(running=run):
+    for found in item.config.hook.pytest_schedspec_judge(running=run):
         run.findings += found or ()
     if run.findings and run.problem is None:
         run.problem = JudgedError("\n".join(run.findings))
@@ -82,7 +82,7 @@ def explain(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestR
         report.user_properties = item.user_properties
     if call.when == "teardown":
         run.ended = time.monotonic()
-        item.config.hook.schedspec_scenario_ended(running=run)
+        item.config.hook.pytest_schedspec_ended(running=run)
 
 
 def _place(run: Running) -> tuple[str, int]:

@@ -133,7 +133,7 @@ def _section(title: str, rows: Iterable[str], limit: int | None, *, last: bool =
         return []
     left = len(found) - limit if limit is not None else 0
     if limit is not None and left > 0:
-        note = f"… {left} {'earlier' if last else 'more'}"
+        note = f"… {left + 1} {'earlier' if last else 'more'}"
         found = [note, *found[-limit + 1 :]] if last else [*found[: limit - 1], note]
     return [f"  {title}:", *(f"    {row}" for row in found)]
 

@@ -70,7 +70,7 @@ def test_workers_of_xdist_collect_the_same(specs: Run) -> None:
 def test_junit_names_the_scenario(specs: Run, pytester: pytest.Pytester) -> None:
     specs("--junitxml", "junit.xml", pods=GOOD)
     cases = ElementTree.parse(pytester.path / "junit.xml").getroot().iter("testcase")
-    assert [case.get("name") for case in cases][0] == "Nothing comes of nothing"
+    assert next(cases).get("name") == "Nothing comes of nothing"
 
 
 def test_a_failed_one_is_run_again_by_lf(pytester: pytest.Pytester, specs: Run) -> None:
@@ -126,8 +126,16 @@ WRONG = {
         ["bad.feature:1: unknown tag @smok; is @smoke meant?*"],
     ),
     "an unknown tag of a rule and of examples": (
-        "Feature: f\n  @one\n  Rule: r\n    Scenario Outline: s\n      Then all is well\n      @two\n"
-        "      Examples:\n        | n |\n        | 1 |\n",
+        """Feature: f
+  @one
+  Rule: r
+    Scenario Outline: s
+      Then all is well
+      @two
+      Examples:
+        | n |
+        | 1 |
+""",
         ["bad.feature:2: unknown tag @one*", "bad.feature:6: unknown tag @two*"],
     ),
     "an outline without rows": (
@@ -135,8 +143,14 @@ WRONG = {
         ["bad.feature:2: the outline 's' has no row of examples: it would not run"],
     ),
     "an example that is there twice": (
-        "Feature: f\n  Scenario Outline: s\n    Given there are <n> pods\n    Examples:\n      | n |\n      | 1 |\n"
-        "      | 1 |\n",
+        """Feature: f
+  Scenario Outline: s
+    Given there are <n> pods
+    Examples:
+      | n |
+      | 1 |
+      | 1 |
+""",
         ["bad.feature:7: the same example stands in line 6"],
     ),
     "a feature without scenarios": ("Feature: f\n", ["bad.feature:1: the feature has no scenario"]),

@@ -13,7 +13,14 @@ from harness.render import Rendered, Templates, seconds
 @pytest.fixture
 def templates(tmp_path: Path) -> Templates:
     (tmp_path / "queue.yaml.j2").write_text(
-        "apiVersion: v1\nkind: Queue\nmetadata:\n  name: {{ name }}\nspec:\n  tasks:\n    - replicas: {{ n | default(1) }}\n"
+        """apiVersion: v1
+kind: Queue
+metadata:
+  name: {{ name }}
+spec:
+  tasks:
+    - replicas: {{ n | default(1) }}
+"""
     )
     (tmp_path / "broken.yaml.j2").write_text("a: [1,\nb: 2\n")
     (tmp_path / "syntax.yaml.j2").write_text("a: 1\n{% if x %}\n")

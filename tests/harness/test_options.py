@@ -1,0 +1,113 @@
+"""The options of a run: on the command line, in the ini file, shown in the header, refused with what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+Run = Callable[..., pytest.RunResult]
+FEATURE = "Feature: f\n  Scenario: s\n    Then all is well\n"
+
+REFUSED = {
+    "an unknown kind of cluster": (
+        ["--cluster", "minikube"],
+        ["unknown kind of cluster 'minikube'", "*--cluster", "*name one of: auto, *"],
+    ),
+    "an existing cluster without a context": (
+        ["--cluster", "existing"],
+        ["*needs the name of its context*", "*--kube-context", "*add --kube-context NAME*"],
+    ),
+    "a context without an existing cluster": (
+        ["--kube-context", "prod"],
+        ["*(prod) is only used with an existing cluster*", "*--kube-context", "*"],
+    ),
+    "a context that is not there": (
+        ["--cluster", "existing", "--kube-context", "prod"],
+        ["*no context is called 'prod'; there are: test", "*config", "*name one of them"],
+    ),
+    "an unknown scheduler": (
+        ["--scheduler", "go"],
+        ["*'go' is not a scheduler that can be started", "*--scheduler (schedspec_scheduler *", "*python or none"],
+    ),
+    "a policy that is not there": (["--policy", "no.yaml"], ["*no.yaml' is not a file", "*--policy *", "*"]),
+    "a kind configuration that is not there": (
+        ["--kind-config", "no.yaml"],
+        ["*no.yaml' is not a file", "*--kind-config *", "*"],
+    ),
+    "a folder that is not there": (["--binaries", "no"], ["*no' is not a folder", "*--binaries *", "*"]),
+    "a scale that is no number": (
+        ["--timeout-scale", "x"],
+        ["*'x' is not a factor above 0", "*--timeout-scale *", "*"],
+    ),
+    "a scale of nothing": (["--timeout-scale", "0"], ["*'0' is not a factor above 0", "*", "*"]),
+}
+
+
+@pytest.fixture(autouse=True)
+def kubeconfig(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path_factory.mktemp("kube") / "config"
+    path.write_text("apiVersion: v1\nkind: Config\ncontexts:\n- name: test\n  context: {cluster: c, user: u}\n")
+    monkeypatch.setenv("KUBECONFIG", str(path))
+
+
+@pytest.mark.parametrize(("arguments", "lines"), REFUSED.values(), ids=REFUSED)
+def test_bad_options_are_refused_before_anything_starts(specs: Run, arguments: list[str], lines: list[str]) -> None:
+    result = specs(*arguments, f=FEATURE)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: {lines[0].removeprefix('ERROR: ')}", *lines[1:]])
+
+
+def test_an_unreadable_kubeconfig_is_refused(
+    specs: Run, monkeypatch: pytest.MonkeyPatch, pytester: pytest.Pytester
+) -> None:
+    path = pytester.path / "kubeconfig"
+    path.write_text("{")
+    monkeypatch.setenv("KUBECONFIG", str(path))
+    result = specs("--cluster", "existing", "--kube-context", "prod", f=FEATURE)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: the kubeconfig cannot be read: *", f"*{path}", "*set KUBECONFIG*"])
+
+
+def test_the_header_shows_what_was_asked_for(specs: Run) -> None:
+    result = specs("--cluster", "embedded", "--scheduler", "none", "--timeout-scale", "2", "--keep-cluster", f=FEATURE)
+    result.stdout.fnmatch_lines(["schedspec: cluster embedded, scheduler none, kept, timeouts x 2; reports in *"])
+
+
+def test_every_option_has_a_twin_in_the_ini_file(pytester: pytest.Pytester, specs: Run) -> None:
+    specs(f=FEATURE)
+    pytester.makeini(
+        "[pytest]\nschedspec_cluster = embedded\nschedspec_timeout_scale = 3\nschedspec_keep_cluster = true"
+    )
+    result = pytester.runpytest_inprocess("-p", "harness.plugin")
+    result.stdout.fnmatch_lines(["schedspec: cluster embedded, scheduler python, kept, timeouts x 3; *"])
+
+
+def test_the_command_line_overrules_the_ini_file(pytester: pytest.Pytester, specs: Run) -> None:
+    specs(f=FEATURE)
+    pytester.makeini("[pytest]\nschedspec_cluster = kind")
+    result = pytester.runpytest_inprocess("-p", "harness.plugin", "--cluster", "embedded")
+    result.stdout.fnmatch_lines(["schedspec: cluster embedded, *"])
+
+
+def test_files_go_beside_the_junit_report(specs: Run) -> None:
+    result = specs("--junitxml", "reports/features.xml", f=FEATURE)
+    result.stdout.fnmatch_lines(["schedspec: *; reports in reports/features"])
+
+
+@pytest.mark.parametrize("argument", ["--help", "--markers", "--fixtures", "--collect-only", "--version"])
+def test_asking_about_the_run_starts_no_cluster(specs: Run, argument: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.live.provide", lambda _: pytest.fail("a cluster was asked for"))
+    assert specs(argument, f=FEATURE).ret == 0
+
+
+def test_scenarios_that_ask_for_no_world_start_no_cluster(specs: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.live.provide", lambda _: pytest.fail("a cluster was asked for"))
+    specs(f=FEATURE).assert_outcomes(passed=1)
+
+
+def test_help_lists_the_options_in_one_group(specs: Run) -> None:
+    lines = specs("--help", f=FEATURE).stdout.lines
+    start = next(at for at, line in enumerate(lines) if line.startswith("schedspec: "))
+    group = "\n".join(lines[start : start + 40])
+    assert all(f"--{flag}" in group for flag in ("cluster", "kube-context", "reuse-cluster", "policy", "timeout-scale"))
