@@ -8,9 +8,8 @@ from __future__ import annotations
 from scheduler.controllers.job import reconcile
 from scheduler.controllers.job_state import PENDING, Observed
 from scheduler.controllers.objects import COMMANDS, JOBS, QUEUES, Command, Job
-from scheduler.controllers.pods import controller_of
-from scheduler.controllers.queue_state import usability
-from scheduler.controllers.runtime import About, Context, left_behind
+from scheduler.controllers.queue_state import is_news, usability
+from scheduler.controllers.runtime import About, Context, left_behind, owner_key, patience
 from scheduler.controllers.wanted import Outcome
 from scheduler.kube import PODGROUPS, PODS, PRIORITY_CLASSES, WorkQueue
 from scheduler.model.objects import Pod, PodGroup, Queue
@@ -31,19 +30,21 @@ class JobController:
         self._queues = context.view(QUEUES)
         self._classes = context.view(PRIORITY_CLASSES)
         self._jobs.informer.on_key(self._queue.add)
-        self._pods.informer.on_change(self._owned)
-        self._groups.informer.on_change(self._owned)
+        self._pods.informer.on_change(self._pod_changed)
+        self._groups.informer.on_change(self._group_changed)
         self._commands.informer.on_change(self._commanded)
         self._queues.informer.on_change(self._of_queue)
 
     async def run(self) -> None:
         await self._context.work(self._queue, self._decide)
 
-    def _owned(self, before: Pod | PodGroup | None, after: Pod | PodGroup | None) -> None:
-        item = after or before
-        owner = controller_of(item.metadata) if item is not None else None
-        if item is not None and owner is not None and owner.kind == JOBS.kind:
-            self._queue.add(f"{item.metadata.namespace}/{owner.name}")
+    def _pod_changed(self, before: Pod | None, after: Pod | None) -> None:
+        if key := owner_key(JOBS, after or before):
+            self._queue.add_after(key, patience(before, after))
+
+    def _group_changed(self, before: PodGroup | None, after: PodGroup | None) -> None:
+        if key := owner_key(JOBS, after or before):
+            self._queue.add(key)
 
     def _commanded(self, before: Command | None, after: Command | None) -> None:
         command = after or before
@@ -52,8 +53,10 @@ class JobController:
 
     def _of_queue(self, before: Queue | None, after: Queue | None) -> None:
         queue = after or before
+        if queue is None or not is_news(before, after):
+            return
         for job in self._jobs:
-            if queue is not None and job.spec.queue == queue.metadata.name and job.status.state.phase in ("", PENDING):
+            if job.status.state.phase in ("", PENDING):  # whatever queue: its child may have come or gone
                 self._queue.add(job.metadata.key)
 
     def _decide(self, key: str) -> tuple[Outcome, About | None]:

@@ -101,7 +101,7 @@ def orders(seen: Observed, census: Census) -> tuple[Order | None, list[DelayedAc
     known = {(one.event, one.task, one.pod) for one in waiting}
     for happening in happenings(seen, census):
         policy = policy_for(seen, happening)
-        if policy is None:
+        if policy is None or not _has_target(policy.action, happening):
             continue
         delay = duration(policy.timeout)
         if not delay:
@@ -118,6 +118,11 @@ def policy_for(seen: Observed, happening: Happening) -> Policy | None:
     task = next((task for task in tasks_of(seen.job) if task.name == happening.task), None)
     policies = [*((task.policies if task else None) or ()), *(seen.job.spec.policies or ())]
     return next((policy for policy in policies if _matches(policy, happening)), None)
+
+
+def _has_target(action: str, happening: Happening) -> bool:
+    """Whether the event says which task or pod to restart; of the whole job's events none does."""
+    return bool({"RestartTask": happening.task, "RestartPod": happening.pod}.get(action, True))
 
 
 def _matches(policy: Policy, happening: Happening) -> bool:

@@ -8,9 +8,8 @@ from __future__ import annotations
 import logging
 
 from scheduler.controllers.objects import DEPLOYMENTS, PYTORCH_JOBS, PyTorchJob
-from scheduler.controllers.pods import controller_of
 from scheduler.controllers.pytorchjob import Observed, reconcile
-from scheduler.controllers.runtime import About, Context, left_behind
+from scheduler.controllers.runtime import About, Context, left_behind, owner_key, patience
 from scheduler.controllers.wanted import Outcome
 from scheduler.kube import PODGROUPS, PODS, PRIORITY_CLASSES, WorkQueue
 from scheduler.model.objects import Pod, PodGroup
@@ -35,18 +34,20 @@ class PyTorchJobController:
         self._classes = context.view(PRIORITY_CLASSES)
         self._operators = context.view(DEPLOYMENTS, labels=OPERATOR)
         self._jobs.informer.on_key(self._queue.add)
-        self._pods.informer.on_change(self._owned)
-        self._groups.informer.on_change(self._owned)
+        self._pods.informer.on_change(self._pod_changed)
+        self._groups.informer.on_change(self._group_changed)
         self._operators.informer.on_key(self._operator_changed)
 
     async def run(self) -> None:
         await self._context.work(self._queue, self._decide)
 
-    def _owned(self, before: Pod | PodGroup | None, after: Pod | PodGroup | None) -> None:
-        item = after or before
-        owner = controller_of(item.metadata) if item is not None else None
-        if item is not None and owner is not None and owner.kind == PYTORCH_JOBS.kind:
-            self._queue.add(f"{item.metadata.namespace}/{owner.name}")
+    def _pod_changed(self, before: Pod | None, after: Pod | None) -> None:
+        if key := owner_key(PYTORCH_JOBS, after or before):
+            self._queue.add_after(key, patience(before, after))
+
+    def _group_changed(self, before: PodGroup | None, after: PodGroup | None) -> None:
+        if key := owner_key(PYTORCH_JOBS, after or before):
+            self._queue.add(key)
 
     def _operator_changed(self, key: str) -> None:
         whose = "its own" if len(self._operators.informer) else "ours"

@@ -9,7 +9,7 @@ from collections import Counter
 
 from scheduler.controllers.objects import COMMANDS, QUEUES, Command, Queue
 from scheduler.controllers.queue import ALWAYS_THERE, Observed, reconcile
-from scheduler.controllers.queue_state import children_of, parent_of
+from scheduler.controllers.queue_state import children_of, is_news, parent_of
 from scheduler.controllers.runtime import About, Context
 from scheduler.controllers.wanted import Outcome
 from scheduler.kube import PODGROUPS, WorkQueue
@@ -41,7 +41,7 @@ class QueueController:
         await self._context.work(self._queue, self._decide)
 
     def _queue_changed(self, before: Queue | None, after: Queue | None) -> None:
-        for queue in (before, after):
+        for queue in (before, after) if is_news(before, after) else ():
             if queue is None:
                 continue
             name, parent = queue.metadata.name, parent_of(queue)

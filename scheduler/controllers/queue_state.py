@@ -18,6 +18,20 @@ def parent_of(queue: Queue) -> str:
     return "" if queue.metadata.name == ROOT else queue.spec.parent or ROOT
 
 
+def is_news(before: Queue | None, after: Queue | None) -> bool:
+    """Whether a change of a queue matters to others: all but the amounts and counts in its status does."""
+    if before is None or after is None or before.metadata.uid != after.metadata.uid:
+        return True
+    was, now = before.metadata, after.metadata
+    return (before.spec, before.status.state, before.status.conditions, was.annotations, was.deletion_timestamp) != (
+        after.spec,
+        after.status.state,
+        after.status.conditions,
+        now.annotations,
+        now.deletion_timestamp,
+    )
+
+
 def children_of(name: str, queues: Iterable[Queue]) -> list[Queue]:
     return [queue for queue in queues if parent_of(queue) == name]
 

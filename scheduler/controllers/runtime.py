@@ -31,8 +31,9 @@ from scheduler.kube import (
     WorkQueue,
 )
 from scheduler.kube.informer import Index
-from scheduler.model.objects import ObjectMeta
+from scheduler.model.objects import ObjectMeta, Pod, PodGroup
 
+_CALM = 0.05
 _AT_ONCE = 16
 """Pods of one object created or deleted at a time."""
 
@@ -228,6 +229,27 @@ def _by_uid(item: Any) -> list[str]:
 def _by_owner(item: Any) -> list[str]:
     owner = controller_of(item.metadata)
     return [owner.uid] if owner else []
+
+
+def owner_key(owner: Resource[Any], item: Pod | PodGroup | None) -> str:
+    """The key of the object of a kind that manages a pod or PodGroup; empty if none of that kind does."""
+    found = controller_of(item.metadata) if item is not None else None
+    if item is None or found is None or (found.kind, found.api_version) != (owner.kind, owner.api_version):
+        return ""
+    return f"{item.metadata.namespace}/{found.name}"
+
+
+def patience(before: Pod | None, after: Pod | None) -> float:
+    """In how many seconds to look at the owner of a pod that changed: at once where it ended, failed or is going.
+
+    What is only on its way (created, bound, running) is gathered: a job of a thousand pods does not write a thousand
+    times that one more runs while the scheduler still binds.
+    """
+    if after is None or after.metadata.deletion_timestamp is not None or after.status.phase in ("Succeeded", "Failed"):
+        return 0.0
+    if before is not None and before.status.phase in ("Succeeded", "Failed"):
+        return 0.0
+    return _CALM
 
 
 def _by_owner_name(item: Any) -> list[str]:

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
-import time
-from collections.abc import Callable, Iterator
-from itertools import count
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,173 +11,9 @@ from harness.client import APPLY, MERGE, Api
 from harness.clusters import Settings
 from harness.clusters.embedded import EmbeddedCluster
 from harness.crds import install
-from harness.errors import RejectedError
-from scheduler.controllers import KNOWN, run_controllers
-from scheduler.kube import Client, Http, Recorder, connect
+from tests.controllers.place import Controllers, Place
 
 CRDS = Path(__file__).parents[2] / "scheduler" / "crds"
-SCHEDULER = "by-hand"
-PLACES = {
-    "Pod": ("v1", "pods"),
-    "Service": ("v1", "services"),
-    "ConfigMap": ("v1", "configmaps"),
-    "Event": ("v1", "events"),
-    "ResourceQuota": ("v1", "resourcequotas"),
-    "Deployment": ("apps/v1", "deployments"),
-    "NetworkPolicy": ("networking.k8s.io/v1", "networkpolicies"),
-    "PodGroup": ("scheduling.volcano.sh/v1beta1", "podgroups"),
-    "Queue": ("scheduling.volcano.sh/v1beta1", "queues"),
-    "Job": ("batch.volcano.sh/v1alpha1", "jobs"),
-    "Command": ("bus.volcano.sh/v1alpha1", "commands"),
-    "PyTorchJob": ("kubeflow.org/v1", "pytorchjobs"),
-}
-_numbers = count(1)
-Body = dict[str, Any]
-
-
-class Controllers:
-    """All controllers, in a thread of their own; may be stopped and started."""
-
-    def __init__(self, cluster: EmbeddedCluster) -> None:
-        self._cluster = cluster
-        self._thread: threading.Thread | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._task: asyncio.Task[None] | None = None
-
-    def start(self) -> None:
-        begun = threading.Event()
-
-        async def main() -> None:
-            self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
-            begun.set()
-            http = Http(connect(self._cluster.kubeconfig, self._cluster.context))
-            client = Client(http)
-            recorder = Recorder(client, "controllers")
-            try:
-                async with asyncio.TaskGroup() as group:
-                    group.create_task(recorder.run())
-                    await run_controllers(client, recorder, KNOWN, scheduler_names=[SCHEDULER])
-            except asyncio.CancelledError:
-                pass
-            finally:
-                await http.close()
-
-        self._thread = threading.Thread(target=lambda: asyncio.run(main()), daemon=True)
-        self._thread.start()
-        begun.wait(10)
-
-    def stop(self) -> None:
-        if self._loop is not None and self._task is not None:
-            self._loop.call_soon_threadsafe(self._task.cancel)
-        if self._thread is not None:
-            self._thread.join(10)
-        self._thread = self._loop = self._task = None
-
-
-class Place:
-    """One namespace, and what a user, a scheduler and a kubelet do in it."""
-
-    def __init__(self, api: Api, controllers: Controllers) -> None:
-        self.api, self.controllers = api, controllers
-        self.namespace = f"place-{next(_numbers)}"
-        api.call("POST", "/api/v1/namespaces", body={"metadata": {"name": self.namespace}})
-
-    def path(self, kind: str, name: str = "", sub: str = "") -> str:
-        version, plural = PLACES[kind]
-        head = f"/apis/{version}" if "/" in version else f"/api/{version}"
-        place = "" if kind == "Queue" else f"/namespaces/{self.namespace}"
-        return "/".join(part for part in (f"{head}{place}/{plural}", name, sub) if part)
-
-    def create(self, kind: str, name: str, spec: Body | None = None, **more: Any) -> Body:
-        body = {"apiVersion": PLACES[kind][0], "kind": kind, "metadata": {"name": name, **more.pop("metadata", {})}}
-        return self.api.call("POST", self.path(kind), body={**body, **({"spec": spec} if spec else {}), **more})
-
-    def get(self, kind: str, name: str) -> Body | None:
-        try:
-            return self.api.call("GET", self.path(kind, name))
-        except RejectedError as problem:
-            if problem.status == 404:
-                return None
-            raise
-
-    def all(self, kind: str) -> list[Body]:
-        items: list[Body] = self.api.call("GET", self.path(kind))["items"]
-        return items
-
-    def patch(self, kind: str, name: str, change: Body, sub: str = "") -> Body:
-        return self.api.call("PATCH", self.path(kind, name, sub), body=change, content_type=MERGE)
-
-    def delete(self, kind: str, name: str, grace: int | None = None) -> None:
-        self.api.delete(self.path(kind, name), grace=grace)
-
-    # ---------------------------------------------------------------------------------------------------- scheduler
-
-    def admit(self, phase: str = "Inqueue") -> None:
-        """Give every PodGroup the phase, once there is one."""
-        until(lambda: self.all("PodGroup"), "a PodGroup")
-        for group in self.all("PodGroup"):
-            self.patch("PodGroup", group["metadata"]["name"], {"status": {"phase": phase}}, "status")
-
-    def bind(self, number: int) -> None:
-        """Bind so many pods, once they are there, and wait until they run."""
-        until(lambda: len(self.pods()) >= number, f"{number} pods")
-        for pod in self.all("Pod"):
-            if not pod["spec"].get("nodeName"):
-                target = {"kind": "Node", "name": "by-hand"}
-                body = {"apiVersion": "v1", "kind": "Binding", "metadata": pod["metadata"], "target": target}
-                body["metadata"] = {"name": pod["metadata"]["name"]}
-                self.api.call("POST", self.path("Pod", pod["metadata"]["name"], "binding"), body=body)
-        until(lambda: self.pods("Running") == self.pods(), "every pod to run")
-
-    def run(self, number: int) -> None:
-        """Admit, bind, run."""
-        self.admit()
-        self.bind(number)
-
-    # -------------------------------------------------------------------------------------------------------- looks
-
-    def pods(self, phase: str = "") -> dict[str, str]:
-        """Live pods (in a phase): name to uid."""
-        return {
-            pod["metadata"]["name"]: pod["metadata"]["uid"]
-            for pod in self.all("Pod")
-            if "deletionTimestamp" not in pod["metadata"] and phase in ("", pod["status"].get("phase"))
-        }
-
-    def finish(self, *names: str, exit_code: int = 0) -> None:
-        """Pods end by themselves."""
-        for name in names:
-            marks = {"schedspec.dev/exit-code": str(exit_code), "schedspec.dev/run-for": "0s"}
-            self.patch("Pod", name, {"metadata": {"annotations": marks}})
-
-    def phase(self, job: str) -> str:
-        found = self.get("Job", job) or {}
-        phase: str = found.get("status", {}).get("state", {}).get("phase", "")
-        return phase
-
-    def phases(self, job: str) -> list[str]:
-        found = self.get("Job", job) or {}
-        return [condition["status"] for condition in found.get("status", {}).get("conditions", ())]
-
-    def state(self, job: str) -> str:
-        """Of a PyTorchJob, as ``kubectl get`` shows it."""
-        found = self.get("PyTorchJob", job) or {}
-        conditions = found.get("status", {}).get("conditions") or [{"type": ""}]
-        state: str = conditions[-1]["type"]
-        return state
-
-    def events(self, reason: str) -> list[str]:
-        return [event["message"] for event in self.all("Event") if event["reason"] == reason]
-
-
-def until(check: Callable[[], Any], what: str, seconds: float = 15.0) -> Any:
-    """Look every 20 ms until something is so; its value. Fails with what was waited for."""
-    deadline = time.monotonic() + seconds
-    while True:
-        if found := check():
-            return found
-        assert time.monotonic() < deadline, f"{what}: not within {seconds:g} s"
-        time.sleep(0.02)
 
 
 @pytest.fixture(scope="session")

@@ -109,6 +109,15 @@ def test_a_restart_of_a_part_leaves_the_rest_and_the_podgroup_alone(event: str, 
     assert desk.phases == ["Pending", "Running", "Restarting", "Pending", "Running"]
 
 
+@pytest.mark.parametrize("event", ["Unknown", "JobUpdated"])
+@pytest.mark.parametrize("action", ["RestartTask", "RestartPod"])
+def test_a_restart_of_a_part_that_nobody_names_is_none(event: str, action: str) -> None:
+    desk = JobDesk({"tasks": [task("a"), task("b")], "policies": [{"event": event, "action": action}]}).run()
+    EVENTS[event](desk)
+    desk.work()
+    assert (desk.phase, desk.job.status.retry_count) == ("Running", 0)
+
+
 @pytest.mark.parametrize("event", EVENTS)
 def test_without_a_policy_nothing_but_a_missing_pod_changes(event: str) -> None:
     desk = JobDesk({"tasks": [task("a", 3), task("b")], "minAvailable": 1}).run()

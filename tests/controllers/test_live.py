@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.controllers.conftest import SCHEDULER, Place, until
+from tests.controllers.place import SCHEDULER, Place, until
 
 pytestmark = pytest.mark.embedded
 
@@ -263,7 +263,7 @@ def _state(place: Place, name: str) -> str:
 
 
 def training(workers: int = 2) -> dict[str, Any]:
-    worker = {"replicas": workers, "template": template("pytorch")}
+    worker = {"replicas": workers, "restartPolicy": "ExitCode", "template": template("pytorch")}
     return {"pytorchReplicaSpecs": {"Master": {"template": template("pytorch")}, "Worker": worker}}
 
 
@@ -280,12 +280,12 @@ class TestPyTorchJobs:
         until(lambda: place.state("t") == "Succeeded", "the job to succeed")
         until(lambda: not place.all("PodGroup"), "the PodGroup to go")
 
-    def test_a_failed_worker_is_started_anew(self, place: Place) -> None:
+    def test_a_worker_that_was_killed_is_started_anew(self, place: Place) -> None:
         place.create("PyTorchJob", "t", training())
         place.run(3)
         until(lambda: place.state("t") == "Running", "the job to run")
         before = place.pods()
-        place.finish("t-worker-0", exit_code=1)
+        place.finish("t-worker-0", exit_code=137)
         until(lambda: _renewed(place, before, "t-worker-0"), "a new worker")
         place.bind(3)
         until(lambda: place.state("t") == "Running", "the job to run again")
