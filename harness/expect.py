@@ -82,6 +82,26 @@ class Expect:
 
         self._retrying(replay, span + 60.0)(look)
 
+    def settles(self, check: Check, within: float, during: float) -> None:
+        """Within that time it begins to hold and then does, in every state, for so long. Raises Unmet.
+
+        For a number that is passed on the way to another one: two of four pods run before four do.
+        """
+        replay, limit, span = Replay(self._history), within * self._scale, during * self._scale
+        since: float | None = None
+
+        def look() -> None:
+            nonlocal since
+            self._guard()
+            for view in replay.states():
+                outcome = check(view)
+                since = (since or time.monotonic()) if outcome.ok else None
+            if since is None or time.monotonic() - since < span:
+                seen = outcome.seen if since is None else f"{outcome.seen}, but not for {span:g} s"
+                raise _NotYetError(outcome.expected, seen, outcome.about, f"within {limit:g} s")
+
+        self._retrying(replay, limit + span)(look)
+
     def never(self, check: Check, during: float) -> None:
         """It holds in no state from now on, for that long. Raises Unmet with the first state in which it does."""
 

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 from harness import tables
+from harness.columns import NODES
 from harness.sentences import given
 from harness.world import World
-
-_NODES: dict[str, tables.Column] = {
-    "node": ("name", str),
-    "cpu": ("cpu", str),
-    "memory": ("memory", str),
-    "cards": ("cards", int),
-    "card": ("card", str),
-    "pods": ("pods", int),
-}
 
 
 @given("these nodes:")
 def _(world: World, datatable: tables.Table) -> None:
     """Simulated nodes: node, cpu, memory; also cards and card (the product), pods (how many it takes)."""
-    world.add_nodes(tables.rows(datatable, _NODES, required=("node", "cpu", "memory")))
+    world.add_nodes(tables.rows(datatable, NODES, required=("node", "cpu", "memory")))
 
 
 @given("the real nodes of the cluster")

@@ -1,22 +1,34 @@
-"""Queues, priority classes and the policy: who may have what."""
+"""Queues, priority classes and the policy: who may have what, and what is refused."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pytest
+
 from harness import tables
-from harness.sentences import given
+from harness.columns import QUEUES, Cards
+from harness.errors import PolicyRefusedError, RejectedError, Unmet
+from harness.sentences import given, then, when
 from harness.world import World
 
-_QUEUES: dict[str, tables.Column] = {
-    "queue": ("name", str),
-    "parent": ("parent", str),
-    "weight": ("weight", int),
-    "priority": ("priority", int),
-    "capability": ("capability", tables.amounts),
-    "deserved": ("deserved", tables.amounts),
-    "guarantee": ("guarantee", tables.amounts),
-    "reclaimable": ("reclaimable", tables.yes),
-}
 _CLASSES: dict[str, tables.Column] = {"class": ("name", str), "value": ("value", int)}
+
+
+class Refusals:
+    """What was refused since the scenario began; what nobody asks about in the end was not expected."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+
+@pytest.fixture
+def refusals() -> Iterator[Refusals]:
+    """Collects refusals for the sentence that expects one."""
+    found = Refusals()
+    yield found
+    if found.texts:
+        raise Unmet("every refusal is one that the scenario expects", found.texts[-1])
 
 
 @given('the policy "{name}"')
@@ -25,10 +37,41 @@ def _(world: World, name: str) -> None:
     world.use_policy(name)
 
 
+@when('the policy "{name}" is given')
+def _(world: World, refusals: Refusals, name: str) -> None:
+    """The scheduler is given a policy that it may refuse."""
+    try:
+        world.use_policy(name)
+    except PolicyRefusedError as refused:
+        refusals.texts.append(refused.message)
+
+
 @given("these queues:")
-def _(world: World, datatable: tables.Table) -> None:
-    """Queues: queue, parent, weight, priority, capability, deserved, guarantee (`cpu 4, memory 8Gi`), reclaimable."""
-    world.apply_all(("queue", row) for row in tables.rows(datatable, _QUEUES, required=("queue",)))
+def _(world: World, cards: Cards, datatable: tables.Table) -> None:
+    """Queues: queue, parent, weight, priority, capability, deserved, guarantee, reclaimable, card quota."""
+    rows = tables.rows(datatable, QUEUES, required=("queue",))
+    for row in rows:
+        if "card_quota" in row:
+            row["card_quota"] = {cards.model: row["card_quota"]}
+    world.apply_all(("queue", row) for row in rows)
+
+
+@when("this queue is submitted:")
+def _(world: World, refusals: Refusals, datatable: tables.Table) -> None:
+    """A queue that the API server may refuse. Columns as of `these queues:`."""
+    try:
+        world.apply_all(("queue", row) for row in tables.rows(datatable, QUEUES, required=("queue",)))
+    except RejectedError as refused:
+        refusals.texts.append(refused.message)
+
+
+@then('it is refused because of "{text}"')
+@then('the policy is refused because of "{text}"')
+def _(refusals: Refusals, text: str) -> None:
+    """The last thing that was given was refused, and the refusal names this."""
+    said = refusals.texts.pop() if refusals.texts else "nothing was refused"
+    if text.lower() not in said.lower():
+        raise Unmet(f'a refusal that names "{text}"', said)
 
 
 @given("these priority classes:")

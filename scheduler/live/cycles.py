@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 import structlog
 
 from scheduler.decide import decide
-from scheduler.decisions import Decisions
+from scheduler.decisions import Decisions, Evict
 from scheduler.inputs import Assumed, Decided, Nominated
 from scheduler.kube.backoff import Backoff
 from scheduler.live.feed import Feed, Urgency
@@ -150,6 +150,14 @@ class Cycles:
             took * 1000,
         )
 
+    def _by_priority(self, evictions: list[Evict]) -> list[list[Evict]]:
+        """The victims in waves: those of the lowest job priority first."""
+        waves: dict[int, list[Evict]] = {}
+        for eviction in evictions:
+            job = self._feed.cluster.jobs.get(eviction.job)
+            waves.setdefault(job.priority if job is not None else 0, []).append(eviction)
+        return [waves[priority] for priority in sorted(waves)]
+
     def _carry_out(self, decisions: Decisions) -> None:
         for bind in decisions.binds:
             self._feed.apply(Assumed(bind.task, bind.uid, bind.node))
@@ -157,7 +165,8 @@ class Cycles:
         for eviction in decisions.evictions:
             self._publication.condemned(eviction)
             self._feed.apply(Assumed(eviction.task, eviction.uid))
-            self._writer.evict(eviction)
+        if decisions.evictions:
+            self._writer.evict(self._by_priority(decisions.evictions))
         for nomination in decisions.nominations:
             self._feed.apply(Nominated(nomination.task, nomination.uid, nomination.node))
 

@@ -59,7 +59,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         type=_controllers,
         default=CONTROLLERS,
         metavar="NAMES",
-        help=f"which controllers run here: {','.join(CONTROLLERS)} (default: all), or none",
+        help=f"which controllers run here: {','.join(CONTROLLERS)} , all (default) or none",
     )
     process = parser.add_argument_group("process")
     process.add_argument("--listen", type=_address, default=("127.0.0.1", 0), metavar="HOST:PORT")
@@ -105,10 +105,18 @@ def _selector(text: str) -> dict[str, str]:
 
 
 def _controllers(text: str) -> tuple[str, ...]:
-    names = () if text == "none" else tuple(name.strip() for name in text.split(",") if name.strip())
+    names = (
+        ()
+        if text == "none"
+        else CONTROLLERS
+        if text == "all"
+        else tuple(name.strip() for name in text.split(",") if name.strip())
+    )
     for name in names:
         if name not in CONTROLLERS:
-            raise argparse.ArgumentTypeError(f"no controller {name!r}; there are {', '.join(CONTROLLERS)}, or none")
+            raise argparse.ArgumentTypeError(
+                f"no controller {name!r}; there are {', '.join(CONTROLLERS)}, all, or none"
+            )
     return names
 
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 
 from scheduler.decisions import Bind, Evict
 from scheduler.inputs import Reverted
@@ -87,6 +88,22 @@ class Lane:
                     self._idle.set()
 
 
+class Told:
+    """Counts the victims of one wave that still have to be told; those behind wait for it."""
+
+    def __init__(self, count: int) -> None:
+        self._left = count
+        self._all = asyncio.Event()
+
+    def one(self) -> None:
+        self._left -= 1
+        if self._left <= 0:
+            self._all.set()
+
+    async def wait(self) -> None:
+        await self._all.wait()
+
+
 class Writer:
     """Carries out binds and evictions. ``revert`` puts a refused one into the feed's inbox."""
 
@@ -108,9 +125,16 @@ class Writer:
         """Put the pod onto its node, soon."""
         self.binds.put(lambda: self._bind(decision))
 
-    def evict(self, decision: Evict) -> None:
-        """Tell the pod why it has to go, and delete it, soon."""
-        self.evictions.put(lambda: self._evict(decision))
+    def evict(self, waves: Iterable[Sequence[Evict]]) -> None:
+        """Tell each pod why it has to go, and delete it, soon. A wave begins when the one before it has been told:
+        who watches sees the least important leave first.
+        """
+        before: Told | None = None
+        for wave in waves:
+            told = Told(len(wave))
+            for decision in wave:
+                self.evictions.put(partial(self._evict, decision, before, told))
+            before = told
 
     async def urgent(self) -> None:
         """Wait until no bind and no eviction is under way."""
@@ -151,10 +175,15 @@ class Writer:
 
     # -------------------------------------------------------------------------------------------------------- evictions
 
-    async def _evict(self, decision: Evict) -> None:
+    async def _evict(self, decision: Evict, before: Told | None, told: Told) -> None:
         namespace, _, name = decision.task.partition("/")
         try:
-            await _until_known(lambda: self._condemn(namespace, name, decision))
+            if before is not None:
+                await before.wait()
+            try:
+                await _until_known(lambda: self._condemn(namespace, name, decision))
+            finally:
+                told.one()
             await _until_known(lambda: self._client.delete(PODS, name, namespace, uid=decision.uid))
         except (NotFound, Conflict):
             pass  # it went by itself, or another pod has its name now: there is nothing left to evict

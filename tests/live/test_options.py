@@ -26,7 +26,7 @@ def test_without_options_everything_has_a_sensible_value() -> None:
 
 REFUSED = {
     "--node-selector world": "'world' is not KEY=VALUE[,KEY=VALUE], as in schedspec.dev/world=true",
-    "--controllers job,jobs": "no controller 'jobs'; there are podgroup, queue, job, pytorchjob, or none",
+    "--controllers job,jobs": "no controller 'jobs'; there are podgroup, queue, job, pytorchjob, all, or none",
     "--listen 8080": "'8080' is not HOST:PORT, as in 127.0.0.1:8080 (port 0: any free one)",
     "--listen a:99999": "'a:99999' is not HOST:PORT, as in 127.0.0.1:8080 (port 0: any free one)",
     "--lease-seconds 0": "'0' is not a positive number of seconds",

@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import msgspec
+
 from scheduler.decisions import Bind, Evict
 from scheduler.inputs import Reverted
 from scheduler.live.metrics import Metrics
@@ -135,7 +137,7 @@ def test_64_binds_are_in_flight_and_the_others_wait() -> None:
 def test_a_victim_is_told_why_before_it_is_deleted_and_only_that_pod() -> None:
     async def test() -> None:
         async with writing(by_method(PATCH=a_pod("n"), DELETE=Reply())) as (server, writer, outcome):
-            writer.evict(EVICT)
+            writer.evict([[EVICT]])
             await writer.urgent()
             patch, delete = server.asked
             condition = patch.json()["status"]["conditions"][0]
@@ -148,12 +150,26 @@ def test_a_victim_is_told_why_before_it_is_deleted_and_only_that_pod() -> None:
     run(test)
 
 
+def test_the_least_important_are_told_before_the_others() -> None:
+    async def test() -> None:
+        def named(name: str) -> Evict:
+            return msgspec.structs.replace(EVICT, task=f"ns/{name}", uid=name)
+
+        async with writing(by_method(PATCH=a_pod("n"), DELETE=Reply())) as (server, writer, _):
+            writer.evict([[named(f"low-{i}") for i in range(5)], [named("medium")]])
+            await writer.urgent()
+            told = [asked.json()["metadata"]["uid"] for asked in server.asked if asked.method == "PATCH"]
+            assert told.index("medium") == 5
+
+    run(test)
+
+
 def test_a_victim_that_is_gone_already_is_no_failure() -> None:
     for answer in (status(404, "NotFound"), status(409, "Conflict", "uid")):
 
         async def test(answer: Answer = answer) -> None:
             async with writing(lambda asked: answer) as (server, writer, outcome):
-                writer.evict(EVICT)
+                writer.evict([[EVICT]])
                 await writer.urgent()
                 assert [asked.method for asked in server.asked] == ["PATCH"]
                 assert (outcome.refused, outcome.reverted) == ([], [])
@@ -164,7 +180,7 @@ def test_a_victim_that_is_gone_already_is_no_failure() -> None:
 def test_a_refused_eviction_is_given_back() -> None:
     async def test() -> None:
         async with writing(by_method(PATCH=a_pod("n"), DELETE=status(403, "Forbidden"))) as (_, writer, outcome):
-            writer.evict(EVICT)
+            writer.evict([[EVICT]])
             await until(lambda: outcome.reverted == ["ns/p"])
             assert outcome.refused == ["ns/p"]
 

@@ -1,0 +1,147 @@
+Feature: The conditions of reclaim
+  Each condition is met or not met while all others are met.
+
+  Background:
+    Given these nodes:
+      | node | cpu | memory |
+      | n1   | 4   | 16Gi   |
+
+  Rule: The victim's queue
+
+    Scenario Outline: A queue that is <reclaimable> reclaimable
+      Given the policy "proportion"
+      And these queues:
+        | queue | weight | reclaimable |
+        | guest | 1      | <flag>      |
+        | owner | 1      | yes         |
+      And these jobs run:
+        | job   | queue | replicas | min available | cpu |
+        | batch | guest | 4        | 1             | 1   |
+      When these jobs are submitted:
+        | job  | queue | replicas | cpu |
+        | mine | owner | 2        | 1   |
+      Then "mine" <claimant>
+      And exactly <victims> pods are evicted, once each
+
+      Examples:
+        | reclaimable | flag  | claimant      | victims |
+        | yes         | yes   | runs          | 2       |
+        | not         | no    | stays pending | 0       |
+
+    Scenario Outline: A queue that is <relation> what it deserves
+      Given the policy "capacity"
+      And these queues:
+        | queue | deserved |
+        | guest | <guest>  |
+        | owner | cpu 2    |
+      And these jobs run:
+        | job   | queue | replicas | min available | cpu |
+        | batch | guest | 4        | 1             | 1   |
+      When these jobs are submitted:
+        | job  | queue | replicas | cpu |
+        | mine | owner | 2        | 1   |
+      Then "mine" <claimant>
+      And exactly <victims> pods are evicted, once each
+
+      Examples:
+        | relation | guest | claimant      | victims |
+        | above    | cpu 2 | runs          | 2       |
+        | at       | cpu 4 | stays pending | 0       |
+
+  Rule: The victim itself
+
+    Scenario Outline: A pod whose annotation says preemptable <annotation>
+      Given the policy "proportion"
+      And these queues:
+        | queue | weight |
+        | guest | 1      |
+        | owner | 1      |
+      And these jobs run:
+        | job   | queue | replicas | min available | cpu | preemptable  |
+        | batch | guest | 4        | 1             | 1   | <annotation> |
+      When these jobs are submitted:
+        | job  | queue | replicas | cpu |
+        | mine | owner | 2        | 1   |
+      Then "mine" <claimant>
+      And exactly <victims> pods are evicted, once each
+
+      Examples:
+        | annotation | claimant      | victims |
+        | true       | runs          | 2       |
+        | false      | stays pending | 0       |
+
+    Scenario: A pod that is bound and not yet running is not taken
+      Given the policy "proportion"
+      And these queues:
+        | queue | weight |
+        | guest | 1      |
+        | owner | 1      |
+      And these jobs are bound:
+        | job   | queue | replicas | min available | cpu | start after |
+        | batch | guest | 4        | 1             | 1   | 600s        |
+      When these jobs are submitted:
+        | job  | queue | replicas | cpu |
+        | mine | owner | 2        | 1   |
+      Then "mine" stays pending
+      And nothing is evicted
+
+  Rule: The victim's gang, where gang and the queue plugin stand in one tier
+
+    Scenario Outline: A job of four pods that needs <min available>
+      Given the policy "proportion-with-gang-in-one-tier"
+      And these queues:
+        | queue | weight |
+        | guest | 1      |
+        | owner | 1      |
+      And these jobs run:
+        | job   | queue | replicas | min available   | cpu |
+        | batch | guest | 4        | <min available> | 1   |
+      When these jobs are submitted:
+        | job  | queue | replicas | cpu |
+        | mine | owner | 2        | 1   |
+      Then "mine" <claimant>
+      And exactly <victims> pods are evicted, once each
+
+      Examples:
+        | min available | claimant      | victims |
+        | 2             | runs          | 2       |
+        | 3             | stays pending | 0       |
+        | 4             | stays pending | 0       |
+
+  Rule: Tiers and actions
+
+    Scenario: A gang that gang protects in its tier is left to the next tier
+      # proportion stands a tier below gang: gang permits nobody, so proportion decides, and the gang goes as a whole.
+      Given the policy "proportion"
+      And these queues:
+        | queue | weight |
+        | guest | 1      |
+        | owner | 1      |
+      And these jobs run:
+        | job   | queue | replicas | cpu |
+        | first | guest | 2        | 1   |
+        | other | guest | 2        | 1   |
+      When these jobs are submitted:
+        | job  | queue | replicas | cpu |
+        | mine | owner | 2        | 1   |
+      Then "mine" runs
+      And exactly 2 pods are evicted, once each
+      And exactly 1 of these is evicted:
+        | workload |
+        | first    |
+        | other    |
+
+    Scenario: Without the reclaim action nothing is evicted
+      Given the policy "without-reclaim"
+      And these queues:
+        | queue | weight |
+        | guest | 1      |
+        | owner | 1      |
+      And these jobs run:
+        | job   | queue | replicas | min available | cpu |
+        | batch | guest | 4        | 1             | 1   |
+      When these jobs are submitted:
+        | job  | queue | replicas | cpu |
+        | mine | owner | 2        | 1   |
+      Then "mine" stays pending
+      And nothing is evicted

@@ -1,0 +1,29 @@
+Feature: Four steps from an empty cluster to a reclaimed share
+  A queue may use what nobody else claims, and gives it back when the one it belongs to comes.
+
+  Background:
+    Given the policy "capacity"
+    And these nodes:
+      | node | cpu | memory |
+      | n1   | 4   | 8Gi    |
+
+  Scenario: The queue that lent its cpus gets them back
+    Given these queues:
+      | queue   | deserved |
+      | default | cpu 1    |
+    And these jobs run:
+      | job  | queue   | cpu |
+      | job1 | default | 1   |
+      | job2 | default | 3   |
+    And these queues:
+      | queue | deserved | reclaimable |
+      | test  | cpu 3    | yes         |
+    When these jobs are submitted:
+      | job  | queue | cpu |
+      | job3 | test  | 3   |
+    Then "job3" runs
+    And exactly these pods are evicted, once each:
+      | pod         |
+      | job2-task-0 |
+    And "job1" keeps running
+    And "job2" stays pending

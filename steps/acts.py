@@ -1,0 +1,91 @@
+"""What somebody does while work runs: finish it, delete it, command it, change queues, let nodes come and go."""
+
+from __future__ import annotations
+
+from harness import tables, timeouts, views
+from harness.claims import nodes, pods
+from harness.columns import NODES, QUEUES
+from harness.expect import Expect
+from harness.history import History
+from harness.kinds import OWNERS, SERVED, Kind
+from harness.sentences import when
+from harness.world import World
+
+JOB_COMMANDS = {"aborted": "AbortJob", "resumed": "ResumeJob"}
+QUEUE_COMMANDS = {"closed": "CloseQueue", "opened": "OpenQueue"}
+
+
+@when('"{name}" completes')
+def _(world: World, history: History, expect: Expect, name: str) -> None:
+    """Every pod of the workload is told to finish, with exit code 0, and has."""
+    for pod in views.pods_of(history.now(), name):
+        if views.runs(pod):
+            world.finish(str(pod["metadata"]["name"]), exit_code=0)
+    expect.eventually(pods.is_done(name), within=timeouts.COMPLETES)
+
+
+@when('pod "{name}" completes')
+def _(world: World, name: str) -> None:
+    """One pod is told to finish, with exit code 0."""
+    world.finish(name, exit_code=0)
+
+
+@when('pod "{name}" fails with exit code {code:d}')
+def _(world: World, name: str, code: int) -> None:
+    """One pod is told to finish, with this exit code."""
+    world.finish(name, exit_code=code)
+
+
+@when('"{name}" is deleted')
+def _(world: World, history: History, expect: Expect, name: str) -> None:
+    """The workload is deleted as a user does, and its pods are gone."""
+    kind = next((kind for kind in OWNERS if history.now().get(kind, name) is not None), Kind.VCJOB)
+    world.delete(kind, name)
+    expect.eventually(pods.is_gone(name), within=timeouts.EVICTED)
+
+
+@when('job "{name}" is {done:w}')
+def _(world: World, history: History, name: str, done: str) -> None:
+    """A Command to the Job: aborted, resumed."""
+    _command(world, history, Kind.VCJOB, name, JOB_COMMANDS[done])
+
+
+@when('queue "{name}" is {done:w}')
+def _(world: World, history: History, name: str, done: str) -> None:
+    """A Command to the Queue: closed, opened."""
+    _command(world, history, Kind.QUEUE, name, QUEUE_COMMANDS[done])
+
+
+def _command(world: World, history: History, kind: Kind, name: str, action: str) -> None:
+    target = history.now().get(kind, name)
+    uid = target["metadata"]["uid"] if target is not None else ""
+    served = SERVED[kind]
+    owner = {"apiVersion": served.api_version, "kind": served.kind, "name": name, "uid": uid, "controller": True}
+    world.create(
+        {
+            "apiVersion": "bus.volcano.sh/v1alpha1",
+            "kind": "Command",
+            "metadata": {"generateName": f"{name}-", "ownerReferences": [owner]},
+            "action": action,
+            "target": owner,
+        }
+    )
+
+
+@when("these queues change:")
+def _(world: World, datatable: tables.Table) -> None:
+    """Queues get other values while they are in use. Columns as of `these queues:`."""
+    world.apply_all(("queue", row) for row in tables.rows(datatable, QUEUES, required=("queue",)))
+
+
+@when("these nodes join:")
+def _(world: World, datatable: tables.Table) -> None:
+    """Simulated nodes join the cluster. Columns as of `these nodes:`."""
+    world.add_nodes(tables.rows(datatable, NODES, required=("node", "cpu", "memory")))
+
+
+@when('node "{name}" leaves with its pods')
+def _(world: World, expect: Expect, name: str) -> None:
+    """A node is gone, and at once every pod that was on it."""
+    world.remove_node(name)
+    expect.eventually(nodes.is_empty(name), within=timeouts.EMPTY)

@@ -1,0 +1,25 @@
+"""The cards of the cluster: workloads that ask for cards ask for the model that the scenario has named."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.columns import Cards
+from harness.live import LiveSession
+from harness.sentences import given
+from harness.world import World
+
+
+@pytest.fixture
+def cards() -> Cards:
+    """What this scenario has said of its cards."""
+    return Cards()
+
+
+@given('a cluster with {number:d} cards "{model}"')
+def _(world: World, live: LiveSession, cards: Cards, number: int, model: str) -> None:
+    """One node with so many cards: the cluster's own node where it has one, else a simulated one."""
+    cards.model = model
+    if not live.cluster.simulated and world.adopt_nodes_with_cards(model, number):
+        return
+    world.add_nodes([{"name": "cards-1", "cpu": "64", "memory": "256Gi", "cards": number, "card": model}])

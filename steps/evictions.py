@@ -1,0 +1,77 @@
+"""Who is evicted, how often and in which order. A victim is a pod that the scheduler marked as one."""
+
+from __future__ import annotations
+
+from harness import queries, tables, timeouts
+from harness.expect import Check, Expect, Outcome
+from harness.history import View
+from harness.kinds import Kind
+from harness.sentences import then
+
+
+def _and_no_more(expect: Expect, check: Check) -> None:
+    expect.eventually(check, within=timeouts.EVICTED)
+    expect.consistently(check, during=timeouts.HOLDS)
+
+
+def _one_column(datatable: tables.Table, column: str) -> list[str]:
+    rows = tables.rows(datatable, {column: ("name", str)}, required=(column,))
+    return [str(row["name"]) for row in rows]
+
+
+@then("nothing is evicted")
+def _(expect: Expect) -> None:
+    """No pod of the scenario was or is evicted."""
+    _and_no_more(expect, queries.evicted_exactly([]))
+
+
+@then("exactly these pods are evicted, once each:")
+def _(expect: Expect, datatable: tables.Table) -> None:
+    """These pods, by name, and no others since the scenario began. Column: pod."""
+    _and_no_more(expect, queries.evicted_exactly(_one_column(datatable, "pod")))
+
+
+@then("exactly {number:d} pods are evicted, once each")
+@then("exactly {number:d} pod is evicted")
+def _(expect: Expect, number: int) -> None:
+    """So many pods since the scenario began, none of them twice."""
+    _and_no_more(expect, queries.evicted_count(number))
+
+
+@then("exactly {number:d} of these is evicted:")
+def _(expect: Expect, number: int, datatable: tables.Table) -> None:
+    """So many of these workloads lose a pod. Column: workload."""
+    workloads = _one_column(datatable, "workload")
+
+    def check(view: View) -> Outcome:
+        told = queries.evictions(view)
+        return queries.exactly_of(
+            number, workloads, "lose a pod", (bool(queries.of_workload(told, it)) for it in workloads)
+        )
+
+    _and_no_more(expect, check)
+
+
+@then('"{name}" is evicted')
+def _(expect: Expect, name: str) -> None:
+    """A pod of the workload is evicted."""
+
+    def check(view: View) -> Outcome:
+        told = queries.evictions(view)
+        seen = ", ".join(it.pod for it in told) or "nothing was evicted"
+        about = tuple(view.history.ref(Kind.POD, it.pod) for it in told)
+        return Outcome(bool(queries.of_workload(told, name)), f"{name} is evicted", seen, about)
+
+    expect.eventually(check, within=timeouts.EVICTED)
+
+
+@then('"{name}" is evicted before any of "{others}"')
+def _(expect: Expect, name: str, others: str) -> None:
+    """The workload loses a pod before any of the others does."""
+    expect.eventually(queries.evicted_before(name, tables.names(others)), within=timeouts.EVICTED)
+
+
+@then("these start in this order:")
+def _(expect: Expect, datatable: tables.Table) -> None:
+    """The first pod of each is seen Running in this order. Column: workload."""
+    expect.eventually(queries.start_in_order(_one_column(datatable, "workload")), within=timeouts.SHOWN)

@@ -1,0 +1,62 @@
+"""Phases of jobs, PodGroups and queues, and the numbers of queues."""
+
+from __future__ import annotations
+
+from harness import checks, tables, timeouts
+from harness.claims import phases, pods
+from harness.expect import Expect
+from harness.sentences import then
+
+
+@then('the PodGroup of "{name}" stays {phase:w}')
+def _(expect: Expect, name: str, phase: str) -> None:
+    """The PodGroup keeps the phase, counted from when the scheduler has said why it waits."""
+    expect.eventually(pods.was_told_why(name), within=timeouts.SAID)
+    expect.eventually(checks.podgroup_is(name, phase), within=timeouts.PHASE)
+    expect.consistently(checks.podgroup_is(name, phase), during=timeouts.HOLDS)
+
+
+@then('the PodGroup of "{name}" goes through {names}')
+def _(expect: Expect, name: str, names: str) -> None:
+    """The PodGroup is seen in these phases, in this order."""
+    expect.eventually(phases.group_went_through(name, tables.names(names)), within=timeouts.PHASE)
+
+
+@then("each PodGroup has minMember {members:d}")
+def _(expect: Expect, members: int) -> None:
+    """Every PodGroup of the scenario asks for so many pods at once."""
+    expect.eventually(phases.every_group_needs(members), within=timeouts.SHOWN)
+
+
+@then('job "{name}" is {phase:w}')
+def _(expect: Expect, name: str, phase: str) -> None:
+    """The job reaches a phase: Pending, Running, Completed, Failed, Aborted, Terminated …"""
+    expect.eventually(phases.job_is(name, phase), within=timeouts.PHASE)
+
+
+@then('job "{name}" goes through {names}')
+@then('PyTorchJob "{name}" goes through {names}')
+def _(expect: Expect, name: str, names: str) -> None:
+    """The job is seen in these phases (of a PyTorchJob: conditions), in this order."""
+    expect.eventually(phases.job_went_through(name, tables.names(names)), within=timeouts.PHASE)
+
+
+@then('queue "{name}" is {state:w}')
+def _(expect: Expect, name: str, state: str) -> None:
+    """The queue reaches a state: Open, Closing, Closed."""
+    expect.eventually(phases.queue_is(name, state), within=timeouts.PHASE)
+
+
+@then("these queues have:")
+def _(expect: Expect, datatable: tables.Table) -> None:
+    """What the scheduler says the queues deserve and hold. Columns: queue, deserved, allocated."""
+    columns: dict[str, tables.Column] = {
+        "queue": ("name", str),
+        "deserved": ("deserved", tables.amounts),
+        "allocated": ("allocated", tables.amounts),
+    }
+    for row in tables.rows(datatable, columns, required=("queue",)):
+        name = str(row.pop("name"))
+        for field, amounts in row.items():
+            assert isinstance(amounts, dict)
+            expect.eventually(phases.queue_has(name, field, amounts), within=timeouts.PHASE)
