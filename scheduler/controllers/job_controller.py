@@ -5,11 +5,13 @@ The one rule: it only gathers what :func:`scheduler.controllers.job.reconcile` l
 
 from __future__ import annotations
 
+from scheduler.controllers.hands import About
 from scheduler.controllers.job import reconcile
 from scheduler.controllers.job_state import PENDING, Observed
 from scheduler.controllers.objects import COMMANDS, JOBS, QUEUES, Command, Job
+from scheduler.controllers.ownership import left_behind, owner_key, patience
 from scheduler.controllers.queue_state import is_news, usability
-from scheduler.controllers.runtime import About, Context, left_behind, owner_key, patience
+from scheduler.controllers.runtime import Context, unreadable
 from scheduler.controllers.wanted import Outcome
 from scheduler.kube import PODGROUPS, PODS, PRIORITY_CLASSES, WorkQueue
 from scheduler.model.objects import Pod, PodGroup, Queue
@@ -29,6 +31,7 @@ class JobController:
         self._commands = context.view(COMMANDS)
         self._queues = context.view(QUEUES)
         self._classes = context.view(PRIORITY_CLASSES)
+        self._needs = (self._jobs, self._pods, self._groups, self._commands, self._queues, self._classes)
         self._jobs.informer.on_key(self._queue.add)
         self._pods.informer.on_change(self._pod_changed)
         self._groups.informer.on_change(self._group_changed)
@@ -36,7 +39,7 @@ class JobController:
         self._queues.informer.on_change(self._of_queue)
 
     async def run(self) -> None:
-        await self._context.work(self._queue, self._decide)
+        await self._context.work(self.name, self._queue, self._decide, *self._needs)
 
     def _pod_changed(self, before: Pod | None, after: Pod | None) -> None:
         if key := owner_key(JOBS, after or before):
@@ -61,6 +64,8 @@ class JobController:
 
     def _decide(self, key: str) -> tuple[Outcome, About | None]:
         job: Job | None = self._jobs.get(key)
+        if job is None and (problem := unreadable(self._jobs, key)):
+            return problem, None
         if job is None:
             return left_behind(JOBS, key, self._groups, self._pods), None
         if not self._context.is_ours(job.spec.scheduler_name):

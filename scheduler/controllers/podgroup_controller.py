@@ -5,9 +5,10 @@ The one rule: its keys are PodGroups, so two pods of one owner never race for th
 
 from __future__ import annotations
 
+from scheduler.controllers.hands import About
 from scheduler.controllers.objects import Workload
 from scheduler.controllers.podgroup import OWNERS, Observed, group_of, reconcile
-from scheduler.controllers.runtime import About, Context
+from scheduler.controllers.runtime import Context
 from scheduler.controllers.wanted import Outcome
 from scheduler.kube import NAMESPACES, PODGROUPS, PODS, WorkQueue
 from scheduler.model.objects import Pod, PodGroup
@@ -33,25 +34,29 @@ class PodGroupController:
             view.informer.on_change(self._owner_changed)
 
     async def run(self) -> None:
-        await self._context.work(self._queue, self._decide)
+        needs = (self._pods, self._groups, self._namespaces, *self._owners)
+        await self._context.work(self.name, self._queue, self._decide, *needs)
 
     def _pod_changed(self, before: Pod | None, after: Pod | None) -> None:
-        pod = after or before
-        if pod is None or pod.spec.scheduler_name not in self._context.scheduler_names:
-            return
-        name = group_of(pod)
-        if not name:
-            return
-        key = f"{pod.metadata.namespace}/{name}"
-        if after is None:
-            members = self._members.get(key, {})
-            members.pop(pod.metadata.uid, None)
+        left, joined = self._key_of(before), self._key_of(after)
+        if before is not None and left:
+            members = self._members.get(left, {})
+            members.pop(before.metadata.uid, None)
             if not members:
-                self._members.pop(key, None)
-        else:
-            self._members.setdefault(key, {})[pod.metadata.uid] = pod.metadata.key
-        if before is None or after is None or before.metadata.annotations != after.metadata.annotations:
-            self._queue.add(key)
+                self._members.pop(left, None)
+        if after is not None and joined:
+            self._members.setdefault(joined, {})[after.metadata.uid] = after.metadata.key
+        told = before is not None and after is not None and before.metadata.annotations == after.metadata.annotations
+        for key in {left, joined} if left != joined or not told else ():
+            if key:
+                self._queue.add(key)
+
+    def _key_of(self, pod: Pod | None) -> str:
+        """The key of the PodGroup that is ours to make for a pod, or empty."""
+        if pod is None or pod.spec.scheduler_name not in self._context.scheduler_names:
+            return ""
+        name = group_of(pod)
+        return f"{pod.metadata.namespace}/{name}" if name else ""
 
     def _group_changed(self, before: PodGroup | None, after: PodGroup | None) -> None:
         group = after or before

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import logging
 
+from scheduler.controllers.hands import About
 from scheduler.controllers.objects import DEPLOYMENTS, PYTORCH_JOBS, PyTorchJob
+from scheduler.controllers.ownership import left_behind, owner_key, patience
 from scheduler.controllers.pytorchjob import Observed, reconcile
-from scheduler.controllers.runtime import About, Context, left_behind, owner_key, patience
+from scheduler.controllers.runtime import Context, unreadable
 from scheduler.controllers.wanted import Outcome
 from scheduler.kube import PODGROUPS, PODS, PRIORITY_CLASSES, WorkQueue
 from scheduler.model.objects import Pod, PodGroup
@@ -33,13 +35,14 @@ class PyTorchJobController:
         self._groups = context.view(PODGROUPS)
         self._classes = context.view(PRIORITY_CLASSES)
         self._operators = context.view(DEPLOYMENTS, labels=OPERATOR)
+        self._needs = (self._jobs, self._pods, self._groups, self._classes, self._operators)
         self._jobs.informer.on_key(self._queue.add)
         self._pods.informer.on_change(self._pod_changed)
         self._groups.informer.on_change(self._group_changed)
         self._operators.informer.on_key(self._operator_changed)
 
     async def run(self) -> None:
-        await self._context.work(self._queue, self._decide)
+        await self._context.work(self.name, self._queue, self._decide, *self._needs)
 
     def _pod_changed(self, before: Pod | None, after: Pod | None) -> None:
         if key := owner_key(PYTORCH_JOBS, after or before):
@@ -59,6 +62,8 @@ class PyTorchJobController:
         job: PyTorchJob | None = self._jobs.get(key)
         if len(self._operators.informer):
             return Outcome(), None
+        if job is None and (problem := unreadable(self._jobs, key)):
+            return problem, None
         if job is None:
             return left_behind(PYTORCH_JOBS, key, self._groups, self._pods), None
         if not self._is_ours(job):

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 
+from scheduler.controllers.hands import About
 from scheduler.controllers.objects import COMMANDS, QUEUES, Command, Queue
 from scheduler.controllers.queue import ALWAYS_THERE, Observed, reconcile
 from scheduler.controllers.queue_state import children_of, is_news, parent_of
-from scheduler.controllers.runtime import About, Context
+from scheduler.controllers.runtime import Context, unreadable
 from scheduler.controllers.wanted import Outcome
 from scheduler.kube import PODGROUPS, WorkQueue
 from scheduler.model.objects import PodGroup
@@ -33,12 +34,13 @@ class QueueController:
         """For each queue how many PodGroups are in which phase."""
         self._queues.informer.on_change(self._queue_changed)
         self._commands.informer.on_change(self._commanded)
-        context.view(PODGROUPS).informer.on_change(self._group_changed)
+        self._groups = context.view(PODGROUPS)
+        self._groups.informer.on_change(self._group_changed)
 
     async def run(self) -> None:
         for name in ALWAYS_THERE:
             self._queue.add(name)
-        await self._context.work(self._queue, self._decide)
+        await self._context.work(self.name, self._queue, self._decide, self._queues, self._commands, self._groups)
 
     def _queue_changed(self, before: Queue | None, after: Queue | None) -> None:
         for queue in (before, after) if is_news(before, after) else ():
@@ -65,6 +67,8 @@ class QueueController:
     def _decide(self, key: str) -> tuple[Outcome, About | None]:
         known = {queue.metadata.name: queue for queue in self._queues}
         queue = known.get(key)
+        if queue is None and (problem := unreadable(self._queues, key)):
+            return problem, None
         commands = [
             command
             for command in self._commands

@@ -16,7 +16,8 @@ from scheduler.kube.client import Client
 from scheduler.kube.informer import Index, Informer
 from scheduler.kube.resource import Resource, T
 
-_TRUST = 10.0
+_REMEMBERED = 10_000
+TRUST = 10.0
 """Seconds after which a write that the watch never showed is no longer believed (its object came and went unseen)."""
 
 
@@ -31,23 +32,36 @@ class View(Generic[T]):
         self._indexes = indexes or {}
         self._written: dict[str, tuple[T, float]] = {}
         self._removed: dict[str, float] = {}
+        self._gone: dict[str, None] = {}
+        """Uids whose end the watch has shown: an answer may come later than what the watch says of its object."""
         self.informer.on_change(self._caught_up)
 
     def wrote(self, item: T) -> None:
         """This is how the API server answered a create or a change."""
         meta = _meta(item)
         seen = self.informer.get(meta.key)
+        if meta.uid in self._gone:
+            return
         if seen is None or _meta(seen).uid != meta.uid or _version(seen) < _version(item):
             self._written[meta.key] = (item, _now())
 
     def removed(self, uid: str) -> None:
         """The API server has accepted the deletion of the object of this uid."""
-        self._removed[uid] = _now()
+        if uid not in self._gone:
+            self._removed[uid] = _now()
+
+    @property
+    def is_ahead(self) -> bool:
+        """Whether something that was written has not been shown by the watch yet."""
+        limit = _now() - TRUST
+        self._written = {key: one for key, one in self._written.items() if one[1] >= limit}
+        self._removed = {uid: at for uid, at in self._removed.items() if at >= limit}
+        return bool(self._written or self._removed)
 
     def get(self, key: str) -> T | None:
         """The object of a key, as new as we know it."""
         mine = self._written.get(key)
-        if mine is not None and _now() - mine[1] > _TRUST:
+        if mine is not None and _now() - mine[1] > TRUST:
             del self._written[key]
             mine = None
         found = mine[0] if mine is not None else self.informer.get(key)
@@ -69,7 +83,7 @@ class View(Generic[T]):
         at = self._removed.get(meta.uid)
         if at is None or meta.deletion_timestamp is not None:
             return item
-        if _now() - at > _TRUST:
+        if _now() - at > TRUST:
             del self._removed[meta.uid]
             return item
         return msgspec.structs.replace(item, metadata=msgspec.structs.replace(meta, deletion_timestamp="now"))
@@ -86,6 +100,10 @@ class View(Generic[T]):
                 del self._written[meta.key]
             if after is None or meta.deletion_timestamp is not None:
                 self._removed.pop(meta.uid, None)
+        if before is not None and (after is None or _meta(after).uid != _meta(before).uid):
+            self._gone[_meta(before).uid] = None
+            if len(self._gone) > _REMEMBERED:
+                del self._gone[next(iter(self._gone))]
 
 
 def _meta(item: Any) -> Any:

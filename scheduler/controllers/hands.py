@@ -1,0 +1,156 @@
+"""The carrying out of what controllers want.
+
+The one rule: writes are carried out in their order, and the first that fails ends the turn: the next turn decides anew
+from what is there then. What the API server has confirmed is known at once, whatever the watches lag behind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from itertools import groupby
+from typing import Any
+
+from scheduler.controllers.pods import controller_of
+from scheduler.controllers.view import View
+from scheduler.controllers.wanted import Change, Create, Reap, Remove, Tell, Write
+from scheduler.kube import (
+    PODGROUPS,
+    PODS,
+    WARNING,
+    AlreadyExists,
+    Client,
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    Patch,
+    Recorder,
+    Resource,
+)
+from scheduler.kube.resource import Bare
+from scheduler.model.objects import ObjectMeta
+
+_AT_ONCE = 16
+"""Pods of one object created or deleted at a time."""
+
+About = tuple[Resource[Any], ObjectMeta]
+"""The object that a turn is about; events of failed writes go there."""
+
+
+class Hands:
+    """Writes for controllers. ``views`` finds what shows objects of a kind, so that it learns of the writes."""
+
+    def __init__(
+        self, client: Client, recorder: Recorder, views: Callable[[Resource[Any]], Iterable[View[Any]]]
+    ) -> None:
+        self._client = client
+        self._recorder = recorder
+        self._views = views
+
+    async def carry_out(self, writes: Iterable[Write], about: About | None = None) -> None:
+        """Carry out writes in order, equal writes of pods together. Raises the KubeError of the first that fails."""
+        for together, group in groupby(writes, key=_together):
+            some = list(group)
+            if together is None:
+                for write in some:
+                    await self._carry_out_one(write, about)
+                continue
+            for start in range(0, len(some), _AT_ONCE):
+                part = some[start : start + _AT_ONCE]
+                done = await asyncio.gather(*(self._carry_out_one(w, about) for w in part), return_exceptions=True)
+                for failed in done:
+                    if isinstance(failed, BaseException):
+                        raise failed
+
+    async def _carry_out_one(self, write: Write, about: About | None) -> None:
+        match write:
+            case Tell():
+                self._recorder.event(write.resource, write.about, write.kind, write.reason, write.message)
+            case Remove():
+                await self._remove(write)
+            case Reap():
+                await self._reap(write)
+            case Change():
+                await self._change(write)
+            case Create():
+                try:
+                    await self._create(write)
+                except (Forbidden, Invalid, Conflict) as error:
+                    if about is not None:
+                        told = f"Error creating {write.resource.kind} {write.name}: {error.message}"
+                        self._recorder.event(*about, WARNING, f"FailedCreate{write.resource.kind}", told)
+                    raise
+
+    async def _create(self, write: Create) -> None:
+        namespace = write.body["metadata"].get("namespace", "")
+        try:
+            made = await self._client.create(write.resource, write.body, namespace)
+        except AlreadyExists as error:
+            made = await self._client.get(write.resource, write.name, namespace)
+            owners = write.body["metadata"].get("ownerReferences") or [{}]
+            owner = controller_of(made.metadata)
+            if (owner.uid if owner else None) != owners[0].get("uid"):
+                told = f"{write.resource.kind} {write.name} exists and belongs to somebody else; delete or rename it"
+                raise Conflict(error.request, error.status, error.reason, told) from error
+        self._knows(write.resource, lambda view: view.wrote(made))
+
+    async def _change(self, write: Change) -> None:
+        if write.manager:
+            meta = {**write.body.get("metadata", {}), "name": write.name}
+            if write.namespace:
+                meta["namespace"] = write.namespace
+            if write.version:
+                meta["resourceVersion"] = write.version
+            head = {"apiVersion": write.resource.api_version, "kind": write.resource.kind}
+            body = {**write.body, **head, "metadata": meta}
+            kind, force = Patch.APPLY, True
+        else:
+            meta = dict(write.body.get("metadata", {}))
+            if write.version:
+                meta["resourceVersion"] = write.version
+            if write.uid:
+                meta["uid"] = write.uid
+            body = {**write.body, "metadata": meta} if meta else dict(write.body)
+            kind, force = Patch.MERGE, False
+        try:
+            made = await self._client.patch(
+                write.resource,
+                write.name,
+                body,
+                write.namespace,
+                kind=kind,
+                sub=write.sub,
+                manager=write.manager,
+                force=force,
+            )
+        except NotFound:
+            return  # it went meanwhile; its going is told to us
+        self._knows(write.resource, lambda view: view.wrote(made))
+
+    async def _remove(self, write: Remove) -> None:
+        try:
+            await self._client.delete(
+                write.resource, write.name, write.namespace, uid=write.uid, propagation=write.propagation
+            )
+        except (NotFound, Conflict):
+            return  # it went meanwhile, or a successor has its name
+        self._knows(write.resource, lambda view: view.removed(write.uid))
+
+    async def _reap(self, write: Reap) -> None:
+        try:
+            found = await self._client.get(write.owner.reading(Bare), write.name, write.namespace)
+        except NotFound:
+            pass
+        else:
+            if found.metadata.uid == write.uid:
+                return  # what we see lags behind: the owner is only younger than that
+        await self.carry_out(write.left)
+
+    def _knows(self, resource: Resource[Any], learn: Callable[[View[Any]], None]) -> None:
+        for view in self._views(resource):
+            learn(view)
+
+
+def _together(write: Write) -> str | None:
+    return type(write).__name__ if isinstance(write, Create | Remove) and write.resource in (PODS, PODGROUPS) else None
