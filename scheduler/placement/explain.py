@@ -27,13 +27,13 @@ def no_node(nodes: Nodes, hooks: Hooks, task: Task, admitted: Mask, slots: Rows)
     for row in np.flatnonzero(~admitted):
         counts[_rule(hooks, task, nodes.rows[row])] += 1
     left = np.flatnonzero(admitted)
-    names = {column: name for name, column in nodes.dimensions.items()}
     needed = nodes.needed(task)
     available = nodes.future_idle()[left] - slots[left, None] * nodes.held(task)
-    for column in np.flatnonzero(needed > 0):
+    for name, column in sorted(nodes.dimensions.items()):
+        if needed[column] <= 0:
+            continue
         lacking = available[:, column] + EPSILON < needed[column]
         if count := int(lacking.sum()):
-            name = names[int(column)]
             counts["pods" if name == PODS else "resource", "" if name == PODS else name] += count
             available = available[~lacking]
     return NoNode(

@@ -124,7 +124,7 @@ class Accounts:
 
     def amount(self, task: Task) -> Mapping[str, float]:
         """What the task counts in its queue."""
-        if (counted := self._counted.get(task.key)) is not None:
+        if self._counted and (counted := self._counted.get(task.key)) is not None:
             return counted
         known = self._amounts.get(task.shape)
         if known is None:

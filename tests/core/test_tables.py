@@ -4,7 +4,7 @@
       policy: plain                     # of policies.yaml, or a policy file's text
       nodes / queues / jobs: …          # see notation.py
       cycles:
-      - when: [{restart: true}]         # what happens before the cycle, in order; see EVENTS
+      - when: [{restart: true}]         # what happens before the cycle, in order; see events.py
         binds: {new: 4}                 # job → how many, or pod → node; absent means none at all
         evictions: {old: 2}             # job → how many, or [pods]
         waiting: {new: 2}               # job → how many tasks are pipelined, or pod → node
@@ -19,8 +19,7 @@ or the cycle says otherwise). Every cycle is judged by the invariants, whatever 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +27,8 @@ import pytest
 import yaml
 
 from scheduler.decisions import Decisions
-from scheduler.policy import Policy
-from scheduler.policy_loader import load_policy
 from scheduler.reasons import render_refusal
+from tests.core.events import happen, policy_of
 from tests.core.notation import NAMESPACE
 from tests.core.world import World
 
@@ -44,13 +42,6 @@ FIELDS = {"name", "semantics", "why", "policy", "nodes", "queues", "jobs", "obje
 EXPECTED = {"when", "binds", "evictions", "waiting", "phases", "reasons", "nominations", "victims"}
 
 
-@cache
-def policy_of(text: str) -> Policy:
-    """A policy by its name in ``policies.yaml``, or by its text."""
-    known = yaml.safe_load((HERE / "policies.yaml").read_text())
-    return load_policy(known.get(text, text), f"policy {text!r}" if text in known else "the table's policy")
-
-
 @pytest.mark.parametrize("table", TABLES)
 def test_table(table: dict[str, Any]) -> None:
     assert set(table) <= FIELDS, f"unknown fields {set(table) - FIELDS}"
@@ -61,8 +52,7 @@ def test_table(table: dict[str, Any]) -> None:
     for number, cycle in enumerate(table["cycles"], 1):
         assert set(cycle) <= EXPECTED, f"unknown fields {set(cycle) - EXPECTED} of cycle {number}"
         for event in cycle.get("when", ()):
-            for name, value in event.items():
-                EVENTS[name](world, value)
+            happen(world, event)
         decisions = world.cycle()
         texts = {key: render_refusal(refusal) for key, refusal in decisions.refusals.items()}
         assert _found(decisions, cycle) == _expected(cycle), f"cycle {number}; refused: {texts}"
@@ -102,55 +92,3 @@ def _grain(pods: dict[str, str], wanted: Any) -> Any:
     if isinstance(wanted, dict) and any(isinstance(value, str) for value in wanted.values()):
         return pods
     return dict(Counter(pod.rsplit("-", 1)[0] for pod in pods))
-
-
-# --------------------------------------------------------------------------------------------------------------- events
-
-
-def _add(world: World, table: dict[str, Any]) -> None:
-    world.load(table)
-
-
-def _finish(world: World, job: str) -> None:
-    for pod in world.pods_of(job):
-        world.change("Pod", pod, {"status": {"phase": "Succeeded"}})
-
-
-def _delete(world: World, what: Mapping[str, str]) -> None:
-    for kind, name in what.items():
-        if kind == "job":
-            for pod in world.pods_of(name):
-                world.remove("Pod", pod)
-            world.remove("PodGroup", f"{NAMESPACE}/{name}")
-        elif kind == "pod":
-            world.remove("Pod", f"{NAMESPACE}/{name}")
-        else:
-            world.remove(kind.capitalize(), name)
-
-
-def _change(world: World, changes: Mapping[str, Any]) -> None:
-    """``{Node n1: {spec: {unschedulable: true}}}``."""
-    for what, over in changes.items():
-        kind, name = what.split()
-        world.change(kind, name if (kind, name) in world.objects else f"{NAMESPACE}/{name}", over)
-
-
-def _recreate(world: World, job: str) -> None:
-    for pod in world.pods_of(job):
-        world.end(pod, again=True)
-
-
-def _policy(world: World, text: str) -> None:
-    world.policy = policy_of(text)
-
-
-EVENTS: dict[str, Callable[[World, Any], None]] = {
-    "add": _add,  # nodes, queues, jobs, as in a table
-    "finish": _finish,  # all pods of a job succeed
-    "delete": _delete,  # {job: name}, {pod: name}, {node: name}, {queue: name}
-    "change": _change,
-    "recreate": _recreate,  # the job's controller replaces all its pods by pending ones
-    "restart": lambda world, _: world.restart(),
-    "later": lambda world, seconds: setattr(world, "now", world.now + seconds),
-    "policy": _policy,
-}
