@@ -15,7 +15,7 @@ from scheduler.model.resources import Resource
 from scheduler.plugins import hierarchy
 from scheduler.plugins.queue_accounts import Account
 from scheduler.plugins.queue_lending import LendingPlugin, not_entitled, within_deserved
-from scheduler.plugins.queue_plugin import over_limit
+from scheduler.plugins.queue_plugin import fits, over_limit
 from scheduler.reasons import NotEntitled, QueueWithinDeserved
 from scheduler.session import Register, Session
 
@@ -86,10 +86,7 @@ class Capacity(LendingPlugin):
     def useless(self, taker: Account, giver: Account, wanted: Mapping[str, float]) -> bool:
         """Where an ancestor of the taker is full, only room from under that ancestor can help."""
         inside = set(map(id, giver.ancestors))
-        return any(
-            id(one) not in inside and next(over_limit(one, wanted, one.limit, self.limit_name), None) is not None
-            for one in taker.ancestors[1:]
-        )
+        return any(id(one) not in inside and not fits(one, wanted, one.limit) for one in taker.ancestors[1:])
 
     def kept(
         self, taker: Account, giver: Account, wanted: Mapping[str, float], amount: Resource

@@ -44,7 +44,7 @@ class CapacityCard(QueuePlugin):
 
     name = "capacity-card"
     in_requests = False
-    limit_name = "quota"
+    limit_name = admission_name = "quota"
 
     def __init__(self, option: PluginOption) -> None:
         super().__init__(option)
@@ -163,7 +163,8 @@ class CapacityCard(QueuePlugin):
         return list(over_limit(account, {card: count}, account.limit, "quota"))
 
     def allocatable(self, queue: Queue, task: Task) -> bool:
-        return super().allocatable(queue, task) and task.shape not in self._wrong
+        account = self.accounts.by_name[queue.name]
+        return self.closed(account) is None and task.shape not in self._wrong and not any(self.limits(account, task))
 
     def why(self, job: Job, task: Task | None) -> Iterator[Why]:
         if job.queue in self._bad_quota:
@@ -179,7 +180,7 @@ class CapacityCard(QueuePlugin):
         names = self._names(task)
         if not names:
             return np.ones(len(self.session.nodes.rows), dtype=np.bool_)
-        return self._by_row(names) != ""
+        return np.not_equal(self._by_row(names), "")
 
     def predicate(self, task: Task, future: bool) -> Mask | None:  # noqa: ARG002
         """For a task that would take several models: nodes whose model the queue has quota left of."""

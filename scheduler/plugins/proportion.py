@@ -7,17 +7,16 @@ deserves.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from scheduler.model import resources
 from scheduler.model.queue import Queue
 from scheduler.model.resources import EPSILON, Resource
-from scheduler.model.task import Task
 from scheduler.plugins import hierarchy
 from scheduler.plugins.queue_accounts import Account, without_pods
 from scheduler.plugins.queue_lending import LendingPlugin, not_entitled, within_deserved
 from scheduler.plugins.queue_plugin import over_limit
-from scheduler.reasons import NotEntitled, QueueLimit, QueueWithinDeserved
+from scheduler.reasons import NotEntitled, QueueWithinDeserved
 from scheduler.session import Register, Session
 
 
@@ -25,6 +24,7 @@ class Proportion(LendingPlugin):
     """See the module."""
 
     name = "proportion"
+    limit_name = "deserved"
 
     def open(self, session: Session, register: Register) -> None:
         super().open(session, register)
@@ -46,9 +46,9 @@ class Proportion(LendingPlugin):
         account = self.accounts.by_name[queue.name]
         return resources.less_equal(account.deserved, account.allocated)
 
-    def limits(self, account: Account, task: Task) -> Iterator[QueueLimit]:
+    def ceilings(self, account: Account) -> list[tuple[Account, Resource]]:
         """A queue may not hold more than it deserves."""
-        return over_limit(account, self.accounts.amount(task), account.deserved, "deserved")
+        return [(account, account.deserved)]
 
     def entitled(self, account: Account, amount: Mapping[str, float]) -> NotEntitled | None:
         broken = next(over_limit(account, amount, account.deserved, "deserved"), None)

@@ -34,6 +34,9 @@ class QueuePlugin:
     name = ""
     in_requests = True
     limit_name = "capability"
+    """What a queue's ceiling is called."""
+    admission_name = "capability"
+    """What the ceiling at admission is called."""
     admission_factor = 1.0
 
     def __init__(self, option: PluginOption) -> None:
@@ -47,7 +50,7 @@ class QueuePlugin:
         self.accounts.open()
         self.settle()
         self.admission = Admission(
-            session, self.accounts, self, factor=self.admission_factor, limit_name=self.limit_name
+            session, self.accounts, self, factor=self.admission_factor, limit_name=self.admission_name
         )
         session.facts["queues"] = self
         self.publish()
@@ -107,7 +110,10 @@ class QueuePlugin:
     def allocatable(self, queue: Queue, task: Task) -> bool:
         """Whether the queue and its ancestors may hold this task too."""
         account = self.accounts.by_name[queue.name]
-        return self.closed(account) is None and next(self.limits(account, task), None) is None
+        if account.problem or not account.queue.is_open:
+            return False
+        amount = self.accounts.amount(task)
+        return all(fits(one, amount, limit) for one, limit in self.ceilings(account))
 
     def preemptive(self, queue: Queue, task: Task) -> bool:
         """Whether the queue may claim room for this task from others."""
@@ -162,8 +168,12 @@ class QueuePlugin:
     def limits(self, account: Account, task: Task) -> Iterator[QueueLimit]:
         """The limits that the task would lift the queue or an ancestor above, nearest first."""
         amount = self.accounts.amount(task)
-        for one in account.ancestors:
-            yield from over_limit(one, amount, one.limit, self.limit_name)
+        for one, limit in self.ceilings(account):
+            yield from over_limit(one, amount, limit, self.limit_name)
+
+    def ceilings(self, account: Account) -> list[tuple[Account, Resource]]:
+        """The accounts that a task of this queue counts in, nearest first, each with what it may hold at most."""
+        return [(one, one.limit) for one in account.ancestors]
 
     def amount(self, unit: Sequence[Task]) -> Resource:
         """What a unit counts in its queue."""
@@ -188,6 +198,15 @@ class QueuePlugin:
         account = self.accounts.of_task(task)
         assert account is not None
         account.add(self.accounts.amount(task), sign)
+
+
+def fits(account: Account, amount: Mapping[str, float], limit: Mapping[str, float]) -> bool:
+    """Whether ``amount`` more leaves the queue within ``limit``, in every dimension of it."""
+    held = account.allocated
+    for dimension, wanted in amount.items():
+        if wanted > 0 and held.get(dimension, 0.0) + wanted > limit.get(dimension, 0.0):
+            return False
+    return True
 
 
 def over_limit(

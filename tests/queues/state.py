@@ -88,17 +88,12 @@ PAIR = st.builds(lambda cpu, gpu: f"{cpu} cpu, {gpu} gpu", st.integers(1, 2), st
 
 @st.composite
 def rivals(draw: st.DrawFn) -> dict[str, Any]:
-    """Two queues that deserve some of both dimensions, run pods with some of both, and want more: where ping-pong lives."""
+    """Two queues that deserve, run and want some of both dimensions: where ping-pong lives."""
     rows = [{"name": name, "deserved": draw(AMOUNT), "weight": draw(st.integers(1, 3))} for name in ("a", "b")]
-    jobs = [
-        {
-            "name": f"{name}{number}",
-            "queue": name,
-            "min": draw(st.integers(0, 2)),
-            "tasks": f"{count} x {draw(PAIR)}{state}",
-        }
-        for name in ("a", "b")
-        for number, state in enumerate((" running on n1", " running on n1", ""))
-        if (count := draw(st.integers(0, 3)))
-    ]
+    jobs = []
+    for name in ("a", "b"):
+        for number, state in enumerate((" running on n1", " running on n1", "")):
+            if count := draw(st.integers(0, 3)):
+                tasks = f"{count} x {draw(PAIR)}{state}"
+                jobs.append({"name": f"{name}{number}", "queue": name, "min": draw(st.integers(0, 2)), "tasks": tasks})
     return {"nodes": [{"name": "n1", "has": f"{draw(st.integers(4, 12))} cpu, 12 gpu"}], "queues": rows, "jobs": jobs}
