@@ -1,0 +1,149 @@
+"""The roles in deploy/ grant exactly what the scheduler does: nothing is missing, nothing is too much."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from benchmarks.ground import ROOT, pod_body, queue
+from scheduler.controllers.objects import (
+    BATCH_JOBS,
+    COMMANDS,
+    DEPLOYMENTS,
+    JOBS,
+    PYTORCH_JOBS,
+    STATEFUL_SETS,
+)
+from scheduler.kube import PODS, Patch, Resource
+from tests.faults.ground import NAMESPACE, Ground
+from tests.faults.proxy import Answer, Call, Verdict
+from tests.faults.rights import Permission, granted, needed
+from tests.kube.stand_in import run
+
+pytestmark = [pytest.mark.embedded, pytest.mark.faults]
+
+ROLES = ROOT / "deploy" / "rbac.yaml"
+CPU = {"requests": {"cpu": "1"}}
+TEMPLATE = {
+    "metadata": {"labels": {"app": "x"}},
+    "spec": {
+        "schedulerName": "schedspec",
+        "restartPolicy": "Never",
+        "containers": [{"name": "main", "image": "worker", "resources": CPU}],
+    },
+}
+LASTING = {**TEMPLATE, "spec": {**TEMPLATE["spec"], "restartPolicy": "Always"}}
+TORCH = {
+    "spec": {
+        "schedulerName": "schedspec",
+        "containers": [{"name": "pytorch", "image": "worker", "resources": CPU}],
+    }
+}
+SELECTOR = {"selector": {"matchLabels": {"app": "x"}}}
+OBJECTS: list[tuple[Resource[Any], str, dict[str, Any]]] = [
+    (DEPLOYMENTS, "deployment", {"replicas": 1, "template": LASTING, **SELECTOR}),
+    (STATEFUL_SETS, "set", {"replicas": 1, "template": LASTING, "serviceName": "x", **SELECTOR}),
+    (BATCH_JOBS, "batch", {"template": TEMPLATE}),
+    (
+        JOBS,
+        "job",
+        {
+            "schedulerName": "schedspec",
+            "queue": "b",
+            "minAvailable": 2,
+            "plugins": {"env": [], "svc": []},
+            "tasks": [{"name": "t", "replicas": 2, "template": TEMPLATE}],
+        },
+    ),
+    (
+        PYTORCH_JOBS,
+        "torch",
+        {
+            "runPolicy": {"cleanPodPolicy": "All"},
+            "pytorchReplicaSpecs": {
+                "Master": {"replicas": 1, "template": TORCH},
+            },
+        },
+    ),
+]
+
+
+async def _everything(ground: Ground) -> None:
+    """All that the scheduler and its controllers do."""
+    scheduler = ground.start(
+        "--leader-elect", "--lease-namespace", "default", "--lease-seconds", "6", controllers="all"
+    )
+    await ground.ready(scheduler)
+    await ground.client.create(PODS, _plain("plain"), NAMESPACE)
+    for resource, name, spec in OBJECTS:
+        await ground.client.create(resource, {"metadata": {"name": name}, "spec": spec}, NAMESPACE)
+    await ground.bound(7)
+    await ground.gang("full", 9, "a")
+    await ground.bound(16)
+    await ground.gang("large", 40, "b")
+    await ground.gang("claim", 4, "b")
+    await ground.history.until(lambda: len(ground.history.condemned) > 0, 20, "something is evicted")
+    more = {"spec": {"minAvailable": 3, "tasks": [{"name": "t", "replicas": 3, "template": TEMPLATE}]}}
+    await ground.client.patch(JOBS, "job", more, NAMESPACE, kind=Patch.MERGE)
+    await asyncio.sleep(1)
+    job = await ground.client.get(JOBS, "job", NAMESPACE)
+    command = {
+        "metadata": {"name": "abort", "namespace": NAMESPACE},
+        "action": "AbortJob",
+        "target": {
+            "apiVersion": "batch.volcano.sh/v1alpha1",
+            "kind": "Job",
+            "name": "job",
+            "uid": job.metadata.uid,
+            "controller": True,
+        },
+    }
+    await ground.client.create(COMMANDS, command, NAMESPACE)
+    await asyncio.sleep(2)
+    for resource, name, _ in OBJECTS:
+        await ground.client.delete(resource, name, NAMESPACE, propagation="Background")
+    await ground.client.delete(PODS, "plain", NAMESPACE, grace=0)
+    await asyncio.sleep(3)
+    await asyncio.to_thread(scheduler.stop)
+
+
+def _plain(name: str) -> dict[str, Any]:
+    body = pod_body(name, "")
+    del body["metadata"]["annotations"]
+    return body
+
+
+def test_the_roles_grant_what_is_done_and_nothing_else(ground: Ground) -> None:
+    refused = 0
+
+    def judge(call: Call) -> Verdict:
+        """Make the rare calls happen: a bind that is not known to be carried out is looked up, an event that comes
+        again is counted.
+        """
+        nonlocal refused
+        if not call.is_bind or "/plain/" not in call.path or refused == 4:
+            return None
+        refused += 1
+        return Answer(409, "Conflict")
+
+    async def test() -> set[Permission]:
+        queues = [
+            queue("default"),
+            queue("a", deserved={"cpu": "4"}, reclaimable=True),
+            queue("b", deserved={"cpu": "9"}),
+        ]
+        async with ground.scenario(nodes=4, cpu="4", queues=queues):
+            ground.proxy.judge = judge
+            await _everything(ground)
+            return needed(ground.proxy.calls)
+
+    done = run(test, seconds=120)
+    roles = granted(ROLES)
+    assert not done - roles, f"done, and not granted: {_listed(done - roles)}"
+    assert not roles - done, f"granted, and never done: {_listed(roles - done)}"
+
+
+def _listed(permissions: set[Permission]) -> str:
+    return ", ".join(map(str, sorted(permissions)))
