@@ -134,8 +134,10 @@ class LiveSession:
         self._closing.callback(self._api.close)
 
     def _scheduler(self, ground: Ground) -> SchedulerProcess:
-        scale = self.options.timeout_scale
-        return SchedulerProcess(self.folder, Path(ground.kubeconfig), ground.context, scale=scale)
+        it = self.options
+        return SchedulerProcess(
+            it.scheduler_command, self.folder, Path(ground.kubeconfig), ground.context, scale=it.timeout_scale
+        )
 
     @contextlib.contextmanager
     def scenario(self, name: str) -> Iterator[World]:
@@ -170,7 +172,7 @@ class LiveSession:
         finally:
             self._note_first_running(history)
             # A dead scheduler must not keep the objects from being taken away, nor be told twice.
-            quiet = Expect(history, self.options.timeout_scale, [self._watches.check])
+            quiet = Expect(history, max(1.0, self.options.timeout_scale), [self._watches.check])
             world.close(quiet)
 
     def _namespace(self, name: str) -> str:

@@ -4,6 +4,9 @@ starts. Nothing here talks to a cluster.
 
 from __future__ import annotations
 
+import shlex
+import shutil
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -13,6 +16,7 @@ import pytest
 from harness.clusters import ClusterError, Settings
 from harness.clusters.protocol import ClusterKind
 
+_PYTHON = (sys.executable, "-m", "scheduler")
 _NONE = object()
 """Not given on the command line; then the ini file is asked."""
 
@@ -28,6 +32,10 @@ _FLAGS: dict[str, tuple[str, str]] = {
     "kind-config": ("FILE", "the configuration of a Kind cluster"),
     "binaries": ("DIR", "a folder with the programs of the cluster"),
     "scheduler": ("WHICH", "python, or none if another scheduler runs already (default: python)"),
+    "scheduler-command": (
+        "COMMAND",
+        "who schedules, by command line: it takes the arguments of `python -m scheduler` (default: that)",
+    ),
     "policy": ("FILE", "the policy of scenarios that name none (default: templates/policies/default.yaml)"),
     "timeout-scale": ("FACTOR", "stretches every timeout (default: 1)"),
     "out": ("DIR", "where logs, dumps and reports go (default: beside the JUnit file, else out/run)"),
@@ -41,6 +49,8 @@ class Options:
 
     settings: Settings
     scheduler: Literal["python", "none"]
+    scheduler_command: tuple[str, ...]
+    """How the scheduler is called, without its arguments."""
     policy: Path | None
     timeout_scale: float
     out: Path
@@ -49,6 +59,7 @@ class Options:
         """One line for the top of the run."""
         it = self.settings
         said = [f"cluster {it.kind}", f"scheduler {self.scheduler}"]
+        said += [f"by {shlex.join(self.scheduler_command)}"] if self.scheduler_command != _PYTHON else []
         said += [f"context {it.kube_context}"] if it.kube_context else []
         said += ["reused"] if it.reuse else []
         said += ["kept"] if it.keep else []
@@ -95,7 +106,22 @@ def read(config: pytest.Config) -> Options:
         raise _refusal("scheduler", scheduler, "is not a scheduler that can be started", "name python or none")
     scale = _text(config, "timeout-scale") or "1"
     which: Literal["python", "none"] = "none" if scheduler == "none" else "python"
-    return Options(settings, which, policy, _factor(scale), _out(config))
+    return Options(settings, which, _command(config), policy, _factor(scale), _out(config))
+
+
+def _command(config: pytest.Config) -> tuple[str, ...]:
+    text = _text(config, "scheduler-command")
+    if text is None:
+        return _PYTHON
+    try:
+        words = shlex.split(text)
+    except ValueError as problem:
+        raise _refusal("scheduler-command", text, f"cannot be read: {problem}", "close what was opened") from None
+    if shutil.which(words[0]) is None:
+        raise _refusal(
+            "scheduler-command", text, "names no program that can be run", "name one, by path or on the PATH"
+        )
+    return tuple(words)
 
 
 def _factor(text: str) -> float:

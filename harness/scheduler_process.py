@@ -30,13 +30,18 @@ class _NotYetError(HarnessError):
 
 
 class SchedulerProcess:
-    """One scheduler for one cluster. Its log and its policy file are in `folder`."""
+    """One scheduler for one cluster: `command` with the arguments of `python -m scheduler`.
 
-    def __init__(self, folder: Path, kubeconfig: Path, context: str, *, scale: float = 1.0) -> None:
+    Its log and its policy file are in `folder`.
+    """
+
+    def __init__(
+        self, command: Sequence[str], folder: Path, kubeconfig: Path, context: str, *, scale: float = 1.0
+    ) -> None:
         self.log = folder / "scheduler.log"
         self.policy_file = folder / "policy.yaml"
         self._command = [
-            *(sys.executable, "-m", "scheduler", "run"),
+            *(*command, "run"),
             *("--kubeconfig", str(kubeconfig), "--context", context, "--policy", str(self.policy_file)),
             *("--node-selector", "schedspec.dev/world=true", "--listen", "127.0.0.1:0"),
         ]

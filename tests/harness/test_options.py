@@ -30,6 +30,10 @@ REFUSED = {
         ["--scheduler", "go"],
         ["*'go' is not a scheduler that can be started", "*--scheduler (schedspec_scheduler *", "*python or none"],
     ),
+    "a scheduler that is no program": (
+        ["--scheduler-command", "/no/such/program --fast"],
+        ["*names no program that can be run", "*--scheduler-command (schedspec_scheduler_command *", "*name one*"],
+    ),
     "a policy that is not there": (["--policy", "no.yaml"], ["*no.yaml' is not a file", "*--policy *", "*"]),
     "a kind configuration that is not there": (
         ["--kind-config", "no.yaml"],
@@ -72,6 +76,11 @@ def test_an_unreadable_kubeconfig_is_refused(
 def test_the_header_shows_what_was_asked_for(specs: Run) -> None:
     result = specs("--cluster", "embedded", "--scheduler", "none", "--timeout-scale", "2", "--keep-cluster", f=FEATURE)
     result.stdout.fnmatch_lines(["schedspec: cluster embedded, scheduler none, kept, timeouts x 2; reports in *"])
+
+
+def test_the_header_names_another_scheduler(specs: Run) -> None:
+    result = specs("--cluster", "embedded", "--scheduler-command", "sh -c 'my scheduler'", f=FEATURE)
+    result.stdout.fnmatch_lines(["schedspec: cluster embedded, scheduler python, by sh -c 'my scheduler'; reports *"])
 
 
 def test_every_option_has_a_twin_in_the_ini_file(pytester: pytest.Pytester, specs: Run) -> None:
