@@ -23,6 +23,8 @@ BUILT_IN_QUEUES = ("root", "default")
 
 _NAMESPACED = (*OWNERS, Kind.COMMAND, Kind.PODGROUP, Kind.POD)
 _CLUSTER = (Kind.QUEUE, Kind.PRIORITYCLASS, Kind.NODE)
+_PATIENCE = 2.0
+"""Seconds that whoever has put a finalizer on an object gets; then it is taken off."""
 _AGAIN = 0.1
 """A controller may have made one more pod in between: delete what is left this often."""
 
@@ -53,9 +55,11 @@ class Cleanup:
     def empty(self, expect: Expect) -> None:
         """Take everything away. Raises DirtyClusterError, which names what would not go."""
         self._give_back()
+        # First of all: from now on no controller that lags behind can make anything new in it.
+        self._api.delete(f"/api/v1/namespaces/{self._history.namespace}")
         self._delete_collections()
-        force_after = time.monotonic() + timeouts.EMPTY / 2
         last = time.monotonic()
+        force_after = last + _PATIENCE
 
         def gone(view: View) -> Outcome:
             nonlocal last
@@ -70,8 +74,6 @@ class Cleanup:
             expect.eventually(gone, within=timeouts.EMPTY)
         except Unmet as problem:
             raise DirtyClusterError(f"the scenario left something behind that would not go; {problem.seen}") from None
-        finally:
-            self._api.delete(f"/api/v1/namespaces/{self._history.namespace}")
 
     def _give_back(self) -> None:
         for name in self.adopted:

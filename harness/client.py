@@ -49,6 +49,10 @@ class Resource(msgspec.Struct, frozen=True):
         return "/".join(parts)
 
 
+_EXEC = 10.0
+"""Seconds that a command in a pod may take."""
+
+
 class Api:
     """One cluster's API server. Thread-safe: connections come from a pool."""
 
@@ -161,11 +165,16 @@ def run_in_pod(api: Api, namespace: str, pod: str, command: Sequence[str]) -> st
             stderr=True,
             stdin=False,
             tty=False,
+            _preload_content=False,
         )
     except ApiException as problem:
         text = f"the command {' '.join(command)} did not run in pod {pod}: {problem.reason}"
         raise RejectedError(text, int(problem.status or 0), str(problem.reason)) from None
-    return str(said)
+    try:
+        said.run_forever(timeout=_EXEC)
+        return str(said.read_all())
+    finally:
+        said.sock.shutdown()  # its own close() leaves the socket to the garbage collector, which warns in a later test
 
 
 def rejection(method: str, path: str, status: int, data: bytes) -> RejectedError:

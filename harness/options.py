@@ -116,7 +116,8 @@ def _command(config: pytest.Config) -> tuple[str, ...]:
     try:
         words = shlex.split(text)
     except ValueError as problem:
-        raise _refusal("scheduler-command", text, f"cannot be read: {problem}", "close what was opened") from None
+        why = f"cannot be read: {problem}"
+        raise _refusal("scheduler-command", text, why, "close what was opened") from None
     if shutil.which(words[0]) is None:
         raise _refusal(
             "scheduler-command", text, "names no program that can be run", "name one, by path or on the PATH"

@@ -120,10 +120,9 @@ def _queues(view: View) -> list[str]:
 def _pending(view: View) -> Iterator[str]:
     for kind in (Kind.POD, Kind.PODGROUP):
         for obj in sorted(view.mine(kind), key=lambda it: str(it["metadata"]["name"])):
-            if kind == Kind.POD and views.waits(obj):
-                yield f"pod {obj['metadata']['name']}: {views.reason(obj) or 'the scheduler has not said anything'}"
-            if kind == Kind.PODGROUP and views.phase(obj) in ("", "Pending", "Inqueue") and views.reason(obj):
-                yield f"podgroup {obj['metadata']['name']}: {views.reason(obj)}"
+            said = views.reason(obj)
+            if views.waits(obj) if kind == Kind.POD else said or views.phase(obj) in ("", "Pending"):
+                yield f"{kind} {obj['metadata']['name']}: {said or 'the scheduler has not said anything'}"
 
 
 def _section(title: str, rows: Iterable[str], limit: int | None, *, last: bool = False) -> list[str]:

@@ -47,8 +47,8 @@ EMPTY: Final = 10.0
 CRD: Final = 15.0
 """A custom resource definition is applied → Established and served."""
 
-LAGS: Final = 1.0
-"""The last object of one scenario is gone → the watch of the next has shown it."""
+LAGS: Final = 5.0
+"""The last object of one scenario is gone → the watches of the next have shown it."""
 
 NAMESPACES: Final = 60.0
 """At the end of a session: every namespace that it made is gone."""

@@ -1,0 +1,258 @@
+"""One run on a live cluster in which every scenario but a few fails, each for its own reason: what is said of it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.embedded
+
+ROOT = Path(__file__).parents[2]
+
+STEPS = '''
+import os, signal
+from harness import checks, timeouts
+from harness.kinds import Kind
+from harness.sentences import given, then, when
+
+@given('a node of {cpu:d} cpus')
+def node(world, cpu):
+    """A node."""
+    world.add_nodes([{"name": "n1", "cpu": cpu, "memory": "8Gi"}])
+
+@given('a queue "{name}"')
+def queue(world, name):
+    """A queue."""
+    world.apply("queue", name=name)
+
+@when('a job of {n:d} pods is submitted to "{queue}"')
+def job(world, n, queue):
+    """A job."""
+    world.apply("job", name="train", queue=queue, replicas=n, cpu=1)
+
+@then("it runs")
+def runs(expect):
+    """All of it."""
+    expect.eventually(checks.runs("train"), within=timeouts.RUNS)
+
+@given("a queue without a name")
+def nameless(world):
+    """What the template does not take."""
+    world.apply("queue")
+
+@given("a queue of weight 0")
+def weightless(world):
+    """What the API server does not take."""
+    world.apply("queue", name="q", weight=0)
+
+@given("a queue with a capability of words")
+def wordy(world):
+    """What the API server does not take either."""
+    world.apply("queue", name="q", capability={"cpu": "four"})
+
+@when("the scheduler is killed")
+def killed(live):
+    """By somebody else."""
+    os.kill(live.scheduler.pid, signal.SIGKILL)
+
+@given("the default queue has weight {n:d}")
+def default(world, n):
+    """It is not ours, and changed all the same."""
+    world.apply("queue", name="default", weight=n)
+
+@then("the default queue has weight {n:d}")
+def weight(world, n):
+    """As it was."""
+    assert world.history.now().get(Kind.QUEUE, "default")["spec"]["weight"] == n
+
+@given("somebody else makes a queue")
+def stranger(world, live):
+    """Not labelled as ours."""
+    live.api.call("POST", "/apis/scheduling.volcano.sh/v1beta1/queues", body={
+        "apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "strange"}, "spec": {}})
+
+@given("nobody else has a queue")
+def alone(live):
+    """It is taken away, without a world."""
+    live.api.delete("/apis/scheduling.volcano.sh/v1beta1/queues/strange")
+
+@given('the policy "{name}"')
+def policy(world, name):
+    """A policy."""
+    world.use_policy(name)
+
+@given("something that would not go")
+def stuck(world):
+    """A finalizer of nobody."""
+    world.apply("queue", name="stuck")
+    world.patch(Kind.QUEUE, "stuck", {"metadata": {"finalizers": ["example.org/never"]}})
+'''
+
+FEATURE = """\
+Feature: What goes wrong
+  Scenario: Nothing
+    Given a node of 4 cpus
+    And a queue "q"
+    When a job of 2 pods is submitted to "q"
+    Then it runs
+  Scenario: The queue is missing
+    Given a node of 4 cpus
+    When a job of 2 pods is submitted to "absent"
+    Then it runs
+  Scenario: The node is too small
+    Given a node of 1 cpus
+    And a queue "q"
+    When a job of 2 pods is submitted to "q"
+    Then it runs
+  Scenario: A variable is missing
+    Given a queue without a name
+  Scenario: A value is refused
+    Given a queue of weight 0
+  Scenario: A type is refused
+    Given a queue with a capability of words
+  Scenario: A policy is refused
+    Given the policy "capacity-and-proportion"
+  Scenario: A policy is absent
+    Given the policy "absent"
+  Scenario: A queue of others is changed
+    Given the default queue has weight 7
+    Then the default queue has weight 7
+  Scenario: A queue of others is as it was
+    Given a node of 1 cpus
+    Then the default queue has weight 1
+  Scenario: Somebody interferes
+    Given somebody else makes a queue
+  Scenario: The cluster is not empty
+    Given a node of 1 cpus
+  Scenario: Somebody is asked to leave
+    Given nobody else has a queue
+  Scenario: A finalizer holds something
+    Given something that would not go
+  Scenario: It is gone all the same
+    Given a node of 1 cpus
+  Scenario: The scheduler dies
+    Given a node of 4 cpus
+    And a queue "q"
+    When the scheduler is killed
+    And a job of 2 pods is submitted to "q"
+    Then it runs
+  Scenario: It stays dead
+    Given a node of 4 cpus
+"""
+
+WRONG = {
+    "The queue is missing": [
+        "wrong.feature:10: Then it runs",
+        "  expected: all 2 pods of train run (within 4 s)",
+        "      seen: 0 of 2 run*",
+        "*Job train: QueueNotUsable: queue absent does not exist; *",
+        "  pending, and why the scheduler says so:",
+        "    podgroup train-*: *",
+        "everything that was seen: *",
+    ],
+    "The node is too small": [
+        "wrong.feature:15: Then it runs",
+        "  expected: all 2 pods of train run (within 4 s)",
+        "      seen: 0 of 2 run*",
+        "*podgroup train-*",
+        "  queues:",
+        "    queue *resource *capability *deserved *guarantee *allocated",
+        "    q * cpu *",
+        "  pending, and why the scheduler says so:",
+        "*train*: ?*",
+    ],
+    "A variable is missing": [
+        "wrong.feature:17: Given a queue without a name",
+        "  *templates/queue.yaml.j2:*: 'name' is undefined",
+        "    given: namespace",
+    ],
+    "A value is refused": [
+        "wrong.feature:19: Given a queue of weight 0",
+        "  the API server refused queue q: 422 Invalid",
+        "*spec.weight*must be at least 1*",
+        "    spec.weight: *templates/queue.yaml.j2, rendered line *: weight: 0",
+    ],
+    "A type is refused": [
+        "wrong.feature:21: Given a queue with a capability of words",
+        "  the API server refused queue q: *",
+        "*four*",
+        "    spec.capability*: *templates/queue.yaml.j2, rendered line *: capability: {cpu: four}",
+    ],
+    "A policy is refused": [
+        'wrong.feature:23: Given the policy "capacity-and-proportion"',
+        "  the scheduler refused the policy:",
+        "*capacity*proportion*",
+    ],
+    "A policy is absent": [
+        'wrong.feature:25: Given the policy "absent"',
+        "  there is no *policies/absent.yaml; there are: *, capacity.yaml, *",
+    ],
+    "The cluster is not empty": [
+        "wrong.feature:35: Given a node of 1 cpus",
+        "  the scenario does not start from an empty cluster; there are: queue strange",
+        "    do next: delete them, or *",
+    ],
+    "The scheduler dies": [
+        "wrong.feature:4[67]: *",
+        "  the scheduler under test was killed by signal 9; nothing is scheduled any more",
+        "    log: *scheduler.log",
+        "    | listening on 127.0.0.1:*",
+    ],
+    "It stays dead": [
+        "wrong.feature:49: Given a node of 4 cpus",
+        "  the scheduler under test was killed by signal 9; nothing is scheduled any more",
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """The text of each scenario that failed, and the outcome of all under the key `""`."""
+    folder = tmp_path_factory.mktemp("wrong")
+    (folder / "pytest.ini").write_text("[pytest]\nstrict = true\n")
+    (folder / "conftest.py").write_text(STEPS)
+    (folder / "wrong.feature").write_text(FEATURE)
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "pytest", "-p", "harness.plugin", "-p", "no:cacheprovider", "-v"),
+            *("--cluster", "embedded", "--timeout-scale", "0.2", "--out", str(folder / "out")),
+        ],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    parts = re.split(r"^_+ (.+?) _+$", done.stdout, flags=re.MULTILINE)
+    found = {name: text.splitlines() for name, text in zip(parts[1::2], parts[2::2], strict=True)}
+    return {"": done.stdout.splitlines() + done.stderr.splitlines(), **found}
+
+
+@pytest.mark.parametrize(("scenario", "lines"), WRONG.items(), ids=WRONG)
+def test_a_failure_says_why(told: dict[str, list[str]], scenario: str, lines: list[str]) -> None:
+    assert scenario in told, "\n".join(told[""])
+    pytest.LineMatcher(told[scenario]).fnmatch_lines(lines)
+
+
+def test_what_is_right_passes_and_nothing_is_left_behind(told: dict[str, list[str]]) -> None:
+    outcomes = {
+        found[1]: found[2]
+        for line in told[""]
+        if (found := re.match(r"wrong.feature::(.+?) (PASSED|FAILED|ERROR)", line))
+    }
+    assert {name for name, outcome in outcomes.items() if outcome == "FAILED"} == set(WRONG)
+    assert "ERROR" not in outcomes.values(), "\n".join(told[""])
+
+
+def test_no_failure_shows_python(told: dict[str, list[str]]) -> None:
+    pytest.LineMatcher(told[""]).no_fnmatch_line("*Traceback*")
+
+
+def test_the_run_says_how_long_the_cluster_took(told: dict[str, list[str]]) -> None:
+    pytest.LineMatcher(told[""]).fnmatch_lines(["embedded v*: booted in * s, first pod Running after * s; logs in *"])
