@@ -8,21 +8,9 @@ import msgspec
 
 from scheduler.model import objects
 from scheduler.model.cluster import Cluster
-from scheduler.policy import Policy
-from scheduler.policy_loader import load_policy
 
 GROUP = "scheduling.k8s.io/group-name"
 CREATED = "2026-09-01T00:00:00Z"
-
-RECLAIM_POLICY: Policy = load_policy(
-    """
-actions: "enqueue, allocate, reclaim"
-tiers:
-- plugins: [{name: priority}, {name: gang}, {name: conformance}]
-- plugins: [{name: predicates}, {name: capacity}, {name: nodeorder}]
-""",
-    "benchmark",
-)
 
 
 def _node(number: int, has: dict[str, str]) -> objects.Node:
@@ -78,21 +66,4 @@ def backlog(pods: int, nodes: int, gang: int = 20, *, full: bool = False) -> Clu
         cluster.set_queue(_queue(f"queue-{number}", weight=number % 3 + 1))
     for number in range(pods // gang):
         _gang(cluster, f"job-{number:05}", f"queue-{number % 10}", gang, {"cpu": "2", "memory": "4Gi"})
-    return cluster
-
-
-def full_of_single_cards(tasks: int, nodes: int) -> Cluster:
-    """One pending job of ``tasks`` x 8 cards, entitled to half of the cluster, which single-card jobs of another
-    queue fill.
-    """
-    cluster = Cluster()
-    has = {"cpu": "64", "memory": "512Gi", "pods": "110", "nvidia.com/gpu": "8"}
-    for number in range(nodes):
-        cluster.set_node(_node(number, has))
-    cards = nodes * 8
-    cluster.set_queue(_queue("greedy", deserved={"nvidia.com/gpu": str(cards - tasks * 8)}))
-    cluster.set_queue(_queue("entitled", deserved={"nvidia.com/gpu": str(tasks * 8)}))
-    for number in range(cards):
-        _gang(cluster, f"single-{number:05}", "greedy", 1, {"nvidia.com/gpu": "1"}, node=f"node-{number // 8:05}")
-    _gang(cluster, "big", "entitled", tasks, {"nvidia.com/gpu": "8"})
     return cluster

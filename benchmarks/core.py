@@ -18,7 +18,7 @@ from pathlib import Path
 
 import psutil
 
-from benchmarks import clusters
+from benchmarks import clusters, core_reclaim
 from scheduler.decide import decide
 from scheduler.model.cluster import Cluster
 from scheduler.policy import DEFAULT_POLICY, Policy
@@ -46,7 +46,6 @@ class Setting:
     build: Callable[[], Cluster]
     policy: Policy
     binds: int
-    evictions: int = 0
     goal: float | None = None
     goal_again: float | None = None
     goal_memory: float | None = None
@@ -85,16 +84,6 @@ def settings() -> Iterator[Setting]:
     yield Setting(
         "10000 single pods, 1000 nodes", lambda: clusters.backlog(10_000, 1_000, gang=1), DEFAULT_POLICY, binds=10_000
     )
-    for part in (4, 2, 1):
-        tasks, nodes, whole = 500 // part, 1_000 // part, part == 1
-        yield Setting(
-            f"a job of {tasks} x 8 cards reclaims from {nodes} nodes x 8 single-card jobs",
-            lambda tasks=tasks, nodes=nodes: clusters.full_of_single_cards(tasks, nodes),
-            clusters.RECLAIM_POLICY,
-            binds=0,
-            evictions=tasks * 8,
-            goal=2.0 if whole else None,
-        )
 
 
 def measure(setting: Setting) -> list[Figure]:
@@ -108,11 +97,8 @@ def measure(setting: Setting) -> list[Figure]:
         start = time.perf_counter()
         decisions = decide(cluster, setting.policy, NOW)
         times.append(time.perf_counter() - start)
-    came = (len(decisions.binds), len(decisions.evictions))
-    if came != (setting.binds, setting.evictions):
-        sys.exit(
-            f"{setting.name}: {came[0]} binds and {came[1]} evictions, expected {setting.binds} and {setting.evictions}"
-        )
+    if len(decisions.binds) != setting.binds:
+        sys.exit(f"{setting.name}: {len(decisions.binds)} binds, expected {setting.binds}")
     start = time.perf_counter()
     decide(cluster, setting.policy, NOW)
     again = time.perf_counter() - start
@@ -132,25 +118,31 @@ def main(only: str = "") -> int:
     """Measure all settings whose name contains ``only``. The number of figures that miss their goal."""
     found: list[Figure] = []
     context = multiprocessing.get_context("spawn")
-    for number, setting in enumerate(settings()):
-        if only in setting.name:
-            with context.Pool(1) as pool:
-                figures = pool.apply(_measure_number, (number,))
-            for figure in figures:
-                goal = (
-                    ""
-                    if figure.goal is None
-                    else f"{'ok  ' if figure.ok else 'MISS'} goal {figure.goal:g} {figure.unit}"
-                )
-                print(f"{figure.value:12.4f} {figure.unit:4} {figure.figure:88} {goal}", flush=True)
-            found += figures
+    tasks = [(_measure, number) for number, setting in enumerate(settings()) if only in setting.name]
+    if only in "reclaim":
+        tasks.append((_measure_reclaim, 0))
+    for measurement, number in tasks:
+        with context.Pool(1) as pool:
+            figures = pool.apply(measurement, (number,))
+        for figure in figures:
+            print(_line(figure), flush=True)
+        found += figures
     OUT.parent.mkdir(exist_ok=True)
     OUT.write_text(json.dumps([asdict(figure) for figure in found], indent=1) + "\n")
     return sum(not figure.ok for figure in found)
 
 
-def _measure_number(number: int) -> list[Figure]:
+def _line(figure: Figure) -> str:
+    goal = "" if figure.goal is None else f"{'ok  ' if figure.ok else 'MISS'} goal {figure.goal:g} {figure.unit}"
+    return f"{figure.value:12.4f} {figure.unit:4} {figure.figure:80} {goal}"
+
+
+def _measure(number: int) -> list[Figure]:
     return measure(list(settings())[number])
+
+
+def _measure_reclaim(_: int) -> list[Figure]:
+    return [Figure(**figure) for figure in core_reclaim.figures()]
 
 
 if __name__ == "__main__":
