@@ -76,6 +76,8 @@ class Hands:
             case Create():
                 try:
                     await self._create(write)
+                except AlreadyExists:
+                    raise  # not seen yet: the next turn sees it
                 except (Forbidden, Invalid, Conflict) as error:
                     if about is not None:
                         told = f"Error creating {write.resource.kind} {write.name}: {error.message}"
@@ -87,13 +89,23 @@ class Hands:
         try:
             made = await self._client.create(write.resource, write.body, namespace)
         except AlreadyExists as error:
-            made = await self._client.get(write.resource, write.name, namespace)
-            owners = write.body["metadata"].get("ownerReferences") or [{}]
-            owner = controller_of(made.metadata)
-            if (owner.uid if owner else None) != owners[0].get("uid"):
-                told = f"{write.resource.kind} {write.name} exists and belongs to somebody else; delete or rename it"
-                raise Conflict(error.request, error.status, error.reason, told) from error
+            self._check_ours(write, f"{namespace}/{write.name}" if namespace else write.name, error)
+            return
         self._knows(write.resource, lambda view: view.wrote(made))
+
+    def _check_ours(self, write: Create, key: str, error: AlreadyExists) -> None:
+        """What exists is what was wanted if it has the same owner; raises where it has another, or is not seen yet."""
+        owners = write.body["metadata"].get("ownerReferences") or [{}]
+        for view in self._views(write.resource):
+            found = view.get(key)
+            if found is None:
+                continue
+            owner = controller_of(found.metadata)
+            if (owner.uid if owner else None) == owners[0].get("uid"):
+                return
+            told = f"{write.resource.kind} {write.name} exists and belongs to somebody else; delete or rename it"
+            raise Conflict(error.request, error.status, error.reason, told) from error
+        raise error
 
     async def _change(self, write: Change) -> None:
         if write.manager:
@@ -138,13 +150,10 @@ class Hands:
         self._knows(write.resource, lambda view: view.removed(write.uid))
 
     async def _reap(self, write: Reap) -> None:
-        try:
-            found = await self._client.get(write.owner.reading(Bare), write.name, write.namespace)
-        except NotFound:
-            pass
-        else:
-            if found.metadata.uid == write.uid:
-                return  # what we see lags behind: the owner is only younger than that
+        owner = write.owner.reading(Bare)
+        found = await self._client.list(owner, write.namespace, fields=f"metadata.name={write.name}")
+        if any(one.metadata.uid == write.uid for one in (*found.items, *found.malformed)):
+            return  # what we see lags behind
         await self.carry_out(write.left)
 
     def _knows(self, resource: Resource[Any], learn: Callable[[View[Any]], None]) -> None:

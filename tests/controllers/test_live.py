@@ -148,6 +148,16 @@ class TestJobs:
         until(lambda: [g for g in place.all("PodGroup") if g["metadata"]["name"].startswith("small")], "a PodGroup")
         place.run(1)
 
+    def test_a_pod_of_somebody_else_in_its_place_is_named(self, place: Place) -> None:
+        place.create("Pod", "j-a-0", {**template()["spec"], "schedulerName": "somebody"})
+        place.create("Job", "j", {"tasks": [task(2)]})
+        place.admit()
+        (message,) = until(lambda: place.events("FailedCreatePod"), "an event")
+        assert "Pod j-a-0 exists and belongs to somebody else" in message
+        place.delete("Pod", "j-a-0", grace=0)
+        place.bind(2)
+        until(lambda: place.phase("j") == "Running", "the job to run")
+
     def test_a_queue_that_cannot_be_used_is_named_on_the_job(self, place: Place) -> None:
         place.create("Job", "j", {"tasks": [task()], "queue": "nowhere"})
         job = until(lambda: _reason(place) and place.get("Job", "j"), "a reason")
@@ -212,6 +222,24 @@ class TestPodGroups:
         place.create("Pod", "mine", {**template()["spec"], "schedulerName": SCHEDULER})
         until(lambda: place.all("PodGroup"), "a PodGroup")
         assert _group(place.get("Pod", "other") or {}) == ""
+
+
+class TestTheGarbageCollectorsWork:
+    def test_a_deleted_job_takes_its_pods_along(self, place: Place) -> None:
+        place.create("Job", "j", {"tasks": [task(2)]})
+        place.run(2)
+        place.delete("Job", "j")
+        until(lambda: not place.pods() and not place.all("PodGroup"), "pods and PodGroup to go", 5.0)
+
+    def test_a_successor_of_a_deleted_job_starts_anew(self, place: Place) -> None:
+        place.create("Job", "j", {"tasks": [task(2)]})
+        place.run(2)
+        before = place.pods()
+        place.delete("Job", "j")
+        place.create("Job", "j", {"tasks": [task(2)]})
+        until(lambda: not set(before.values()) & set(place.pods().values()), "the old pods to go")
+        place.run(2)
+        until(lambda: place.phase("j") == "Running", "the job to run")
 
 
 def _group(pod: dict[str, Any]) -> str:
