@@ -30,6 +30,14 @@ def kind_config() -> Path:
     )
 
 
+def checkout(folder: str) -> Path:
+    """A top folder of the checkout that no installed wheel has. Raises SettingsError where it is not there."""
+    found = Path(__file__).resolve().parents[2] / folder
+    if not found.is_dir():
+        raise SettingsError(f"the folder {folder}/ is not there", str(found), "run from a complete checkout")
+    return found
+
+
 def cache_root() -> Path:
     """Programs and images: expensive to make, kept between runs. $SCHEDSPEC_CACHE overrides."""
     return _overridable("SCHEDSPEC_CACHE", platformdirs.user_cache_path("schedspec"))
