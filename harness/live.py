@@ -12,12 +12,13 @@ from pathlib import Path
 
 from msgspec import structs
 
-from harness import cleanup, crds, sweep, timeouts
+from harness import cleanup, crds, deployment, sweep, timeouts
 from harness.client import Api
 from harness.clusters import Cluster, provide
 from harness.errors import HarnessError
 from harness.expect import Expect, Guard
 from harness.history import History
+from harness.in_cluster import SchedulerInCluster
 from harness.kinds import Kind
 from harness.options import Options
 from harness.render import Templates
@@ -56,7 +57,7 @@ class LiveSession:
         self._ground: Ground | None = None
         self._api: Api | None = None
         self._watches: Watches | None = None
-        self.scheduler: SchedulerProcess | None = None
+        self.scheduler: SchedulerProcess | SchedulerInCluster | None = None
 
     @property
     def api(self) -> Api:
@@ -107,6 +108,11 @@ class LiveSession:
 
     def _boot(self) -> Ground:
         """Bring up the cluster, its CRDs and the scheduler."""
+        if self.options.in_cluster and self.cluster.kind != "kind":
+            raise HarnessError(
+                f"the scheduler cannot run in a cluster of kind {self.cluster.kind}: no image can be brought into it\n"
+                "  do next: add --cluster kind, which says what it misses here, or leave --scheduler-in-cluster out"
+            )
         self._closing.callback(self.cluster.down)
         self.cluster.up(self._tell)
         seconds = self.cluster.facts().boot_seconds
@@ -122,19 +128,26 @@ class LiveSession:
         self._connect(self.cluster.kubeconfig, self.cluster.context)
         crds.install(self.api, ROOT / "scheduler/crds", overwrite=self.cluster.kind != "existing")
         sweep.sweep(self.api)
+        if self.cluster.kind == "kind":
+            deployment.remove(self.api)  # of a run that was killed
         if self.options.scheduler == "none":
             return ground
-        self.scheduler = self._scheduler(ground)
-        self._closing.callback(self.scheduler.stop)
-        self.scheduler.start(self.policy)
-        return structs.replace(ground, scheduler=self.scheduler.handle())
+        scheduler = self.scheduler = self._scheduler(ground)
+        self._closing.callback(scheduler.stop)
+        if isinstance(scheduler, SchedulerInCluster):
+            scheduler.start(self.policy, self.cluster.load_image, self.options.settings.binaries, self._tell)
+        else:
+            scheduler.start(self.policy)
+        return structs.replace(ground, scheduler=scheduler.handle())
 
     def _connect(self, kubeconfig: Path, context: str) -> None:
         self._api = Api(kubeconfig, context)
         self._closing.callback(self._api.close)
 
-    def _scheduler(self, ground: Ground) -> SchedulerProcess:
+    def _scheduler(self, ground: Ground) -> SchedulerProcess | SchedulerInCluster:
         it = self.options
+        if it.in_cluster:
+            return SchedulerInCluster(self.folder, self.api, Path(ground.kubeconfig), scale=it.timeout_scale)
         return SchedulerProcess(
             it.scheduler_command, self.folder, Path(ground.kubeconfig), ground.context, scale=it.timeout_scale
         )

@@ -13,7 +13,7 @@ WORLD = "schedspec.dev/world"
 """The label of the nodes that the scheduler under test schedules to."""
 SIMULATED = "kwok.x-k8s.io/node"
 """The annotation of a node that KWOK plays."""
-_HOUSEKEEPING = ("kube-system", "kube-public", "kube-node-lease", "local-path-storage")
+_HOUSEKEEPING = ("kube-system", "kube-public", "kube-node-lease", "local-path-storage", "schedspec")
 
 
 def real(view: View) -> list[str]:

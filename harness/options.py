@@ -36,6 +36,7 @@ _FLAGS: dict[str, tuple[str, str]] = {
         "COMMAND",
         "who schedules, by command line: it takes the arguments of `python -m scheduler` (default: that)",
     ),
+    "scheduler-in-cluster": ("", "run the scheduler as deploy/ has it, in pods of a Kind cluster, not as a process"),
     "policy": ("FILE", "the policy of scenarios that name none (default: templates/policies/default.yaml)"),
     "timeout-scale": ("FACTOR", "stretches every timeout (default: 1)"),
     "out": ("DIR", "where logs, dumps and reports go (default: beside the JUnit file, else out/run)"),
@@ -54,11 +55,13 @@ class Options:
     policy: Path | None
     timeout_scale: float
     out: Path
+    in_cluster: bool = False
+    """The scheduler runs in the cluster, from an image."""
 
     def header(self) -> str:
         """One line for the top of the run."""
         it = self.settings
-        said = [f"cluster {it.kind}", f"scheduler {self.scheduler}"]
+        said = [f"cluster {it.kind}", f"scheduler {self.scheduler}{' in the cluster' if self.in_cluster else ''}"]
         said += [f"by {shlex.join(self.scheduler_command)}"] if self.scheduler_command != _PYTHON else []
         said += [f"context {it.kube_context}"] if it.kube_context else []
         said += ["reused"] if it.reuse else []
@@ -106,7 +109,21 @@ def read(config: pytest.Config) -> Options:
         raise _refusal("scheduler", scheduler, "is not a scheduler that can be started", "name python or none")
     scale = _text(config, "timeout-scale") or "1"
     which: Literal["python", "none"] = "none" if scheduler == "none" else "python"
-    return Options(settings, which, _command(config), policy, _factor(scale), _out(config))
+    command = _command(config)
+    in_cluster = _in_cluster(config, settings, which == "python" and command == _PYTHON)
+    return Options(settings, which, command, policy, _factor(scale), _out(config), in_cluster)
+
+
+def _in_cluster(config: pytest.Config, settings: Settings, ours: bool) -> bool:
+    if not _value(config, "scheduler-in-cluster"):
+        return False
+    if not ours:
+        why = "needs our own scheduler: leave --scheduler and --scheduler-command out"
+    elif settings.kind not in ("auto", "kind"):
+        why = f"needs a Kind cluster: no image can be brought into one of kind {settings.kind}"
+    else:
+        return True
+    raise pytest.UsageError(f"--scheduler-in-cluster {why}")
 
 
 def _command(config: pytest.Config) -> tuple[str, ...]:

@@ -17,16 +17,13 @@ from typing import Any
 import msgspec
 import psutil
 import urllib3
-from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
+from tenacity import Retrying
 
 from harness import leash, timeouts
-from harness.errors import HarnessError, PolicyRefusedError, SchedulerDiedError
+from harness.errors import SchedulerDiedError
+from harness.readiness import NotYetError, patiently, require_in_force
 
 _TAIL = 25
-
-
-class _NotYetError(HarnessError):
-    """Worth another look."""
 
 
 class SchedulerProcess:
@@ -117,7 +114,7 @@ class SchedulerProcess:
         wanted = hashlib.sha256(text.encode()).hexdigest()
         for attempt in self._until(timeouts.POLICY, pause=0.01):
             with attempt:
-                self._in_force(wanted)
+                require_in_force(self.policy(), wanted)
         return wanted
 
     def policy(self) -> dict[str, Any]:
@@ -129,20 +126,12 @@ class SchedulerProcess:
         """Its metrics page."""
         return self._get("/metrics").decode()
 
-    def _in_force(self, wanted: str) -> None:
-        said = self.policy()
-        refused = said.get("refused_sha256", wanted) == wanted and said.get("error")
-        if refused and said["sha256"] != wanted:
-            raise PolicyRefusedError(f"the scheduler refused the policy:\n  {said['error']}", str(said["error"]))
-        if said["sha256"] != wanted:
-            raise _NotYetError(f"the scheduler still reports the policy {said['sha256']}, not {wanted}")
-
     def _ready(self) -> None:
         self.check()
         if not self._address:
             first = self.log.read_text("utf-8", errors="replace").partition("listening on ")[2].partition("\n")
             if not first[1]:
-                raise _NotYetError(f"the scheduler has not said where it listens\n{self._last_words()}")
+                raise NotYetError(f"the scheduler has not said where it listens\n{self._last_words()}")
             self._address = first[0].strip()
         self._get("/readyz")
 
@@ -151,18 +140,13 @@ class SchedulerProcess:
         try:
             response = self._http.request("GET", f"http://{self._address}{path}", timeout=5.0)
         except urllib3.exceptions.HTTPError as problem:
-            raise _NotYetError(f"the scheduler does not answer {path}: {problem}\n{self._last_words()}") from problem
+            raise NotYetError(f"the scheduler does not answer {path}: {problem}\n{self._last_words()}") from problem
         if response.status != 200:
-            raise _NotYetError(f"{path} says {response.status}: {response.data.decode(errors='replace')[:500]}")
+            raise NotYetError(f"{path} says {response.status}: {response.data.decode(errors='replace')[:500]}")
         return response.data
 
     def _until(self, seconds: float, pause: float) -> Retrying:
-        return Retrying(
-            retry=retry_if_exception_type(_NotYetError),
-            stop=stop_after_delay(seconds * self._scale),
-            wait=wait_fixed(pause),
-            reraise=True,
-        )
+        return patiently(seconds * self._scale, pause)
 
     def _write(self, text: str) -> None:
         """In one piece: the scheduler must never read half a file."""

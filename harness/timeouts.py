@@ -14,6 +14,15 @@ WAKE: Final = 0.02
 POLICY: Final = 3.0
 """A policy file is written → the scheduler reports it. It looks every 0.1 s, so 0.3 s is usual."""
 
+POLICY_IN_CLUSTER: Final = 20.0
+"""A ConfigMap is changed → every replica in the cluster reports the policy. Under a second is usual."""
+
+ROLLED_OUT: Final = 120.0
+"""The scheduler's Deployment is applied → both of its replicas are Ready and one of them leads."""
+
+REMOVED: Final = 45.0
+"""The scheduler's Deployment is deleted → its pods are gone. Their grace period is 30 s."""
+
 READY: Final = 30.0
 """The scheduler is started → every watch of it has listed."""
 
