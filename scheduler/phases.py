@@ -30,4 +30,6 @@ def _phase(session: Session, job: Job) -> str:
     leaving = sum(bool(task.node) for task in job.by_status.get(TaskStatus.RELEASING, {}).values())
     if scheduled + leaving and scheduled + leaving >= job.min_available:
         return COMPLETE if job.count(COMPLETED) == scheduled and not leaving else RUNNING
+    if job.waiting and scheduled + leaving + job.waiting >= job.min_available and not session.is_pending(job):
+        return session.phase(job)  # its room is being freed; back at the admission it would lose it
     return INQUEUE if session.phase(job) == INQUEUE else PENDING
