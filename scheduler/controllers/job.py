@@ -26,11 +26,14 @@ from scheduler.controllers.job_state import (
     min_available,
 )
 from scheduler.controllers.objects import COMMANDS, JOBS, JobCondition, JobStatus, TaskState
+from scheduler.controllers.pods import TemplateError
 from scheduler.controllers.wanted import Change, Outcome, Remove, Tell, Write, timestamp
 from scheduler.kube.resource import PODS
 from scheduler.model.task import seconds
 
 _REMEMBERED_PHASES = 30
+_OBSTACLES = ("NotHonoured", "Malformed", "QueueNotUsable")
+"""Reasons of a state that a user has to do something about."""
 
 
 def reconcile(seen: Observed) -> Outcome:
@@ -38,12 +41,25 @@ def reconcile(seen: Observed) -> Outcome:
     job = seen.job
     if job.metadata.deletion_timestamp is not None:
         return Outcome()
-    status = copy.deepcopy(job.status)
     if fields := unhonoured(job):
-        status.state.phase = status.state.phase or PENDING
-        status.state.reason = "NotHonoured"
-        status.state.message = f"{fields}: not honoured here; remove it and create the job anew"
-        return Outcome(_status_writes(seen, status))
+        return _refusal(seen, "NotHonoured", f"{fields}: not honoured here; remove it and create the job anew")
+    try:
+        return _reconcile(seen)
+    except TemplateError as error:
+        return _refusal(seen, "Malformed", f"a task's {error}; correct it and create the job anew")
+
+
+def _refusal(seen: Observed, reason: str, message: str) -> Outcome:
+    """A Job that cannot be run as it is written waits, and says why."""
+    status = copy.deepcopy(seen.job.status)
+    status.state.phase = status.state.phase or PENDING
+    status.state.reason, status.state.message = reason, message
+    return Outcome(_status_writes(seen, status))
+
+
+def _reconcile(seen: Observed) -> Outcome:
+    job = seen.job
+    status = copy.deepcopy(job.status)
     if not status.state.phase:
         status.state.phase = PENDING
     order, commands = _order(seen, status)
@@ -137,7 +153,7 @@ def _status_writes(seen: Observed, status: JobStatus) -> list[Write]:
             kind = "Normal" if status.state.phase == "Completed" else "Warning"
             told = f"The job is {status.state.phase}: {status.succeeded} succeeded, {status.failed} failed"
             writes.append(Tell(JOBS, job.metadata, kind, status.state.phase, told))
-    if status.state.reason in ("NotHonoured", "QueueNotUsable") and status.state.message != before.state.message:
+    if status.state.reason in _OBSTACLES and status.state.message != before.state.message:
         writes.append(Tell(JOBS, job.metadata, "Warning", status.state.reason, status.state.message))
     if status != before:
         change = Change(

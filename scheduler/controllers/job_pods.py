@@ -66,6 +66,8 @@ def pod_body(seen: Observed, task: TaskSpec, index: int, group: str, version: in
     }
     if not spec.get("schedulerName"):
         spec["schedulerName"] = job.spec.scheduler_name or seen.scheduler_name
+    if spec.get("hostNetwork") and not spec.get("dnsPolicy"):
+        spec["dnsPolicy"] = "ClusterFirstWithHostNet"
     if job.spec.priority_class_name and not spec.get("priorityClassName"):
         spec["priorityClassName"] = job.spec.priority_class_name
     add_environment(

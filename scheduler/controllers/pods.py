@@ -26,10 +26,17 @@ def controller_of(meta: ObjectMeta) -> OwnerReference | None:
     return next((owner for owner in meta.owner_references or () if owner.controller), None)
 
 
+class TemplateError(ValueError):
+    """A pod template that no pod can be made of; the text names the field."""
+
+
 def request_of(template: Template) -> Resource:
-    """What one pod of a template asks for, in the model's units, without the dimension ``pods``."""
-    spec = msgspec.convert(template.get("spec", {}), PodSpec)
-    request, _ = requests_of(Pod(ObjectMeta(), spec))
+    """What one pod of a template asks for, in the model's units, without ``pods``. Raises TemplateError."""
+    try:
+        spec = msgspec.convert(template.get("spec", {}), PodSpec)
+        request, _ = requests_of(Pod(ObjectMeta(), spec))
+    except (msgspec.ValidationError, ValueError) as error:
+        raise TemplateError(f"template.spec: {error}") from error
     return {name: amount for name, amount in request.items() if name != resources.PODS}
 
 

@@ -6,10 +6,12 @@ The one rule: where a training operator is installed, PyTorchJobs are its own, a
 from __future__ import annotations
 
 import logging
+from typing import cast
 
 from scheduler.controllers.hands import About
 from scheduler.controllers.objects import DEPLOYMENTS, PYTORCH_JOBS, PyTorchJob
 from scheduler.controllers.ownership import left_behind, owner_key, patience
+from scheduler.controllers.pods import controller_of
 from scheduler.controllers.pytorchjob import Observed, reconcile
 from scheduler.controllers.runtime import Context, unreadable
 from scheduler.controllers.wanted import Outcome
@@ -72,12 +74,19 @@ class PyTorchJobController:
         seen = Observed(
             job=job,
             pods=self._pods.by("owner", uid),
-            group=next(iter(self._groups.by("owner", uid)), None),
+            group=self._group_of(job),
             classes=list(self._classes),
             scheduler_name=self._context.scheduler_names[0],
             now=self._context.clock(),
         )
         return reconcile(seen), (PYTORCH_JOBS, job.metadata)
+
+    def _group_of(self, job: PyTorchJob) -> PodGroup | None:
+        """The PodGroup that was made for the job, or one of its name that a user made and nobody owns."""
+        if owned := self._groups.by("owner", job.metadata.uid):
+            return cast(PodGroup, owned[0])
+        found: PodGroup | None = self._groups.get(job.metadata.key)
+        return found if found is not None and controller_of(found.metadata) is None else None
 
     def _is_ours(self, job: PyTorchJob) -> bool:
         specs = [replica.template.get("spec") or {} for replica in job.spec.pytorch_replica_specs.values()]

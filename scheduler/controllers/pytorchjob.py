@@ -13,7 +13,7 @@ from typing import Any
 
 from scheduler.controllers import pytorch_status as conditions
 from scheduler.controllers.objects import PYTORCH_JOBS, PyTorchCondition, PyTorchJob, PyTorchJobStatus
-from scheduler.controllers.pods import exit_code, restarts
+from scheduler.controllers.pods import TemplateError, controller_of, exit_code, restarts
 from scheduler.controllers.pytorch_pods import (
     MANAGER,
     group_body,
@@ -51,14 +51,28 @@ def reconcile(seen: Observed) -> Outcome:
     job = seen.job
     if job.metadata.deletion_timestamp is not None:
         return Outcome()
+    if job.spec.elastic_policy:
+        told = "spec.elasticPolicy: not honoured here; remove it, or let the training operator run this job"
+        return _refusal(seen, "NotHonoured", told)
+    try:
+        return _reconcile(seen)
+    except TemplateError as error:
+        return _refusal(seen, "Malformed", f"a replica's {error}; correct it and create the job anew")
+
+
+def _refusal(seen: Observed, reason: str, message: str) -> Outcome:
+    """A job that cannot be run as it is written stays Created, and says why."""
+    status = copy.deepcopy(seen.job.status)
+    conditions.put(seen.job, status, conditions.CREATED, seen.now, reason=reason, message=message)
+    return Outcome(_status_writes(seen, status))
+
+
+def _reconcile(seen: Observed) -> Outcome:
+    job = seen.job
     status = copy.deepcopy(job.status)
     first = not status.conditions
     if first:
         conditions.put(job, status, conditions.CREATED, seen.now)
-    if job.spec.elastic_policy:
-        told = "spec.elasticPolicy: not honoured here; remove it, or let the training operator run this job"
-        conditions.put(job, status, conditions.CREATED, seen.now, reason="NotHonoured", message=told)
-        return Outcome(_status_writes(seen, status))
     live = [pod for pod in seen.pods if pod.metadata.deletion_timestamp is None]
     if conditions.is_finished(status):
         return _after_the_end(seen, status, live)
@@ -202,8 +216,8 @@ def _remove(pods: Sequence[Pod]) -> list[Write]:
 
 def _remove_group(seen: Observed) -> list[Write]:
     group = seen.group
-    if group is None or group.metadata.deletion_timestamp is not None:
-        return []
+    if group is None or group.metadata.deletion_timestamp is not None or controller_of(group.metadata) is None:
+        return []  # what a user made is the user's to remove
     return [Remove(PODGROUPS, group.metadata.namespace, group.metadata.name, group.metadata.uid)]
 
 

@@ -307,6 +307,20 @@ def test_what_is_not_honoured_keeps_the_job_pending_by_name(spec: dict, named: s
     assert [(event.kind, event.reason) for event in desk.events][-1] == ("Warning", "NotHonoured")
 
 
+@pytest.mark.parametrize(
+    ("spec", "named"),
+    [
+        ({"containers": [{"name": "x", "image": "i"}], "tolerations": "all"}, "$.tolerations"),
+        ({"containers": [{"name": "x", "resources": {"requests": {"cpu": "lots"}}}]}, "'lots' is not a quantity"),
+    ],
+)
+def test_a_template_that_no_pod_can_be_made_of_is_named(spec: dict, named: str) -> None:
+    desk = JobDesk({"tasks": [{"name": "a", "replicas": 1, "template": {"spec": spec}}]}).work()
+    assert (desk.phase, desk.job.status.state.reason) == ("Pending", "Malformed")
+    assert named in desk.job.status.state.message
+    assert desk.group is None
+
+
 def test_a_job_that_is_going_is_left_alone() -> None:
     desk = JobDesk({"tasks": [task()]}).run()
     desk.objects[JOBS.id, "j"]["metadata"]["deletionTimestamp"] = "now"

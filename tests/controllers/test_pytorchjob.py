@@ -34,6 +34,16 @@ def test_a_gang_may_be_smaller_than_the_job() -> None:
     assert (spec.min_member, spec.min_resources, spec.queue) == (2, {"cpu": "3"}, "default")
 
 
+def test_a_podgroup_that_a_user_made_keeps_its_queue_and_stays() -> None:
+    desk = PyTorchDesk(runPolicy={"schedulingPolicy": {"queue": "test"}})
+    desk.put(PODGROUPS, {"metadata": {"name": "t"}, "spec": {"queue": "mine", "minMember": 1}})
+    desk.run()
+    assert (desk.group.spec.queue, desk.group.spec.min_member) == ("mine", 3)
+    desk.become("Succeeded", ["t-master-0"])
+    desk.work()
+    assert desk.group is not None
+
+
 def test_the_states_of_a_job_that_goes_well() -> None:
     desk = PyTorchDesk()
     states = []
