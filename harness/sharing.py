@@ -48,7 +48,12 @@ class Sharing:
             fcntl.flock(self._users, fcntl.LOCK_SH)
             if self._state.exists():
                 return msgspec.json.decode(self._state.read_bytes(), type=Ground)
-            ground = boot()
+            try:
+                ground = boot()
+            except BaseException:
+                self._users.close()
+                self._users = None
+                raise
             self.owns = True
             self._state.write_bytes(msgspec.json.encode(ground))
             return ground

@@ -1,0 +1,114 @@
+"""Questions about what has happened, asked of histories made by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness import queries
+from harness.expect import Check
+from harness.history import History, View
+from harness.kinds import Kind, Ref
+
+
+def show(history: History, name: str, *, uid: str = "", evicted: bool = False, **status: Any) -> None:
+    node = status.pop("node", "")
+    if evicted:
+        status["conditions"] = [{"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}]
+    pod = {
+        "metadata": {
+            "name": name,
+            "namespace": "ns",
+            "uid": uid or name,
+            "labels": {"volcano.sh/job-name": name.partition("-")[0]},
+        },
+        "spec": {"nodeName": node} if node else {},
+        "status": status,
+    }
+    history.record(Ref(Kind.POD, name, "ns"), "changed", pod)
+
+
+@pytest.fixture
+def view() -> View:
+    """a and b start; b's pod is evicted and starts again as another pod of that name; c is evicted."""
+    history = History("ns")
+    show(history, "a-0", node="n1", phase="Running")
+    show(history, "b-0", node="n1", phase="Running")
+    show(history, "b-0", node="n1", phase="Running", evicted=True)
+    show(history, "b-0", node="n1", phase="Running", evicted=True)
+    show(history, "b-0", uid="again", phase="Pending")
+    show(history, "b-0", uid="again", node="n1", phase="Running")
+    show(history, "c-0", node="n1", phase="Pending")
+    show(history, "c-0", node="n1", phase="Pending", evicted=True)
+    return history.now()
+
+
+def pods(happened: list[queries.Happened]) -> list[str]:
+    return [it.pod for it in happened]
+
+
+def test_an_eviction_counts_once_a_pod_however_often_it_is_shown(view: View) -> None:
+    assert pods(queries.evictions(view)) == ["b-0", "c-0"]
+
+
+def test_a_successor_starts_anew(view: View) -> None:
+    assert pods(queries.starts(view)) == ["a-0", "b-0", "b-0"]
+
+
+def test_binds_are_seen_before_anything_runs(view: View) -> None:
+    assert pods(queries.binds(view)) == ["a-0", "b-0", "b-0", "c-0"]
+
+
+def test_a_workload_is_named_by_itself_or_by_its_pod(view: View) -> None:
+    told = queries.evictions(view)
+    assert pods(queries.of_workload(told, "b")) == pods(queries.of_workload(told, "b-0")) == ["b-0"]
+
+
+def test_a_view_sees_no_further_than_itself(view: View) -> None:
+    early = View(view.history, {}, 2, 0.0)
+    assert pods(queries.evictions(early)) == []
+
+
+@pytest.mark.parametrize(
+    ("check", "ok", "seen"),
+    [
+        (queries.evicted_exactly(["c-0", "b-0"]), True, "b-0, c-0"),
+        (queries.evicted_exactly(["b-0"]), False, "b-0, c-0"),
+        (queries.evicted_exactly([]), False, "b-0, c-0"),
+        (queries.evicted_count(2), True, "b-0, c-0"),
+        (queries.evicted_count(1), False, "b-0, c-0"),
+        (queries.evicted_before("b", ["c"]), True, "in this order: b-0, c-0"),
+        (queries.evicted_before("c", ["b"]), False, "in this order: b-0, c-0"),
+        (queries.evicted_before("a", ["c"]), False, "in this order: b-0, c-0"),
+        (queries.start_in_order(["a", "b"]), True, "a, b"),
+        (queries.start_in_order(["b", "a"]), False, "a, b"),
+        (queries.start_in_order(["a", "b", "c"]), False, "a, b"),
+    ],
+    ids=map(str, range(11)),
+)
+def test_claims_about_the_past(view: View, check: Check, ok: bool, seen: str) -> None:
+    outcome = check(view)
+    assert (outcome.ok, outcome.seen) == (ok, seen)
+    assert outcome.expected
+
+
+def test_nothing_that_happened_is_said_so() -> None:
+    view = History("ns").now()
+    assert queries.evicted_exactly([])(view).seen == "nothing was evicted"
+    assert queries.start_in_order(["a"])(view).seen == "none has started"
+
+
+def test_phases_are_told_as_often_as_they_are_entered() -> None:
+    history = History("ns")
+    for phase in ("Pending", "Pending", "Running", "Pending"):
+        show(history, "a-0", phase=phase)
+    assert queries.phases(history.now(), Kind.POD, "a-0") == ["Pending", "Running", "Pending"]
+    through = queries.goes_through(Kind.POD, "a-0", ["Pending", "Running", "Pending"])
+    assert through(history.now()).ok
+    assert not queries.goes_through(Kind.POD, "a-0", ["Running", "Running"])(history.now()).ok
+
+
+def test_exactly_so_many_of_several() -> None:
+    assert queries.exactly_of(1, ["a", "b"], "run", [True, False]).ok
+    assert queries.exactly_of(1, ["a", "b"], "run", [True, True]).seen == "2: a, b"

@@ -1,0 +1,88 @@
+"""One ground for several workers: brought up once, taken down last, a scenario at a time."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from harness.sharing import Ground, Sharing
+
+GROUND = Ground("kind", False, "/kubeconfig", "kind-x", 1.0, 2.0, None)
+
+
+def never() -> Ground:
+    raise AssertionError("it is there already")
+
+
+def test_who_comes_first_brings_it_up_and_the_others_find_it(tmp_path: Path) -> None:
+    first, second = Sharing(tmp_path / "run"), Sharing(tmp_path / "run")
+    assert first.enter(lambda: GROUND) == GROUND
+    assert second.enter(never) == GROUND
+    assert (first.owns, second.owns) == (True, False)
+    second.leave()
+    first.leave()
+
+
+def test_its_owner_leaves_last(tmp_path: Path) -> None:
+    owner, guest = Sharing(tmp_path / "run"), Sharing(tmp_path / "run")
+    owner.enter(lambda: GROUND)
+    guest.enter(never)
+    order: list[str] = []
+
+    def leave() -> None:
+        owner.leave()
+        order.append("owner")
+
+    thread = threading.Thread(target=leave)
+    thread.start()
+    time.sleep(0.1)
+    order.append("guest")
+    guest.leave()
+    thread.join(10)
+    assert order == ["guest", "owner"]
+
+
+def test_who_comes_after_the_end_brings_up_its_own(tmp_path: Path) -> None:
+    first, late = Sharing(tmp_path / "run"), Sharing(tmp_path / "run")
+    first.enter(lambda: GROUND)
+    first.leave()
+    late.enter(lambda: GROUND)
+    assert late.owns
+    late.leave()
+
+
+def test_a_boot_that_fails_leaves_nothing_for_the_others(tmp_path: Path) -> None:
+    first, second = Sharing(tmp_path / "run"), Sharing(tmp_path / "run")
+    with pytest.raises(AssertionError):
+        first.enter(never)
+    second.enter(lambda: GROUND)
+    assert second.owns
+    second.leave()
+
+
+def test_scenarios_take_turns(tmp_path: Path) -> None:
+    workers = [Sharing(tmp_path / "run") for _ in range(4)]
+    for number, worker in enumerate(workers):
+        worker.enter(never if number else lambda: GROUND)
+    at_once: list[int] = []
+    most: list[int] = []
+
+    def scenario(worker: Sharing) -> None:
+        for _ in range(5):
+            with worker.turn():
+                at_once.append(1)
+                most.append(len(at_once))
+                time.sleep(0.002)
+                at_once.pop()
+
+    threads = [threading.Thread(target=scenario, args=(worker,)) for worker in workers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(most), max(most)) == (20, 1)
+    for worker in reversed(workers):
+        worker.leave()

@@ -1,0 +1,40 @@
+"""Tables of a feature: read as they are meant, refused where they are not."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness import tables
+
+COLUMNS: dict[str, tables.Column] = {
+    "queue": ("name", str),
+    "weight": ("weight", int),
+    "deserved": ("deserved", tables.amounts),
+    "reclaimable": ("reclaimable", tables.yes),
+}
+
+
+def test_rows_become_parameters_and_empty_cells_none() -> None:
+    table = [["queue", "weight", "deserved", "reclaimable"], ["a", "3", "cpu 4, memory 8Gi", "no"], ["b", "", "", ""]]
+    assert tables.rows(table, COLUMNS) == [
+        {"name": "a", "weight": 3, "deserved": {"cpu": "4", "memory": "8Gi"}, "reclaimable": False},
+        {"name": "b"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("table", "text"),
+    [
+        ([["queue", "wieght"], ["a", "3"]], "unknown column 'wieght'; this table takes: queue, weight, deserved"),
+        ([["queue", "queue"], ["a", "b"]], "the column 'queue' is there twice"),
+        ([["weight"], ["3"]], "the column 'queue' is missing; there are: weight"),
+        ([["queue"], [""]], "row 1: 'queue' is empty"),
+        ([["queue", "weight"], ["a", "1"], ["b", "x"]], "row 2: weight 'x': invalid literal"),
+        ([["queue", "deserved"], ["a", "4"]], "row 1: deserved '4': write a list of resources"),
+        ([["queue", "reclaimable"], ["a", "maybe"]], "row 1: reclaimable 'maybe': write yes or no"),
+    ],
+)
+def test_a_table_that_cannot_be_read_is_refused(table: list[list[str]], text: str) -> None:
+    with pytest.raises(tables.TableError) as raised:
+        tables.rows(table, COLUMNS, required=("queue",))
+    assert text in str(raised.value)
