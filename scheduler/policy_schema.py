@@ -116,45 +116,43 @@ def _hooks(*names: str) -> frozenset[str]:
 
 _QUEUE = ("enableQueueOrder", "enableJobEnqueued", "enabledAllocatable", "enablePreemptive", "enableReclaimable")
 _WEIGHT = Argument(INT, 0)
+_CLAIMS = "pods with resource claims wait here"
 
 PLUGINS: Mapping[str, PluginRule] = {
-    "priority": PluginRule(
-        _hooks("enableJobOrder", "enableTaskOrder", "enablePreemptable", "enableJobStarving", "enabledSubJobOrder")
-    ),
+    "priority": PluginRule(_hooks("enableJobOrder", "enableTaskOrder", "enablePreemptable", "enableJobStarving")),
     "gang": PluginRule(
         _hooks(
-            *("enableJobOrder", "enableJobReady", "enableJobPipelined", "enableJobStarving", "enablePreemptable"),
-            *("enableReclaimable", "enabledSubJobReady", "enabledSubJobPipelined", "enabledSubJobOrder"),
+            *("enableJobOrder", "enableJobReady", "enableJobPipelined"),
+            *("enableJobStarving", "enablePreemptable", "enableReclaimable"),
         )
     ),
     "conformance": PluginRule(_hooks("enablePreemptable", "enableReclaimable")),
-    "drf": PluginRule(
-        _hooks("enableJobOrder", "enableQueueOrder", "enablePreemptable", "enableReclaimable", "enableHierarchy")
-    ),
+    "drf": PluginRule(_hooks("enableJobOrder", "enablePreemptable", "enableHierarchy")),
     "predicates": PluginRule(
-        _hooks("enablePredicate", "enableNodeOrder"),
+        _hooks("enablePredicate"),
         {
             **{
                 f"predicate.{name}Enable": Argument(BOOL)
-                for name in ("NodeAffinity", "NodePorts", "TaintToleration", "PodAffinity", "PodTopologySpread")
+                for name in (
+                    *("NodeAffinity", "NodePorts", "TaintToleration", "PodAffinity", "PodTopologySpread"),
+                    *("VolumeBinding", "VolumeZone"),
+                )
             },
-            **{
-                f"predicate.{name}Enable": Argument(BOOL)
-                for name in ("NodeVolumeLimits", "VolumeZone", "VolumeBinding", "DynamicResourceAllocation")
-            },
+            "predicate.NodeVolumeLimitsEnable": Argument(BOOL, ignored="attach limits of nodes are not looked at"),
+            "predicate.DynamicResourceAllocationEnable": Argument(BOOL, ignored=_CLAIMS),
             "predicate.CacheEnable": Argument(BOOL, ignored="what a node's labels decide is always remembered"),
         },
     ),
-    "proportion": PluginRule(_hooks(*_QUEUE, "enabledOverused", "enablePredicate")),
+    "proportion": PluginRule(_hooks(*_QUEUE, "enabledOverused")),
     "capacity": PluginRule(
-        _hooks(*_QUEUE, "enableHierarchy", "enablePredicate"),
+        _hooks(*_QUEUE, "enableHierarchy"),
         {
             "ancestorReclaimLevel": Argument(INT, 0),
-            "DynamicResourceAllocation": Argument(BOOL, ignored="pods with resource claims wait here"),
+            "DynamicResourceAllocation": Argument(BOOL, ignored=_CLAIMS),
         },
     ),
     "capacity-card": PluginRule(
-        _hooks(*_QUEUE, "enableNodeOrder"),
+        _hooks(*_QUEUE, "enablePredicate", "enableNodeOrder"),
         {
             "cardUnlimitedCpuMemory": Argument(BOOL),
             "nodeOrderWeight": Argument(FLOAT, 0.0, exclusive=True),
@@ -191,7 +189,7 @@ PLUGINS: Mapping[str, PluginRule] = {
     "sla": PluginRule(
         _hooks("enableJobOrder", "enableJobPipelined", "enableJobEnqueued"), {"sla-waiting-time": Argument(DURATION)}
     ),
-    "pdb": PluginRule(_hooks("enablePreemptable", "enableReclaimable", "enabledVictim")),
+    "pdb": PluginRule(_hooks("enablePreemptable", "enableReclaimable")),
 }
 
 SCORING_ONLY = frozenset({"task-topology", "resource-strategy-fit"})

@@ -64,7 +64,7 @@ def test_queues_and_nodes_may_come_in_several_files(tmp_path: Path, capsys: pyte
     policy, queues, nodes = write(
         tmp_path,
         policy="actions: allocate, backfill\ntiers:\n- plugins: [{name: predicates}, {name: capacity}]\n",
-        queues="kind: Queue\napiVersion: scheduling.volcano.sh/v1beta1\nmetadata: {name: a}\nspec: {deserved: {cpu: 3}}",
+        queues="{kind: Queue, apiVersion: scheduling.volcano.sh/v1, metadata: {name: a}, spec: {deserved: {cpu: 3}}}",
         nodes="{kind: Node, apiVersion: v1, metadata: {name: n}, status: {allocatable: {cpu: 2}}}",
     )
     assert main(["lint", policy, "--queues", queues, "--queues", nodes]) == 0

@@ -11,10 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler.actions import ACTIONS as IMPLEMENTED_ACTIONS
+from scheduler.hooks import SWITCHES as HOOK_SWITCHES
+from scheduler.model.cluster import Cluster
 from scheduler.plugins import PLUGINS as IMPLEMENTED
-from scheduler.policy import DEFAULT_POLICY, OFF_BY_DEFAULT, PluginOption
+from scheduler.policy import DEFAULT_POLICY, OFF_BY_DEFAULT, PluginOption, Policy
 from scheduler.policy_loader import PolicyError, load_policy
-from scheduler.policy_schema import ACTIONS, MISSING_PLUGINS, PLUGINS, SCORING_ONLY, SWITCHES
+from scheduler.policy_schema import ACTIONS, MISSING_ACTIONS, MISSING_PLUGINS, PLUGINS, SCORING_ONLY, SWITCHES
+from scheduler.session import Session
 
 HERE = Path(__file__).parent
 TEMPLATES = HERE.parents[1] / "templates" / "policies"
@@ -141,6 +144,18 @@ def test_the_schema_names_exactly_the_plugins_that_exist() -> None:
     assert not set(PLUGINS) & (set(MISSING_PLUGINS) | SCORING_ONLY)
 
 
+@pytest.mark.parametrize("name", sorted(PLUGINS))
+def test_the_schema_names_exactly_the_switches_that_switch_something(name: str) -> None:
+    session = Session(Cluster(), Policy((), ()), 0.0, IMPLEMENTED)
+    switched: set[str | None] = set()
+
+    def register(hook: str, fn: object, *, binding: bool = False) -> None:
+        switched.add(HOOK_SWITCHES[hook])
+
+    IMPLEMENTED[name](PluginOption(name)).open(session, register)
+    assert switched - {None} == PLUGINS[name].hooks - {"enableHierarchy"}
+
+
 def test_the_schema_names_exactly_the_actions_that_exist() -> None:
     assert set(ACTIONS) == set(IMPLEMENTED_ACTIONS)
 
@@ -152,6 +167,14 @@ def test_every_policy_of_the_specs_loads_but_the_contradiction(path: Path) -> No
             load_policy(path.read_text(), path.name)
     else:
         assert load_policy(path.read_text(), path.name).actions
+
+
+def test_the_documentation_names_everything_that_a_policy_may_say() -> None:
+    text = (HERE.parents[1] / "docs" / "policies.md").read_text()
+    names = {*SWITCHES, *ACTIONS, *MISSING_ACTIONS, *PLUGINS, *SCORING_ONLY}
+    names |= {name for rule in PLUGINS.values() for name in (*rule.arguments, *(f"{p}<name>" for p in rule.prefixes))}
+    names |= {name for arguments in ACTIONS.values() for name in arguments}
+    assert not [name for name in sorted(names) if f"`{name}`" not in text]
 
 
 @given(st.text())
