@@ -55,8 +55,8 @@ class Statement:
         self._move(task, TaskStatus.RELEASING, task.node, reason)
 
     def restore(self, task: Task) -> None:
-        """Give a task back what it had before this statement; undoable like any change."""
-        status, node = next((status, node) for other, status, node, _ in self.changes if other is task)
+        """The task stays where it was when the cycle began: its eviction, by whichever statement, is taken back."""
+        status, node = next((status, node) for other, status, node, _ in self._session.log if other is task)
         self._move(task, status, node)
 
     def savepoint(self) -> int:

@@ -94,7 +94,7 @@ class Turn:
         lacking = job.min_available - job.ready - job.undemanding
         if (
             len(runs) > 1
-            or lacking <= 0
+            or lacking <= 1  # one task is as well tried as counted
             or self._hooks.votes("job_pipelined", job)
             or self._placement.minds_company(task)
         ):

@@ -21,7 +21,7 @@ def preempt(session: Session) -> None:
     starving = starving_jobs(session)
     if not starving:
         return
-    hooks, attempts = session.hooks, Attempts(session)
+    hooks, attempts = session.hooks, Attempts.of(session)
     by_queue: dict[str, list[Job]] = {}
     for job in starving:
         by_queue.setdefault(job.queue, []).append(job)
@@ -34,3 +34,4 @@ def preempt(session: Session) -> None:
         for job in sorted(of_queue, key=hooks.job_key):
             if hooks.first_tier_agrees("job_starving", job):
                 make_room(Claim(session, PREEMPT, job, within_job=True), attempts)
+    attempts.settle()

@@ -19,7 +19,7 @@ def reclaim(session: Session) -> None:
     starving = starving_jobs(session)
     if not starving:
         return
-    hooks, attempts = session.hooks, Attempts(session)
+    hooks, attempts = session.hooks, Attempts.of(session)
     by_queue: dict[str, list[Job]] = {}
     for job in starving:
         by_queue.setdefault(job.queue, []).append(job)
@@ -32,3 +32,4 @@ def reclaim(session: Session) -> None:
         make_room(Claim(session, RECLAIM, jobs[queue.name].pop()), attempts)
         if jobs[queue.name]:
             queues.push(queue)
+    attempts.settle()

@@ -1,0 +1,59 @@
+"""Queues and PodGroups (``scheduling.volcano.sh``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from scheduler.model.objects.meta import Condition, Object, ObjectMeta, Quantities
+
+
+class Guarantee(Object):
+    resource: Quantities | None = None
+
+
+class QueueSpec(Object):
+    weight: int = 1
+    priority: int = 0
+    reclaimable: bool | None = None
+    parent: str = ""
+    capability: Quantities | None = None
+    deserved: Quantities | None = None
+    guarantee: Guarantee | None = None
+
+
+class QueueStatus(Object):
+    state: str = ""
+    allocated: Quantities | None = None
+    conditions: list[Condition] | None = None
+
+
+class Queue(Object):
+    metadata: ObjectMeta
+    spec: QueueSpec = msgspec.field(default_factory=QueueSpec)
+    status: QueueStatus = msgspec.field(default_factory=QueueStatus)
+
+
+class PodGroupSpec(Object):
+    min_member: int = 0
+    min_task_member: dict[str, int] | None = None
+    queue: str = "default"
+    priority_class_name: str = ""
+    min_resources: Quantities | None = None
+    network_topology: dict[str, Any] | None = None
+    sub_group_policy: list[Any] | None = None
+
+
+class PodGroupStatus(Object):
+    phase: str = ""
+    conditions: list[Condition] | None = None
+    running: int = 0
+    succeeded: int = 0
+    failed: int = 0
+
+
+class PodGroup(Object):
+    metadata: ObjectMeta
+    spec: PodGroupSpec = msgspec.field(default_factory=PodGroupSpec)
+    status: PodGroupStatus = msgspec.field(default_factory=PodGroupStatus)
