@@ -1,33 +1,56 @@
 # The commands of this project. `make demo` and `make test` are the two that a newcomer needs.
-PYTHON ?= python3
-BIN    := .venv/bin
-PYTEST := $(BIN)/python -m pytest
-OUT    := out
+PYTHON  ?= python3
+BIN     := .venv/bin
+PYTEST  := $(BIN)/python -m pytest
+OUT     := out
 WORKERS ?= 2
-# Kind runs where a Docker engine answers and a node image is at hand; FEATURES_ON_KIND=required makes its absence a failure.
+# Features run on Kind where a Docker engine answers and a node image is at hand; `required` makes their absence a failure.
 FEATURES_ON_KIND ?= auto
+KIND_IMAGE  ?=
+KIND_CONFIG ?= kind-config/cards.yaml
 
-KIND_IMAGE ?=
+UNIT := not embedded and not kind and not faults
+DEMO := features/lifecycle/first_job.feature features/cross_queue_reclaim/order_of_victims.feature \
+        features/hierarchy/use_case.feature
+PARTS := test-unit test-embedded test-faults features features-kind
 
-.PHONY: demo test test-fast lint lint-workflows features features-kind bench-core bench-live soak test-the-tests mutate clean
 .DEFAULT_GOAL := test
+.PHONY: demo test test-fast $(PARTS) lint lint-workflows soak test-the-tests mutate bench-core bench-live clean
 
 .venv/.locked: requirements.lock
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@touch $@
 
-demo: .venv/.locked
-	$(BIN)/python -m harness.demo
+demo: .venv/.locked ## boot a cluster, run three feature files on it, say where the reports are
+	$(PYTEST) $(DEMO) --cluster embedded -v --junitxml=$(OUT)/demo/junit.xml
 
-test: test-fast
-	$(PYTEST) tests -m "embedded and not faults" -n $(WORKERS) --junitxml=$(OUT)/tests-embedded.xml
-	$(PYTEST) tests -m faults --junitxml=$(OUT)/tests-faults.xml
-	$(MAKE) features
-	$(MAKE) features-kind
+test: lint ## everything that can be tested on this machine; goes on after a failure, and fails in the end
+	@failed=; for part in $(PARTS); do $(MAKE) --no-print-directory $$part || failed="$$failed $$part"; done; \
+	test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
-test-fast: lint
-	$(PYTEST) tests -m "not embedded and not kind and not faults" -n $(WORKERS) --junitxml=$(OUT)/tests-fast.xml
+test-fast: lint test-unit ## without a cluster
+
+test-unit: .venv/.locked
+	$(PYTEST) tests -m "$(UNIT)" -n $(WORKERS) --dist worksteal -q --junitxml=$(OUT)/tests-unit.xml
+
+test-embedded: .venv/.locked
+	$(PYTEST) tests -m "embedded and not faults" -n $(WORKERS) --dist loadfile -q --junitxml=$(OUT)/tests-embedded.xml
+
+test-faults: .venv/.locked
+	$(PYTEST) tests -m faults -q --junitxml=$(OUT)/tests-faults.xml
+
+features: .venv/.locked
+	$(PYTEST) features --cluster embedded -n $(WORKERS) --junitxml=$(OUT)/embedded/features-embedded.xml
+	@cp $(OUT)/embedded/features-embedded.xml $(OUT)/
+
+features-kind: .venv/.locked
+	@$(BIN)/python -m harness.clusters.onkind $(FEATURES_ON_KIND) $(KIND_IMAGE); status=$$?; \
+	test $$status != 3 || exit 0; test $$status = 0 || exit $$status; set -e; \
+	$(PYTEST) tests -m kind -q --junitxml=$(OUT)/tests-kind.xml; \
+	$(PYTEST) features --cluster kind --kind-config $(KIND_CONFIG) $(if $(KIND_IMAGE),--kind-image $(KIND_IMAGE)) \
+	  --junitxml=$(OUT)/kind/features-kind.xml; \
+	cp $(OUT)/kind/features-kind.xml $(OUT)/
 
 lint: .venv/.locked
 	$(BIN)/ruff check .
@@ -35,21 +58,23 @@ lint: .venv/.locked
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-features: .venv/.locked
-	$(PYTEST) features --cluster embedded -n $(WORKERS) --junitxml=$(OUT)/features-embedded.xml
-
-features-kind: .venv/.locked
-	$(BIN)/python -m harness.clusters.onkind $(FEATURES_ON_KIND) && \
-	  $(PYTEST) tests features -m "not embedded and not faults" --cluster kind --junitxml=$(OUT)/features-kind.xml || test $$? = 3
-
 lint-workflows:
 	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+
+soak: .venv/.locked ## every feature five times in a row and in random order, on both clusters
+	$(BIN)/python -m tests.soak
+
+test-the-tests: .venv/.locked ## faulty schedulers: what catches which
+	$(BIN)/python -m tests.the_tests
 
 bench-core: .venv/.locked
 	$(BIN)/python -m benchmarks.core
 
 bench-live: .venv/.locked
 	$(BIN)/python -m benchmarks.live
+
+mutate: .venv/.locked ## a seeded sample of mutants of actions and plugins, against the conformance and table tests
+	$(BIN)/python -m tests.mutants
 
 clean:
 	rm -rf $(OUT) .pytest_cache .mypy_cache .ruff_cache
