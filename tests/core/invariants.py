@@ -37,6 +37,7 @@ def check_cycle(cluster: Cluster, policy: Policy, decisions: Decisions) -> None:
     no_node_is_overcommitted(cluster, decisions)
     gangs_bind_whole(cluster, policy, decisions)
     evictions_have_their_placement(decisions)
+    no_queue_is_lifted_above_its_capability(cluster, policy, decisions)
     assert len({bind.task for bind in decisions.binds}) == len(decisions.binds), "a pod is bound twice"
     assert len({evict.task for evict in decisions.evictions}) == len(decisions.evictions), "a pod is evicted twice"
 
@@ -68,3 +69,34 @@ def evictions_have_their_placement(decisions: Decisions) -> None:
         assert evict.reason.claimant_task in placed, (
             f"{evict.task} is evicted for {evict.reason.claimant_task}, which has no place"
         )
+
+
+def no_queue_is_lifted_above_its_capability(cluster: Cluster, policy: Policy, decisions: Decisions) -> None:
+    """Of a queue, and of its ancestors in a tree, no dimension that a bind adds to ends above the capability."""
+    plugin = policy.plugin("capacity") or policy.plugin("proportion")
+    if plugin is None or not plugin.enabled("enabledAllocatable"):
+        return
+    held: dict[str, resources.Resource] = {}
+    added: dict[str, resources.Resource] = {}
+    gone = {evict.task for evict in decisions.evictions}
+    bound = {bind.task for bind in decisions.binds}
+    for task in cluster.tasks.values():
+        job = cluster.jobs.get(task.job)
+        if job is None or job.group is None:
+            continue
+        for name in _with_ancestors(cluster, job.queue, tree=plugin.enabled("enableHierarchy")):
+            if (task.status & HOLDING and task.key not in gone) or task.key in bound:
+                resources.add_to(held.setdefault(name, {}), task.request)
+            if task.key in bound and not task.best_effort:
+                resources.add_to(added.setdefault(name, {}), task.request)
+    for name, more in added.items():
+        for dimension, limit in cluster.queues[name].capability.items():
+            above = more.get(dimension, 0.0) > 0 and held[name][dimension] > limit + resources.EPSILON
+            assert not above or limit <= 0, f"queue {name} holds {held[name][dimension]} {dimension} of {limit}"
+
+
+def _with_ancestors(cluster: Cluster, queue: str, *, tree: bool) -> list[str]:
+    found = [queue]
+    while tree and (parent := cluster.queues[found[-1]].parent) in cluster.queues and parent not in found:
+        found.append(parent)
+    return [name for name in found if name in cluster.queues]

@@ -1,4 +1,4 @@
-"""What holds of allocation on random clusters. That the state is left as found, and that deciding on it equals deciding on
+"""What holds of allocation on random clusters. That the state is left as found, and that it decides as does
 one built afresh, is asserted by every cycle of :class:`tests.core.world.World`.
 """
 

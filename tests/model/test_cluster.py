@@ -1,0 +1,185 @@
+"""The state that events make of objects: the same whatever their order; assumptions until the API has spoken."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from scheduler.model import objects
+from scheduler.model.cluster import Cluster
+from scheduler.model.errors import ObjectError
+from scheduler.model.task import TaskStatus
+
+GROUP = {"metadata": {"name": "g", "namespace": "ns"}, "spec": {"minMember": 1, "priorityClassName": "high"}}
+
+
+def node(name: str = "n1", cpu: str = "4", **more: Any) -> objects.Node:
+    body = {"metadata": {"name": name}, "status": {"allocatable": {"cpu": cpu, "pods": "9"}}, **more}
+    return msgspec.convert(body, objects.Node)
+
+
+def pod(on: str = "", phase: str = "Pending", uid: str = "u", nominated: str = "", **spec: Any) -> objects.Pod:
+    body = {
+        "metadata": {
+            "name": "p-0",
+            "namespace": "ns",
+            "uid": uid,
+            "annotations": {"scheduling.k8s.io/group-name": "g"},
+        },
+        "spec": {"containers": [{"resources": {"requests": {"cpu": "1"}}}], "nodeName": on, **spec},
+        "status": {"phase": phase, "nominatedNodeName": nominated},
+    }
+    return msgspec.convert(body, objects.Pod)
+
+
+def idle(cluster: Cluster, name: str = "n1") -> dict[str, float]:
+    cluster.nodes.settle()
+    return cluster.nodes.resource(cluster.nodes.idle[cluster.nodes.by_name[name].row])
+
+
+def test_a_pod_that_came_before_its_node_and_its_group_is_counted_in_both() -> None:
+    cluster = Cluster()
+    cluster.set_pod(pod("n1", "Running"))
+    cluster.set_node(node())
+    cluster.set_podgroup(msgspec.convert(GROUP, objects.PodGroup))
+    cluster.set_priority_class(msgspec.convert({"metadata": {"name": "high"}, "value": 7}, objects.PriorityClass))
+    assert idle(cluster) == {"cpu": 3000.0, "pods": 8.0}
+    job = cluster.jobs["ns/g"]
+    assert (job.ready, job.priority, job.allocated["cpu"]) == (1, 7, 1000.0)
+
+
+def test_a_node_that_comes_back_has_its_pods_on_it() -> None:
+    cluster = Cluster()
+    cluster.set_node(node())
+    cluster.set_pod(pod("n1", "Running"))
+    cluster.delete_node("n1")
+    cluster.set_node(node(cpu="8"))
+    assert idle(cluster)["cpu"] == 7000.0
+
+
+def test_a_node_outside_of_the_selected_world_is_forgotten_when_it_leaves_it() -> None:
+    cluster = Cluster(node_selector={"world": "ours"})
+    cluster.set_node(node(metadata={"name": "n1", "labels": {"world": "ours"}}))
+    assert "n1" in cluster.nodes.by_name
+    cluster.set_node(node(metadata={"name": "n1"}))
+    assert not cluster.nodes.by_name
+
+
+def test_a_pod_of_another_scheduler_takes_room_and_is_nobodys_task() -> None:
+    cluster = Cluster(scheduler_names=["ours"])
+    cluster.set_node(node())
+    cluster.set_pod(pod("n1", "Running", schedulerName="theirs"))
+    assert not cluster.jobs
+    assert idle(cluster)["cpu"] == 3000.0
+
+
+def test_a_bind_in_flight_takes_its_room_until_the_api_shows_it_or_refuses_it() -> None:
+    cluster = Cluster()
+    cluster.set_node(node())
+    cluster.set_pod(pod())
+    cluster.assume_bound("ns/p-0", "u", "n1")
+    assert idle(cluster)["cpu"] == 3000.0
+    cluster.set_pod(pod())  # an older event, still on its way
+    assert cluster.tasks["ns/p-0"].status is TaskStatus.BINDING
+    cluster.revert("ns/p-0", "u")
+    assert idle(cluster)["cpu"] == 4000.0
+    cluster.assume_bound("ns/p-0", "u", "n1")
+    cluster.set_pod(pod("n1"))
+    assert cluster.tasks["ns/p-0"].status is TaskStatus.BOUND
+    assert not cluster.tasks["ns/p-0"].assumed
+
+
+def test_an_eviction_in_flight_is_releasing_until_the_pod_is_gone() -> None:
+    cluster = Cluster()
+    cluster.set_node(node())
+    cluster.set_pod(pod("n1", "Running"))
+    cluster.assume_evicted("ns/p-0", "u")
+    cluster.set_pod(pod("n1", "Running"))
+    assert cluster.tasks["ns/p-0"].status is TaskStatus.RELEASING
+    cluster.delete_pod("ns/p-0", "u")
+    assert idle(cluster)["cpu"] == 4000.0
+
+
+def test_an_assumption_about_a_pod_says_nothing_of_the_next_of_that_name() -> None:
+    cluster = Cluster()
+    cluster.set_node(node())
+    cluster.set_pod(pod("n1", "Running"))
+    cluster.assume_evicted("ns/p-0", "u")
+    cluster.set_pod(pod(uid="next"))
+    assert cluster.tasks["ns/p-0"].status is TaskStatus.PENDING
+    cluster.delete_pod("ns/p-0", "u")  # the deletion of the first, late
+    assert "ns/p-0" in cluster.tasks
+
+
+def test_a_nomination_is_believed_until_the_api_speaks_of_it() -> None:
+    cluster = Cluster()
+    cluster.set_pod(pod())
+    cluster.assume_nominated("ns/p-0", "u", "n1")
+    cluster.set_pod(pod(priority=3))  # something else changed
+    assert cluster.nominated == {"ns/p-0"}
+    cluster.set_pod(pod(nominated="n1"))
+    cluster.set_pod(pod())  # somebody took it back
+    assert not cluster.nominated
+    assert cluster.tasks["ns/p-0"].nominated == ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "says"),
+    [
+        ("node", {"metadata": {"name": "bad"}, "status": {"allocatable": {"cpu": "two"}}}, "Node bad: cpu: 'two'"),
+        ("queue", {"metadata": {"name": "bad"}, "spec": {"deserved": {"gpu": "1x"}}}, "Queue bad: gpu: '1x'"),
+        (
+            "podgroup",
+            {"metadata": {"name": "bad", "namespace": "ns"}, "spec": {"minResources": {"cpu": "?"}}},
+            "PodGroup ns/bad: cpu: '?'",
+        ),
+        (
+            "pod",
+            {
+                "metadata": {"name": "bad", "namespace": "ns"},
+                "spec": {"containers": [{"resources": {"requests": {"memory": "1GB"}}}]},
+            },
+            "Pod ns/bad: memory: '1GB'",
+        ),
+    ],
+)
+def test_an_object_that_makes_no_sense_is_named_and_leaves_the_state_alone(
+    kind: str, body: dict[str, Any], says: str
+) -> None:
+    cluster = Cluster()
+    struct = {"node": objects.Node, "queue": objects.Queue, "podgroup": objects.PodGroup, "pod": objects.Pod}[kind]
+    with pytest.raises(ObjectError) as refused:
+        getattr(cluster, f"set_{kind}")(msgspec.convert(body, struct))
+    assert says in str(refused.value)
+    assert "write for example" in str(refused.value)
+    assert (cluster.version, cluster.jobs, cluster.tasks, cluster.queues, cluster.nodes.by_name) == (0, {}, {}, {}, {})
+
+
+def test_what_nobody_reads_is_no_change() -> None:
+    cluster = Cluster()
+    queue = {"metadata": {"name": "q"}, "status": {"state": "Open"}}
+    cluster.set_node(node())
+    cluster.set_pod(pod("n1", "Running"))
+    cluster.set_podgroup(msgspec.convert(GROUP, objects.PodGroup))
+    cluster.set_queue(msgspec.convert(queue, objects.Queue))
+    version = cluster.version
+    beat = {"conditions": [{"type": "Ready", "status": "True", "message": "still"}]}
+    cluster.set_node(node(metadata={"name": "n1", "resourceVersion": "2"}))
+    cluster.set_pod(pod("n1", "Running"))
+    told = {**GROUP, "status": {"conditions": [{"type": "Scheduled", "status": "True"}]}}
+    cluster.set_podgroup(msgspec.convert(told, objects.PodGroup))
+    cluster.set_queue(msgspec.convert({**queue, "status": {"state": "Open", "allocated": {"cpu": "1"}}}, objects.Queue))
+    assert cluster.version == version
+    cluster.set_node(node(status={"allocatable": {"cpu": "4", "pods": "9"}, **beat}))
+    assert cluster.version > version  # the node has become Ready, which it was taken for; a change of conditions counts
+
+
+def test_a_dimension_that_no_node_has_does_not_disturb_the_others() -> None:
+    cluster = Cluster()
+    cluster.set_node(node())
+    before = idle(cluster)
+    asks = {"resources": {"requests": {"cpu": "1", "vendor.example/odd": "1"}}}
+    cluster.set_pod(pod(containers=[asks]))
+    assert idle(cluster) == before

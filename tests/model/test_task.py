@@ -1,0 +1,109 @@
+"""What a pod's spec makes of a task."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from scheduler.model.objects import Pod
+from scheduler.model.task import Task, TaskStatus
+
+
+def task(spec: dict[str, Any] | None = None, meta: dict[str, Any] | None = None, phase: str = "Pending") -> Task:
+    body = {
+        "metadata": {"name": "p-0", "namespace": "ns", "uid": "u", **(meta or {})},
+        "spec": spec or {},
+        "status": {"phase": phase},
+    }
+    return Task(msgspec.convert(body, Pod), "ns/job")
+
+
+def container(cpu: str, **more: Any) -> dict[str, Any]:
+    return {"name": "c", "resources": {"requests": {"cpu": cpu}}, **more}
+
+
+@pytest.mark.parametrize(
+    ("spec", "holds", "needs"),
+    [
+        ({"containers": [container("1"), container("2")]}, 3000, 3000),
+        ({"containers": [container("1")], "initContainers": [container("4"), container("2")]}, 4000, 4000),
+        # A side-car runs on, beside the later init containers and the containers.
+        (
+            {
+                "containers": [container("1")],
+                "initContainers": [container("1", restartPolicy="Always"), container("3")],
+            },
+            4000,
+            4000,
+        ),
+        ({"containers": [container("1")], "overhead": {"cpu": "250m"}}, 1250, 1250),
+        ({"containers": [container("1")], "resources": {"requests": {"cpu": "5"}}}, 5000, 5000),
+        ({"containers": [{"name": "c", "resources": {"limits": {"cpu": "2"}}}]}, 2000, 2000),
+    ],
+)
+def test_requests_follow_the_rules_of_kubernetes(spec: dict[str, Any], holds: float, needs: float) -> None:
+    found = task(spec)
+    assert found.request == {"cpu": holds, "pods": 1.0}
+    assert found.init_request == {"cpu": needs, "pods": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("phase", "node", "deleted", "status"),
+    [
+        ("Pending", "", False, TaskStatus.PENDING),
+        ("Pending", "n", False, TaskStatus.BOUND),
+        ("Pending", "", True, TaskStatus.RELEASING),
+        ("Running", "n", False, TaskStatus.RUNNING),
+        ("Running", "n", True, TaskStatus.RELEASING),
+        ("Succeeded", "n", True, TaskStatus.SUCCEEDED),
+        ("Failed", "n", False, TaskStatus.FAILED),
+        ("Unknown", "n", False, TaskStatus.UNKNOWN),
+    ],
+)
+def test_the_status_is_what_phase_node_and_deletion_say(
+    phase: str, node: str, deleted: bool, status: TaskStatus
+) -> None:
+    meta = {"deletionTimestamp": "2026-09-01T00:00:00Z"} if deleted else {}
+    assert task({"nodeName": node}, meta, phase).status is status
+
+
+@pytest.mark.parametrize(
+    ("annotations", "labels", "preemptable"),
+    [
+        ({}, {}, True),
+        ({"volcano.sh/preemptable": "false"}, {"volcano.sh/preemptable": "true"}, False),
+        ({}, {"volcano.sh/preemptable": "false"}, False),
+        ({"volcano.sh/preemptable": "perhaps"}, {}, False),
+    ],
+)
+def test_preemptable_is_the_annotation_then_the_label_and_no_when_unreadable(
+    annotations: dict[str, str], labels: dict[str, str], preemptable: bool
+) -> None:
+    assert task(meta={"annotations": annotations, "labels": labels}).preemptable is preemptable
+
+
+def test_tasks_that_ask_for_the_same_share_a_shape_whatever_they_are_called() -> None:
+    spec = {"containers": [container("1")]}
+    assert task(spec).shape == task(spec, {"name": "q-7", "labels": {"a": "b"}}).shape
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"nodeSelector": {"a": "b"}},
+        {"tolerations": [{"operator": "Exists"}]},
+        {"containers": [container("2")]},
+        {"containers": [container("1", ports=[{"hostPort": 80}])]},
+        {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]},
+        {"resourceClaims": [{"name": "r"}]},
+    ],
+)
+def test_tasks_that_differ_in_where_they_may_run_do_not(change: dict[str, Any]) -> None:
+    spec = {"containers": [container("1")]}
+    assert task(spec).shape != task({**spec, **change}).shape
+
+
+def test_the_order_within_a_job_is_that_of_the_numbers_in_names() -> None:
+    assert [task(meta={"name": name}).index for name in ("w-2", "w-10", "w")] == [2, 10, -1]
