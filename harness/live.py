@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 import re
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 from msgspec import structs
 
 from harness import cleanup, crds, deployment, sweep, timeouts
@@ -32,6 +35,17 @@ TEMPLATES = ROOT / "templates"
 IMAGE = "schedspec.local/worker:1"
 
 
+def _own_logs(logs: Path, worker: str) -> Path:
+    """A folder of this run alone, for logs and policy files: two runs at once in one checkout do not meet.
+
+    It bears the pid of the run (that of xdist's controller); what runs left that are over is taken away.
+    """
+    for old in logs.glob("*"):
+        if old.name.isdigit() and not psutil.pid_exists(int(old.name)):
+            shutil.rmtree(old, ignore_errors=True)
+    return logs / str(os.getppid() if worker else os.getpid())
+
+
 class LiveSession:
     """One worker's ground: `open` brings it up, `close` takes it down. A run without scenarios never makes one.
 
@@ -50,7 +64,7 @@ class LiveSession:
         if worker and self.cluster.kind != "embedded":
             self.cluster = provide(options.settings)
             self._sharing = Sharing(options.out / ".shared" / run)
-        self.folder = options.out / "logs" / ("" if self._sharing else worker)
+        self.folder = _own_logs(options.out / "logs", worker) / ("" if self._sharing else worker)
         self._worker, self._tell = worker, tell
         self._numbers = itertools.count(1)
         self._closing = contextlib.ExitStack()
@@ -128,6 +142,9 @@ class LiveSession:
         self._connect(self.cluster.kubeconfig, self.cluster.context)
         crds.install(self.api, ROOT / "scheduler/crds", overwrite=self.cluster.kind != "existing")
         sweep.sweep(self.api)
+        settings = self.options.settings
+        if self.cluster.kind == "existing" or settings.keep or settings.reuse:
+            self._closing.callback(sweep.require_gone, self.api)
         if self.cluster.kind == "kind":
             deployment.remove(self.api)  # of a run that was killed
         if self.options.scheduler == "none":
