@@ -95,6 +95,14 @@ class _Reader:
 
     def _root(self, text: str) -> dict[str, yaml.Node]:
         root = dict(self.source.entries(self.source.compose(text), ""))
+        if isinstance(kind := root.get("kind"), yaml.ScalarNode) and kind.value == "ConfigMap":
+            files = {
+                name: node for name, node in self.source.entries(root.get("data"), "data") if name.endswith(".conf")
+            }
+            if len(files) != 1 or not isinstance(node := next(iter(files.values())), yaml.ScalarNode):
+                self.source.refuse(kind, "data", "", "needs exactly one file *.conf", "give the one that is meant")
+                raise PolicyError(self.source.name, self.source.problems)
+            root = dict(self.source.entries(self.source.inner(node), ""))
         if WRAPPER in root:  # its neighbours belong to the add-on that wraps the file
             root = dict(self.source.entries(root[WRAPPER], ""))
         for name in [name for name in root if name not in _FIELDS]:

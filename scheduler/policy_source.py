@@ -60,6 +60,20 @@ class PolicySource:
         self.name = name
         self.problems: list[Problem] = []
         self.lines: dict[str, int] = {}
+        self._above = 0
+
+    def inner(self, node: yaml.ScalarNode) -> yaml.Node:
+        """The document that a text within this one holds (the file in a ConfigMap); lines count from the outer start.
+
+        :raises PolicyError: there is none, or the text is not YAML.
+        """
+        if node.style in ("|", ">"):
+            self._above = node.start_mark.line + 1
+        return self.compose(node.value)
+
+    def line_of(self, node: yaml.Node) -> int:
+        """The line of the file that a node begins on, from 1."""
+        return self._above + node.start_mark.line + 1
 
     def compose(self, text: str) -> yaml.Node:
         """The file's only document.
@@ -69,7 +83,7 @@ class PolicySource:
         try:
             node = yaml.compose(text, Loader=yaml.SafeLoader)
         except yaml.MarkedYAMLError as error:
-            line = error.problem_mark.line + 1 if error.problem_mark else 1
+            line = self._above + (error.problem_mark.line + 1 if error.problem_mark else 1)
             self.note(line, "file", "", f"not YAML: {error.problem}", "mend the indentation or quoting there")
         except yaml.YAMLError as error:
             self.note(1, "file", "", f"not YAML: {error}", "take out what is no text")
@@ -85,7 +99,7 @@ class PolicySource:
 
     def refuse(self, node: yaml.Node, field: str, value: str, text: str, remedy: str) -> None:
         """Note a problem with what a node says."""
-        self.note(node.start_mark.line + 1, field, value, text, remedy)
+        self.note(self.line_of(node), field, value, text, remedy)
 
     def entries(self, node: yaml.Node | None, field: str) -> Iterator[tuple[str, yaml.Node]]:
         """The entries of a mapping; nothing, and a problem, where the node is none."""
@@ -100,7 +114,7 @@ class PolicySource:
         for key_node, value in node.value:
             key = str(key_node.value)
             inner = f"{field}.{key}" if field else key
-            self.lines[inner] = key_node.start_mark.line + 1
+            self.lines[inner] = self.line_of(key_node)
             if key in seen:
                 self.refuse(key_node, inner, "", "written twice", "keep one")
                 continue
@@ -122,7 +136,7 @@ class PolicySource:
             return
         for index, item in enumerate(node.value):
             inner = f"{field}[{index}]"
-            self.lines[inner] = item.start_mark.line + 1
+            self.lines[inner] = self.line_of(item)
             yield inner, item
 
     def value(self, node: yaml.Node, field: str, rule: Argument) -> Any:

@@ -186,6 +186,8 @@ class QueuePlugin:
     def publish(self) -> None:
         """Tell what the cycle knows of every queue."""
         for account in self.accounts:
+            if account.name not in self.session.queues:
+                continue  # a root that we made up
             self.session.decisions.queues[account.name] = QueueNumbers(
                 allocated=dict(account.allocated),
                 deserved=dict(account.deserved),

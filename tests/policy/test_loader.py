@@ -102,6 +102,18 @@ def test_a_wrapped_file_of_a_cloud_provider_is_read_as_it_is() -> None:
     assert binpack.arguments["binpack.resources.nvidia.com/gpu"] == 2
 
 
+def test_the_file_may_stand_in_its_config_map_and_errors_count_the_lines_of_that() -> None:
+    manifest = (
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: volcano-scheduler-configmap}\ndata:\n"
+        "  volcano-scheduler.conf: |\n    actions: allocate\n    tiers:\n    - plugins:\n      - name: %s\n"
+    )
+    assert load_policy(manifest % "gang", "conf").actions == ("allocate",)
+    with pytest.raises(PolicyError, match=r"conf:9: tiers\[0\]\.plugins\[0\]\.name: 'gangg'"):
+        load_policy(manifest % "gangg", "conf")
+    with pytest.raises(PolicyError, match="needs exactly one file"):
+        load_policy("kind: ConfigMap\ndata: {}", "conf")
+
+
 def test_every_switch_is_on_unless_said_otherwise_but_two() -> None:
     option = PluginOption("capacity")
     assert {switch for switch in SWITCHES if not option.enabled(switch)} == OFF_BY_DEFAULT
