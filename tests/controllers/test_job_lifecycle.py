@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from desk import JobDesk, task
 
 from scheduler.controllers.objects import COMMANDS, CONFIG_MAPS, JOBS, SERVICES
 from scheduler.kube.resource import PODGROUPS, PODS, PRIORITY_CLASSES
+from tests.controllers.desk import JobDesk, task
 
 
 def test_the_podgroup_comes_first_and_pods_only_when_it_is_admitted() -> None:

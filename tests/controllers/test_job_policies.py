@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from desk import JobDesk, task
 
 from scheduler.controllers.objects import JOBS
+from tests.controllers.desk import JobDesk, task
 
 ALL = ("j-a-0", "j-a-1", "j-b-0", "j-b-1")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 
-from desk import JobDesk, task
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -12,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from scheduler.controllers.job_state import ABORTED, FINISHED
 from scheduler.controllers.objects import JOBS
 from scheduler.kube.resource import PODGROUPS, PODS
+from tests.controllers.desk import JobDesk, task
 
 EVENTS = st.sampled_from(["*", "PodFailed", "PodEvicted", "TaskCompleted", "Unknown"])
 ACTIONS = st.sampled_from(["AbortJob", "RestartJob", "RestartTask", "RestartPod", "CompleteJob", "TerminateJob"])

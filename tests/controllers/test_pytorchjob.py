@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from desk import PyTorchDesk
 
 from scheduler.controllers.objects import PYTORCH_JOBS, SERVICES
 from scheduler.kube.resource import PODGROUPS, PODS
+from tests.controllers.desk import PyTorchDesk
 
 ALL = ["t-master-0", "t-worker-0", "t-worker-1"]
 
