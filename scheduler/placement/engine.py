@@ -1,31 +1,24 @@
 """Where a task may go, and where best.
 
-The one rule: tasks of one shape are ranked together. A shape costs one pass over all nodes in a cycle; after that only
-the rows that changed since are looked at again, and a run of equal tasks is placed from one matrix of scores (node x
-how many of the run it has already taken). The outcome is that of placing the tasks one by one, each on the best node,
-the smallest name among equals.
+The one rule: what is asked of a shape once holds for all tasks of that shape, until something on the nodes changes;
+for a task that minds who runs where it holds for one placement only.
 """
 
 from __future__ import annotations
-
-import heapq
-from typing import Any
 
 import msgspec
 import numpy as np
 
 from scheduler.hooks import Hooks
 from scheduler.model.cluster import Cluster
-from scheduler.model.nodes import Mask, NodeInfo, Nodes, Rows, Vector
+from scheduler.model.nodes import Mask, NodeInfo, Rows, Vector
 from scheduler.model.resources import EPSILON
 from scheduler.model.task import Task
 from scheduler.placement import unsupported
 from scheduler.placement.explain import no_node
+from scheduler.placement.ranking import NOWHERE, Ranking
+from scheduler.placement.room import ALL, amounts, times, within
 from scheduler.reasons import NoNode, Unsupported
-
-NOWHERE = -np.inf
-MANY = 2**31
-ALL = slice(None)
 
 
 class Placement:
@@ -43,7 +36,7 @@ class Placement:
         self._static_score: dict[bytes, Vector] = {}
         self._slot_counts: dict[bytes, tuple[int, Rows]] = {}
         self._refusals: dict[bytes, tuple[int, NoNode | Unsupported]] = {}
-        self._rankings: dict[tuple[bytes, bool], _Ranking] = {}
+        self._rankings: dict[tuple[bytes, bool], Ranking] = {}
 
     # ---------------------------------------------------------------------------------------------------- feasibility
 
@@ -78,7 +71,7 @@ class Placement:
     def room(self, task: Task, *, future: bool = False) -> Mask:
         """Nodes with room enough for the task."""
         available, _ = amounts(self._nodes, ALL, future=future)
-        return _within(self._nodes.needed(task), available)
+        return within(self._nodes.needed(task), available)
 
     def admits(self, task: Task, node: NodeInfo, *, future: bool = False) -> bool:
         """Whether the task may go to this node, room not asked."""
@@ -122,11 +115,6 @@ class Placement:
             total += entry.fn(task, used, allocatable)
         return total
 
-    def _minds_pods(self, task: Task) -> bool:
-        return self.neighbours(task) is not None or any(
-            entry.fn(task, self.static(task)) is not None for entry in self._hooks.of("pod_score")
-        )
-
     def _pod_score(self, task: Task) -> Vector | None:
         """The part of the score that follows from who runs where; None if the task does not mind."""
         total: Vector | None = None
@@ -164,7 +152,7 @@ class Placement:
         known = self._slot_counts.get(task.shape)
         if known is None or known[0] != len(self._nodes.touched):
             available, _ = amounts(self._nodes, ALL, future=True)
-            counts = np.where(self.static(task), _times(self._nodes, task, available), 0)
+            counts = np.where(self.static(task), times(self._nodes, task, available), 0)
             known = self._slot_counts[task.shape] = (len(self._nodes.touched), counts)
         return known[1]
 
@@ -203,109 +191,13 @@ class Placement:
         if count == 1 or self.minds_company(task):
             node = self.best(task, future=future)
             return [] if node is None else [node]
-        value = self._ranking(task, future=future).value
-        rows = np.argsort(-value, kind="stable")[:count]
-        rows = rows[value[rows] > NOWHERE]
-        if not len(rows):
-            return []
-        values, taken = self._ladder(task, rows, count, future=future), [0] * len(rows)
-        found: list[NodeInfo] = []
-        heap = [(-values[i, 0], int(row), i) for i, row in enumerate(rows)]
-        heapq.heapify(heap)
-        while heap and len(found) < count:
-            _, row, i = heap[0]
-            found.append(self._nodes.rows[row])
-            taken[i] += 1
-            following = values[i, taken[i]] if taken[i] < values.shape[1] else NOWHERE
-            if following > NOWHERE:
-                heapq.heapreplace(heap, (-following, row, i))
-            else:
-                heapq.heappop(heap)
-        return found
+        rows = self._ranking(task, future=future).rows_for(count)
+        return [self._nodes.rows[row] for row in rows]
 
-    def _ladder(self, task: Task, rows: Rows, count: int, *, future: bool) -> Vector:
-        """Scores [rows x steps]: of each row for the first, second, … task like this one; nowhere beyond its room."""
-        nodes = self._nodes
-        held = nodes.held(task)
-        available, used_now = amounts(nodes, rows, future=future)
-        fits = np.minimum(_times(nodes, task, available), count)
-        steps = np.arange(1, int(fits.max()) + 1)
-        used = used_now[:, None, :] + steps[None, :, None] * held
-        values = self.static_score(task)[rows][:, None] + self.usage_score(
-            task, used, nodes.allocatable[rows][:, None, :]
-        )
-        values[steps[None, :] > fits[:, None]] = NOWHERE
-        return values
-
-    def _ranking(self, task: Task, *, future: bool) -> _Ranking:
+    def _ranking(self, task: Task, *, future: bool) -> Ranking:
         key = (task.shape, future)
         ranking = self._rankings.get(key)
         if ranking is None:
-            ranking = self._rankings[key] = _Ranking(self, self._nodes, task, future=future)
+            ranking = self._rankings[key] = Ranking(self, self._nodes, task, future=future)
         ranking.refresh()
         return ranking
-
-
-class _Ranking:
-    """The value of every node for one shape: its score, or nowhere."""
-
-    def __init__(self, placement: Placement, nodes: Nodes, task: Task, *, future: bool) -> None:
-        self._placement, self._nodes, self._task, self._future = placement, nodes, task, future
-        self._needed, self._held = nodes.needed(task), nodes.held(task)
-        self._rows = np.flatnonzero(placement.static(task))
-        self._is_feasible = placement.static(task)
-        self.value = np.full(len(nodes.rows), NOWHERE)
-        self._seen = len(nodes.touched)
-        self._evaluate(self._rows)
-
-    def refresh(self) -> None:
-        """Look again at the rows that changed since the last time."""
-        touched = self._nodes.touched
-        if self._seen == len(touched):
-            return
-        changed = set(touched[self._seen :])
-        self._seen = len(touched)
-        if len(changed) * 2 > len(self._rows):
-            self._evaluate(self._rows)
-        else:
-            rows = np.fromiter(changed, dtype=np.int64, count=len(changed))
-            self._evaluate(rows[self._is_feasible[rows]])
-
-    def _evaluate(self, rows: Rows) -> None:
-        nodes, placement = self._nodes, self._placement
-        available, used = amounts(nodes, rows, future=self._future)
-        score = placement.static_score(self._task)[rows] + placement.usage_score(
-            self._task, used + self._held, nodes.allocatable[rows]
-        )
-        self.value[rows] = np.where(_within(self._needed, available), score, NOWHERE)
-
-
-def amounts(nodes: Nodes, rows: Any, *, future: bool) -> tuple[Vector, Vector]:
-    """What is available and what is used on some rows: now, or once the releasing have left and the pipelined have
-    come.
-
-    Idle room that somebody pipelined is going to need is not available now.
-    """
-    idle = nodes.idle[rows]
-    used = nodes.allocatable[rows] - idle
-    coming = nodes.pipelined[rows] - nodes.releasing[rows]
-    if future:
-        return idle - coming, used + coming
-    return np.minimum(idle, idle - coming), used
-
-
-def _times(nodes: Nodes, task: Task, available: Vector) -> Rows:
-    """How many tasks like this one fit into each row of ``available``, one after the other."""
-    needed, held = nodes.needed(task), nodes.held(task)
-    asked = needed > 0
-    with np.errstate(divide="ignore"):
-        spare = (available[:, asked] + EPSILON - needed[asked]) / held[asked]
-    times: Rows = np.maximum(np.floor(spare.min(axis=1, initial=MANY)) + 1, 0).astype(np.int64)
-    return times
-
-
-def _within(needed: Vector, available: Vector) -> Mask:
-    """Rows of ``available`` with at least ``needed`` of all that is asked."""
-    asked = needed > 0
-    mask: Mask = np.logical_and.reduce(available[:, asked] + EPSILON >= needed[asked], axis=1)
-    return mask

@@ -1,0 +1,99 @@
+"""How good every node is for one shape.
+
+The one rule: a shape costs one pass over all nodes in a cycle; after that only the rows that changed since are looked
+at again, and a run of equal tasks is placed from one matrix of scores (node x how many of the run it has already
+taken). The outcome is that of placing the tasks one by one, each on the best node, the smallest name among equals.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import Protocol
+
+import numpy as np
+
+from scheduler.model.nodes import Mask, Nodes, Rows, Vector
+from scheduler.model.task import Task
+from scheduler.placement.room import amounts, times, within
+
+NOWHERE = -np.inf
+
+
+class Scores(Protocol):
+    """What a ranking asks of the plugins (:class:`scheduler.placement.engine.Placement`)."""
+
+    def static(self, task: Task) -> Mask: ...
+
+    def static_score(self, task: Task) -> Vector: ...
+
+    def usage_score(self, task: Task, used: Vector, allocatable: Vector) -> Vector: ...
+
+
+class Ranking:
+    """The value of every node for one shape: its score, or nowhere."""
+
+    def __init__(self, placement: Scores, nodes: Nodes, task: Task, *, future: bool) -> None:
+        self._placement, self._nodes, self._task, self._future = placement, nodes, task, future
+        self._needed, self._held = nodes.needed(task), nodes.held(task)
+        self._rows = np.flatnonzero(placement.static(task))
+        self._is_feasible = placement.static(task)
+        self.value = np.full(len(nodes.rows), NOWHERE)
+        self._seen = len(nodes.touched)
+        self._evaluate(self._rows)
+
+    def refresh(self) -> None:
+        """Look again at the rows that changed since the last time."""
+        touched = self._nodes.touched
+        if self._seen == len(touched):
+            return
+        changed = set(touched[self._seen :])
+        self._seen = len(touched)
+        if len(changed) * 2 > len(self._rows):
+            self._evaluate(self._rows)
+        else:
+            rows = np.fromiter(changed, dtype=np.int64, count=len(changed))
+            self._evaluate(rows[self._is_feasible[rows]])
+
+    def rows_for(self, count: int) -> list[int]:
+        """Rows for ``count`` tasks of the shape, placed one after the other; fewer if there is no room for all."""
+        # A row outside of the best ``count`` is never taken: before it, each of those would have to take one.
+        rows = np.argsort(-self.value, kind="stable")[:count]
+        rows = rows[self.value[rows] > NOWHERE]
+        if not len(rows):
+            return []
+        values, taken = self._ladder(rows, count), [0] * len(rows)
+        found: list[int] = []
+        heap = [(-values[i, 0], int(row), i) for i, row in enumerate(rows)]
+        heapq.heapify(heap)
+        while heap and len(found) < count:
+            _, row, i = heap[0]
+            found.append(row)
+            taken[i] += 1
+            following = values[i, taken[i]] if taken[i] < values.shape[1] else NOWHERE
+            if following > NOWHERE:
+                heapq.heapreplace(heap, (-following, row, i))
+            else:
+                heapq.heappop(heap)
+        return found
+
+    def _ladder(self, rows: Rows, count: int) -> Vector:
+        """Scores [rows x steps]: of each row for the first, second, … task like this one; nowhere beyond its room."""
+        nodes = self._nodes
+        held = self._held
+        available, used_now = amounts(nodes, rows, future=self._future)
+        fits = np.minimum(times(nodes, self._task, available), count)
+        steps = np.arange(1, int(fits.max()) + 1)
+        used = used_now[:, None, :] + steps[None, :, None] * held
+        values = self._placement.static_score(self._task)[rows][:, None] + self._placement.usage_score(
+            self._task, used, nodes.allocatable[rows][:, None, :]
+        )
+        values[steps[None, :] > fits[:, None]] = NOWHERE
+        return values
+
+    def _evaluate(self, rows: Rows) -> None:
+        nodes, placement = self._nodes, self._placement
+        available, used = amounts(nodes, rows, future=self._future)
+        score = placement.static_score(self._task)[rows] + placement.usage_score(
+            self._task, used + self._held, nodes.allocatable[rows]
+        )
+        self.value[rows] = np.where(within(self._needed, available), score, NOWHERE)

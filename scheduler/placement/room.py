@@ -1,0 +1,46 @@
+"""Room on nodes, as arrays.
+
+The one rule: idle room that somebody pipelined is going to need is not available to others.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from scheduler.model.nodes import Mask, Nodes, Rows, Vector
+from scheduler.model.resources import EPSILON
+from scheduler.model.task import Task
+
+ALL = slice(None)
+MANY = 2**31
+
+
+def amounts(nodes: Nodes, rows: Any, *, future: bool) -> tuple[Vector, Vector]:
+    """What is available and what is used on some rows: now, or once the releasing have left and the pipelined have
+    come.
+    """
+    idle = nodes.idle[rows]
+    used = nodes.allocatable[rows] - idle
+    coming = nodes.pipelined[rows] - nodes.releasing[rows]
+    if future:
+        return idle - coming, used + coming
+    return np.minimum(idle, idle - coming), used
+
+
+def times(nodes: Nodes, task: Task, available: Vector) -> Rows:
+    """How many tasks like this one fit into each row of ``available``, one after the other."""
+    needed, held = nodes.needed(task), nodes.held(task)
+    asked = needed > 0
+    with np.errstate(divide="ignore"):
+        spare = (available[:, asked] + EPSILON - needed[asked]) / held[asked]
+    times: Rows = np.maximum(np.floor(spare.min(axis=1, initial=MANY)) + 1, 0).astype(np.int64)
+    return times
+
+
+def within(needed: Vector, available: Vector) -> Mask:
+    """Rows of ``available`` with at least ``needed`` of all that is asked."""
+    asked = needed > 0
+    mask: Mask = np.logical_and.reduce(available[:, asked] + EPSILON >= needed[asked], axis=1)
+    return mask
