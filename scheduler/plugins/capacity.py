@@ -16,7 +16,7 @@ from scheduler.plugins import hierarchy
 from scheduler.plugins.queue_accounts import Account
 from scheduler.plugins.queue_lending import LendingPlugin, not_entitled, within_deserved
 from scheduler.plugins.queue_plugin import fits, over_limit
-from scheduler.reasons import NotEntitled, QueueWithinDeserved
+from scheduler.reasons import NotEntitled, QueueLimit, QueueWithinDeserved
 from scheduler.session import Register, Session
 
 
@@ -64,12 +64,12 @@ class Capacity(LendingPlugin):
 
     # -------------------------------------------------------------------------------------------------- who may claim
 
-    def entitled(self, account: Account, amount: Mapping[str, float]) -> NotEntitled | None:
+    def entitled(self, account: Account, amount: Mapping[str, float]) -> NotEntitled | QueueLimit | None:
         """A queue may claim what leaves it within its capability, and it or a near ancestor within what that
         deserves."""
         broken = next(over_limit(account, amount, account.limit, self.limit_name), None)
         if broken is not None:
-            return not_entitled(account, amount, broken.dimension)
+            return broken
         if any(_within(one, amount) for one in (account, *self._near(account))):
             return None
         return not_entitled(account, amount)

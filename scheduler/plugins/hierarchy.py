@@ -66,13 +66,13 @@ def _upwards(account: Account) -> list[Account]:
 
 
 def hand_down(root: Account, total: Resource) -> None:
-    """Give the root what the cluster has, and every child its limit.
-
-    What the parent may hold less what the siblings are guaranteed.
+    """Give the root what the cluster has, and every child what its parent may hold less what its siblings are
+    guaranteed.
     """
-    own = without_pods(root.queue.capability)
-    root.limit = resources.smallest(without_pods(total), _unlimited_where_unset(own), missing_is_unlimited=True)
-    waiting = [(root, {**root.limit, **{n: v for n, v in own.items() if v > 0}})]
+    own = _set(without_pods(root.queue.capability))
+    root.limit = resources.smallest(without_pods(total), own, missing_is_unlimited=True)
+    _gather_guarantees(root)
+    waiting = [(root, {**root.limit, **own})]
     while waiting:
         parent, ceiling = waiting.pop()
         if parent.parent is None and resources.is_empty(parent.deserved):
@@ -86,6 +86,13 @@ def hand_down(root: Account, total: Resource) -> None:
             child.limit = resources.smallest(room, capability, missing_is_unlimited=True)
             waiting.append((child, capability))
     root.limit = {**dict.fromkeys(root.limit, math.inf), **own}  # the nodes themselves say when the cluster is full
+
+
+def _gather_guarantees(account: Account) -> Resource:
+    """What is guaranteed to children is kept free by their parent too, whether its own spec says so or not."""
+    below = resources.total_of(_gather_guarantees(child) for child in account.children)
+    account.guarantee = raised_to(account.guarantee, below)
+    return account.guarantee
 
 
 def raised_to(deserved: Resource, guarantee: Resource) -> Resource:

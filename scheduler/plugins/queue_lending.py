@@ -15,13 +15,22 @@ from scheduler.model.resources import Resource
 from scheduler.model.task import Task
 from scheduler.plugins.queue_accounts import Account
 from scheduler.plugins.queue_plugin import QueuePlugin
-from scheduler.reasons import Denial, NotEntitled, OfNoUse, PingPong, QueueGuarantee, QueueWithinDeserved, Why
+from scheduler.reasons import (
+    Denial,
+    NotEntitled,
+    OfNoUse,
+    PingPong,
+    QueueGuarantee,
+    QueueLimit,
+    QueueWithinDeserved,
+    Why,
+)
 
 
 class LendingPlugin(QueuePlugin):
     """Base of the plugins whose queues deserve something."""
 
-    def entitled(self, account: Account, amount: Mapping[str, float]) -> NotEntitled | None:
+    def entitled(self, account: Account, amount: Mapping[str, float]) -> NotEntitled | QueueLimit | None:
         """None if the queue may claim ``amount`` more from others, or why not."""
         raise NotImplementedError
 
@@ -45,9 +54,8 @@ class LendingPlugin(QueuePlugin):
         wanted = self.accounts.amount(claimant)
         if not resources.common(amount, claimant.init_request) or self.useless(taker, giver, wanted):
             return OfNoUse()
-        shared = set(map(id, taker.ancestors))
         for one in giver.ancestors:
-            if one.guarantee and id(one) not in shared:
+            if one.guarantee and one not in taker.ancestors:
                 after = resources.minus(one.allocated, amount)
                 if not resources.less_equal(one.guarantee, after):
                     return _below_guarantee(one, after)
