@@ -50,7 +50,8 @@ def make_record(running: Running) -> record.Record:
     history, session = running.history, running.session
     assert history is not None
     stories = record.stories(history)
-    no_findings: list[Finding] = []
+    none: list[Finding] = []
+    findings: list[Finding] = running.item.stash.get(FINDINGS, none)
     ended = running.ended or time.monotonic()
     return record.Record(
         feature=running.feature,
@@ -80,6 +81,6 @@ def make_record(running: Running) -> record.Record:
         queues=record.queue_moments(history, Rules(running.policy)),
         acts=record.act_moments(history),
         reasons=record.reasons(stories),
-        findings=record.judgements(history, running.item.stash.get(FINDINGS, no_findings)),
+        findings=record.judgements(history, findings),
         monitors_off=turned_off(running),
     )
