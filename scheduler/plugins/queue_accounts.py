@@ -109,6 +109,8 @@ class Accounts:
     def __init__(self, session: Session, counting: Counting) -> None:
         self.session = session
         self.by_name = {name: Account(queue) for name, queue in session.queues.items()}
+        self.version = 0
+        """Grows whenever what any queue holds changes."""
         self._counting = counting
         self._amounts: dict[bytes, Mapping[str, float]] = {}
         self._counted: dict[str, Mapping[str, float]] = {}
@@ -170,6 +172,7 @@ class Accounts:
         account = self.of_task(task)
         if account is None:
             return
+        self.version += 1
         if not self._counting.in_requests and self._counting.varies(task):
             if sign > 0:
                 self._counted[task.key] = self._counting.measure(task)

@@ -7,7 +7,7 @@ never play ping-pong with a pod.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 from scheduler.model import resources
 from scheduler.model.queue import Queue
@@ -15,6 +15,7 @@ from scheduler.model.resources import Resource
 from scheduler.model.task import Task
 from scheduler.plugins.queue_accounts import Account
 from scheduler.plugins.queue_plugin import QueuePlugin
+from scheduler.policy import PluginOption
 from scheduler.reasons import (
     Denial,
     NotEntitled,
@@ -29,6 +30,11 @@ from scheduler.reasons import (
 
 class LendingPlugin(QueuePlugin):
     """Base of the plugins whose queues deserve something."""
+
+    def __init__(self, option: PluginOption) -> None:
+        super().__init__(option)
+        self._said: dict[tuple[Hashable, ...], Denial | None] = {}
+        self._said_at = -1
 
     def entitled(self, account: Account, amount: Mapping[str, float]) -> NotEntitled | QueueLimit | None:
         """None if the queue may claim ``amount`` more from others, or why not."""
@@ -49,6 +55,20 @@ class LendingPlugin(QueuePlugin):
         return self.closed(account) or self.entitled(account, self.accounts.amount(task))
 
     def denial(
+        self, claimant: Task, taker: Account, unit: Sequence[Task], giver: Account, amount: Resource
+    ) -> Denial | None:
+        if len(unit) > 1:
+            return self._denial(claimant, taker, unit, giver, amount)
+        # Thousands of pods of one shape in one queue are one question, as long as no queue's holdings change.
+        if self._said_at != self.accounts.version:
+            self._said.clear()
+            self._said_at = self.accounts.version
+        key = (taker.name, claimant.shape, claimant.preemptable, giver.name, unit[0].shape)
+        if key not in self._said:
+            self._said[key] = self._denial(claimant, taker, unit, giver, amount)
+        return self._said[key]
+
+    def _denial(
         self, claimant: Task, taker: Account, unit: Sequence[Task], giver: Account, amount: Resource
     ) -> Denial | None:
         wanted = self.accounts.amount(claimant)

@@ -199,6 +199,7 @@ class QueuePlugin:
     def _lend(self, task: Task, sign: float) -> None:
         account = self.accounts.of_task(task)
         assert account is not None
+        self.accounts.version += 1
         account.add(self.accounts.amount(task), sign)
 
 
