@@ -5,8 +5,11 @@ Only what carries the label of a scenario is touched.
 
 from __future__ import annotations
 
-from harness import cleanup, nodes
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
+
+from harness import cleanup, nodes, timeouts
 from harness.client import MERGE, Api
+from harness.errors import DirtyClusterError
 from harness.kinds import OWNERS, SERVED, Kind
 
 
@@ -28,6 +31,23 @@ def sweep(api: Api) -> bool:
         body = {"metadata": {"labels": {nodes.WORLD: None}}}
         api.call("PATCH", f"/api/v1/nodes/{name}", body=body, content_type=MERGE)
     return found
+
+
+def require_gone(api: Api) -> None:
+    """Wait for the namespaces that went in the background. Raises DirtyClusterError, which names those that stay."""
+    for attempt in Retrying(
+        retry=retry_if_exception_type(DirtyClusterError),
+        stop=stop_after_delay(timeouts.NAMESPACES),
+        wait=wait_fixed(0.2),
+        reraise=True,
+    ):
+        with attempt:
+            left = _labelled(api, "/api/v1/namespaces")
+            if left:
+                raise DirtyClusterError(
+                    f"the run leaves namespaces behind that do not go: {', '.join(left)}\n"
+                    f"  do next: kubectl get namespace {left[0]} -o yaml (its conditions say what holds it)"
+                )
 
 
 def _labelled(api: Api, path: str, selector: str = cleanup.SCENARIO) -> list[str]:
