@@ -1,7 +1,7 @@
 """Giving back victims that nobody needs.
 
-The one rule: a victim stays a victim only if without it some placement of the claim would not stand. The best
-protected are given back first.
+The one rule: a victim stays a victim only if without it some placement would not stand. The best protected are given
+back first; who calls says in which order victims are protected.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 from scheduler.model.nodes import NodeInfo, Vector
+from scheduler.model.queue import Queue
 from scheduler.model.resources import EPSILON
 from scheduler.model.task import Task
+from scheduler.session import Session
 from scheduler.statement import Statement
-from scheduler.victims.claim import Claim
 from scheduler.victims.cover import Option
 
 
@@ -27,85 +28,95 @@ class Evicted(Protocol):
     def option(self) -> Option: ...
 
 
+Placed = tuple[Task, NodeInfo, Queue]
+
 E = TypeVar("E", bound=Evicted)
 
 
 class GiveBack:
-    """The check, over the placements of a claim so far. ``by_quota``: some victims went for the queue's sake."""
+    """The check, over placements that have to stand. ``by_quota``: some victims went for a queue's sake."""
 
-    def __init__(self, claim: Claim, statement: Statement) -> None:
-        self._claim = claim
-        self._session = claim.session
-        self._statement = statement
-        self._placed: list[tuple[Task, NodeInfo]] = []
-        self._rows: set[int] = set()
-        self._shapes: dict[bytes, Task] = {}
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._placed: list[Placed] = []
+        self._shapes: dict[tuple[str, bytes], Placed] = {}
         self.by_quota = False
 
-    def placed(self, task: Task, node: NodeInfo) -> None:
+    def placed(self, task: Task, node: NodeInfo, queue: Queue) -> None:
         """Take note of a placement that has to stand."""
-        self._placed.append((task, node))
-        self._rows.add(node.row)
-        self._shapes[task.shape] = task
+        placed = (task, node, queue)
+        self._placed.append(placed)
+        self._shapes[queue.name, task.shape] = placed
 
-    def unneeded(self, victims: Sequence[E]) -> list[E]:
-        """Give back those that are not needed; the rest, in their order."""
+    def absorb(self, other: GiveBack) -> None:
+        """Take note of all that another knows of."""
+        for placed in other._placed:
+            self.placed(*placed)
+        self.by_quota = self.by_quota or other.by_quota
+
+    def unneeded(self, victims: Sequence[E], statement: Statement) -> list[E]:
+        """Give back those that are not needed, the last given first; the rest, in their order."""
         placement = self._session.placement
-        minding = {shape for shape, task in self._shapes.items() if placement.neighbours(task, future=True) is not None}
+        minding = {
+            task.shape for task, *_ in self._shapes.values() if placement.neighbours(task, future=True) is not None
+        }
         kept = list(victims)
-        for victim in sorted(victims, key=lambda v: v.option.rank, reverse=True):
-            if not _leaves_part(victim, kept) and self._can_stay(victim, minding):
+        for victim in reversed(victims):
+            if not _leaves_part(victim, kept) and self._can_stay(victim, minding, statement):
                 kept.remove(victim)
         return kept
 
-    def _can_stay(self, victim: Evicted, minding: set[bytes]) -> bool:
+    def _can_stay(self, victim: Evicted, minding: set[bytes], statement: Statement) -> bool:
         if not self._leaves_room(victim.tasks):
             return False
-        savepoint = self._statement.savepoint()
+        savepoint = statement.savepoint()
         for task in victim.tasks:
-            self._statement.restore(task)
-        if self._stands(minding):
+            statement.restore(task)
+        if self._stands(minding, statement):
             return True
-        self._statement.rollback(savepoint)
+        statement.rollback(savepoint)
         return False
 
     def _leaves_room(self, back: Sequence[Task]) -> bool:
-        """Whether the placements have room on their nodes with the tasks ``back``."""
+        """Whether all that waits for room on their nodes still finds it with the tasks ``back``."""
         nodes = self._session.nodes
         amounts: dict[int, Vector] = {}
         for task in back:
             info = nodes.by_name.get(task.node)
-            if info is not None and info.row in self._rows:
+            if info is not None:
                 held = nodes.held(task)
                 amounts[info.row] = amounts[info.row] + held if info.row in amounts else held
         for row, amount in amounts.items():
             left = nodes.idle[row] + nodes.releasing[row] - nodes.pipelined[row] - amount
-            if bool(((left < -EPSILON) & (amount > 0)).any()):
+            if nodes.pipelined[row].any() and bool(((left < -EPSILON) & (amount > 0)).any()):
                 return False
         return True
 
-    def _stands(self, minding: set[bytes]) -> bool:
-        """Whether every placement still holds as far as neighbours and the queue's limits go."""
+    def _stands(self, minding: set[bytes], statement: Statement) -> bool:
+        """Whether every placement still holds as far as neighbours and the queues' limits go."""
         if minding and not all(
-            self._without(task, self._is_admitted, node) for task, node in self._placed if task.shape in minding
+            _without(placed, self._is_admitted, statement) for placed in self._placed if placed[0].shape in minding
         ):
             return False
-        return not self.by_quota or all(self._without(task, self._is_allocatable) for task in self._shapes.values())
+        return not self.by_quota or all(
+            _without(placed, self._is_allocatable, statement) for placed in self._shapes.values()
+        )
 
-    def _is_admitted(self, task: Task, node: NodeInfo) -> bool:
+    def _is_admitted(self, task: Task, node: NodeInfo, _queue: Queue) -> bool:
         return self._session.placement.admits(task, node, future=True)
 
-    def _is_allocatable(self, task: Task) -> bool:
-        return self._session.hooks.all_agree("allocatable", self._claim.queue, task)
+    def _is_allocatable(self, task: Task, _node: NodeInfo, queue: Queue) -> bool:
+        return self._session.hooks.all_agree("allocatable", queue, task)
 
-    def _without(self, task: Task, question: Callable[..., bool], *more: NodeInfo) -> bool:
-        """Ask a question about a placed task as if it were not placed yet."""
-        savepoint = self._statement.savepoint()
-        self._statement.restore(task)
-        try:
-            return question(task, *more)
-        finally:
-            self._statement.rollback(savepoint)
+
+def _without(placed: Placed, question: Callable[[Task, NodeInfo, Queue], bool], statement: Statement) -> bool:
+    """Ask a question about a placed task as if it were not placed yet."""
+    savepoint = statement.savepoint()
+    statement.release(placed[0])
+    try:
+        return question(*placed)
+    finally:
+        statement.rollback(savepoint)
 
 
 def _leaves_part(victim: Evicted, victims: Sequence[Evicted]) -> bool:

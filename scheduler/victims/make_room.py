@@ -16,20 +16,52 @@ from scheduler.model.task import HOLDING, Task, TaskStatus
 from scheduler.reasons import Denial, NeverPreempts, NotEntitled, NotNeeded, NoVictims, OfNoUse, Spared, Why
 from scheduler.session import Session
 from scheduler.victims.claim import RECLAIM, Claim
+from scheduler.victims.give_back import GiveBack
 from scheduler.victims.order import Ages
-from scheduler.victims.search import Search
+from scheduler.victims.search import Search, Victim
 
 Kind = tuple[object, ...]
 
 
 class Attempts:
-    """What one run of an action has learnt: how old everyone is, and what has failed already, so that equal jobs need
-    not
-    fail again as long as nothing has changed."""
+    """What all claims of a cycle have in common: how old everyone is, what has failed already (so that equal jobs need
+    not fail again as long as nothing has changed), and who has had to go for whom.
+    """
 
     def __init__(self, session: Session) -> None:
         self.ages = Ages(session)
+        self._session = session
         self._failed: dict[Kind, tuple[int, Why]] = {}
+        self._victims: list[Victim] = []
+        self._give_back = GiveBack(session)
+        self._made = 0
+
+    @classmethod
+    def of(cls, session: Session) -> Attempts:
+        """Those of this cycle."""
+        attempts: Attempts = session.facts.setdefault("attempts", None) or cls(session)
+        session.facts["attempts"] = attempts
+        return attempts
+
+    def made(self, search: Search) -> None:
+        """Take note of a claim that was met."""
+        self._made += 1
+        self._victims += search.victims
+        self._give_back.absorb(search.give_back)
+
+    def settle(self) -> None:
+        """Give back the victims of one claim that those of a later one have made unnecessary."""
+        if self._made < 2:
+            return
+        # Claims of different queues order their victims differently; what they have in common is priority and age.
+        before = sorted(
+            self._victims, key=lambda v: (v.option.level[-1], v.option.gangs, v.option.pods, v.option.youth)
+        )
+        self._victims = self._give_back.unneeded(before, self._session.statement())
+        back = {task.uid for victim in before if victim not in self._victims for task in victim.tasks}
+        if back:
+            decisions = self._session.decisions
+            decisions.evictions = [eviction for eviction in decisions.evictions if eviction.uid not in back]
 
     def known(self, session: Session, kind: Kind | None) -> Why | None:
         """Why an equal task found no room in this very state, if one was tried."""
@@ -77,6 +109,7 @@ def make_room(claim: Claim, attempts: Attempts) -> bool:
     first = len(session.decisions.evictions)
     search.statement.commit()
     _say_who_was_spared(session, search, first)
+    attempts.made(search)
     if waiting_tasks(session, job):
         session.refuse(job, list(whys))
     else:

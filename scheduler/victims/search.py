@@ -50,7 +50,7 @@ class Search:
         self.placed = 0
         self.victims: list[Victim] = []
         self._fronts: dict[bytes, Front] = {}
-        self._give_back = GiveBack(claim, self.statement)
+        self.give_back = GiveBack(claim.session)
 
     # ---------------------------------------------------------------------------------------------------------- tasks
 
@@ -74,12 +74,16 @@ class Search:
     def _settle(self, task: Task, node: NodeInfo, before: int) -> None:
         self.statement.pipeline(task, node)
         self.placed += 1
-        self._give_back.placed(task, node)
-        self.victims[before:] = self._give_back.unneeded(self.victims[before:])
+        self.give_back.placed(task, node, self._claim.queue)
+        self._spare_unneeded(before)
 
     def finish(self) -> None:
         """Give back who is not needed after all."""
-        self.victims[:] = self._give_back.unneeded(self.victims)
+        self._spare_unneeded(0)
+
+    def _spare_unneeded(self, first: int) -> None:
+        victims = sorted(self.victims[first:], key=lambda victim: victim.option.rank)
+        self.victims[first:] = self.give_back.unneeded(victims, self.statement)
 
     def _rollback(self, savepoint: int, before: int) -> None:
         self.statement.rollback(savepoint)
@@ -216,7 +220,7 @@ class Search:
             for verdict in self.jury.permitted(task, node):
                 if verdict.unit.job.queue in related:
                     offers[_name(verdict.unit)] = (self._option(verdict.unit, None, [], verdict.first), verdict)
-        self._give_back.by_quota = True
+        self.give_back.by_quota = True
         for option, verdict in sorted(offers.values(), key=lambda offer: offer[0].rank):
             if self._allocatable(task):
                 break

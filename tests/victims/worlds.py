@@ -28,7 +28,21 @@ POLICIES = {
 }
 TREES = ("hierarchy", "ancestors")
 
-small = st.integers(0, 4)
+CONSTRAINTS: tuple[dict[str, Any], ...] = (
+    {"priorityClassName": "system-cluster-critical"},
+    {"preemptionPolicy": "Never"},
+    {"nodeSelector": {"kubernetes.io/hostname": "n0"}},
+    {
+        "affinity": {
+            "podAntiAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": [
+                    {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"job": "old0"}}}
+                ]
+            }
+        }
+    },
+)
+"""What a job's pods may say besides."""
 
 
 @st.composite
@@ -97,8 +111,10 @@ def job(draw: st.DrawFn, name: str, leaves: list[str], idle: dict[str, int] | No
         row["phase"] = draw(st.sampled_from(("Inqueue", "Pending")))
     if draw(st.integers(0, 9)) == 0:
         row["labels"] = {"volcano.sh/preemptable": "false"}
-    if draw(st.integers(0, 9)) == 0:
-        row["pod"] = {"spec": {"priorityClassName": "system-cluster-critical"}}
+    if draw(st.integers(0, 4)) == 0:
+        row["pod"] = {"spec": draw(st.sampled_from(CONSTRAINTS))}
+    if count > 1 and draw(st.integers(0, 4)) == 0:
+        row["roles"] = {"": draw(st.integers(0, count))}
     return row
 
 
