@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 
+from scheduler.controllers.commands import removal
 from scheduler.controllers.job_events import Order, next_due, orders, render_duration
 from scheduler.controllers.job_group import group_removal, group_version, group_writes
 from scheduler.controllers.job_phases import advance, doomed, follow
@@ -25,7 +26,7 @@ from scheduler.controllers.job_state import (
     count,
     min_available,
 )
-from scheduler.controllers.objects import COMMANDS, JOBS, JobCondition, JobStatus, TaskState
+from scheduler.controllers.objects import JOBS, JobCondition, JobStatus, TaskState
 from scheduler.controllers.pods import TemplateError
 from scheduler.controllers.wanted import Change, Outcome, Remove, Tell, Write, timestamp
 from scheduler.kube.resource import PODS
@@ -82,8 +83,8 @@ def _reconcile(seen: Observed) -> Outcome:
 def _order(seen: Observed, status: JobStatus) -> tuple[Order | None, list[Write]]:
     """Take up a command or what the policies want; the status says afterwards what was taken up."""
     done: list[Write] = []
-    for command in sorted(seen.commands, key=lambda one: (one.metadata.creation_timestamp or "", one.metadata.name)):
-        done.append(Remove(COMMANDS, command.metadata.namespace, command.metadata.name, command.metadata.uid))
+    for command in seen.commands:
+        done.append(removal(command))
         if status.last_command == command.metadata.uid:
             continue
         status.last_command = command.metadata.uid

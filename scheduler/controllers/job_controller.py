@@ -5,6 +5,7 @@ The one rule: it only gathers what :func:`scheduler.controllers.job.reconcile` l
 
 from __future__ import annotations
 
+from scheduler.controllers.commands import orders_to
 from scheduler.controllers.hands import About
 from scheduler.controllers.job import reconcile
 from scheduler.controllers.job_state import PENDING, Observed
@@ -66,28 +67,23 @@ class JobController:
         job: Job | None = self._jobs.get(key)
         if job is None and (problem := unreadable(self._jobs, key)):
             return problem, None
+        now = self._context.clock()
+        orders = orders_to(self._commands, JOBS, key, job.metadata.uid if job else None, now)
         if job is None:
-            return left_behind(JOBS, key, self._groups, self._pods), None
+            left = left_behind(JOBS, key, self._groups, self._pods)
+            return Outcome([*left, *orders.strays], orders.again), None
         if not self._context.is_ours(job.spec.scheduler_name):
             return Outcome(), None
         uid = job.metadata.uid
-        commands = [
-            command
-            for command in self._commands
-            if command.target.kind == JOBS.kind
-            and command.metadata.namespace == job.metadata.namespace
-            and command.target.name == job.metadata.name
-            and command.target.uid in ("", uid)
-            and command.metadata.deletion_timestamp is None
-        ]
         seen = Observed(
             job=job,
             pods=self._pods.by("owner", uid),
             group=next(iter(self._groups.by("owner", uid)), None),
-            commands=commands,
+            commands=orders.meant,
             classes=list(self._classes),
             queue_problem=usability(job.spec.queue or "default", list(self._queues)),
             scheduler_name=self._context.scheduler_names[0],
-            now=self._context.clock(),
+            now=now,
         )
-        return reconcile(seen), (JOBS, job.metadata)
+        outcome = reconcile(seen)
+        return Outcome([*outcome.writes, *orders.strays], outcome.again), (JOBS, job.metadata)

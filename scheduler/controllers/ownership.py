@@ -6,7 +6,7 @@ from typing import Any
 
 from scheduler.controllers.pods import controller_of
 from scheduler.controllers.view import View
-from scheduler.controllers.wanted import Outcome, Reap, Remove
+from scheduler.controllers.wanted import Reap, Remove
 from scheduler.kube.informer import Index
 from scheduler.kube.resource import Resource
 from scheduler.model.objects import Pod, PodGroup
@@ -49,7 +49,7 @@ def _by_owner_name(item: Any) -> list[str]:
     return [f"{owner.kind} {item.metadata.namespace}/{owner.name}"] if owner else []
 
 
-def left_behind(owner: Resource[Any], key: str, *views: View[Any]) -> Outcome:
+def left_behind(owner: Resource[Any], key: str, *views: View[Any]) -> list[Reap]:
     """What there is to do when the owner of this key is gone: what it owned goes too."""
     namespace, _, name = key.partition("/")
     left: dict[str, list[Remove]] = {}
@@ -58,7 +58,7 @@ def left_behind(owner: Resource[Any], key: str, *views: View[Any]) -> Outcome:
             meta, found = item.metadata, controller_of(item.metadata)
             if found is not None and found.api_version == owner.api_version and meta.deletion_timestamp is None:
                 left.setdefault(found.uid, []).append(Remove(view.resource, namespace, meta.name, meta.uid))
-    return Outcome([Reap(owner, namespace, name, uid, removes) for uid, removes in left.items()])
+    return [Reap(owner, namespace, name, uid, removes) for uid, removes in left.items()]
 
 
 INDEXES: dict[str, Index[Any]] = {"uid": _by_uid, "owner": _by_owner, "owner name": _by_owner_name}

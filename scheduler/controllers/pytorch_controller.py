@@ -67,7 +67,7 @@ class PyTorchJobController:
         if job is None and (problem := unreadable(self._jobs, key)):
             return problem, None
         if job is None:
-            return left_behind(PYTORCH_JOBS, key, self._groups, self._pods), None
+            return Outcome(left_behind(PYTORCH_JOBS, key, self._groups, self._pods)), None
         if not self._is_ours(job):
             return Outcome(), None
         uid = job.metadata.uid

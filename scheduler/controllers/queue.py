@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scheduler.controllers import names
-from scheduler.controllers.objects import COMMANDS, QUEUES, Command, Queue
+from scheduler.controllers.commands import removal
+from scheduler.controllers.objects import QUEUES, Command, Queue
 from scheduler.controllers.queue_state import (
     CLOSED,
     CLOSING,
@@ -22,7 +23,7 @@ from scheduler.controllers.queue_state import (
     is_in_cycle,
     parent_of,
 )
-from scheduler.controllers.wanted import Change, Create, Outcome, Remove, Tell, Write, timestamp
+from scheduler.controllers.wanted import Change, Create, Outcome, Tell, Write, timestamp
 from scheduler.model import resources
 from scheduler.model.objects import Condition
 from scheduler.model.resources import Resource
@@ -72,8 +73,8 @@ def _ordered(seen: Observed, queue: Queue) -> tuple[str, list[Write]]:
     state = queue.status.state or OPEN
     state = state if state in _STATES else UNKNOWN
     writes: list[Write] = []
-    for command in sorted(seen.commands, key=lambda one: (one.metadata.creation_timestamp or "", one.metadata.name)):
-        writes.append(Remove(COMMANDS, command.metadata.namespace, command.metadata.name, command.metadata.uid))
+    for command in seen.commands:
+        writes.append(removal(command))
         if command.action == "CloseQueue":
             if seen.name == ROOT:
                 told = "root cannot be closed: every queue is part of it; close its children"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from scheduler.controllers.commands import orders_to
 from scheduler.controllers.hands import About
 from scheduler.controllers.objects import COMMANDS, QUEUES, Command, Queue
 from scheduler.controllers.queue import ALWAYS_THERE, Observed, reconcile
@@ -69,13 +70,8 @@ class QueueController:
         queue = known.get(key)
         if queue is None and (problem := unreadable(self._queues, key)):
             return problem, None
-        commands = [
-            command
-            for command in self._commands
-            if command.target.kind == QUEUES.kind
-            and command.target.name == key
-            and command.metadata.deletion_timestamp is None
-            and (queue is None or command.target.uid in ("", queue.metadata.uid))
-        ]
-        seen = Observed(key, queue, known, self._phases.get(key, {}), commands, self._context.clock())
-        return reconcile(seen), (QUEUES, queue.metadata) if queue else None
+        now = self._context.clock()
+        orders = orders_to(self._commands, QUEUES, key, queue.metadata.uid if queue else None, now)
+        outcome = reconcile(Observed(key, queue, known, self._phases.get(key, {}), orders.meant, now))
+        about = (QUEUES, queue.metadata) if queue else None
+        return Outcome([*outcome.writes, *orders.strays], orders.again), about

@@ -1,0 +1,61 @@
+"""Orders reach the object that they name, in order, and those whose object is gone do not stay."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from scheduler.controllers.commands import orders_to
+from scheduler.controllers.objects import JOBS, QUEUES, Command
+
+NOW = 1_800_000_000.0
+
+
+def command(
+    name: str, uid: str = "", kind: str = "Job", namespace: str = "ns", at: str = "2027-01-15T08:00:00Z", **more: Any
+) -> Command:
+    meta = {"name": name, "namespace": namespace, "uid": f"uid-{name}", "creationTimestamp": at, **more}
+    return msgspec.convert(
+        {"metadata": meta, "action": "AbortJob", "target": {"kind": kind, "name": "x", "uid": uid}}, Command
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        (command("c"), True),
+        (command("c", uid="u1"), True),
+        (command("c", kind="Queue"), False),
+        (command("c", namespace="elsewhere"), False),
+        (command("c", deletionTimestamp="2027-01-15T08:00:00Z"), False),
+    ],
+)
+def test_who_is_meant(given: Command, meant: bool) -> None:
+    orders = orders_to([given], JOBS, "ns/x", "u1", NOW)
+    assert (orders.meant == [given], orders.strays) == (meant, [])
+
+
+def test_an_order_to_a_predecessor_is_removed_and_not_carried_out() -> None:
+    orders = orders_to([command("c", uid="u0")], JOBS, "ns/x", "u1", NOW)
+    assert orders.meant == []
+    assert [stray.name for stray in orders.strays] == ["c"]
+
+
+def test_orders_are_taken_up_in_the_order_in_which_they_were_given() -> None:
+    late, early = command("a", at="2027-01-15T08:00:02Z"), command("b", at="2027-01-15T08:00:01Z")
+    assert orders_to([late, early], JOBS, "ns/x", "u1", NOW).meant == [early, late]
+
+
+def test_an_order_to_a_queue_may_stand_in_any_namespace() -> None:
+    given = command("c", kind="Queue", namespace="anywhere")
+    assert orders_to([given], QUEUES, "x", "u1", NOW).meant == [given]
+
+
+def test_an_order_to_nobody_waits_a_minute() -> None:
+    given = command("c", at="2027-01-15T08:00:00Z")
+    assert orders_to([given], JOBS, "ns/x", None, NOW).again == 60.0
+    assert orders_to([given], JOBS, "ns/x", None, NOW + 45).again == 15.0
+    (stray,) = orders_to([given], JOBS, "ns/x", None, NOW + 60).strays
+    assert stray.uid == "uid-c"
