@@ -42,7 +42,7 @@ class SchedulerProcess:
             *("--kubeconfig", str(kubeconfig), "--context", context, "--policy", str(self.policy_file)),
             *("--node-selector", "schedspec.dev/world=true", "--listen", "127.0.0.1:0"),
         ]
-        self._scale = scale
+        self._scale = max(scale, 1.0)  # less patience with scenarios makes no process start sooner
         self._process: subprocess.Popen[bytes] | psutil.Process | None = None
         self._address = ""
         self._http = urllib3.PoolManager(retries=False)

@@ -1,0 +1,141 @@
+"""Faults of the queue plugins: what a queue may hold, may claim, has to give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from scheduler.hooks import Vote
+from scheduler.plugins import capacity_card, hierarchy
+from scheduler.plugins.capacity import Capacity
+from scheduler.plugins.capacity_card import CapacityCard
+from scheduler.plugins.proportion import Proportion
+from scheduler.plugins.queue_admission import Admission
+from scheduler.plugins.queue_lending import LendingPlugin
+from scheduler.plugins.queue_plugin import QueuePlugin
+from scheduler.plugins.service_type import OFFLINE, ONLINE
+from tests.the_tests.faults.fault import CONDITIONS, RECLAIM, Fault, always, instead
+
+_CARDS = f"{RECLAIM}online_reclaims_offline"
+
+GIVES_ALL = (
+    (Capacity, "kept", always(None)),
+    (Proportion, "kept", always(None)),
+    (LendingPlugin, "_ping_pong", always(None)),
+)
+CLAIMS_ALL = ((Capacity, "entitled", always(None)), (Proportion, "entitled", always(None)))
+
+
+def _cuts_guarantees() -> None:
+    known = LendingPlugin.denial
+
+    def denial(self: Any, claimant: Any, taker: Any, unit: Sequence[Any], giver: Any, amount: Any) -> Any:
+        kept = {id(one): (one, one.guarantee) for one in giver.ancestors}
+        for one, _ in kept.values():
+            one.guarantee = {}
+        try:
+            return known(self, claimant, taker, unit, giver, amount)
+        finally:
+            for one, guarantee in kept.values():
+                one.guarantee = guarantee
+
+    instead((LendingPlugin, "denial", denial), *GIVES_ALL)()
+
+
+def _lends_guarantees() -> None:
+    limit = hierarchy.flat_limit
+    instead((hierarchy, "flat_limit", lambda account, total, guarantees: limit(account, total, {})))()
+
+
+def _any_work_claims() -> None:
+    """Offline work claims as if it were online."""
+    kind = CapacityCard._type
+    not_entitled = CapacityCard.not_entitled
+
+    def entitled_as_online(self: Any, queue: Any, task: Any) -> Any:
+        self._type = always(ONLINE)
+        try:
+            return not_entitled(self, queue, task)
+        finally:
+            self._type = kind.__get__(self)
+
+    instead((CapacityCard, "not_entitled", entitled_as_online))()
+
+
+def _any_work_gives() -> None:
+    """Online services are taken as if they were offline."""
+    denial = CapacityCard.denial
+    kind = CapacityCard._type
+
+    def denied_as_offline(self: Any, *about: Any) -> Any:
+        self._type = always(OFFLINE)
+        try:
+            return denial(self, *about)
+        finally:
+            self._type = kind.__get__(self)
+
+    instead((CapacityCard, "denial", denied_as_offline))()
+
+
+def _any_priority_gives() -> None:
+    denial = CapacityCard.denial
+
+    def denied_but_for_priority(self: Any, claimant: Any, *about: Any) -> Any:
+        rank = capacity_card.rank
+        capacity_card.rank = lambda task, job: 1 if task is claimant else 0
+        try:
+            return denial(self, claimant, *about)
+        finally:
+            capacity_card.rank = rank
+
+    instead((CapacityCard, "denial", denied_but_for_priority))()
+
+
+def _no_limits(*_: Any) -> Iterator[Any]:
+    return iter(())
+
+
+FAULTS = (
+    Fault(
+        "ignore-deserved",
+        "lets every queue claim from every queue",
+        instead(*GIVES_ALL, *CLAIMS_ALL),
+        ("hierarchy/", "queue_capacity/", CONDITIONS),
+    ),
+    Fault(
+        "claims-beyond-deserved",
+        "lets a queue claim more than it deserves",
+        instead(*CLAIMS_ALL),
+        ("hierarchy/rules", "queue_capacity/shares: A queue at"),
+    ),
+    Fault(
+        "takes-from-the-poor",
+        "takes from queues that are within what they deserve",
+        instead(*GIVES_ALL),
+        (f"{CONDITIONS}: A queue that", "queue_capacity/shares: Reclaim", "queue_admission/"),
+    ),
+    Fault(
+        "over-capability",
+        "knows no ceilings",
+        instead(
+            (QueuePlugin, "ceilings", always([])),
+            (CapacityCard, "limits", _no_limits),
+            (Admission, "vote", always(Vote.PERMIT)),
+        ),
+        ("hierarchy/", "queue_capacity/shares", "queue_admission/", RECLAIM),
+    ),
+    Fault(
+        "weights-ignored",
+        "lets a queue hold what its weight does not give it",
+        instead(
+            (Proportion, "ceilings", lambda self, account: [(account, account.limit)]),
+            (Proportion, "overused", always(False)),
+        ),
+        ("queue_weights/",),
+    ),
+    Fault("lends-guarantees", "lends what is guaranteed to others", _lends_guarantees, ("queue_capacity/shares",)),
+    Fault("take-guarantee", "reclaims what is guaranteed", _cuts_guarantees, ("queue_capacity/shares: Reclaim",)),
+    Fault("offline-takes", "lets offline work reclaim", _any_work_claims, (_CARDS,)),
+    Fault("online-gives", "takes online services as victims", _any_work_gives, (_CARDS,)),
+    Fault("low-takes-high", "reclaims from work of higher priority", _any_priority_gives, (_CARDS,)),
+)

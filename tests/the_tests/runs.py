@@ -1,0 +1,124 @@
+"""Running scenarios in a pytest of their own, with a cluster of their own, and reading what came of them.
+
+The one rule: a verdict is read from the files that every run writes (JUnit, the record of each scenario), never from
+what it prints.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from harness.report.record import Record
+from tests.the_tests import specimens
+from tests.the_tests.specimens import Specimen
+
+ROOT = Path(__file__).parents[2]
+PART = 24
+"""Scenarios that one cluster runs at most."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of one scenario. Without a sentence that failed it was not begun."""
+
+    specimen: Specimen
+    passed: bool
+    broken: tuple[int, ...]
+    """Which of the scenario's sentences failed, by their positions."""
+    monitors: tuple[str, ...]
+    failure: str
+
+    @property
+    def sentence(self) -> str:
+        """The first one that failed."""
+        return self.specimen.steps[self.broken[0]].text if self.broken else ""
+
+
+class RunError(Exception):
+    """A run gave no verdicts."""
+
+
+def run(chosen: Sequence[Specimen], folder: Path, *options: str) -> list[Result]:
+    """Run scenarios on an embedded cluster; one result each, in their order. Raises RunError with its last words."""
+    shutil.rmtree(folder, ignore_errors=True)
+    feature, junit = folder / "features" / "specimens.feature", folder / "junit.xml"
+    specimens.write(chosen, feature)
+    plugins = ("-p", "no:cacheprovider", "-p", "tests.the_tests.judge_on", "-p", "conftest")
+    files = ("--out", str(folder / "out"), "--junitxml", str(junit))
+    command = [
+        *(sys.executable, "-m", "pytest", "-q", "--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml")),
+        *(*plugins, *files, "--cluster", "embedded", *options, str(feature)),
+    ]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    (folder / "pytest.log").write_text(done.stdout + done.stderr, "utf-8")
+    if done.returncode not in (0, 1) or not junit.exists():
+        last = "\n".join((done.stdout + done.stderr).splitlines()[-20:])
+        raise RunError(f"pytest ended with status {done.returncode}; see {folder / 'pytest.log'}\n{last}")
+    problems = _problems(junit)
+    records = _records(folder / "out" / "scenarios")
+    return [_result(it, problems[number], records.get(number)) for number, it in enumerate(chosen)]
+
+
+def _problems(junit: Path) -> dict[int, str]:
+    """Scenario → why it failed, empty where it passed."""
+    found: dict[int, str] = {}
+    for case in ET.parse(junit).iter("testcase"):
+        number = int(re.search(r"\d+", case.attrib["name"]).group())  # type: ignore[union-attr] - we named them
+        told = [it.text or it.get("message", "") for it in case if it.tag in ("failure", "error")]
+        found[number] = "\n".join([found.get(number, ""), *told]).strip()
+    return found
+
+
+def _records(folder: Path) -> dict[int, Record]:
+    read = (msgspec.json.decode(path.read_bytes(), type=Record) for path in folder.glob("*/*.json"))
+    return {int(record.scenario): record for record in read}
+
+
+def _result(specimen: Specimen, failure: str, record: Record | None) -> Result:
+    broken: tuple[int, ...] = ()
+    monitors: tuple[str, ...] = ()
+    if record is not None:
+        broken = tuple(n for n, sentence in enumerate(record.sentences) if sentence.verdict == "failed")
+        monitors = tuple(sorted({finding.monitor for finding in record.findings}))
+    return Result(specimen, not failure, broken, monitors, failure)
+
+
+@dataclass(frozen=True)
+class Lab:
+    """Where runs take place: the folder of their files, how many at a time, how far timeouts are scaled."""
+
+    out: Path
+    jobs: int
+    timeout_scale: str
+
+    def run_all(self, asked: Mapping[str, tuple[Sequence[Specimen], Sequence[str]]]) -> dict[str, list[Result]]:
+        """Run sets of scenarios, each with its options, several at a time; the results by the set's name.
+
+        Large sets are cut, so that all clusters are busy to the end.
+        """
+        parts = {
+            (name, at): (chosen[at : at + PART], options)
+            for name, (chosen, options) in asked.items()
+            for at in range(0, len(chosen), PART)
+        }
+        order = sorted(parts, key=lambda part: -len(parts[part][0]))
+        with ThreadPoolExecutor(self.jobs) as pool:
+            futures = {part: pool.submit(self._run, part, *parts[part]) for part in order}
+        results: dict[str, list[Result]] = {name: [] for name in asked}
+        for name, at in parts:
+            results[name] += futures[name, at].result()
+        return results
+
+    def _run(self, part: tuple[str, int], chosen: Sequence[Specimen], options: Sequence[str]) -> list[Result]:
+        folder = self.out / "-".join(filter(None, (part[0], str(part[1] or ""))))
+        return run(chosen, folder, "--timeout-scale", self.timeout_scale, *options)
