@@ -25,6 +25,9 @@ EITHER = "|"
 Also in the dimension that such a pod counts in until it has a node.
 """
 
+MOST = 10**9
+"""More cards than this in an annotation are a mistake."""
+
 _PRODUCT = re.compile(r"(.+?/\w+)\.product")
 _MIG = "nvidia.com/mig-"
 _SHARED = "nvidia.com/gpu.shared"
@@ -131,13 +134,16 @@ def counts(annotations: Mapping[str, str], key: str) -> Resource:
         return {}
     try:
         said = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         said = None
-    good = isinstance(said, dict) and all(isinstance(n, int | float) and n >= 0 for n in said.values())
-    if not good or any(isinstance(number, bool) for number in said.values()):
-        raise CardError(f'annotation {key} must be like {{"NVIDIA-A100": 8}}, not {text}')
-    return {str(card).strip(): float(number) * 1000.0 for card, number in said.items()}
+    if not isinstance(said, dict) or not all(_is_count(number) for number in said.values()):
+        raise CardError(f'annotation {key} must be like {{"NVIDIA-A100": 8}}, not {text[:80]}')
+    return {card.strip(): float(number) * 1000.0 for card, number in said.items()}
+
+
+def _is_count(number: object) -> bool:
+    return isinstance(number, int | float) and not isinstance(number, bool) and 0 <= number <= MOST
 
 
 def _number(text: str | None) -> int:
-    return int(text) if text and text.isdigit() else 0
+    return int(text) if text and text.isdecimal() else 0
