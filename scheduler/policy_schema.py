@@ -31,11 +31,15 @@ class Argument:
     """The minimum itself is too small."""
     ignored: str = ""
     """Why it has no effect here; empty where it has one."""
+    values: tuple[str, ...] = ()
+    """What a mapping may map to; empty where anything will do."""
 
     @property
     def wording(self) -> str:
         """The type and its bounds in words."""
         article = "" if self.kind == "true or false" else "a "
+        if self.values:
+            return f"{article}{self.kind} to {' or '.join(self.values)}"
         if self.minimum is None:
             return f"{article}{self.kind}"
         return f"{article}{self.kind} {'above' if self.exclusive else 'of at least'} {self.minimum:g}"
@@ -157,7 +161,7 @@ PLUGINS: Mapping[str, PluginRule] = {
             "cardUnlimitedCpuMemory": Argument(BOOL),
             "nodeOrderWeight": Argument(FLOAT, 0.0, exclusive=True),
             "overCommitFactor": Argument(FLOAT, 0.0, exclusive=True),
-            "podOwnerReferenceToServiceType": Argument(MAPPING),
+            "podOwnerReferenceToServiceType": Argument(MAPPING, values=("inference", "training")),
             "allowServiceTypeByPodOwnerReferences": Argument(BOOL),
         },
     ),

@@ -152,9 +152,8 @@ class PolicySource:
         if not _fits(read, rule):
             shown = str(node.value) if isinstance(node, yaml.ScalarNode) else _kind_of(node)
             quoted = " without quotes" if isinstance(read, str) and rule.kind in (INT, FLOAT, BOOL) else ""
-            self.refuse(
-                node, field, shown, f"must be {rule.wording}", f"write for example {_EXAMPLES[rule.kind]}{quoted}"
-            )
+            example = f"{{Job: {rule.values[-1]}}}" if rule.values else _EXAMPLES[rule.kind]
+            self.refuse(node, field, shown, f"must be {rule.wording}", f"write for example {example}{quoted}")
             return None
         return read
 
@@ -170,6 +169,8 @@ def _fits(read: Any, rule: Argument) -> bool:
         return False
     if rule.kind == DURATION:
         return _DURATION.fullmatch(value) is not None
+    if rule.values:
+        return all(isinstance(key, str) and said in rule.values for key, said in value.items())
     if rule.minimum is None:
         return True
     return bool(value > rule.minimum if rule.exclusive else value >= rule.minimum)
