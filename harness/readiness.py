@@ -28,8 +28,7 @@ def require_in_force(said: dict[str, Any], wanted: str) -> None:
 
     Raises PolicyRefusedError with the scheduler's own message, NotYetError.
     """
-    refused = said.get("refused_sha256", wanted) == wanted and said.get("error")
-    if refused and said["sha256"] != wanted:
-        raise PolicyRefusedError(f"the scheduler refused the policy:\n  {said['error']}", str(said["error"]))
     if said["sha256"] != wanted:
+        if said.get("error") and said.get("refused_sha256") == wanted:
+            raise PolicyRefusedError(f"the scheduler refused the policy:\n  {said['error']}", str(said["error"]))
         raise NotYetError(f"the scheduler still reports the policy {said['sha256']}, not {wanted}")

@@ -218,7 +218,8 @@ class App:
 
     def policy_page(self) -> Answer:
         current = self.policy.current
-        return data({"path": current.path, "sha256": current.sha256, "error": current.error})
+        said = {"path": current.path, "sha256": current.sha256, "error": current.error}
+        return data(said | {"refused_sha256": current.refused_sha256})
 
     def metrics_page(self) -> Answer:
         return 200, METRICS_TYPE, self.metrics.render()

@@ -40,16 +40,24 @@ tiers:
 
 @dataclass(frozen=True, slots=True)
 class InForce:
-    """The policy that cycles use. ``error`` says why a newer file was refused, or is empty."""
+    """The policy that cycles use. ``error`` says why a newer file was refused, or is empty; ``refused`` is that
+    file's text, empty where it could not be read.
+    """
 
     policy: Policy
     path: str
     text: str
     error: str = ""
+    refused: str = ""
 
     @property
     def sha256(self) -> str:
         return hashlib.sha256(self.text.encode()).hexdigest()
+
+    @property
+    def refused_sha256(self) -> str:
+        """Of the text that ``error`` is about: who wrote the file can tell it from an answer to an older one."""
+        return hashlib.sha256(self.refused.encode()).hexdigest() if self.error else ""
 
 
 class PolicyFile:
@@ -84,7 +92,7 @@ class PolicyFile:
         """Take over what the file says now, if it changed since the last look."""
         if self._path is None or _signature(self._path) == self._seen:
             return
-        before = self.current
+        before, text = self.current, ""
         try:
             text = self._read(self._path)
             if text == before.text and not before.error:
@@ -92,7 +100,7 @@ class PolicyFile:
             self.current = InForce(load_policy(text, str(self._path)), str(self._path), text)
             log.info("policy loaded: %s", self.current.sha256)
         except (PolicyError, PolicyUnreadable) as error:
-            self.current = InForce(before.policy, before.path, before.text, str(error))
+            self.current = InForce(before.policy, before.path, before.text, str(error), text)
             log.error("policy refused, the old one stays: %s", error)
         self.on_change(self.current)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 
@@ -46,9 +47,10 @@ def test_a_bad_file_is_refused_and_the_old_one_stays_until_there_is_a_good_one(t
     assert policy.current.sha256 == good.sha256
     assert "alocate" in policy.current.error
     assert f"{file}" in policy.current.error
+    assert policy.current.refused_sha256 == hashlib.sha256(BAD.encode()).hexdigest()
     file.write_text(GOOD + "\n")
     policy.look()
-    assert policy.current.error == ""
+    assert policy.current.error == policy.current.refused_sha256 == ""
     assert [bool(item.error) for item in told] == [True, False]
 
 
