@@ -37,6 +37,7 @@ class SchedulerInCluster:
     def __init__(self, folder: Path, api: Api, kubeconfig: Path, *, scale: float = 1.0) -> None:
         self._folder = folder
         self._api, self._kubeconfig, self._scale = api, kubeconfig, scale
+        self._deployed = False
         self._pods: tuple[str, ...] = ()
         self._policy = ""
         self._looked = 0.0
@@ -53,6 +54,7 @@ class SchedulerInCluster:
         load(archive)
         kubectl = binaries.provide(("kubectl",), folder=programs, progress=tell)["kubectl"].path
         tell("kubectl apply -k deploy/")
+        self._deployed = True
         deployment.apply(kubectl, self._kubeconfig, deployment.write_overlay(self._folder / "overlay", tag, policy))
         self._policy = policy
         for attempt in self._until(timeouts.ROLLED_OUT, pause=0.2):
@@ -65,12 +67,14 @@ class SchedulerInCluster:
 
     def stop(self) -> None:
         """Keep its logs, and remove it. The second call does nothing."""
-        pods, self._pods = self._pods, ()
-        for pod in pods:
-            text = "\n".join(self._log(pod, None))
-            (self._folder / f"scheduler-{pod}.log").write_text(f"{text}\n", "utf-8")
-        if pods:
-            deployment.remove(self._api)
+        deployed, self._deployed, self._pods = self._deployed, False, ()
+        if not deployed:
+            return
+        for pod in self._list():
+            name = pod["metadata"]["name"]
+            text = "\n".join(self._log(name, None))
+            (self._folder / f"scheduler-{name}.log").write_text(f"{text}\n", "utf-8")
+        deployment.remove(self._api)
 
     def handle(self) -> dict[str, Any]:
         """What another process needs to reach it."""
@@ -160,7 +164,7 @@ class SchedulerInCluster:
                 how = (
                     f"ended ({ended.get('reason')}, exit code {ended.get('exitCode')})" if ended else f"waits: {waits}"
                 )
-                words = self._log(name, _TAIL, previous=status.get("restartCount", 0) > 0)
+                words = self._log(name, _TAIL, previous=True) or self._log(name, _TAIL)
                 told = "\n".join(f"  | {readable(line)}" for line in words) or "  | (its log is empty)"
                 raise SchedulerDiedError(f"the scheduler under test, pod {name}, {how}\n{told}")
 
@@ -193,7 +197,7 @@ class SchedulerInCluster:
             response = self._api.raw("GET", f"{PODS}/{pod}/log", query=query)
         except ClusterUnreachableError as problem:
             return [str(problem)]
-        return response.data.decode(errors="replace").splitlines()
+        return response.data.decode(errors="replace").splitlines() if response.status == 200 else []
 
     def _until(self, seconds: float, pause: float) -> Any:
         return patiently(seconds * self._scale, pause)
