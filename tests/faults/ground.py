@@ -62,6 +62,10 @@ class Ground:
                     try:
                         yield
                         history.check(self.nodes)
+                    except Exception as error:
+                        for number, scheduler in enumerate(self._schedulers, 1):
+                            error.add_note(f"scheduler {number} said last:\n{scheduler.log.read_text()[-3000:]}")
+                        raise
                     finally:
                         for scheduler in self._schedulers:
                             scheduler.kill()
