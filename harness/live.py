@@ -140,6 +140,11 @@ class LiveSession:
             scheduler=None,
         )
         self._connect(self.cluster.kubeconfig, self.cluster.context)
+        scheduler = self.scheduler = self._scheduler(ground) if self.options.scheduler != "none" else None
+        if scheduler is not None:
+            self._closing.callback(scheduler.stop)
+        if isinstance(scheduler, SchedulerProcess):
+            scheduler.launch(self.policy)
         crds.install(self.api, ROOT / "scheduler/crds", overwrite=self.cluster.kind != "existing")
         sweep.sweep(self.api)
         settings = self.options.settings
@@ -147,10 +152,8 @@ class LiveSession:
             self._closing.callback(sweep.require_gone, self.api)
         if self.cluster.kind == "kind":
             deployment.remove(self.api)  # of a run that was killed
-        if self.options.scheduler == "none":
+        if scheduler is None:
             return ground
-        scheduler = self.scheduler = self._scheduler(ground)
-        self._closing.callback(scheduler.stop)
         if isinstance(scheduler, SchedulerInCluster):
             scheduler.start(self.policy, self.cluster.load_image, self.options.settings.binaries, self._tell)
         else:

@@ -47,11 +47,8 @@ class SchedulerProcess:
         self._address = ""
         self._http = urllib3.PoolManager(retries=False)
 
-    def start(self, policy: str) -> None:
-        """Return when every watch of it has listed and the policy is in force.
-
-        Raises SchedulerDiedError with its last words, PolicyRefusedError.
-        """
+    def launch(self, policy: str) -> None:
+        """Let it begin: it waits for its CRDs by itself, so that they can be made meanwhile."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
         self._write(policy)
         with self.log.open("wb") as log:
@@ -62,6 +59,14 @@ class SchedulerProcess:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # Ctrl-C is pytest's: the scheduler lives until the last clean-up
             )
+
+    def start(self, policy: str) -> None:
+        """Return when every watch of it has listed and the policy is in force; `launch` may have come before.
+
+        Raises SchedulerDiedError with its last words, PolicyRefusedError.
+        """
+        if self._process is None:
+            self.launch(policy)
         for attempt in self._until(timeouts.READY, pause=0.02):
             with attempt:
                 self._ready()

@@ -18,10 +18,10 @@ def sweep(api: Api) -> bool:
     found = False
     for space in _labelled(api, "/api/v1/namespaces"):
         found = True
+        api.delete(f"/api/v1/namespaces/{space}")  # first: controllers make nothing new in it
         for kind in (*OWNERS, Kind.COMMAND, Kind.PODGROUP, Kind.POD):
             api.delete(cleanup.path_in(space, kind), grace=0)
         api.delete(f"/apis/apps/v1/namespaces/{space}/replicasets", grace=0)
-        api.delete(f"/api/v1/namespaces/{space}")
     for kind in (Kind.QUEUE, Kind.PRIORITYCLASS, Kind.NODE):
         for name in _labelled(api, SERVED[kind].path):
             found = True
