@@ -11,15 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
 from scheduler.model import resources
 from scheduler.model.job import Job
-from scheduler.model.nodes import Mask, NodeInfo, Vector
 from scheduler.model.queue import Queue
 from scheduler.model.resources import CPU, MEMORY, Resource
 from scheduler.model.task import HOLDING, Task
+from scheduler.plugins.card_nodes import CardNodes
 from scheduler.plugins.cards import EITHER, QUOTA, REQUEST, CardError, counts, discover
 from scheduler.plugins.queue_accounts import Account
 from scheduler.plugins.queue_plugin import QueuePlugin, over_limit
@@ -53,17 +50,17 @@ class CapacityCard(QueuePlugin):
         self.admission_factor = float(option.arguments.get("overCommitFactor", 1.0))
         self._kinds = map_of(option.arguments)
         self._wrong: dict[bytes, str] = {}
-        self._named: dict[bytes, tuple[str, ...]] = {}
-        self._rows: dict[tuple[str, ...], NDArray[np.str_]] = {}
+        self._asked: dict[bytes, Mapping[str, float]] = {}
         self._bad_quota: dict[str, str] = {}
 
     def open(self, session: Session, register: Register) -> None:
         self._cards = discover(session.nodes.rows)
         super().open(session, register)
-        register("feasible", self.feasible)
-        register("predicate", self.predicate)
-        register("node_rule", self.node_rule)
-        register("score", self.score)
+        nodes = CardNodes(self._cards, session.nodes.rows, self._ask, self._problem, self._left)
+        register("feasible", nodes.feasible)
+        register("predicate", nodes.predicate)
+        register("node_rule", nodes.node_rule)
+        register("score", lambda task, _: nodes.score(task, self._weight))
 
     def arrange(self) -> None:
         for account in self.accounts:
@@ -87,20 +84,16 @@ class CapacityCard(QueuePlugin):
         A task that would take several models counts as ``A|B`` until it has a node.
         """
         plain = {name: task.request[name] for name in (CPU, MEMORY) if name in task.request}
-        try:
-            names = self._cards.names_of(task)
-            if not names:
-                return plain
-            held = self._cards.on(task.node, names) if task.node else None
-            count = self._cards.count(task, held or names[0])
-        except CardError as error:
-            self._wrong[task.shape] = str(error)
+        asked = self._ask(task)
+        if not asked:
             return plain
-        return {**({} if self._unlimited else plain), held or EITHER.join(names): count}
+        held = self._cards.on(task.node, asked) if task.node else None
+        count = asked[held] if held is not None else next(iter(asked.values()))
+        return {**({} if self._unlimited else plain), held or EITHER.join(asked): count}
 
     def varies(self, task: Task) -> bool:
         """Whether what the task counts as depends on its node."""
-        return len(self._names(task)) > 1
+        return len(self._ask(task)) > 1
 
     def minimum(self, job: Job) -> Mapping[str, float] | None:
         """The cards of as many of its pods as it needs, or those it announces while it has none; cpu and memory of its
@@ -126,23 +119,24 @@ class CapacityCard(QueuePlugin):
         except CardError:
             return {}
 
-    def _names(self, task: Task) -> tuple[str, ...]:
-        """The cards that the task would take, the preferred first; none where it names them wrongly."""
-        known = self._named.get(task.shape)
+    def _ask(self, task: Task) -> Mapping[str, float]:
+        """The cards that the task would take, the preferred first, with how many; none where it asks for them
+        wrongly.
+        """
+        known = self._asked.get(task.shape)
         if known is None:
             try:
-                known = self._cards.names_of(task)
-            except CardError:
-                known = ()
-            self._named[task.shape] = known
+                known = self._cards.asked(task)
+            except CardError as error:
+                known = {}
+                self._wrong[task.shape] = str(error)
+            self._asked[task.shape] = known
         return known
 
-    def _by_row(self, names: tuple[str, ...]) -> NDArray[np.str_]:
-        """Node by node the first of some cards that it has, or nothing."""
-        if names not in self._rows:
-            found = [self._cards.on(node.name, names) or "" for node in self.session.nodes.rows]
-            self._rows[names] = np.array(found, dtype=np.str_)
-        return self._rows[names]
+    def _problem(self, task: Task) -> str:
+        """What is wrong with the cards that the task asks for."""
+        self._ask(task)
+        return self._wrong.get(task.shape, "")
 
     # --------------------------------------------------------------------------------------------------------- limits
 
@@ -155,65 +149,32 @@ class CapacityCard(QueuePlugin):
             return
         rest = {name: value for name, value in amount.items() if name != either}
         yield from over_limit(account, rest, account.limit, "quota")
-        short = [limit for card in either.split(EITHER) for limit in self._over(account, card, amount[either])]
+        count = amount[either]
+        short = [limit for card in either.split(EITHER) for limit in self._over(account, card, count)]
         if len(short) == len(either.split(EITHER)):
             yield from short
 
     def _over(self, account: Account, card: str, count: float) -> list[QueueLimit]:
         return list(over_limit(account, {card: count}, account.limit, "quota"))
 
+    def _left(self, task: Task) -> list[str]:
+        """The cards that the task would take and its queue has quota left of."""
+        account = self.accounts.of_task(task)
+        cards = self._ask(task).items()
+        return [card for card, count in cards if account is None or not self._over(account, card, count)]
+
     def allocatable(self, queue: Queue, task: Task) -> bool:
         account = self.accounts.by_name[queue.name]
-        return self.closed(account) is None and task.shape not in self._wrong and not any(self.limits(account, task))
+        if self.closed(account) is not None or self._problem(task):
+            return False
+        return next(self.limits(account, task), None) is None
 
     def why(self, job: Job, task: Task | None) -> Iterator[Why]:
         if job.queue in self._bad_quota:
             yield QueueBroken(job.queue, self._bad_quota[job.queue])
-        if task is not None and self.accounts.amount(task) is not None and task.shape in self._wrong:
-            yield WrongCard(task.key, self._wrong[task.shape])
+        if task is not None and (problem := self._problem(task)):
+            yield WrongCard(task.key, problem)
         yield from super().why(job, task)
-
-    # ---------------------------------------------------------------------------------------------------------- nodes
-
-    def feasible(self, task: Task) -> Mask:
-        """Nodes that have one of the cards that the task names."""
-        names = self._names(task)
-        if not names:
-            return np.ones(len(self.session.nodes.rows), dtype=np.bool_)
-        return np.not_equal(self._by_row(names), "")
-
-    def predicate(self, task: Task, future: bool) -> Mask | None:  # noqa: ARG002
-        """For a task that would take several models: nodes whose model the queue has quota left of."""
-        names = self._names(task)
-        account = self.accounts.of_task(task)
-        if len(names) < 2 or account is None:
-            return None
-        count = self._cards.count(task, names[0])
-        left = [card for card in names if not self._over(account, card, count)]
-        return np.isin(self._by_row(names), left)
-
-    def node_rule(self, task: Task, node: NodeInfo) -> tuple[str, str] | None:
-        """Why the two masks leave a node out."""
-        names = self._names(task)
-        if not names:
-            return None
-        card = self._cards.on(node.name, names)
-        if card is None:
-            return "card", " or ".join(names)
-        account = self.accounts.of_task(task)
-        if len(names) > 1 and account is not None and self._over(account, card, self._cards.count(task, card)):
-            return "card-quota", card
-        return None
-
-    def score(self, task: Task, feasible: Mask) -> Vector | None:  # noqa: ARG002
-        """For a task that would take several models: the nodes of the preferred one, each later one half as good."""
-        names = self._names(task)
-        if len(names) < 2:
-            return None
-        cards, scores = self._by_row(names), np.zeros(len(self.session.nodes.rows))
-        for index, card in enumerate(names):
-            scores[cards == card] = 100.0 * 0.5**index * self._weight
-        return scores
 
     # -------------------------------------------------------------------------------------------------------- reclaim
 
@@ -245,8 +206,7 @@ class CapacityCard(QueuePlugin):
                 return Protected("service-type", kind)
             if (theirs := rank(task, jobs.get(task.job))) >= mine:
                 return NotLower(theirs, mine)
-        names = set(self._names(claimant))
-        held = {name for name, count in amount.items() if count > 0}
-        if names:
-            return None if names & held else Protected("cards")
+        asked, held = self._ask(claimant), {name for name, count in amount.items() if count > 0}
+        if asked:
+            return None if held & asked.keys() else Protected("cards")
         return None if held <= {CPU, MEMORY} and resources.common(amount, claimant.init_request) else OfNoUse()

@@ -49,38 +49,33 @@ class Catalog:
         """The cards that are asked for by a resource."""
         return sorted(card for card, name in self.resource_of.items() if name == resource)
 
-    def names_of(self, task: Task) -> tuple[str, ...]:
-        """The cards that a task would take, the preferred first; none if it asks for none.
+    def asked(self, task: Task) -> dict[str, float]:
+        """The cards that a task would take, the preferred first, with how many of each in millis; none if it asks for
+        none.
 
         A pod that asks for a card's resource without naming a card means the only model there is.
 
-        :raises CardError: there are several, or the card it names does not exist.
+        :raises CardError: there are several, or what it names does not exist, or is not what its containers ask for.
         """
         named = (task.pod.metadata.annotations or {}).get(NAME, "")
-        names = tuple(dict.fromkeys(name.strip() for name in named.split(EITHER) if name.strip()))
+        names = list(dict.fromkeys(name.strip() for name in named.split(EITHER) if name.strip()))
         for name in names:
             if name not in self.resource_of:
                 raise CardError(f"no node has the card {name} that annotation {NAME} names")
-        if names:
-            return names
-        asked = sorted({name for name in task.request if task.request[name] > 0} & set(self.resource_of.values()))
-        if not asked:
-            return ()
-        models = self.models_of(asked[0])
-        if len(models) > 1:
-            raise CardError(f"it asks for {asked[0]}, which is {' or '.join(models)}; say which in annotation {NAME}")
-        return tuple(models)
-
-    def count(self, task: Task, card: str) -> float:
-        """How many of a card the task asks for, in millis.
-
-        :raises CardError: none.
-        """
-        resource = self.resource_of[card]
-        wanted = task.request.get(resource, 0.0)
-        if wanted <= 0:
-            raise CardError(f"annotation {NAME} names the card {card}, but no container asks for {resource}")
-        return wanted
+        if not names:
+            wanted = sorted(
+                {name for name, amount in task.request.items() if amount > 0} & set(self.resource_of.values())
+            )
+            names = self.models_of(wanted[0]) if wanted else []
+            if len(names) > 1:
+                models = " or ".join(names)
+                raise CardError(f"it asks for {wanted[0]}, which is {models}; say which in annotation {NAME}")
+        counted = {name: task.request.get(self.resource_of[name], 0.0) for name in names}
+        found = {name: count for name, count in counted.items() if count > 0}
+        if names and not found:
+            missing = self.resource_of[names[0]]
+            raise CardError(f"annotation {NAME} names the card {names[0]}, but no container asks for {missing}")
+        return found
 
     def on(self, node: str, names: Iterable[str]) -> str | None:
         """The first of some cards that a node has."""
