@@ -30,6 +30,8 @@ NODE_ANNOTATION_VALUE = "fake"
 _START_SECONDS = 20.0
 _ATTEMPTS = 3
 _LEASE_SECONDS = 40
+_LEFT: list[subprocess.Popen[bytes]] = []
+"""Those that outlive us: of one that runs and that nobody refers to, Python warns, and pytest makes an error of it."""
 """As a kubelet's: the controller manager of a Kind cluster takes a node for dead after 50 s."""
 
 
@@ -104,6 +106,8 @@ class Kwok:
         try:
             came = probe.wait(lambda: process.poll() is not None or probe.get(url) is not None, _START_SECONDS)
             if came and process.poll() is None:
+                if self._keep:
+                    _LEFT.append(process)
                 return
             raise self._why(port, ended=process.poll() is not None)
         except BaseException:
