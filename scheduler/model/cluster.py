@@ -85,7 +85,7 @@ class Cluster:
     def set_pod(self, pod: objects.Pod) -> None:
         """A pod as it is now. An assumption about the same pod (same uid) stands until the API shows or refuses it."""
         old = self.tasks.get(pod.metadata.key)
-        task = Task(pod, self._job_of(pod))
+        task = (old and old.seen_again(pod)) or Task(pod, self._job_of(pod))
         if old is not None:
             if old.uid == task.uid:
                 self._keep_assumptions(old, task)

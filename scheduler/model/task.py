@@ -129,8 +129,39 @@ class Task:
         self.assumed = False
         """Whether ``status`` runs ahead of what the API has confirmed."""
 
+    def seen_again(self, pod: Pod) -> Task | None:
+        """This task as a later version of the same pod shows it; None where more than its status and its node changed.
+
+        Most events are of this kind, and computing requests and shape anew is what a pod event would cost most.
+        """
+        if not _same_but_status(self.pod, pod):
+            return None
+        again = Task.__new__(Task)
+        for name in Task.__slots__:
+            setattr(again, name, getattr(self, name))
+        again.pod = pod
+        again.started = seconds(pod.status.start_time)
+        again.status, again.node = status_of(pod)
+        again.nominated = pod.status.nominated_node_name
+        again.assumed = False
+        return again
+
     def __repr__(self) -> str:
         return f"<Task {self.key} {self.status.name} on {self.node or '-'}>"
+
+
+def _same_but_status(old: Pod, new: Pod) -> bool:
+    """Whether two versions of a pod differ at most in status, node and what the metadata has that we do not compute
+    from.
+    """
+    before, after = old.metadata, new.metadata
+    if (before.uid, before.labels, before.annotations) != (after.uid, after.labels, after.annotations):
+        return False
+    node, new.spec.node_name = new.spec.node_name, old.spec.node_name
+    try:
+        return old.spec == new.spec
+    finally:
+        new.spec.node_name = node
 
 
 def job_key_of(pod: Pod) -> str:

@@ -1,0 +1,48 @@
+"""A pod event that only tells of status and node leads to the same task as one that is computed anew."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from scheduler.model.objects import Pod
+from scheduler.model.task import Task, TaskStatus
+
+BASE: dict[str, Any] = {
+    "metadata": {"name": "p-1", "namespace": "ns", "uid": "u", "labels": {"a": "b"}},
+    "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]},
+    "status": {"phase": "Pending"},
+}
+
+
+def a_pod(**parts: dict[str, Any]) -> Pod:
+    return msgspec.convert({key: {**BASE[key], **parts.get(key, {})} for key in BASE}, Pod)
+
+
+def test_a_bound_pod_that_runs_is_the_same_task_with_another_status() -> None:
+    before = Task(a_pod(), "ns/g")
+    pod = a_pod(spec={"nodeName": "n"}, status={"phase": "Running", "startTime": "2026-01-01T00:00:00Z"})
+    again = before.seen_again(pod)
+    anew = Task(pod, "ns/g")
+    assert again is not None
+    assert {name: getattr(again, name) for name in Task.__slots__} == {n: getattr(anew, n) for n in Task.__slots__}
+    assert (again.status, again.node) == (TaskStatus.RUNNING, "n")
+    assert pod.spec.node_name == "n"
+    assert before.status is TaskStatus.PENDING
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"metadata": {"uid": "successor"}},
+        {"metadata": {"labels": {"a": "c"}}},
+        {"metadata": {"annotations": {"volcano.sh/preemptable": "false"}}},
+        {"spec": {"schedulingGates": [{"name": "x"}]}},
+        {"spec": {"priority": 5}},
+        {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "2"}}}]}},
+    ],
+)
+def test_what_decides_where_a_task_may_go_is_computed_anew_when_it_changes(parts: dict[str, Any]) -> None:
+    assert Task(a_pod(), "ns/g").seen_again(a_pod(**parts)) is None
