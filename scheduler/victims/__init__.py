@@ -7,7 +7,8 @@ after all; :func:`make_room` is all of it.
 
 from __future__ import annotations
 
+from scheduler.victims.attempts import Attempts
 from scheduler.victims.claim import PREEMPT, RECLAIM, Claim
-from scheduler.victims.make_room import Attempts, make_room
+from scheduler.victims.make_room import make_room
 
 __all__ = ["PREEMPT", "RECLAIM", "Attempts", "Claim", "make_room"]

@@ -10,8 +10,6 @@ from __future__ import annotations
 import heapq
 from typing import Any, Protocol
 
-import numpy as np
-
 from scheduler.model.task import Task
 from scheduler.session import Session
 
@@ -27,30 +25,34 @@ class Prices(Protocol):
 class Front:
     """The prices of all nodes for one shape."""
 
-    def __init__(self, session: Session, prices: Prices, task: Task) -> None:
-        self._prices = prices
-        self._task = task
+    def __init__(self, session: Session, task: Task, rows: set[int]) -> None:
         self._log, self._touched = session.log, session.nodes.touched
-        self._is_feasible = session.placement.static(task)
+        is_feasible = session.placement.static(task)
+        self._task = task
+        self._rows = {row for row in rows if is_feasible[row]}
         self._version = [0] * len(session.nodes.rows)
         self._heaps: dict[Any, list[tuple[Cost, int, int, int]]] = {}
+        self._unseen = set(self._rows)
+        self._dropped: set[int] = set()
         self._seen = len(self._touched)
-        for row in np.flatnonzero(self._is_feasible):
-            self._look(int(row))
 
-    def _look(self, row: int) -> None:
-        self._version[row] += 1
-        price = self._prices.bound(self._task, row)
-        if price is not None:
-            self.push(price, row, exact=False)
-
-    def refresh(self) -> None:
-        """Look again at the nodes on which something has changed."""
-        changed = set(self._touched[self._seen :])
+    def refresh(self, prices: Prices, *, again: bool) -> None:
+        """Look again at the nodes on which something has changed, and with ``again`` at those that were dropped."""
+        changed = self._unseen | (self._rows & set(self._touched[self._seen :]))
+        if again:
+            changed |= self._dropped
+            self._dropped.clear()
+        self._unseen = set()
         self.in_step()
         for row in sorted(changed):
-            if self._is_feasible[row]:
-                self._look(row)
+            self._version[row] += 1
+            price = prices.bound(self._task, row)
+            if price is not None:
+                self.push(price, row, exact=False)
+
+    def drop(self, row: int) -> None:
+        """A node that cannot be had, by this claim and as long as nothing changes on it."""
+        self._dropped.add(row)
 
     def in_step(self) -> None:
         """What has changed meanwhile was taken back."""

@@ -50,6 +50,10 @@ class Jury:
         self.seen: set[str] = set()
         self._gang_verdicts: dict[tuple[str, int], Verdict | None] = {}
 
+    def serve(self, claim: Claim) -> None:
+        """Judge for another claim of the same kind from now on."""
+        self._claim = claim
+
     # ----------------------------------------------------------------------------------------------------- candidates
 
     def candidates(self, claimant: Task, node: NodeInfo) -> list[Task]:
@@ -101,7 +105,7 @@ class Jury:
         return None
 
     def _of_gang(self, claimant: Task, unit: Unit) -> Verdict | None:
-        key = (unit.job.key, len(self._session.log))
+        key = (unit.job.key, len(self._session.nodes.touched))
         if key not in self._gang_verdicts:
             self._gang_verdicts[key] = self._verdict(claimant, unit, None)
         return self._gang_verdicts[key]

@@ -15,64 +15,9 @@ from scheduler.model.job import Job
 from scheduler.model.task import HOLDING, Task, TaskStatus
 from scheduler.reasons import Denial, NeverPreempts, NotEntitled, NotNeeded, NoVictims, OfNoUse, Spared, Why
 from scheduler.session import Session
+from scheduler.victims.attempts import Attempts, claimant_kind
 from scheduler.victims.claim import RECLAIM, Claim
-from scheduler.victims.give_back import GiveBack
-from scheduler.victims.order import Ages
-from scheduler.victims.search import Search, Victim
-
-Kind = tuple[object, ...]
-
-
-class Attempts:
-    """What all claims of a cycle have in common: how old everyone is, what has failed already (so that equal jobs need
-    not fail again as long as nothing has changed), and who has had to go for whom.
-    """
-
-    def __init__(self, session: Session) -> None:
-        self.ages = Ages(session)
-        self._session = session
-        self._failed: dict[Kind, tuple[int, Why]] = {}
-        self._victims: list[Victim] = []
-        self._give_back = GiveBack(session)
-        self._made = 0
-
-    @classmethod
-    def of(cls, session: Session) -> Attempts:
-        """Those of this cycle."""
-        attempts: Attempts = session.facts.setdefault("attempts", None) or cls(session)
-        session.facts["attempts"] = attempts
-        return attempts
-
-    def made(self, search: Search) -> None:
-        """Take note of a claim that was met."""
-        self._made += 1
-        self._victims += search.victims
-        self._give_back.absorb(search.give_back)
-
-    def settle(self) -> None:
-        """Give back the victims of one claim that those of a later one have made unnecessary."""
-        if self._made < 2:
-            return
-        # Claims of different queues order their victims differently; what they have in common is priority and age.
-        before = sorted(
-            self._victims, key=lambda v: (v.option.level[-1], v.option.gangs, v.option.pods, v.option.youth)
-        )
-        self._victims = self._give_back.unneeded(before, self._session.statement())
-        back = {task.uid for victim in before if victim not in self._victims for task in victim.tasks}
-        if back:
-            decisions = self._session.decisions
-            decisions.evictions = [eviction for eviction in decisions.evictions if eviction.uid not in back]
-
-    def known(self, session: Session, kind: Kind | None) -> Why | None:
-        """Why an equal task found no room in this very state, if one was tried."""
-        if kind is None or kind not in self._failed:
-            return None
-        state, why = self._failed[kind]
-        return why if state == len(session.log) else None
-
-    def remember(self, session: Session, kind: Kind | None, why: Why) -> None:
-        if kind is not None:
-            self._failed[kind] = (len(session.log), why)
+from scheduler.victims.search import Search
 
 
 def make_room(claim: Claim, attempts: Attempts) -> bool:
@@ -81,20 +26,21 @@ def make_room(claim: Claim, attempts: Attempts) -> bool:
     Whether that was possible.
     """
     session, job = claim.session, claim.job
-    search = Search(claim, attempts.ages)
-    whys: dict[Why, None] = {}
     tasks = waiting_tasks(session, job)
+    who = claimant_kind(claim, tasks[0]) if tasks else None
+    search = Search(claim, attempts.shared(claim, who))
+    whys: dict[Why, None] = {}
     hopeless: set[bytes] = set()
     for position, task in enumerate(tasks):
         if not session.hooks.first_tier_agrees("job_starving", job) or _too_few(job, search, len(tasks) - position):
             break
         why = _standing_against(claim, task)
         if why is None and task.shape not in hopeless:
-            kind = _kind(claim, task) if not search.placed else None
-            why = attempts.known(session, kind)
+            kind = (*who, task.shape, task.priority) if who is not None and not search.placed else None
+            why = attempts.known(kind)
             if why is None and not search.place(task):
                 why = _no_victims(claim, task, search)
-                attempts.remember(session, kind, why)
+                attempts.remember(kind, why)
             if why is not None:
                 hopeless.add(task.shape)
         if why is not None:
@@ -109,7 +55,7 @@ def make_room(claim: Claim, attempts: Attempts) -> bool:
     first = len(session.decisions.evictions)
     search.statement.commit()
     _say_who_was_spared(session, search, first)
-    attempts.made(search)
+    attempts.made(search.victims, search.give_back)
     if waiting_tasks(session, job):
         session.refuse(job, list(whys))
     else:
@@ -137,25 +83,6 @@ def _standing_against(claim: Claim, task: Task) -> Why | None:
         why: Why | None = numbers.not_entitled(claim.queue, task) if numbers is not None else None
         return why or NotEntitled(claim.queue.name)
     return None
-
-
-def _kind(claim: Claim, task: Task) -> Kind | None:
-    """What a claimant is to the plugins; None if its job's own holdings may matter."""
-    if claim.job.allocated or claim.within_job:
-        return None
-    group = claim.job.group
-    annotations = group.metadata.annotations if group is not None else None
-    owners = tuple(owner.kind for owner in task.pod.metadata.owner_references or ())
-    labels = tuple(sorted((task.pod.metadata.annotations or {}).items()))
-    return (
-        claim.action,
-        claim.queue.name,
-        claim.job.priority,
-        task.shape,
-        tuple(sorted((annotations or {}).items())),
-        owners,
-        labels,
-    )
 
 
 def _no_victims(claim: Claim, task: Task, search: Search) -> NoVictims:

@@ -68,7 +68,7 @@ class ServedLast:
 
     @property
     def key(self) -> Key:
-        if self._state != (state := len(self._session.log)):
+        if self._state != (state := len(self._session.nodes.touched)):  # grows with every change, undone or not
             self._key = self._session.hooks.queue_key(self._queue)
             self._state = state
         return self._key

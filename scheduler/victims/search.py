@@ -7,8 +7,6 @@ every victim that is not needed is given back, and the statement is committed on
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from scheduler.model.nodes import NodeInfo
@@ -16,40 +14,29 @@ from scheduler.model.queue import ROOT
 from scheduler.model.resources import EPSILON
 from scheduler.model.task import HOLDING, Task
 from scheduler.reasons import VictimReason
+from scheduler.victims.attempts import Shared
 from scheduler.victims.claim import Claim
 from scheduler.victims.cover import Amounts, Option, cheapest_cover, cost
 from scheduler.victims.front import Cost, Front
 from scheduler.victims.give_back import GiveBack
-from scheduler.victims.jury import Jury, Verdict
-from scheduler.victims.order import Ages, Order
+from scheduler.victims.jury import Verdict
 from scheduler.victims.units import Unit
-
-
-@dataclass(slots=True, frozen=True, eq=False)
-class Victim:
-    """A unit that has been evicted, and what it was chosen as."""
-
-    verdict: Verdict
-    option: Option
-
-    @property
-    def tasks(self) -> tuple[Task, ...]:
-        return self.verdict.unit.tasks
+from scheduler.victims.victim import Victim
 
 
 class Search:
     """The transaction of one claim."""
 
-    def __init__(self, claim: Claim, ages: Ages) -> None:
+    def __init__(self, claim: Claim, shared: Shared) -> None:
         self._claim = claim
         self._session = claim.session
         self._nodes = claim.session.nodes
-        self._order = Order(claim.session, claim.queue, ages)
-        self.jury = Jury(claim, self._order)
+        self._shared = shared
+        self._order, self.jury = shared.order, shared.jury
         self.statement = claim.session.statement()
         self.placed = 0
         self.victims: list[Victim] = []
-        self._fronts: dict[bytes, Front] = {}
+        self._served: set[bytes] = set()
         self.give_back = GiveBack(claim.session)
 
     # ---------------------------------------------------------------------------------------------------------- tasks
@@ -92,10 +79,7 @@ class Search:
     # ---------------------------------------------------------------------------------------------------------- nodes
 
     def _make_room(self, task: Task) -> bool:
-        front = self._fronts.get(task.shape)
-        if front is None:
-            front = self._fronts[task.shape] = Front(self._session, self, task)
-        front.refresh()
+        front = self._front(task)
         while (found := front.pop()) is not None:
             row, exact = found
             savepoint, before = self.statement.savepoint(), len(self.victims)
@@ -106,9 +90,21 @@ class Search:
                 return True
             self._rollback(savepoint, before)
             front.in_step()
-            if price is not None:
+            if price is None:
+                front.drop(row)
+            else:
                 front.push(price, row, exact=True)
         return False
+
+    def _front(self, task: Task) -> Front:
+        """The prices of all nodes as things stand."""
+        fronts = self._shared.fronts
+        front = fronts.get(task.shape)
+        if front is None:
+            front = fronts[task.shape] = Front(self._session, task, self._shared.rows)
+        front.refresh(self, again=task.shape not in self._served)
+        self._served.add(task.shape)
+        return front
 
     def bound(self, task: Task, row: int) -> Cost | None:
         """What room on a node costs at least, votes not asked; None if all candidates together do not make it."""
