@@ -30,9 +30,9 @@ NODE_ANNOTATION_VALUE = "fake"
 _START_SECONDS = 20.0
 _ATTEMPTS = 3
 _LEASE_SECONDS = 40
+"""As a kubelet's: the controller manager of a Kind cluster takes a node for dead after 50 s."""
 _LEFT: list[subprocess.Popen[bytes]] = []
 """Those that outlive us: of one that runs and that nobody refers to, Python warns, and pytest makes an error of it."""
-"""As a kubelet's: the controller manager of a Kind cluster takes a node for dead after 50 s."""
 
 
 class Kwok:
