@@ -58,6 +58,9 @@ def _make(docker: Docker, now: str, to: Path, progress: Progress) -> None:
             tick=lambda s: progress(f"{reference}: building on {base}, {s:.0f} s"),
         )
     docker.call("save", "--output", to, reference, tick=lambda s: progress(f"{reference}: saving, {s:.0f} s"))
+    for old in docker.call("images", "--format", "{{.Tag}}", NAME).split():
+        if old != now:
+            docker.succeeds("rmi", f"{NAME}:{old}", deadline=60)
 
 
 def _fill(context: Path, wheels: Path) -> None:
