@@ -15,7 +15,10 @@ from scheduler.model.task import TaskStatus
 from scheduler.phases import settle_phases
 from scheduler.plugins import PLUGINS
 from scheduler.policy import Policy
+from scheduler.reasons import NotBackfilled
 from scheduler.session import Session
+
+BACKFILL = "backfill"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +56,22 @@ def decide(cluster: Cluster, policy: Policy, now: float) -> Decisions:
             ACTIONS[name](session)
         session.reservations.give_up()
         settle_phases(session)
+        _note_unfilled(session)
         _note_waiting(session)
         cluster.last_cycle = LastCycle(cluster.version, policy, now, session.decisions)
         return session.decisions
     finally:
         session.close()
+
+
+def _note_unfilled(session: Session) -> None:
+    """Say of tasks that request nothing why they wait where no action is there for them."""
+    if BACKFILL in session.policy.actions:
+        return
+    for job in session.jobs.values():
+        waiting = [task for task in job.by_status.get(TaskStatus.PENDING, {}).values() if task.best_effort]
+        if waiting and not session.is_pending(job):
+            session.refuse(job, [NotBackfilled(len(waiting))])
 
 
 def _note_waiting(session: Session) -> None:

@@ -18,7 +18,7 @@ from scheduler.model.resources import Resource
 from scheduler.model.task import HOLDING, Task, TaskStatus
 from scheduler.placement import Placement, unsupported
 from scheduler.policy import PluginOption, Policy
-from scheduler.reasons import Refusal, Unsupported, VictimReason, Why
+from scheduler.reasons import QueueBroken, Refusal, Unsupported, VictimReason, Why
 from scheduler.reservations import Reservations
 from scheduler.statement import Change, Statement
 
@@ -65,6 +65,9 @@ class Session:
         }
         self.phases: dict[str, str] = {}
         self.decisions = Decisions()
+        for key, job in sorted(cluster.jobs.items()):
+            if job.group is not None and job.queue not in self.queues and job.by_status.get(TaskStatus.PENDING):
+                self.decisions.refusals[key] = Refusal((QueueBroken(job.queue, "does not exist"),))
         self._objections: dict[str, Any] = {}
         self.log: list[Change] = []
         self.hooks = Hooks(policy)

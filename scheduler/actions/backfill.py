@@ -34,7 +34,9 @@ def _place(session: Session, job: Job) -> None:
     statement = session.statement()
     for task in sorted(_waiting(job), key=hooks.task_key):
         node = session.placement.best(task)
-        if node is not None:
+        if node is None:
+            session.refuse(job, [session.placement.explain(task)])
+        else:
             statement.allocate(task, node)
     if hooks.all_agree("job_ready", job):
         statement.commit()

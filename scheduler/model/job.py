@@ -123,6 +123,11 @@ class Job:
         return iter(sorted(found, key=lambda task: task.key))
 
     @property
+    def binding_roles(self) -> dict[str, int]:
+        """The role minima that bind: all of them where the gang's minimum covers their sum, else none."""
+        return self.role_minima if self.min_available >= sum(self.role_minima.values()) else {}
+
+    @property
     def waiting(self) -> int:
         """Tasks pipelined onto room that is being freed."""
         return len(self.by_status.get(TaskStatus.PIPELINED, ()))

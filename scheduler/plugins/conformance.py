@@ -24,8 +24,8 @@ class Conformance:
 
     name = "conformance"
 
-    def __init__(self, option: PluginOption) -> None:
-        self._option = option
+    def __init__(self, _option: PluginOption) -> None:
+        """No arguments."""
 
     def open(self, _session: Session, register: Register) -> None:
         register("reclaimable", _not_critical)

@@ -28,8 +28,7 @@ class Drf:
 
     name = "drf"
 
-    def __init__(self, option: PluginOption) -> None:
-        self._option = option
+    def __init__(self, _option: PluginOption) -> None:
         self._shares: dict[str, float] = {}
 
     def open(self, session: Session, register: Register) -> None:

@@ -29,8 +29,8 @@ class Gang:
 
     name = "gang"
 
-    def __init__(self, option: PluginOption) -> None:
-        self._option = option
+    def __init__(self, _option: PluginOption) -> None:
+        """No arguments."""
 
     def open(self, session: Session, register: Register) -> None:
         self._session = session
@@ -44,9 +44,9 @@ class Gang:
 
     @staticmethod
     def _valid(job: Job) -> Why | None:
-        if _roles_count(job):
+        if job.binding_roles:
             present = Counter(task.role for task in job.having(TAKING_PART))
-            for role, minimum in sorted(job.role_minima.items()):
+            for role, minimum in sorted(job.binding_roles.items()):
                 if present[role] < minimum:
                     return PodsMissing(present[role], minimum, role)
         pods = job.count(TAKING_PART)
@@ -68,18 +68,13 @@ class Gang:
         return spared, Vote.PERMIT
 
 
-def _roles_count(job: Job) -> bool:
-    """Whether role minima are enforced: only where ``minMember`` covers their sum."""
-    return bool(job.role_minima) and job.min_available >= sum(job.role_minima.values())
-
-
 def _roles_hold(job: Job, statuses: Statuses) -> bool:
-    if not _roles_count(job):
+    if not job.binding_roles:
         return True
     have = Counter(
         task.role for task in job.having(statuses | TaskStatus.PENDING) if task.status & statuses or _free(task)
     )
-    return all(have[role] >= minimum for role, minimum in job.role_minima.items())
+    return all(have[role] >= minimum for role, minimum in job.binding_roles.items())
 
 
 def _free(task: Task) -> bool:

@@ -26,8 +26,8 @@ class Pdb:
 
     name = "pdb"
 
-    def __init__(self, option: PluginOption) -> None:
-        self._option = option
+    def __init__(self, _option: PluginOption) -> None:
+        """No arguments."""
 
     def open(self, session: Session, register: Register) -> None:
         self._session = session

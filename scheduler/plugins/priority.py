@@ -22,8 +22,8 @@ class Priority:
 
     name = "priority"
 
-    def __init__(self, option: PluginOption) -> None:
-        self._option = option
+    def __init__(self, _option: PluginOption) -> None:
+        """No arguments."""
 
     def open(self, session: Session, register: Register) -> None:
         self._session = session

@@ -1,0 +1,45 @@
+"""The plugin of ``docs/plugins.md`` does what the page says, as it stands there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from scheduler.decide import decide
+from scheduler.plugins import PLUGINS
+from scheduler.policy import PluginOption, Policy
+from tests.core.notation import EPOCH, timestamp
+from tests.core.world import World
+
+PAGE = Path(__file__).parents[2] / "docs" / "plugins.md"
+
+
+def test_the_plugin_of_the_page_protects_until_the_cooldown_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    code = re.search(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    assert code is not None
+    module: dict[str, object] = {}
+    exec(compile(code.group(1), str(PAGE), "exec"), module)
+    monkeypatch.setitem(PLUGINS, "cdp", module["Cdp"])
+    names = ("priority", "cdp", "predicates")
+    policy = Policy(("allocate", "preempt"), (tuple(PluginOption(name) for name in names),))
+    world = World(policy)
+    started = {"startTime": timestamp(900)}
+    hot = {"metadata": {"annotations": {"volcano.sh/cooldown-time": "10m"}}, "status": started}
+    world.load(
+        {
+            "nodes": [{"name": "n1", "has": "2 cpu"}],
+            "queues": [{"name": "default"}],
+            "jobs": [
+                {"name": "old", "tasks": "2 x 1 cpu running on n1", "priority": 1, "pod": hot},
+                {"name": "new", "tasks": "1 x 1 cpu", "priority": 5, "phase": "Inqueue"},
+            ],
+        }
+    )
+    world.now = EPOCH + 1000.0
+    before = decide(world.cluster, policy, world.now)
+    assert not before.evictions
+    assert before.wake_at == EPOCH + 1500.0
+    assert not decide(world.cluster, policy, EPOCH + 1499.0).evictions
+    assert len(decide(world.cluster, policy, EPOCH + 1501.0).evictions) == 1
