@@ -23,7 +23,8 @@ Feature: Of two waiting PyTorchJobs the one of higher priority starts first
     And these PyTorchJobs are submitted:
       | job       | queue | priority      | workers | memory |
       | job-58cjb | test  | high-priority | 5       | 1Gi    |
-    Then the PodGroup of "job-2jmz2" stays <waiting>
+    Then each PodGroup has minMember 6
+    And the PodGroup of "job-2jmz2" stays <waiting>
     And the PodGroup of "job-58cjb" stays <waiting>
     When "job-6wgnj" completes
     Then "job-58cjb" runs
@@ -36,7 +37,6 @@ Feature: Of two waiting PyTorchJobs the one of higher priority starts first
       | job-6wgnj |
       | job-58cjb |
       | job-2jmz2 |
-    And each PodGroup has minMember 6
     And the PodGroup of "job-58cjb" goes through Inqueue, Running
     And PyTorchJob "job-58cjb" goes through Created, Running, Succeeded
 

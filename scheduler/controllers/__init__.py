@@ -38,11 +38,17 @@ def build(names: Iterable[str], context: Context) -> list[Controller]:
 
 
 async def run_controllers(
-    client: Client, recorder: Recorder, names: Iterable[str], *, scheduler_names: Sequence[str]
+    client: Client,
+    recorder: Recorder,
+    names: Iterable[str],
+    *,
+    scheduler_names: Sequence[str],
+    tell: Callable[[Context], None] = lambda _: None,
 ) -> None:
-    """Watch and work until cancelled. The recorder is run by who gave it."""
+    """Watch and work until cancelled. Who gave the recorder runs it; ``tell`` hears of the context once it is whole."""
     context = Context(client, recorder, scheduler_names)
     controllers = build(names, context)
+    tell(context)
     async with asyncio.TaskGroup() as group:
         group.create_task(context.watch(), name="watches of the controllers")
         for controller in controllers:

@@ -65,6 +65,11 @@ class Context:
             for view in self._views.values():
                 group.create_task(view.informer.run(), name=f"watch {view.resource.id} for controllers")
 
+    def unlisted(self) -> list[str]:
+        """What has not been listed yet, and why: until there is nothing, some controller waits."""
+        informers = [view.informer for view in self._views.values() if not view.informer.synced.is_set()]
+        return [it.reflector.trouble or f"{it.reflector.resource.id} not yet listed" for it in informers]
+
     def is_ours(self, scheduler_name: str) -> bool:
         return not scheduler_name or scheduler_name in self.scheduler_names
 

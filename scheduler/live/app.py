@@ -14,9 +14,9 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scheduler.decide import decide
 from scheduler.inputs import Decided
@@ -34,6 +34,9 @@ from scheduler.live.server import METRICS as METRICS_TYPE
 from scheduler.live.server import Answer, Server, data, text
 from scheduler.live.writer import Writer
 from scheduler.model.cluster import Cluster
+
+if TYPE_CHECKING:
+    from scheduler.controllers import Context
 
 log = logging.getLogger(__name__)
 
@@ -73,6 +76,9 @@ class App:
             metrics=self.metrics,
             record=self.record,
         )
+        waits = ["the controllers have not begun"] if options.controllers and not options.leader_elect else []
+        self._unlisted: Callable[[], list[str]] = lambda: waits
+        """What the controllers wait for; a replica that does not lead runs none."""
         self.stopping = asyncio.Event()
         self._beat = time.monotonic()
         self._tasks: list[asyncio.Task[Any]] = []
@@ -144,7 +150,11 @@ class App:
         from scheduler.controllers import run_controllers  # noqa: PLC0415 - not loaded where none runs
 
         work = run_controllers(
-            self.client, self.events, self.options.controllers, scheduler_names=self.options.scheduler_names
+            self.client,
+            self.events,
+            self.options.controllers,
+            scheduler_names=self.options.scheduler_names,
+            tell=self._hear_of_controllers,
         )
         group.create_task(work, name="controllers")
 
@@ -210,11 +220,15 @@ class App:
         silent = time.monotonic() - self._beat
         return text(200, "ok") if silent < _HANGS_AFTER else text(503, f"the event loop hangs for {silent:.0f} s")
 
+    def _hear_of_controllers(self, context: Context) -> None:
+        self._unlisted = context.unlisted
+
     def readyz(self) -> Answer:
-        if self.feed.is_synced:
-            return text(200, "ok")
-        waiting = [reflector for reflector in self.feed.reflectors if not reflector.synced.is_set()]
-        return text(503, "\n".join(r.trouble or f"{r.resource.id} not yet listed" for r in waiting))
+        waiting = [
+            r.trouble or f"{r.resource.id} not yet listed" for r in self.feed.reflectors if not r.synced.is_set()
+        ]
+        waiting += self._unlisted()
+        return text(503, "\n".join(waiting)) if waiting else text(200, "ok")
 
     def policy_page(self) -> Answer:
         current = self.policy.current

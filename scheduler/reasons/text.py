@@ -96,6 +96,7 @@ _WHY: dict[type, Callable[[Any], str]] = {
     w.GangShort: lambda why: f"gang: {why.placed} of at least {why.minimum} tasks{_role(why.role)} have a place",
     w.PodsMissing: lambda why: f"gang: {why.pods} of at least {why.minimum} pods{_role(why.role)} exist",
     w.Gated: lambda why: f"{_count(why.pods, 'pod')} held by scheduling gates",
+    w.NotBackfilled: lambda why: f"{_count(why.pods, 'pod')} without requests, and the policy names no backfill action",
     w.Unsupported: lambda why: f"{why.task}: {why.field} is not supported by this scheduler",
     w.Reserved: lambda why: f"room on node {why.node} is kept for {why.holder}",
     w.WrongCard: lambda why: f"{why.task}: {why.problem}",

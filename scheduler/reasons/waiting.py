@@ -98,6 +98,12 @@ class Gated(msgspec.Struct, frozen=True, tag="gated"):
     pods: int
 
 
+class NotBackfilled(msgspec.Struct, frozen=True, tag="not-backfilled"):
+    """Pods that ask for nothing are placed by the backfill action only, and the policy does not name it."""
+
+    pods: int
+
+
 class Unsupported(msgspec.Struct, frozen=True, tag="unsupported"):
     """A constraint that this scheduler does not honour; the pod waits rather than being placed against its wish."""
 
@@ -162,6 +168,7 @@ Why = (
     | GangShort
     | PodsMissing
     | Gated
+    | NotBackfilled
     | Unsupported
     | Reserved
     | WrongCard
