@@ -34,6 +34,14 @@ REFUSED = {
         ["--scheduler-command", "/no/such/program --fast"],
         ["*names no program that can be run", "*--scheduler-command (schedspec_scheduler_command *", "*name one*"],
     ),
+    "a scheduler in a cluster that takes no image": (
+        ["--scheduler-in-cluster", "--cluster", "embedded"],
+        ["*--scheduler-in-cluster needs a Kind cluster: no image can be brought into one of kind embedded"],
+    ),
+    "another scheduler in the cluster": (
+        ["--scheduler-in-cluster", "--scheduler", "none"],
+        ["*--scheduler-in-cluster needs our own scheduler: leave --scheduler and --scheduler-command out"],
+    ),
     "a policy that is not there": (["--policy", "no.yaml"], ["*no.yaml' is not a file", "*--policy *", "*"]),
     "a kind configuration that is not there": (
         ["--kind-config", "no.yaml"],

@@ -1,0 +1,128 @@
+"""deploy/ is what the scheduler needs, and no more than a hardened cluster lets in."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from scheduler.live.options import parse
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
+HARDENED = {
+    "readOnlyRootFilesystem": True,
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+}
+IMPORTED_AS = {"pyyaml": "yaml", "prometheus-client": "prometheus_client"}
+
+
+def _versions(lock: Path) -> dict[str, str]:
+    return dict(re.findall(r"^([\w.-]+)==([\w.]+)", lock.read_text("utf-8"), re.MULTILINE))
+
+
+def _imported() -> set[str]:
+    """The top packages that scheduler/ imports, the standard library's and its own left out."""
+    found = set()
+    for source in (ROOT / "scheduler").rglob("*.py"):
+        for node in ast.walk(ast.parse(source.read_text("utf-8"))):
+            if isinstance(node, ast.Import):
+                found |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                found.add(node.module.partition(".")[0])
+    return found - sys.stdlib_module_names - {"scheduler"}
+
+
+def _objects() -> dict[str, dict[str, Any]]:
+    documents = [
+        it for name in ("deployment", "namespace") for it in yaml.safe_load_all((DEPLOY / f"{name}.yaml").read_text())
+    ]
+    return {it["kind"]: it for it in documents}
+
+
+@pytest.fixture
+def deployment() -> dict[str, Any]:
+    spec: dict[str, Any] = _objects()["Deployment"]["spec"]
+    return spec
+
+
+@pytest.fixture
+def container(deployment: dict[str, Any]) -> dict[str, Any]:
+    (only,) = deployment["template"]["spec"]["containers"]
+    return dict(only)
+
+
+def test_the_image_has_the_versions_that_are_tested() -> None:
+    tested, shipped = _versions(ROOT / "requirements.lock"), _versions(DEPLOY / "requirements.lock")
+    assert shipped
+    assert {name: version for name, version in shipped.items() if tested.get(name) != version} == {}
+
+
+def test_the_image_has_what_the_scheduler_imports_and_nothing_else() -> None:
+    lines = (line.partition("#")[0].strip() for line in (DEPLOY / "requirements.in").read_text().splitlines())
+    listed = [line for line in lines if line]
+    assert {IMPORTED_AS.get(name, name) for name in listed} == _imported()
+
+
+def test_every_locked_package_has_its_hashes_and_no_host() -> None:
+    text = (DEPLOY / "requirements.lock").read_text("utf-8")
+    parts = re.split(r"^(?=[\w.-]+==)", text, flags=re.MULTILINE)
+    assert [part.partition("\n")[0] for part in parts[1:] if "--hash=sha256:" not in part] == []
+    assert "://" not in text
+
+
+def test_the_image_is_built_on_any_base_and_does_not_run_as_root() -> None:
+    lines = (DEPLOY / "Dockerfile").read_text("utf-8").splitlines()
+    assert [line for line in lines if line.startswith("FROM ") and "${BASE}" not in line] == []
+    assert "USER 65532:65532" in lines
+
+
+def test_the_pods_are_restricted_and_their_root_is_read_only(
+    deployment: dict[str, Any], container: dict[str, Any]
+) -> None:
+    pod = deployment["template"]["spec"]["securityContext"]
+    assert (pod["runAsNonRoot"], pod["runAsUser"]) == (True, 65532)
+    assert pod["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert container["securityContext"] == HARDENED
+    assert _objects()["Namespace"]["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
+
+
+def test_two_replicas_elect_one_that_outlives_pressure(deployment: dict[str, Any], container: dict[str, Any]) -> None:
+    pod = deployment["template"]["spec"]
+    assert deployment["replicas"] == 2
+    assert "--leader-elect" in container["args"]
+    assert pod["priorityClassName"] == "system-cluster-critical"
+    assert "node-role.kubernetes.io/control-plane" in [it["key"] for it in pod["tolerations"]]
+    assert container["resources"]["requests"].keys() == {"cpu", "memory"}
+
+
+def test_the_probes_ask_for_pages_that_the_scheduler_serves(container: dict[str, Any]) -> None:
+    app = (ROOT / "scheduler/live/app.py").read_text("utf-8")
+    for probe, page in (("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")):
+        assert container[probe]["httpGet"]["path"] == page
+        assert f'"{page}":' in app
+
+
+def test_the_policy_is_a_folder_so_that_a_change_reaches_a_running_scheduler(
+    deployment: dict[str, Any], container: dict[str, Any]
+) -> None:
+    (mount,) = container["volumeMounts"]
+    (volume,) = deployment["template"]["spec"]["volumes"]
+    assert f"--policy={mount['mountPath']}/policy.yaml" in container["args"]
+    assert "subPath" not in mount, "a file that is mounted alone never changes"
+    assert (mount["name"], volume["configMap"]["name"]) == (volume["name"], "schedspec-policy")
+    kustomization = yaml.safe_load((DEPLOY / "kustomization.yaml").read_text())
+    assert kustomization["generatorOptions"]["disableNameSuffixHash"] is True
+
+
+def test_the_arguments_are_what_the_scheduler_takes(container: dict[str, Any]) -> None:
+    command, *arguments = container["args"]
+    options = parse(arguments)
+    assert command == "run"
+    assert (options.listen, options.lease_namespace) == (("0.0.0.0", 8080), "schedspec")
