@@ -6,7 +6,8 @@ away as much as the other's own does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -23,6 +24,17 @@ HARD_WEIGHT = 1
 """
 
 
+@dataclass(slots=True)
+class _Spoken:
+    """Terms of pods on nodes that speak of a task, each with one of the pods that have it."""
+
+    unwanted: list[tuple[str, Task]] = field(default_factory=list)
+    liked: list[tuple[str, float, Task]] = field(default_factory=list)
+
+
+NOTHING = _Spoken()
+
+
 class PodAffinities:
     """The terms of pending tasks against the pods on nodes, and the other way round; for one cycle."""
 
@@ -30,11 +42,12 @@ class PodAffinities:
         self._cluster = cluster
         self._nodes = cluster.nodes
         self._counts: dict[tuple[str, bytes], PodCounts] = {}
-        self._concerned: dict[tuple[bytes, bytes], _Mutual] = {}
+        self._spoken: dict[bytes, _Spoken] = {}
+        self._shapes_seen: set[bytes] = set()
 
     def concerns(self, task: Task) -> bool:
-        """Whether the task has such terms, or anyone on a node has terms that speak of it."""
-        return _has_terms(task) or any(self._mutual(task, other).any for other in self._others())
+        """Whether the task has such terms, or anyone on a node has preferences that speak of it."""
+        return _has_terms(task) or bool(self._spoken_of(task).liked)
 
     def mask(self, task: Task, *, future: bool) -> Mask | None:
         """Nodes that neither the task's required terms nor those of pods there exclude; None if there are none."""
@@ -67,9 +80,8 @@ class PodAffinities:
         for number, term in enumerate(_required(task, "pod_anti_affinity")):
             counts = self._company(f"anti{number}", task, [term])
             mask = self._without(mask, term.topology_key, counts, future=future)
-        for other in self._others():
-            for key in self._mutual(task, other).unwanted:
-                mask = self._without(mask, key, self._holders(other), future=future)
+        for key, other in self._spoken_of(task).unwanted:
+            mask = self._without(mask, key, self._holders(other), future=future)
         return mask
 
     def score(self, task: Task, feasible: Mask) -> Vector | None:
@@ -80,9 +92,8 @@ class PodAffinities:
                 term = item.pod_affinity_term
                 counts = self._company(f"{kind}{number}", task, [term])
                 total = self._add(total, term.topology_key, counts, sign * item.weight)
-        for other in self._others():
-            for key, weight in self._mutual(task, other).liked:
-                total = self._add(total, key, self._holders(other), weight)
+        for key, weight, other in self._spoken_of(task).liked:
+            total = self._add(total, key, self._holders(other), weight)
         if total is None or not feasible.any():
             return None
         low, high = total[feasible].min(), total[feasible].max()
@@ -93,16 +104,34 @@ class PodAffinities:
 
     # ---------------------------------------------------------------------------------------------------------- parts
 
-    def _others(self) -> list[Task]:
-        """One pod of each shape with terms that is on a node."""
-        return [next(iter(tasks.values())) for _, tasks in sorted(self._nodes.minding.items()) if tasks]
-
-    def _mutual(self, task: Task, other: Task) -> _Mutual:
-        key = (task.shape if _labels_count(task) else _identity(task), other.shape)
-        known = self._concerned.get(key)
+    def _spoken_of(self, task: Task) -> _Spoken:
+        """What the terms of pods on nodes say of the task; looked up anew only when a pod with other terms came or
+        went.
+        """
+        if self._shapes_seen != self._nodes.minding.keys():
+            self._shapes_seen = set(self._nodes.minding)
+            self._spoken.clear()
+        if not self._shapes_seen:
+            return NOTHING
+        key = task.shape if _labels_count(task) else _identity(task)
+        known = self._spoken.get(key)
         if known is None:
-            known = self._concerned[key] = _Mutual(self, task, other)
+            known = self._spoken[key] = _Spoken()
+            for _, alike in sorted(self._nodes.minding.items()):
+                self._listen(known, next(iter(alike.values())), task)
         return known
+
+    def _listen(self, spoken: _Spoken, other: Task, task: Task) -> None:
+        """Add what the terms of ``other``, one of its shape, say of the task."""
+        for term in _required(other, "pod_anti_affinity"):
+            if self._matches(term, other, task):
+                spoken.unwanted.append((term.topology_key, other))
+        wishes = [(term, float(HARD_WEIGHT)) for term in _required(other, "pod_affinity")]
+        for kind, sign in (("pod_affinity", 1.0), ("pod_anti_affinity", -1.0)):
+            wishes += [(item.pod_affinity_term, sign * item.weight) for item in _preferred(other, kind)]
+        for term, weight in wishes:
+            if self._matches(term, other, task):
+                spoken.liked.append((term.topology_key, weight, other))
 
     def _company(self, what: str, task: Task, terms: list[PodAffinityTerm]) -> PodCounts:
         """Pods that all of some terms of the task speak of; ``what`` names those terms among the task's."""
@@ -140,21 +169,6 @@ class PodAffinities:
             labels = (namespace.metadata.labels if namespace else None) or {}
             return selector_matches(term.namespace_selector, labels)
         return not term.namespaces and other.namespace == owner.namespace
-
-
-class _Mutual:
-    """What the terms of pods like ``other`` mean for tasks like ``task``: topology keys, and (key, weight) pairs."""
-
-    def __init__(self, affinities: PodAffinities, task: Task, other: Task) -> None:
-        def speaking(terms: Iterable[PodAffinityTerm]) -> list[str]:
-            return [term.topology_key for term in terms if affinities._matches(term, other, task)]
-
-        self.unwanted = speaking(_required(other, "pod_anti_affinity"))
-        self.liked = [(key, float(HARD_WEIGHT)) for key in speaking(_required(other, "pod_affinity"))]
-        for kind, sign in (("pod_affinity", 1.0), ("pod_anti_affinity", -1.0)):
-            for item in _preferred(other, kind):
-                self.liked += [(key, sign * item.weight) for key in speaking((item.pod_affinity_term,))]
-        self.any = bool(self.unwanted or self.liked)
 
 
 def _part(task: Task, kind: str) -> PodAffinity | None:
