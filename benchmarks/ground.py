@@ -175,18 +175,21 @@ class Scheduler:
     def __init__(self, kubeconfig: Path, policy: str, *more: str, controllers: str = "none") -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="schedspec-bench-")
         folder = Path(self._folder.name)
-        (folder / "policy.yaml").write_text(policy)
+        self.policy_file = folder / "policy.yaml"
+        self.policy_file.write_text(policy)
         self.log = folder / "log"
         command = [
             *(sys.executable, "-m", "scheduler", "run", "--kubeconfig", str(kubeconfig)),
-            *("--policy", str(folder / "policy.yaml"), "--controllers", controllers, *more),
+            *("--policy", str(self.policy_file), "--controllers", controllers, *more),
         ]
         self._stderr = self.log.open("wb")
         self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=self._stderr, text=True)
         assert self.process.stdout is not None
         self.address = self.process.stdout.readline().removeprefix("listening on ").strip()
         if not self.address:
-            raise RuntimeError(f"the scheduler did not start: {self.log.read_text()}")
+            said = self.log.read_text()
+            self._close()
+            raise RuntimeError(f"the scheduler did not start: {said}")
         self._seen = psutil.Process(self.process.pid)
 
     def cpu_seconds(self) -> float:

@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING, Any
 
 from scheduler.decide import decide
 from scheduler.inputs import Decided
-from scheduler.kube import Client, Http, Recorder, connect
+from scheduler.kube import NORMAL, WARNING, Client, Http, Recorder, connect
 from scheduler.live.cycles import Cycles
 from scheduler.live.feed import Feed
-from scheduler.live.leader import Leader
+from scheduler.live.leader import LEASES, Leader
+from scheduler.live.leader import NAME as LEASE_NAME
 from scheduler.live.metrics import Metrics
 from scheduler.live.options import Options
 from scheduler.live.policy_file import InForce, PolicyFile
@@ -34,6 +35,7 @@ from scheduler.live.server import METRICS as METRICS_TYPE
 from scheduler.live.server import Answer, Server, data, text
 from scheduler.live.writer import Writer
 from scheduler.model.cluster import Cluster
+from scheduler.model.objects import ObjectMeta
 
 if TYPE_CHECKING:
     from scheduler.controllers import Context
@@ -239,9 +241,15 @@ class App:
         return 200, METRICS_TYPE, self.metrics.render()
 
     def on_policy(self, current: InForce) -> None:
-        """A policy file was loaded or refused."""
-        self.metrics.policy("refused" if current.error else "loaded")
-        if not current.error:
+        """A policy file was loaded or refused: say so where people look, and decide by the new one."""
+        about = ObjectMeta(name=LEASE_NAME, namespace=self.options.lease_namespace)  # as other components' own events
+        if current.error:
+            self.metrics.policy("refused")
+            self.events.event(LEASES, about, WARNING, "PolicyRefused", f"the old one stays: {current.error}")
+        else:
+            self.metrics.policy("loaded")
+            message = f"{current.path}, sha256 {current.sha256}, is in force"
+            self.events.event(LEASES, about, NORMAL, "PolicyLoaded", message)
             self.cycles.want()
 
 

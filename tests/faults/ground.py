@@ -101,6 +101,10 @@ class Ground:
     async def delete_pod(self, name: str) -> None:
         await self.client.delete(PODS, name, NAMESPACE, grace=0)
 
+    def stopped(self, scheduler: Scheduler) -> None:
+        """A test has stopped it itself."""
+        self._schedulers.remove(scheduler)
+
     async def ready(self, scheduler: Scheduler) -> None:
         """Wait until every watch of a scheduler has listed."""
         await asyncio.to_thread(scheduler.wait_ready)

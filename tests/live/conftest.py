@@ -1,0 +1,13 @@
+"""The cluster of the fault tests, for tests of the whole process."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.faults.conftest import cluster, components, ground
+
+__all__ = ["cluster", "components", "ground"]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "embedded: boots an embedded cluster")
