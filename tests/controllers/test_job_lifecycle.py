@@ -195,10 +195,11 @@ class TestCommands:
         desk = JobDesk({"tasks": [task()]}).run()
         body = {"action": "RestartJob", "target": {"kind": "Job", "name": "j", "uid": desk.job.metadata.uid}}
         desk.put(COMMANDS, {"metadata": {"name": "c"}, **body})
-        desk.turn(desk.decide, most=1)  # the status is written, then the controller dies
-        for _ in range(3):
-            desk.work()
+        for _ in range(6):
+            desk.turn(desk.decide, most=1)  # the status is written, then the controller dies
+            desk.evict(*desk.pods())
             desk.leave()
+        desk.work()
         assert desk.job.status.retry_count == 1
 
     def test_one_that_means_nothing_now_is_removed(self) -> None:
@@ -209,6 +210,17 @@ class TestCommands:
 
 class TestCrashes:
     """A controller that dies after any write is continued by the next one."""
+
+    def test_before_it_removed_the_old_podgroup(self) -> None:
+        desk = JobDesk({"tasks": [task()]}).work()
+        old = desk.group.metadata.uid
+        body = {"action": "RestartJob", "target": {"kind": "Job", "name": "j", "uid": desk.job.metadata.uid}}
+        desk.put(COMMANDS, {"metadata": {"name": "c"}, **body})
+        desk.turn(desk.decide, most=1)
+        desk.work()
+        assert desk.phase == "Pending"
+        assert desk.group.metadata.uid != old
+        assert desk.group.metadata.annotations["volcano.sh/job-version"] == "1"
 
     @pytest.mark.parametrize("event", ["evicted", "failed"])
     @pytest.mark.parametrize("action", ["RestartJob", "AbortJob", "CompleteJob"])

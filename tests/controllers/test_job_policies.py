@@ -220,6 +220,27 @@ class TestTimeouts:
         desk.now += 300
         assert desk.work().phase == "Aborting"
 
+    def test_it_knows_its_pod_until_then(self) -> None:
+        policy = {"event": "PodFailed", "action": "RestartPod", "timeout": "30s"}
+        desk = JobDesk({"tasks": [task("a"), task("b")], "policies": [policy]}).run()
+        a_failure(desk)
+        desk.work()
+        desk.now += 30
+        desk.work()
+        desk.leave()
+        desk.work()
+        assert [name for name in ALL if desk.created.count(name) == 2] == ["j-a-1"]
+
+    def test_a_pending_pod_that_is_noticed_late_has_waited_all_the_same(self) -> None:
+        policy = {"event": "PodPending", "action": "AbortJob", "timeout": "10m"}
+        desk = JobDesk({"tasks": [task()], "policies": [policy]})
+        desk.work()
+        desk.admit()
+        desk.turn(desk.decide)
+        desk.now += 100
+        desk.work()
+        assert desk.again == 500.0
+
     def test_it_is_remembered_by_the_next_controller(self) -> None:
         desk = JobDesk({"tasks": [task()], "policies": list(self.policies)}).run()
         a_failure(desk)
@@ -249,6 +270,18 @@ class TestRetries:
         an_eviction(desk)
         desk.leave()
         assert desk.work().phase == "Aborting"
+
+    def test_what_failed_before_an_abort_does_not_abort_the_resumed_job(self) -> None:
+        desk = JobDesk({"tasks": [task("a", 3)], "policies": [{"event": "PodFailed", "action": "AbortJob"}]}).run()
+        a_failure(desk)
+        desk.work()
+        desk.leave()
+        desk.work()
+        desk.command("ResumeJob")
+        desk.admit()
+        desk.work()
+        assert desk.pods() == ["j-a-0", "j-a-1", "j-a-2"]
+        assert desk.phases[-2:] == ["Restarting", "Pending"]
 
     def test_pods_of_an_older_version_are_no_news(self) -> None:
         policy = {"event": "PodFailed", "action": "RestartJob"}

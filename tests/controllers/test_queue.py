@@ -107,6 +107,10 @@ class TestHierarchy:
     def test_one_that_was_closed_by_itself_stays_closed(self) -> None:
         assert state(seen("c", queue("p"), queue("c", "Closed", "p"))) == "Closed"
 
+    def test_closing_a_parent_does_not_mark_one_that_was_closed_before(self) -> None:
+        writes = reconcile(seen("c", queue("p", "Closed"), queue("c", "Closed", "p"))).writes
+        assert [write for write in writes if isinstance(write, Change) and not write.sub] == []
+
     def test_a_child_does_not_open_before_its_parent(self) -> None:
         observed = seen("c", queue("p", "Closed"), queue("c", "Closed", "p"), commands=[command("OpenQueue", "c")])
         assert state(observed) == "Closed"
