@@ -6,6 +6,7 @@ back first; who calls says in which order victims are protected.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
@@ -54,16 +55,31 @@ class GiveBack:
             self.placed(*placed)
         self.by_quota = self.by_quota or other.by_quota
 
-    def unneeded(self, victims: Sequence[E], statement: Statement) -> list[E]:
-        """Give back those that are not needed, the last given first; the rest, in their order."""
+    @property
+    def is_only_about_room(self) -> bool:
+        """Whether neither neighbours nor a queue's limits can be the reason why a victim has to go."""
+        return not self.by_quota and not self._minding()
+
+    def _minding(self) -> set[bytes]:
+        """Shapes of placed tasks that mind who runs where."""
         placement = self._session.placement
-        minding = {
-            task.shape for task, *_ in self._shapes.values() if placement.neighbours(task, future=True) is not None
-        }
+        return {task.shape for task, *_ in self._shapes.values() if placement.neighbours(task, future=True) is not None}
+
+    def unneeded(self, victims: Sequence[E], statement: Statement, others: Sequence[E] = ()) -> list[E]:
+        """Give back those that are not needed, the last given first; the rest, in their order.
+
+        ``others`` are further victims, which are not asked about.
+        """
+        minding = self._minding()
+        broken = Counter(victim.option.job for victim in (*victims, *others) if victim.option.whole)
         kept = list(victims)
         for victim in reversed(victims):
-            if not _leaves_part(victim, kept) and self._can_stay(victim, minding, statement):
+            option = victim.option
+            if option.limits and broken[option.job]:
+                continue  # spare in a gang the rest of which has had to go too: alone it would be a gang in part
+            if self._can_stay(victim, minding, statement):
                 kept.remove(victim)
+                broken[option.job] -= option.whole
         return kept
 
     def _can_stay(self, victim: Evicted, minding: set[bytes], statement: Statement) -> bool:
@@ -117,9 +133,3 @@ def _without(placed: Placed, question: Callable[[Task, NodeInfo, Queue], bool], 
         return question(*placed)
     finally:
         statement.rollback(savepoint)
-
-
-def _leaves_part(victim: Evicted, victims: Sequence[Evicted]) -> bool:
-    """Whether the victim was spare in a gang the rest of which has had to go too: alone it is a gang in part."""
-    job = victim.option.job
-    return not victim.option.whole and any(other.option.whole and other.option.job == job for other in victims)

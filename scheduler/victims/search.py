@@ -7,6 +7,8 @@ every victim that is not needed is given back, and the statement is committed on
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from scheduler.model.nodes import NodeInfo
@@ -37,6 +39,8 @@ class Search:
         self.placed = 0
         self.victims: list[Victim] = []
         self._served: set[bytes] = set()
+        self._freed_for: dict[str, int] = {}
+        self._freed_twice: set[str] = set()
         self.give_back = GiveBack(claim.session)
 
     # ---------------------------------------------------------------------------------------------------------- tasks
@@ -62,15 +66,26 @@ class Search:
         self.statement.pipeline(task, node)
         self.placed += 1
         self.give_back.placed(task, node, self._claim.queue)
-        self._spare_unneeded(before)
+        self.victims[before:] = self._needed(self.victims[before:])
+        for member in (member for victim in self.victims[before:] for member in victim.tasks):
+            if self._freed_for.setdefault(member.node, self.placed) != self.placed:
+                self._freed_twice.add(member.node)
 
     def finish(self) -> None:
-        """Give back who is not needed after all."""
-        self._spare_unneeded(0)
+        """Give back who is not needed after all: that may be where room was freed for more than one task."""
+        if self.give_back.is_only_about_room:
+            doubtful = [v for v in self.victims if any(task.node in self._freed_twice for task in v.tasks)]
+        else:
+            doubtful = self.victims
+        if not doubtful:
+            return
+        certain = [victim for victim in self.victims if victim not in doubtful]
+        given_back = set(map(id, doubtful)) - set(map(id, self._needed(doubtful, certain)))
+        self.victims[:] = [victim for victim in self.victims if id(victim) not in given_back]
 
-    def _spare_unneeded(self, first: int) -> None:
-        victims = sorted(self.victims[first:], key=lambda victim: victim.option.rank)
-        self.victims[first:] = self.give_back.unneeded(victims, self.statement)
+    def _needed(self, victims: list[Victim], others: Sequence[Victim] = ()) -> list[Victim]:
+        ranked = sorted(victims, key=lambda victim: victim.option.rank)
+        return self.give_back.unneeded(ranked, self.statement, others)
 
     def _rollback(self, savepoint: int, before: int) -> None:
         self.statement.rollback(savepoint)
