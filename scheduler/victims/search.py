@@ -14,7 +14,7 @@ import numpy as np
 from scheduler.model.nodes import NodeInfo
 from scheduler.model.queue import ROOT
 from scheduler.model.resources import EPSILON
-from scheduler.model.task import HOLDING, Task
+from scheduler.model.task import Task
 from scheduler.reasons import VictimReason
 from scheduler.victims.attempts import Shared
 from scheduler.victims.claim import Claim
@@ -22,7 +22,7 @@ from scheduler.victims.cover import Amounts, Option, cheapest_cover, cost
 from scheduler.victims.front import Cost, Front
 from scheduler.victims.give_back import GiveBack
 from scheduler.victims.jury import Verdict
-from scheduler.victims.units import Unit
+from scheduler.victims.units import Unit, is_still_whole
 from scheduler.victims.victim import Victim
 
 
@@ -201,7 +201,7 @@ class Search:
     def _evict(self, task: Task, verdict: Verdict, option: Option) -> bool:
         """Evict a unit unless, after what has been evicted before, something stands against it now."""
         unit = verdict.unit
-        if not all(member.status & HOLDING for member in unit.tasks):
+        if not is_still_whole(unit):
             return False
         if (denial := self.jury.objection(task, unit)) is not None:
             self.jury.denials.update((member.key, denial) for member in unit.tasks)
@@ -235,13 +235,8 @@ class Search:
         for option, verdict in sorted(offers.values(), key=lambda offer: offer[0].rank):
             if self._allocatable(task):
                 break
-            if not verdict.unit.limits or self._is_still_spare(verdict.unit):
-                self._evict(task, verdict, option)
+            self._evict(task, verdict, option)
         return self._allocatable(task)
-
-    @staticmethod
-    def _is_still_spare(unit: Unit) -> bool:
-        return unit.job.ready > unit.job.min_available
 
     def _related_queues(self) -> set[str]:
         """Queues that share a limit with the claimant's:

@@ -7,8 +7,6 @@ task may go alone.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,11 +32,6 @@ class Unit:
     limits: tuple[tuple[Any, int], ...] = ()
 
 
-def roles_count(job: Job) -> bool:
-    """Whether role minima bind: only where the gang's minimum covers their sum."""
-    return bool(job.role_minima) and job.min_available >= sum(job.role_minima.values())
-
-
 def spare_tasks(job: Job) -> int:
     """How many of its tasks the job can lose and go on."""
     return max(job.ready - job.min_available, 0)
@@ -46,16 +39,16 @@ def spare_tasks(job: Job) -> int:
 
 def spare_of_role(job: Job, role: str) -> int | None:
     """How many tasks of a role the job can lose; None if the role has no minimum that binds."""
-    minimum = job.role_minima.get(role)
-    if minimum is None or not roles_count(job):
+    minimum = job.binding_roles.get(role)
+    if minimum is None:
         return None
     return max(sum(task.role == role for task in job.having(READY)) - minimum, 0)
 
 
 def single(job: Job, task: Task, *, gangs: bool) -> Unit | None:
-    """The task as a victim of its own;
+    """The task as a victim of its own, or None if its gang cannot spare it.
 
-    None if its gang cannot spare it. ``gangs``: whether the gang plugin has a say.
+    ``gangs``: whether the gang plugin has a say.
     """
     spare = spare_tasks(job)
     if not gangs:
@@ -69,14 +62,13 @@ def single(job: Job, task: Task, *, gangs: bool) -> Unit | None:
     return Unit(job, (task,), limits=tuple(limits))
 
 
+def is_still_whole(unit: Unit) -> bool:
+    """Whether the unit is what it was when it was made: all of it there, and spare if it was spare."""
+    if not all(task.status & HOLDING for task in unit.tasks):
+        return False
+    return not unit.limits or single(unit.job, unit.tasks[0], gangs=True) is not None
+
+
 def whole_gang(job: Job) -> Unit:
     """All tasks of the job that hold room."""
     return Unit(job, tuple(job.having(HOLDING)), whole=True, breaks=True)
-
-
-def on_node(tasks: Iterable[Task], node: str) -> list[Task]:
-    return [task for task in tasks if task.node == node]
-
-
-def jobs_of(tasks: Iterable[Task]) -> Counter[str]:
-    return Counter(task.job for task in tasks)
