@@ -37,9 +37,10 @@ class SchedulerProcess:
     ) -> None:
         self.log = folder / "scheduler.log"
         self.policy_file = folder / "policy.yaml"
-        self._command = [
-            *(*command, "run"),
-            *("--kubeconfig", str(kubeconfig), "--context", context, "--policy", str(self.policy_file)),
+        self.command = tuple(command)
+        """How it is called the next time it is launched."""
+        self._arguments = [
+            *("run", "--kubeconfig", str(kubeconfig), "--context", context, "--policy", str(self.policy_file)),
             *("--node-selector", "schedspec.dev/world=true", "--listen", "127.0.0.1:0"),
         ]
         self._scale = max(scale, 1.0)  # less patience with scenarios makes no process start sooner
@@ -53,7 +54,7 @@ class SchedulerProcess:
         self._write(policy)
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", leash.__file__, str(os.getpid()), *self._command],
+                [sys.executable, "-I", "-S", leash.__file__, str(os.getpid()), *self.command, *self._arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -75,6 +76,7 @@ class SchedulerProcess:
     def stop(self) -> None:
         """End it, gently first. The second call does nothing, nor does one for another's process."""
         process, self._process = self._process, None
+        self._address = ""
         if isinstance(process, subprocess.Popen):
             process.terminate()
             try:

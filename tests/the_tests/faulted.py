@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TextIO
 
-from tests.the_tests.faults import FAULTS, Fault
+from harness.monitors import MONITORS
+from tests.the_tests.faults import FAULTS
+from tests.the_tests.faults.fault import TAG
 from tests.the_tests.runs import Lab, Result
 from tests.the_tests.specimens import Specimen
 
@@ -17,15 +18,16 @@ SHOWN = 3
 
 def run_all(lab: Lab, scenarios: Sequence[Specimen], names: Iterable[str] | None = None) -> dict[str, list[Result]]:
     """Every fault (or those named) against the scenarios that may see it; the results by fault."""
-    faults = [FAULTS[name] for name in names or FAULTS]
-    seen_by = {fault.name: [it for it in scenarios if fault.may_be_seen_by(it)] for fault in faults}
-    return lab.run_all({fault.name: (seen_by[fault.name], _options(fault)) for fault in faults if seen_by[fault.name]})
-
-
-def _options(fault: Fault) -> list[str]:
-    """A scheduler that does nothing needs no time to do it in."""
-    command = shlex.join([sys.executable, "-m", "tests.the_tests.faulty", fault.name])
-    return ["--scheduler-command", command, *(() if fault.acts else ("--timeout-scale", "0.1"))]
+    asked = [
+        (name, replace(it, tags=(*it.tags, f"@{TAG}{name}")))
+        for name in names or FAULTS
+        for it in scenarios
+        if FAULTS[name].may_be_seen_by(it)
+    ]
+    seen: dict[str, list[Result]] = {}
+    for (name, _), result in zip(asked, lab.run("faults", [it for _, it in asked]), strict=True):
+        seen.setdefault(name, []).append(result)
+    return seen
 
 
 def tell(seen: Seen, scenarios: Sequence[Specimen], out: TextIO) -> bool:
@@ -49,6 +51,8 @@ def tell(seen: Seen, scenarios: Sequence[Specimen], out: TextIO) -> bool:
     print(f"\nSentences that forbid, and that no fault has broken: {len(unbroken) or 'none'}", file=out)
     for line in unbroken:
         print(f"  {line}", file=out)
+    spoke = {name for results in seen.values() for it in results for name in it.monitors}
+    print(f"\nMonitors that no fault has made speak: {', '.join(sorted(MONITORS.keys() - spoke)) or 'none'}", file=out)
     print(f"\nFaults that somebody should have seen: {len(missed) or 'none'}", file=out)
     for line in missed:
         print(f"  {line}", file=out)

@@ -10,8 +10,9 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,8 +24,7 @@ from tests.the_tests import specimens
 from tests.the_tests.specimens import Specimen
 
 ROOT = Path(__file__).parents[2]
-PART = 24
-"""Scenarios that one cluster runs at most."""
+JUNIT = "junit.xml"
 
 
 @dataclass(frozen=True)
@@ -48,23 +48,28 @@ class RunError(Exception):
     """A run gave no verdicts."""
 
 
-def run(chosen: Sequence[Specimen], folder: Path, *options: str) -> list[Result]:
-    """Run scenarios on an embedded cluster; one result each, in their order. Raises RunError with its last words."""
+def run(chosen: Sequence[Specimen], folder: Path, *options: str) -> None:
+    """Run scenarios on an embedded cluster. Raises RunError with its last words."""
     shutil.rmtree(folder, ignore_errors=True)
-    feature, junit = folder / "features" / "specimens.feature", folder / "junit.xml"
+    feature, junit = folder / "features" / "specimens.feature", folder / JUNIT
     specimens.write(chosen, feature)
-    plugins = ("-p", "no:cacheprovider", "-p", "tests.the_tests.judge_on", "-p", "conftest")
+    own = ("-p", "tests.the_tests.judge_on", "-p", "tests.the_tests.scheduled_by")
     files = ("--out", str(folder / "out"), "--junitxml", str(junit))
     command = [
         *(sys.executable, "-m", "pytest", "-q", "--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml")),
-        *(*plugins, *files, "--cluster", "embedded", *options, str(feature)),
+        *("-p", "no:cacheprovider", *own, "-p", "conftest", *files),
+        *("--cluster", "embedded", *options, str(feature)),
     ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     (folder / "pytest.log").write_text(done.stdout + done.stderr, "utf-8")
     if done.returncode not in (0, 1) or not junit.exists():
         last = "\n".join((done.stdout + done.stderr).splitlines()[-20:])
         raise RunError(f"pytest ended with status {done.returncode}; see {folder / 'pytest.log'}\n{last}")
-    problems = _problems(junit)
+
+
+def results(chosen: Sequence[Specimen], folder: Path) -> list[Result]:
+    """What came of a run: one result for each scenario, in their order."""
+    problems = _problems(folder / JUNIT)
     records = _records(folder / "out" / "scenarios")
     return [_result(it, problems[number], records.get(number)) for number, it in enumerate(chosen)]
 
@@ -101,24 +106,18 @@ class Lab:
     jobs: int
     timeout_scale: str
 
-    def run_all(self, asked: Mapping[str, tuple[Sequence[Specimen], Sequence[str]]]) -> dict[str, list[Result]]:
-        """Run sets of scenarios, each with its options, several at a time; the results by the set's name.
-
-        Large sets are cut, so that all clusters are busy to the end.
-        """
-        parts = {
-            (name, at): (chosen[at : at + PART], options)
-            for name, (chosen, options) in asked.items()
-            for at in range(0, len(chosen), PART)
-        }
-        order = sorted(parts, key=lambda part: -len(parts[part][0]))
+    def run(self, name: str, chosen: Sequence[Specimen]) -> list[Result]:
+        """Run scenarios on as many clusters as may run at a time; one result each, in their order."""
+        size = max(1, -(-len(chosen) // self.jobs))
+        parts = [(f"{name}-{at // size + 1}", chosen[at : at + size]) for at in range(0, len(chosen), size)]
         with ThreadPoolExecutor(self.jobs) as pool:
-            futures = {part: pool.submit(self._run, part, *parts[part]) for part in order}
-        results: dict[str, list[Result]] = {name: [] for name in asked}
-        for name, at in parts:
-            results[name] += futures[name, at].result()
-        return results
+            return [result for part in pool.map(self._run, parts) for result in part]
 
-    def _run(self, part: tuple[str, int], chosen: Sequence[Specimen], options: Sequence[str]) -> list[Result]:
-        folder = self.out / "-".join(filter(None, (part[0], str(part[1] or ""))))
-        return run(chosen, folder, "--timeout-scale", self.timeout_scale, *options)
+    def _run(self, part: tuple[str, Sequence[Specimen]]) -> list[Result]:
+        name, chosen = part
+        began = time.monotonic()
+        run(chosen, self.out / name, "--timeout-scale", self.timeout_scale)
+        found = results(chosen, self.out / name)
+        failed = sum(not it.passed for it in found)
+        sys.stderr.write(f"{name}: {failed} of {len(found)} failed, in {time.monotonic() - began:.0f} s\n")
+        return found

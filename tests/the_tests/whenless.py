@@ -49,7 +49,7 @@ def blocks(scenario: Specimen) -> Iterator[Block]:
 def run_all(lab: Lab, scenarios: Sequence[Specimen]) -> list[Verdict]:
     """The verdict on every claim. A claim about all that has been may rest on an earlier `When` than the nearest."""
     found = [block for scenario in scenarios for block in blocks(scenario)]
-    results = lab.run_all({"without-when": ([it.without for it in found], ())})["without-when"]
+    results = lab.run("without-when", [it.without for it in found])
     verdicts = [it for block, result in zip(found, results, strict=True) for it in _verdicts(block, result)]
     again = [
         it.block
@@ -60,7 +60,7 @@ def run_all(lab: Lab, scenarios: Sequence[Specimen]) -> list[Verdict]:
     asked = [it.without_any for it in again]
     earlier = {
         (block, it.then)
-        for block, result in zip(again, lab.run_all({"without-any": (asked, ())})["without-any"], strict=True)
+        for block, result in zip(again, lab.run("without-any", asked), strict=True)
         for it in _verdicts(block, result)
         if it.fails and PAST.search(it.then.text)
     }

@@ -84,9 +84,9 @@ FAULTS = (
         "no-reclaim",
         "never reclaims",
         _without("reclaim"),
-        ("queue_capacity/", "cross_queue_reclaim/what", "hierarchy/use_case"),
+        ("queue_capacity/shares: Lent", "cross_queue_reclaim/what", "hierarchy/use_case"),
     ),
-    Fault("no-preempt", "never preempts", _without("preempt"), ("queue_admission/",)),
+    Fault("no-preempt", "never preempts", _without("preempt"), ("queue_admission/admission: A high",)),
     Fault("no-backfill", "leaves requestless pods alone", _without("backfill"), ("lifecycle/states: A pod without",)),
     Fault(
         "reclaim-unasked",
@@ -107,7 +107,7 @@ FAULTS = (
             (QueuePlugin, "job_enqueueable", always(Vote.PERMIT)),
             (queue_admission.Admission, "vote", always(Vote.PERMIT)),
         ),
-        ("queue_admission/", "lifecycle/states: A closed", "kubeflow/"),
+        ("queue_admission/admission: A job", "queue_admission/admission: A later", "with enqueue"),
     ),
     Fault(
         "first-in-line-blocks",
@@ -146,12 +146,12 @@ FAULTS = (
         "preempts-across-queues",
         "preempts in every queue",
         instead((Claim, "concerns", _of_any_queue)),
-        ("queue_admission/",),
+        ("queue_admission/admission: Preempt does",),
     ),
     Fault(
         "preempts-equals",
         "preempts jobs of the same priority",
         instead((priority.Priority, "_not_lower", _equal_or_lower)),
-        ("queue_admission/",),
+        ("queue_admission/admission: Equal",),
     ),
 )

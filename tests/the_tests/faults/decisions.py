@@ -18,7 +18,7 @@ from scheduler.model.cluster import Cluster
 from scheduler.model.job import Job
 from scheduler.model.task import Task, TaskStatus
 from scheduler.reasons import VictimReason
-from tests.the_tests.faults.fault import CONDITIONS, EVERYWHERE, ORDER, RECLAIM, Fault, instead
+from tests.the_tests.faults.fault import CONDITIONS, EVERYWHERE, ORDER, Fault, instead
 from tests.the_tests.specimens import Specimen
 
 Change = Callable[[Cluster, Decisions, float], Decisions]
@@ -195,7 +195,7 @@ FAULTS = (
         "victim-too-many",
         "evicts one pod more than it needs",
         _after(_one_too_many),
-        (ORDER, "hierarchy/", "queue_capacity/", "cross_queue_reclaim/what", "queue_weights/four"),
+        ("are evicted", "is evicted:", "pod is evicted"),
     ),
     Fault(
         "evicts-in-vain",
@@ -219,7 +219,7 @@ FAULTS = (
         "changes-its-mind",
         "says why somebody waits, and binds them a moment later",
         _after(_changes_its_mind),
-        (f"{CONDITIONS}: A pod", "lifecycle/first_job", "kubeflow/", f"{RECLAIM}online", "queue_capacity/"),
+        (f"{CONDITIONS}: A pod", "lifecycle/first_job", "queue_capacity/shares: A queue at"),
     ),
     Fault(
         "silent", "never says why anybody waits", _after(_silent), ("stays", "stay "), _waits_for_reasons, acts=False

@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.the_tests.specimens import Specimen
 
+TAG = "fault-"
 EVERYWHERE = ("",)
 RECLAIM = "cross_queue_reclaim/"
 ORDER = "cross_queue_reclaim/order_of_victims"

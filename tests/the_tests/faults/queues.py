@@ -100,19 +100,19 @@ FAULTS = (
         "ignore-deserved",
         "lets every queue claim from every queue",
         instead(*GIVES_ALL, *CLAIMS_ALL),
-        ("hierarchy/", "queue_capacity/", CONDITIONS),
+        ("hierarchy/rules: The", f"{CONDITIONS}: A queue that is at", "queue_capacity/shares: A queue at"),
     ),
     Fault(
         "claims-beyond-deserved",
         "lets a queue claim more than it deserves",
         instead(*CLAIMS_ALL),
-        ("hierarchy/rules", "queue_capacity/shares: A queue at"),
+        ("hierarchy/rules: The", "queue_capacity/shares: A queue at"),
     ),
     Fault(
         "takes-from-the-poor",
         "takes from queues that are within what they deserve",
         instead(*GIVES_ALL),
-        (f"{CONDITIONS}: A queue that", "queue_capacity/shares: Reclaim", "queue_admission/"),
+        (f"{CONDITIONS}: A queue that is at", "queue_capacity/shares: Reclaim", "queue_weights/four"),
     ),
     Fault(
         "over-capability",
@@ -122,7 +122,7 @@ FAULTS = (
             (CapacityCard, "limits", _no_limits),
             (Admission, "vote", always(Vote.PERMIT)),
         ),
-        ("hierarchy/", "queue_capacity/shares", "queue_admission/", RECLAIM),
+        ("hierarchy/rules: A team", "queue_capacity/shares: The", "queue_admission/admission: A "),
     ),
     Fault(
         "weights-ignored",
@@ -133,9 +133,16 @@ FAULTS = (
         ),
         ("queue_weights/",),
     ),
-    Fault("lends-guarantees", "lends what is guaranteed to others", _lends_guarantees, ("queue_capacity/shares",)),
+    Fault(
+        "lends-guarantees", "lends what is guaranteed to others", _lends_guarantees, ("queue_capacity/shares: A guest",)
+    ),
     Fault("take-guarantee", "reclaims what is guaranteed", _cuts_guarantees, ("queue_capacity/shares: Reclaim",)),
-    Fault("offline-takes", "lets offline work reclaim", _any_work_claims, (_CARDS,)),
-    Fault("online-gives", "takes online services as victims", _any_work_gives, (_CARDS,)),
-    Fault("low-takes-high", "reclaims from work of higher priority", _any_priority_gives, (_CARDS,)),
+    Fault("offline-takes", "lets offline work reclaim", _any_work_claims, (f"{_CARDS}: A high-priority job",)),
+    Fault(
+        "online-gives",
+        "takes services as victims",
+        _any_work_gives,
+        (f"{_CARDS}: A high-priority service w",),
+    ),
+    Fault("low-takes-high", "reclaims from higher priority", _any_priority_gives, (f"{_CARDS}: A low-priority",)),
 )

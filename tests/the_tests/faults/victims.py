@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from scheduler.live.cycles import Cycles
-from scheduler.model.task import HOLDING, TaskStatus
+from scheduler.model.task import HOLDING
 from scheduler.plugins.capacity import Capacity
 from scheduler.victims import claim, jury, order
 from scheduler.victims.claim import Claim
@@ -65,8 +65,6 @@ def _gang_has_no_veto() -> None:
 
     instead((jury.Jury, "_vote", voted))()
 
-
-assert HOLDING & TaskStatus.BOUND
 
 FAULTS = (
     Fault("wrong-order-of-victims", "evicts the most important first", _most_important_first, (ORDER,)),
