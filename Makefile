@@ -12,10 +12,10 @@ KIND_CONFIG ?= kind-config/cards.yaml
 UNIT := not embedded and not kind and not faults
 DEMO := features/lifecycle/first_job.feature features/cross_queue_reclaim/order_of_victims.feature \
         features/hierarchy/use_case.feature
-PARTS := test-unit test-embedded test-faults features features-kind
+PARTS := lint test-unit test-embedded test-faults features features-kind
 
 .DEFAULT_GOAL := test
-.PHONY: demo test test-fast $(PARTS) lint lint-workflows soak test-the-tests mutate bench-core bench-live clean
+.PHONY: demo test test-fast $(PARTS) lint-workflows soak test-the-tests mutate bench-core bench-live clean
 
 .venv/.locked: requirements.lock
 	$(PYTHON) -m venv .venv
@@ -25,7 +25,7 @@ PARTS := test-unit test-embedded test-faults features features-kind
 demo: .venv/.locked ## boot a cluster, run three feature files on it, say where the reports are
 	$(PYTEST) $(DEMO) --cluster embedded -v --junitxml=$(OUT)/demo/junit.xml
 
-test: lint ## everything that can be tested on this machine; goes on after a failure, and fails in the end
+test: .venv/.locked ## everything that can be tested on this machine; goes on after a failure, and fails in the end
 	@failed=; for part in $(PARTS); do $(MAKE) --no-print-directory $$part || failed="$$failed $$part"; done; \
 	test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 

@@ -116,7 +116,7 @@ def reclaims_above_deserved(cluster: Cluster, decisions: Decisions) -> None:
                 f"{evict.task} is reclaimed from its own queue"
             )
             assert queue.reclaimable, f"{evict.task} is of queue {queue.name}, which is not reclaimable"
-            due = decisions.queues[queue.name].deserved  # as the queue plugin cut it; its numbers have tests of their own
+            due = decisions.queues[queue.name].deserved  # as the queue plugin cut it: it has tests of its own
             relevant = [name for name in request if name in due and name != PODS and request[name] > 0]
             above = any(held[queue.name].get(name, 0.0) > due[name] for name in relevant)
             assert above or not relevant, f"{evict.task}: queue {queue.name} holds {held[queue.name]}, due {due}"
