@@ -40,7 +40,7 @@ class Attempts:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._ages = Ages(session)
-        self._failed: dict[Kind, tuple[int, Why]] = {}
+        self._failed: dict[Kind, tuple[int, tuple[Why, ...]]] = {}
         self._shared: dict[Kind, Shared] = {}
         self._rows: dict[str, set[int]] | None = None
         self._victims: list[Victim] = []
@@ -57,8 +57,12 @@ class Attempts:
 
     # -------------------------------------------------------------------------------------------------- equal claimants
 
-    def shared(self, claim: Claim, who: Kind | None) -> Shared:
-        """What the claim shares with claims of the same kind, or has alone where it is of no kind."""
+    def shared(self, claim: Claim, who: Kind | None, *, frugal: bool = False) -> Shared:
+        """What the claim shares with claims of the same kind, or has alone where it is of no kind.
+
+        ``frugal`` claims price nodes differently.
+        """
+        who = None if who is None else (*who, frugal)
         shared = self._shared.get(who) if who is not None else None
         if shared is None:
             order = Order(self._session, claim.queue, self._ages)
@@ -84,17 +88,17 @@ class Attempts:
         tasks = (job.by_status.get(status, {}).values() for status in (TaskStatus.RUNNING, TaskStatus.BOUND))
         return {by_name[task.node].row for some in tasks for task in some if task.node in by_name}
 
-    def known(self, kind: Kind | None) -> Why | None:
-        """Why an equal task found no room in this very state, if one was tried."""
+    def known(self, kind: Kind | None) -> tuple[Why, ...] | None:
+        """Why an equal job, or task, found no room in this very state, if one was tried."""
         if kind is None or kind not in self._failed:
             return None
-        state, why = self._failed[kind]
-        return why if state == len(self._session.log) else None
+        state, whys = self._failed[kind]
+        return whys if state == len(self._session.log) else None
 
-    def remember(self, kind: Kind | None, why: Why) -> None:
-        """Note that a task of this kind found no room in the state as it is but for its own statement."""
+    def remember(self, kind: Kind | None, whys: tuple[Why, ...]) -> None:
+        """Note that none of this kind finds room in the state as it is but for its own statement."""
         if kind is not None:
-            self._failed[kind] = (len(self._session.log), why)
+            self._failed[kind] = (len(self._session.log), whys)
 
     # --------------------------------------------------------------------------------------------------------- victims
 

@@ -15,7 +15,7 @@ from scheduler.model.job import Job
 from scheduler.model.task import HOLDING, Task, TaskStatus
 from scheduler.reasons import Denial, NeverPreempts, NotEntitled, NotNeeded, NoVictims, OfNoUse, Spared, Why
 from scheduler.session import Session
-from scheduler.victims.attempts import Attempts, claimant_kind
+from scheduler.victims.attempts import Attempts, Kind, claimant_kind
 from scheduler.victims.claim import RECLAIM, Claim
 from scheduler.victims.search import Search
 
@@ -28,39 +28,65 @@ def make_room(claim: Claim, attempts: Attempts) -> bool:
     session, job = claim.session, claim.job
     tasks = waiting_tasks(session, job)
     who = claimant_kind(claim, tasks[0]) if tasks else None
-    search = Search(claim, attempts.shared(claim, who))
+    kind = None if who is None else (*who, job.min_available, tuple((task.shape, task.role) for task in tasks))
+    whys = attempts.known(kind)
+    if whys is None:
+        search = Search(claim, attempts.shared(claim, who))
+        starts, whys = _place(claim, search, tasks, attempts, who)
+        if not starts and search.placed:
+            # The cheapest victims may have used up what their queue can lose; those that free the least may not.
+            search.statement.discard()
+            search = Search(claim, attempts.shared(claim, who, frugal=True), frugal=True)
+            starts, _ = _place(claim, search, tasks, attempts, None)
+        if starts and search.victims:
+            _commit(claim, search, attempts, whys)
+            return True
+        search.statement.discard()
+        if starts:
+            return False  # room that nobody has to leave is for allocate to give
+        attempts.remember(kind, whys)
+    if not claim.within_job:
+        session.refuse(job, whys)
+    return False
+
+
+def _place(
+    claim: Claim, search: Search, tasks: Sequence[Task], attempts: Attempts, who: Kind | None
+) -> tuple[bool, tuple[Why, ...]]:
+    """Place tasks as long as the job starves. Whether it can start with them, and why others found no place."""
+    hooks, job = claim.session.hooks, claim.job
     whys: dict[Why, None] = {}
     hopeless: set[bytes] = set()
     for position, task in enumerate(tasks):
-        if not session.hooks.first_tier_agrees("job_starving", job) or _too_few(job, search, len(tasks) - position):
+        if not hooks.first_tier_agrees("job_starving", job) or _too_few(job, search, len(tasks) - position):
             break
         why = _standing_against(claim, task)
         if why is None and task.shape not in hopeless:
             kind = (*who, task.shape, task.priority) if who is not None and not search.placed else None
-            why = attempts.known(kind)
-            if why is None and not search.place(task):
+            known = attempts.known(kind)
+            if known is not None:
+                why = known[0]
+            elif not search.place(task):
                 why = _no_victims(claim, task, search)
-                attempts.remember(kind, why)
+                attempts.remember(kind, (why,))
             if why is not None:
                 hopeless.add(task.shape)
         if why is not None:
             whys[why] = None
     search.finish()
-    starts = bool(search.placed) and session.hooks.votes("job_pipelined", job)
-    if not starts or not search.victims:  # room that nobody has to leave is for allocate to give
-        search.statement.discard()
-        if not starts and not claim.within_job:
-            session.refuse(job, list(whys))
-        return False
+    return bool(search.placed) and hooks.votes("job_pipelined", job), tuple(whys)
+
+
+def _commit(claim: Claim, search: Search, attempts: Attempts, whys: Sequence[Why]) -> None:
+    session, job = claim.session, claim.job
     first = len(session.decisions.evictions)
     search.statement.commit()
     _say_who_was_spared(session, search, first)
     attempts.made(search.victims, search.give_back)
     if waiting_tasks(session, job):
-        session.refuse(job, list(whys))
+        session.refuse(job, whys)
     else:
         session.decisions.refusals.pop(job.key, None)
-    return True
 
 
 def waiting_tasks(session: Session, job: Job) -> list[Task]:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from scheduler.model import resources
 from scheduler.model.nodes import NodeInfo
 from scheduler.model.queue import ROOT
 from scheduler.model.resources import EPSILON
@@ -27,13 +28,14 @@ from scheduler.victims.victim import Victim
 
 
 class Search:
-    """The transaction of one claim."""
+    """The transaction of one claim. ``frugal``: among victims of one rank those that free the least go first."""
 
-    def __init__(self, claim: Claim, shared: Shared) -> None:
+    def __init__(self, claim: Claim, shared: Shared, *, frugal: bool = False) -> None:
         self._claim = claim
         self._session = claim.session
         self._nodes = claim.session.nodes
         self._shared = shared
+        self._frugal = frugal
         self._order, self.jury = shared.order, shared.jury
         self.statement = claim.session.statement()
         self.placed = 0
@@ -152,11 +154,17 @@ class Search:
             level=(first, *self._order.level(unit.job, priority)),
             gangs=int(unit.breaks),
             pods=len(unit.tasks),
-            youth=(self._order.youth(unit.tasks[0]),),
+            youth=(self._freed(unit) if self._frugal else 0.0, self._order.youth(unit.tasks[0])),
             job=unit.job.key,
             whole=unit.whole,
             limits=unit.limits,
         )
+
+    def _freed(self, unit: Unit) -> float:
+        """How much a unit frees, in shares of the cluster."""
+        total = self._session.total
+        held = resources.total_of(task.request for task in unit.tasks)
+        return max((resources.share(amount, total.get(name, 0.0)) for name, amount in held.items()), default=0.0)
 
     # --------------------------------------------------------------------------------------------------------- victims
 
