@@ -48,6 +48,8 @@ def same_task(a: Task, b: Task) -> bool:
         and a.gated == b.gated
         and a.nominated == b.nominated
         and a.priority == b.priority
+        and a.started == b.started
+        and a.pod.metadata.owner_references == b.pod.metadata.owner_references
         and a.pod.metadata.labels == b.pod.metadata.labels
         and a.pod.metadata.annotations == b.pod.metadata.annotations
     )

@@ -90,7 +90,7 @@ class Cluster:
             if old.uid == task.uid:
                 self._keep_assumptions(old, task)
                 if same_task(old, task):
-                    old.pod, old.started = pod, task.started
+                    old.pod = pod
                     return
             self._forget(old)
         self._admit(task)
