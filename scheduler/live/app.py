@@ -14,7 +14,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,12 +27,12 @@ from scheduler.live.leader import LEASES, Leader
 from scheduler.live.leader import NAME as LEASE_NAME
 from scheduler.live.metrics import Metrics
 from scheduler.live.options import Options
+from scheduler.live.pages import Pages
 from scheduler.live.policy_file import InForce, PolicyFile
 from scheduler.live.publication import Publication
 from scheduler.live.publisher import Publisher
 from scheduler.live.record import Record, write_cycle
-from scheduler.live.server import METRICS as METRICS_TYPE
-from scheduler.live.server import Answer, Server, data, text
+from scheduler.live.server import Server
 from scheduler.live.writer import Writer
 from scheduler.model.cluster import Cluster
 from scheduler.model.objects import ObjectMeta
@@ -43,8 +43,10 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 COMPONENT = "schedspec"
-_HANGS_AFTER = 30.0
-"""Seconds without a turn of the event loop after which ``/healthz`` says so."""
+_COLLECT = (20_000, 20, 50)
+"""Little of ours is ever in a cycle of references; the default would look at everything several times in a burst of
+binds.
+"""
 _FINISH_WRITES = 10.0
 _FINISH_STATUSES = 2.0
 
@@ -78,11 +80,11 @@ class App:
             metrics=self.metrics,
             record=self.record,
         )
-        waits = ["the controllers have not begun"] if options.controllers and not options.leader_elect else []
-        self._unlisted: Callable[[], list[str]] = lambda: waits
-        """What the controllers wait for; a replica that does not lead runs none."""
+        self.pages = Pages(self.feed, policy, self.metrics)
+        if options.controllers and not options.leader_elect:  # a replica that does not lead runs none
+            self.pages.unlisted = lambda: ["the controllers have not begun"]
         self.stopping = asyncio.Event()
-        self._beat = time.monotonic()
+        self._broken = False
         self._tasks: list[asyncio.Task[Any]] = []
 
     def _policy_in_force(self) -> InForce:
@@ -104,18 +106,16 @@ class App:
         self._listen_to_signals()
         self._start(self.feed.run(), "watches")
         self._start(self._keep_beating(), "heartbeat")
-        self._start(self.policy.run(), "policy file", may_end=True)
+        if self.options.policy is not None:
+            self._start(self.policy.run(), "policy file")
         stopped = asyncio.create_task(self.stopping.wait(), name="stop")
         lead = asyncio.create_task(self._lead(), name="lead")
         try:
-            done, _ = await asyncio.wait({stopped, lead, *self._tasks}, return_when=asyncio.FIRST_COMPLETED)
-            status = 0
-            for task in done - {stopped}:
-                error = task.exception()
-                log.error("%s ended: %s", task.get_name(), error or "lost the lease", exc_info=error)
-                status = 1
+            await asyncio.wait({stopped, lead}, return_when=asyncio.FIRST_COMPLETED)
+            if lead.done():
+                self._ended(lead)
             await self._finish(deciding=lead)
-            return status
+            return 1 if self._broken else 0
         finally:
             for task in (stopped, lead, *self._tasks):
                 task.cancel()
@@ -124,11 +124,13 @@ class App:
             if self.record is not None:
                 self.record.close()
             await self.http.close()
+            if self.leader is not None:
+                await self.leader.close()
 
     async def _lead(self) -> None:
         """Decide and write for as long as this replica leads; returns when it no longer does."""
         if self.leader is not None:
-            await self.leader.elected()
+            await self._stand_by(self.leader)
         self.metrics.leads(True)
         for work, name in (
             (self.writer.run(), "writer"),
@@ -139,12 +141,26 @@ class App:
         await self.feed.synced()
         gc.collect()
         gc.freeze()  # what was listed stays: the collector need not look at it in every round
+        gc.set_threshold(*_COLLECT)
         async with asyncio.TaskGroup() as group:
             group.create_task(self.cycles.run(), name="cycles")
             self._start_controllers(group)
             if self.leader is not None:
                 await self.leader.hold()
                 raise Deposed("the lease was lost")
+
+    async def _stand_by(self, leader: Leader) -> None:
+        """Wait for the lease, with a state that is kept up to date meanwhile: a take-over begins with a cycle, not
+        with lists.
+        """
+        elected = asyncio.create_task(leader.elected(), name="election")
+        try:
+            while not elected.done():
+                self.feed.empty()
+                await asyncio.wait({elected}, timeout=0.1)
+            elected.result()
+        finally:
+            elected.cancel()
 
     def _start_controllers(self, group: asyncio.TaskGroup) -> None:
         if not self.options.controllers:
@@ -177,20 +193,20 @@ class App:
         if self.leader is not None:
             await self.leader.release()
 
-    def _start(self, work: Coroutine[Any, Any, Any], name: str, *, may_end: bool = False) -> None:
+    def _start(self, work: Coroutine[Any, Any, Any], name: str) -> None:
         task = asyncio.create_task(work, name=name)
-        if not may_end:
-            task.add_done_callback(self._ended)
+        task.add_done_callback(self._ended)
         self._tasks.append(task)
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
         if not task.cancelled():
-            log.error("%s ended", task.get_name(), exc_info=task.exception())
+            log.error("%s ended, and so does this process", task.get_name(), exc_info=task.exception())
+            self._broken = True
             self.stopping.set()
 
     async def _keep_beating(self) -> None:
         while True:
-            self._beat = time.monotonic()
+            self.pages.beat()
             self.metrics.requests(self.http.throttled, self.events.dropped)
             await asyncio.sleep(0.5)
 
@@ -216,29 +232,10 @@ class App:
         else:
             log.info("cycle record written: %s", directory)
 
-    # ----------------------------------------------------------------------------------------------------------- pages
-
-    def healthz(self) -> Answer:
-        silent = time.monotonic() - self._beat
-        return text(200, "ok") if silent < _HANGS_AFTER else text(503, f"the event loop hangs for {silent:.0f} s")
+    # ---------------------------------------------------------------------------------------------------------- telling
 
     def _hear_of_controllers(self, context: Context) -> None:
-        self._unlisted = context.unlisted
-
-    def readyz(self) -> Answer:
-        waiting = [
-            r.trouble or f"{r.resource.id} not yet listed" for r in self.feed.reflectors if not r.synced.is_set()
-        ]
-        waiting += self._unlisted()
-        return text(503, "\n".join(waiting)) if waiting else text(200, "ok")
-
-    def policy_page(self) -> Answer:
-        current = self.policy.current
-        said = {"path": current.path, "sha256": current.sha256, "error": current.error}
-        return data(said | {"refused_sha256": current.refused_sha256})
-
-    def metrics_page(self) -> Answer:
-        return 200, METRICS_TYPE, self.metrics.render()
+        self.pages.unlisted = context.unlisted
 
     def on_policy(self, current: InForce) -> None:
         """A policy file was loaded or refused: say so where people look, and decide by the new one."""
@@ -263,13 +260,7 @@ async def serve(options: Options) -> int:
     app = App(options, policy)
     policy.on_change = app.on_policy
     app.metrics.policy("loaded")
-    pages = {
-        "/healthz": app.healthz,
-        "/readyz": app.readyz,
-        "/metrics": app.metrics_page,
-        "/policy": app.policy_page,
-    }
-    server = Server(*options.listen, pages)
+    server = Server(*options.listen, app.pages.by_path())
     sys.stdout.write(f"listening on {server.address}\n")
     sys.stdout.flush()
     server.start()

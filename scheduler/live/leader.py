@@ -96,6 +96,10 @@ class Leader:
         except KubeError as error:
             log.info("lease not released: %s", error)
 
+    async def close(self) -> None:
+        """Close its connections."""
+        await self._client.http.close()
+
     async def _try(self) -> bool:
         """Take or renew the lease; False where another holds it. Raises KubeError where that cannot be known."""
         started = self._clock()

@@ -19,7 +19,7 @@ from scheduler.model.job import INQUEUE, Job
 from scheduler.model.objects import PodGroup
 from scheduler.model.resources import scale
 from scheduler.model.task import Task, TaskStatus
-from scheduler.reasons import Refusal, render_refusal, render_victim
+from scheduler.reasons import PodsMissing, Refusal, render_refusal, render_victim
 
 
 class Publication:
@@ -52,8 +52,8 @@ class Publication:
         for key in sorted(touched):
             job = self._feed.cluster.jobs.get(key)
             if job is not None and job.group is not None:
-                message = render_refusal(refusals[key]) if key in refusals else ""
-                self._job(job, job.group, decisions.phases.get(key, job.phase), message, now)
+                phase = decisions.phases.get(key, job.phase)
+                self._job(job, job.group, phase, refusals.get(key, Refusal()), now)
             else:
                 self._told.pop(key, None)
         for nomination in decisions.nominations:
@@ -63,7 +63,8 @@ class Publication:
         if not only_urgent:
             self._publish_queues(decisions)
 
-    def _job(self, job: Job, group: PodGroup, phase: str, message: str, now: float) -> None:
+    def _job(self, job: Job, group: PodGroup, phase: str, refusal: Refusal, now: float) -> None:
+        message = render_refusal(refusal)
         status = statuses.of_podgroup(job, phase, message, now)
         meta = group.metadata
         if statuses.differs(status, group):
@@ -72,6 +73,8 @@ class Publication:
         if not message:
             self._told.pop(job.key, None)
             return
+        if all(isinstance(why, PodsMissing) for why in refusal.items):
+            return  # its pods are still being made: what is said of each would be void with the next one
         pending = job.by_status.get(TaskStatus.PENDING, {})
         for task in pending.values():
             self._pod(task, message, None, now)

@@ -1,0 +1,58 @@
+"""What the process answers over HTTP.
+
+The one rule: pages only read; they are asked from the server's thread, and never wait for the event loop.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+
+from scheduler.live.feed import Feed
+from scheduler.live.metrics import Metrics
+from scheduler.live.policy_file import PolicyFile
+from scheduler.live.server import METRICS, Answer, Page, data, text
+
+_HANGS_AFTER = 30.0
+"""Seconds without a turn of the event loop after which ``/healthz`` says so."""
+
+
+class Pages:
+    """The pages of one process. ``unlisted`` says what the controllers still wait for."""
+
+    def __init__(self, feed: Feed, policy: PolicyFile, metrics: Metrics) -> None:
+        self.unlisted: Callable[[], list[str]] = list
+        self._feed = feed
+        self._policy = policy
+        self._metrics = metrics
+        self._beat = time.monotonic()
+
+    def beat(self) -> None:
+        """The event loop turns."""
+        self._beat = time.monotonic()
+
+    def by_path(self) -> Mapping[str, Page]:
+        return {
+            "/healthz": self.healthz,
+            "/readyz": self.readyz,
+            "/metrics": self.metrics,
+            "/policy": self.policy,
+        }
+
+    def healthz(self) -> Answer:
+        silent = time.monotonic() - self._beat
+        return text(200, "ok") if silent < _HANGS_AFTER else text(503, f"the event loop hangs for {silent:.0f} s")
+
+    def readyz(self) -> Answer:
+        """200 once every watch has listed; until then, what is missing."""
+        reflectors = [reflector for reflector in self._feed.reflectors if not reflector.synced.is_set()]
+        waiting = [r.trouble or f"{r.resource.id} not yet listed" for r in reflectors] + self.unlisted()
+        return text(503, "\n".join(waiting)) if waiting else text(200, "ok")
+
+    def policy(self) -> Answer:
+        current = self._policy.current
+        said = {"path": current.path, "sha256": current.sha256, "error": current.error}
+        return data(said | {"refused_sha256": current.refused_sha256})
+
+    def metrics(self) -> Answer:
+        return 200, METRICS, self._metrics.render()
