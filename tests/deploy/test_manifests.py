@@ -103,10 +103,10 @@ def test_two_replicas_elect_one_that_outlives_pressure(deployment: dict[str, Any
 
 
 def test_the_probes_ask_for_pages_that_the_scheduler_serves(container: dict[str, Any]) -> None:
-    app = (ROOT / "scheduler/live/app.py").read_text("utf-8")
+    served = "".join(source.read_text("utf-8") for source in (ROOT / "scheduler/live").glob("*.py"))
     for probe, page in (("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")):
         assert container[probe]["httpGet"]["path"] == page
-        assert f'"{page}":' in app
+        assert f'"{page}":' in served
 
 
 def test_the_policy_is_a_folder_so_that_a_change_reaches_a_running_scheduler(

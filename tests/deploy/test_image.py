@@ -1,0 +1,110 @@
+"""How the scheduler becomes an image: from which base, from which sources, and what is told where it cannot."""
+
+from __future__ import annotations
+
+import shutil
+import stat
+import tarfile
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from harness.clusters import python_base, scheduler_image
+from harness.clusters.docker import Docker
+from harness.clusters.protocol import BinaryError
+
+ROOT = Path(__file__).parents[2]
+
+
+class Engine:
+    """A Docker engine that has some images, and a registry that offers some."""
+
+    def __init__(self, has: tuple[str, ...] = (), offers: tuple[str, ...] = ()) -> None:
+        self.has, self.offered = set(has), set(offers)
+        self.calls: list[str] = []
+
+    def has_image(self, reference: str) -> bool:
+        return reference in self.has
+
+    def offers(self, reference: str) -> bool:
+        return reference in self.offered
+
+    def pull(self, reference: str, progress: object) -> None:
+        self.calls.append(f"pull {reference}")
+
+    def call(self, *words: object, **more: object) -> str:
+        self.calls.append(" ".join(map(str, words)))
+        return ""
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout with a scheduler of one file, and an empty cache."""
+    root = tmp_path / "checkout"
+    shutil.copytree(ROOT / "deploy", root / "deploy")
+    (root / "scheduler" / "live").mkdir(parents=True)
+    (root / "scheduler" / "live" / "app.py").write_text("x = 1\n")
+    for module in (python_base, scheduler_image):
+        monkeypatch.setattr(module, "checkout", lambda folder: root / folder)
+    monkeypatch.setenv("SCHEDSPEC_CACHE", str(tmp_path / "cache"))
+    return root
+
+
+def provided(engine: Engine) -> str:
+    return python_base.provide(cast(Docker, engine), lambda _: None)
+
+
+def test_a_base_that_the_engine_has_comes_before_all_others(checkout: Path) -> None:
+    assert provided(Engine(has=(python_base.OFFICIAL, python_base.own()))) == python_base.OFFICIAL
+    engine = Engine(has=(python_base.own(),), offers=(python_base.OFFICIAL,))
+    assert (provided(engine), engine.calls) == (python_base.own(), [])
+
+
+def test_a_base_that_was_made_here_is_taken_from_the_cache(checkout: Path) -> None:
+    python_base._archive().write_bytes(b"a root")
+    engine = Engine(offers=(python_base.OFFICIAL,))
+    assert provided(engine) == python_base.own()
+    assert engine.calls == [f"import {python_base._archive()} {python_base.own()}"]
+
+
+def test_a_registry_that_is_reached_saves_making_a_base(checkout: Path) -> None:
+    engine = Engine(offers=(python_base.OFFICIAL,))
+    assert provided(engine) == python_base.OFFICIAL
+    assert engine.calls == [f"pull {python_base.OFFICIAL}"]
+
+
+def test_where_no_base_is_to_be_had_it_says_what_to_do(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(BinaryError, match=r"(?s)python:3\.11-slim is reached.*do next: .*apt-get install mmdebstrap"):
+        provided(Engine())
+
+
+def test_the_base_is_the_dockerfiles_and_of_the_python_that_wheels_are_fetched_for() -> None:
+    assert f"ARG BASE={python_base.OFFICIAL}\n" in (ROOT / "deploy" / "Dockerfile").read_text()
+    assert python_base.OFFICIAL.startswith(f"python:{python_base.PYTHON}-")
+
+
+@pytest.mark.parametrize(
+    "file", ["scheduler/live/app.py", "deploy/requirements.lock", "deploy/Dockerfile", "deploy/base"]
+)
+def test_the_tag_changes_with_whatever_the_image_is_made_from(checkout: Path, file: str) -> None:
+    before = scheduler_image.tag()
+    assert scheduler_image.tag() == before
+    with (checkout / file).open("a") as changed:
+        changed.write("# more\n")
+    assert scheduler_image.tag() != before
+
+
+def test_the_context_has_what_the_dockerfile_copies_readable_by_everybody(checkout: Path, tmp_path: Path) -> None:
+    (checkout / "scheduler" / "live" / "app.py").chmod(0o600)
+    (checkout / "scheduler" / "notes.txt").write_text("not for the image")
+    (tmp_path / "a-1-py3-none-any.whl").write_bytes(b"wheel")
+    with tarfile.open(tmp_path / "wheels.tar", "w") as tar:
+        tar.add(tmp_path / "a-1-py3-none-any.whl", "a-1-py3-none-any.whl")
+    context = tmp_path / "context"
+    context.mkdir()
+    scheduler_image._fill(context, tmp_path / "wheels.tar")
+    files = {str(path.relative_to(context)): path for path in context.rglob("*") if path.is_file()}
+    assert files.keys() == {"deploy/requirements.lock", "scheduler/live/app.py", "wheels/a-1-py3-none-any.whl"}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files.values()} == {0o644}
