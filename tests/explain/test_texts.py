@@ -1,0 +1,110 @@
+"""What people read: one clause a rule, with its numbers."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from scheduler.reasons import (
+    Denial,
+    GangMinimum,
+    GangShort,
+    NodeRule,
+    NoNode,
+    NotLower,
+    NotNeeded,
+    NoVictims,
+    PingPong,
+    Protected,
+    QueueGuarantee,
+    QueueLimit,
+    QueueWithinDeserved,
+    Refusal,
+    Said,
+    Spared,
+    VictimReason,
+    Why,
+    render_denial,
+    render_refusal,
+    render_victim,
+    render_why,
+)
+
+GPU = "nvidia.com/gpu"
+
+
+@pytest.mark.parametrize(
+    ("why", "text"),
+    [
+        (
+            QueueLimit("training", GPU, 6000, 4000, "capability", 8000),
+            "queue training: 6 of 8 nvidia.com/gpu allocated, 4 requested, capability 8",
+        ),
+        (
+            NoNode("t/x", 12, (NodeRule(8, "resource", GPU), NodeRule(4, "taint", "x"))),
+            "12 nodes: 8 lack nvidia.com/gpu, 4 have the taint x",
+        ),
+        (NoNode("t/x", 1, (NodeRule(1, "resource", "cpu"),)), "1 node: 1 lacks cpu"),
+        (GangShort(3, 4), "gang: 3 of at least 4 tasks have a place"),
+        (
+            NoVictims(
+                "reclaim",
+                "t/x",
+                3,
+                (Spared(2, QueueWithinDeserved("b", GPU, 4000, 4000)), Spared(1, NotLower(5, 5))),
+            ),
+            (
+                "reclaim: 3 candidates: "
+                "2 protected by queue b at its deserved (4 of 4 nvidia.com/gpu), 1 of equal priority"
+            ),
+        ),
+        (NoVictims("preempt", "t/x", 0), "preempt: no candidates"),
+        (Said("mine", "not on Mondays"), "mine: not on Mondays"),
+    ],
+)
+def test_a_waiting_job_reads(why: Why, text: str) -> None:
+    assert render_why(why) == text
+
+
+@pytest.mark.parametrize(
+    ("denial", "text"),
+    [
+        (
+            QueueGuarantee("b", "cpu", 4000, 2000),
+            "protected by the guarantee of queue b (2 of 4 cpu held is guaranteed)",
+        ),
+        (PingPong("b"), "spared because queue b would be entitled to take the room back"),
+        (NotLower(9, 5), "of higher priority"),
+        (GangMinimum("t/old", 4), "needed by gang t/old (minimum 4)"),
+        (Protected("preemptable"), "not preemptable"),
+        (Protected("budget", "t/keep"), "protected by disruption budget t/keep"),
+        (Protected("moon", "phase"), "protected by moon phase"),
+        (NotNeeded(), "not needed"),
+    ],
+)
+def test_a_spared_candidate_reads(denial: Denial, text: str) -> None:
+    assert render_denial(denial) == text
+
+
+def test_a_victim_reads_for_whom_and_who_decided() -> None:
+    reason = VictimReason("reclaim", "t/new", "t/new-0", "a", "b", tier=1, whole_gang=True, votes=(("gang", False),))
+
+    assert render_victim(reason) == (
+        "reclaimed for t/new of queue a (victim's queue: b), the whole gang; tier 2 decided (gang vetoes)"
+    )
+
+
+def test_a_rule_is_said_once() -> None:
+    refusal = Refusal((GangShort(0, 2),)).also(GangShort(0, 2), Said("x", "y"))
+
+    assert render_refusal(refusal) == "gang: 0 of at least 2 tasks have a place; x: y"
+
+
+@pytest.mark.parametrize("kind", list(dict.fromkeys((*Why.__args__, *Denial.__args__))))
+def test_every_reason_has_a_text_and_survives_encoding(kind: type[msgspec.Struct]) -> None:
+    samples = {str: "s", int: 1, float: 1000.0, bool: True}
+    values = [samples.get(field.type, ()) for field in msgspec.structs.fields(kind)]
+    reason = kind(*values)
+
+    assert (render_why if kind in Why.__args__ else render_denial)(reason)
+    assert msgspec.json.decode(msgspec.json.encode(reason), type=kind) == reason
