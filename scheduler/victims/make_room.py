@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from scheduler.hooks import Vote
 from scheduler.model.job import Job
 from scheduler.model.task import HOLDING, Task, TaskStatus
 from scheduler.reasons import Denial, NeverPreempts, NotEntitled, NotNeeded, NoVictims, OfNoUse, Spared, Why
@@ -18,6 +19,7 @@ from scheduler.session import Session
 from scheduler.victims.attempts import Attempts, Kind, claimant_kind
 from scheduler.victims.claim import RECLAIM, Claim
 from scheduler.victims.search import Search
+from scheduler.victims.units import GANG
 
 
 def make_room(claim: Claim, attempts: Attempts) -> bool:
@@ -74,7 +76,13 @@ def _place(
         if why is not None:
             whys[why] = None
     search.finish()
-    return bool(search.placed) and hooks.votes("job_pipelined", job), tuple(whys)
+    return bool(search.placed) and _can_start(claim.session, job), tuple(whys)
+
+
+def _can_start(session: Session, job: Job) -> bool:
+    """Whether the job starts with what it has and what waits. A plugin that hurries it (sla) cannot outvote its gang."""
+    gang = (entry.fn(job) for entry in session.hooks.of("job_pipelined") if entry.plugin == GANG)
+    return session.hooks.votes("job_pipelined", job) and all(vote >= Vote.ABSTAIN for vote in gang)
 
 
 def _commit(claim: Claim, search: Search, attempts: Attempts, whys: Sequence[Why]) -> None:
