@@ -80,7 +80,7 @@ def _place(
 
 
 def _can_start(session: Session, job: Job) -> bool:
-    """Whether the job starts with what it has and what waits. A plugin that hurries it (sla) cannot outvote its gang."""
+    """Whether the job starts with what it has and what waits. A plugin that hurries it (sla) does not outvote gang."""
     gang = (entry.fn(job) for entry in session.hooks.of("job_pipelined") if entry.plugin == GANG)
     return session.hooks.votes("job_pipelined", job) and all(vote >= Vote.ABSTAIN for vote in gang)
 
