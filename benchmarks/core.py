@@ -135,7 +135,7 @@ def main(only: str = "") -> int:
 
 def _line(figure: Figure) -> str:
     goal = "" if figure.goal is None else f"{'ok  ' if figure.ok else 'MISS'} goal {figure.goal:g} {figure.unit}"
-    return f"{figure.value:12.4f} {figure.unit:4} {figure.figure:80} {goal}"
+    return f"{figure.value:12.6f} {figure.unit:4} {figure.figure:80} {goal}"
 
 
 def _measure(number: int) -> list[Figure]:
