@@ -182,7 +182,10 @@ class Feed:
             return None
         if given.kind == "Pod":
             task = self.cluster.tasks.get(given.object.metadata.key)
-            return None if task is None else (task.uid, task.status, task.node, task.gated)
+            if task is None:
+                return None
+            meta = task.pod.metadata  # its annotations name its PodGroup, which may come after the pod, and be Inqueue
+            return task.uid, task.status, task.node, task.gated, meta.annotations, meta.labels
         if given.kind == "PodGroup":
             job = self.cluster.jobs.get(given.object.metadata.key)
             group = job.group if job is not None else None

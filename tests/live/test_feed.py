@@ -65,6 +65,7 @@ URGENCIES: dict[str, tuple[list[Input], Input, Urgency]] = {
         Urgency.LAZY,
     ),
     "a bound pod that runs": ([Seen("Pod", pod(node="n"))], Seen("Pod", pod("Running", "n")), Urgency.LAZY),
+    "a pod that is given its group": ([Seen("Pod", pod(annotations={}))], Seen("Pod", pod()), Urgency.SOON),
     "a pod that has finished": ([Seen("Pod", pod("Running", "n"))], Seen("Pod", pod("Succeeded", "n")), Urgency.SOON),
     "a pod that is gone": ([Seen("Pod", pod())], Lost("Pod", "ns/p", "u"), Urgency.SOON),
     "a pod that was gone before": ([], Lost("Pod", "ns/p", "u"), Urgency.NONE),
