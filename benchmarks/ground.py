@@ -22,7 +22,7 @@ import yaml
 from harness.clusters import Settings
 from harness.clusters.embedded import EmbeddedCluster
 from scheduler.kube import NODES, PODGROUPS, PODS, QUEUES, AlreadyExists, Client, Http, KubeError, Resource, connect
-from scheduler.model.objects import Object, ObjectMeta, Pod
+from scheduler.model.objects import Node, Object, ObjectMeta, Pod
 
 ROOT = Path(__file__).resolve().parents[1]
 IN_FLIGHT = 64
@@ -99,12 +99,26 @@ async def prepare(client: Client, nodes: int, queues: Iterable[Body], cpu: str =
     await apply_crds(client)
     for item in queues:
         await client.create(QUEUES, item)
-    await each(range(nodes), lambda i: settled_node(client, f"node-{i:04}", cpu))
-    await asyncio.sleep(0.5)  # KWOK's first heartbeats
+    await each(range(nodes), lambda i: _create_node(client, f"node-{i:04}", cpu))
+    for _ in range(300):
+        if all(map(_is_ready, (await client.list(NODES)).items)):
+            await asyncio.sleep(0.5)  # KWOK's first heartbeats
+            return
+        await asyncio.sleep(0.5)
+    raise RuntimeError("not all nodes are Ready after 150 s; does KWOK run?")
 
 
 async def settled_node(client: Client, name: str, cpu: str) -> dict[str, str]:
     """A simulated node that is Ready; returns what it has."""
+    amounts = await _create_node(client, name, cpu)
+    for _ in range(400):
+        if _is_ready(await client.get(NODES, name)):
+            return amounts
+        await asyncio.sleep(0.05)
+    raise RuntimeError(f"node {name} is not Ready after 20 s; does KWOK run?")
+
+
+async def _create_node(client: Client, name: str, cpu: str) -> dict[str, str]:
     amounts = {"cpu": cpu, "memory": "128Gi", "pods": "256"}
     meta = {
         "name": name,
@@ -112,12 +126,11 @@ async def settled_node(client: Client, name: str, cpu: str) -> dict[str, str]:
         "labels": {"schedspec.dev/world": "true"},
     }
     await client.create(NODES, {"metadata": meta, "status": {"allocatable": amounts, "capacity": amounts}})
-    for _ in range(400):
-        node = await client.get(NODES, name)
-        if any(c.type == "Ready" and c.status == "True" for c in node.status.conditions or ()):
-            return amounts
-        await asyncio.sleep(0.05)
-    raise RuntimeError(f"node {name} is not Ready after 20 s; does KWOK run?")
+    return amounts
+
+
+def _is_ready(node: Node) -> bool:
+    return any(c.type == "Ready" and c.status == "True" for c in node.status.conditions or ())
 
 
 async def _once_served(client: Client, resource: Resource[Any]) -> None:

@@ -173,7 +173,7 @@ async def one_pod(beside: int) -> list[Figure]:
     """A pod on an idle cluster, then the same with many running beside it."""
     with fresh_cluster() as kubeconfig:
         async with client_of(kubeconfig) as client:
-            await prepare(client, 1000, [queue("default")])
+            await prepare(client, 100, [queue("default")], cpu="128")
             with scheduling(kubeconfig, PROPORTION) as scheduler:
                 scheduler.wait_ready()
                 await one_by_one(client, 10, "warm")
@@ -187,8 +187,8 @@ async def one_pod(beside: int) -> list[Figure]:
     median, many = statistics.median(idle) * 1000, statistics.median(full) * 1000
     p99 = statistics.quantiles(idle, n=100)[98] * 1000
     return [
-        Figure("one pod on an idle cluster of 1000 nodes, created to bound: median", median, "ms", 30.0),
-        Figure("one pod on an idle cluster of 1000 nodes, created to bound: p99", p99, "ms", 100.0),
+        Figure("one pod on an idle cluster of 100 nodes, created to bound: median", median, "ms", 30.0),
+        Figure("one pod on an idle cluster of 100 nodes, created to bound: p99", p99, "ms", 100.0),
         Figure(f"the same beside {beside} running pods: median", many, "ms"),
         Figure(f"the same beside {beside} running pods: p99", statistics.quantiles(full, n=100)[98] * 1000, "ms"),
         Figure(f"median beside {beside} running pods / idle", many / median, "", 1.2),
