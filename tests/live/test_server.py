@@ -1,0 +1,89 @@
+"""The pages: right status, right type, a reason where something is wrong."""
+
+from __future__ import annotations
+
+import json
+import socket
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+
+import pytest
+
+from scheduler.live.feed import Feed
+from scheduler.live.metrics import Metrics
+from scheduler.live.pages import Pages
+from scheduler.live.policy_file import PolicyFile
+from scheduler.live.server import ListenError, Server
+from scheduler.model.cluster import Cluster
+
+
+@pytest.fixture
+def feed() -> Feed:
+    return Feed(Cluster(), None)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def server(feed: Feed) -> Iterator[tuple[str, Pages]]:
+    metrics = Metrics()
+    metrics.bound()
+    pages = Pages(feed, PolicyFile(None), metrics)
+    server = Server("127.0.0.1", 0, pages.by_path())
+    server.start()
+    yield f"http://{server.address}", pages
+    server.close()
+
+
+def get(url: str) -> tuple[int, str, str]:
+    try:
+        with urllib.request.urlopen(url, timeout=5) as answer:
+            return answer.status, answer.headers["Content-Type"], answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.headers["Content-Type"], error.read().decode()
+
+
+def test_it_is_healthy_while_the_event_loop_turns(server: tuple[str, Pages]) -> None:
+    url, pages = server
+    assert get(f"{url}/healthz") == (200, "text/plain; charset=utf-8", "ok\n")
+    pages._beat -= 60
+    status, _, said = get(f"{url}/healthz")
+    assert (status, said) == (503, "the event loop hangs for 60 s\n")
+
+
+def test_it_is_ready_when_every_watch_has_listed_and_the_controllers_see(server: tuple[str, Pages], feed: Feed) -> None:
+    url, pages = server
+    feed.reflectors[2].trouble = "queues.scheduling.volcano.sh is not served (is its CRD applied?)"
+    status, _, said = get(f"{url}/readyz")
+    assert status == 503
+    assert "queues.scheduling.volcano.sh is not served (is its CRD applied?)\n" in said
+    assert "pods not yet listed\n" in said
+    for reflector in feed.reflectors:
+        reflector.synced.set()
+    pages.unlisted = lambda: ["jobs.batch.volcano.sh not yet listed"]
+    assert get(f"{url}/readyz")[0] == 503
+    pages.unlisted = list
+    assert get(f"{url}/readyz") == (200, "text/plain; charset=utf-8", "ok\n")
+
+
+def test_the_policy_in_force_and_the_metrics_can_be_read(server: tuple[str, Pages]) -> None:
+    url, _ = server
+    status, kind, said = get(f"{url}/policy")
+    assert (status, kind) == (200, "application/json")
+    assert json.loads(said)["path"] == "default"
+    assert 'volcano_schedule_attempts_total{result="scheduled"} 1.0' in get(f"{url}/metrics")[2]
+
+
+def test_an_unknown_page_names_the_known_ones(server: tuple[str, Pages]) -> None:
+    assert get(f"{server[0]}/x") == (
+        404,
+        "text/plain; charset=utf-8",
+        "no such page; there are /healthz, /readyz, /metrics, /policy\n",
+    )
+
+
+def test_an_address_that_is_taken_is_refused_with_what_to_do() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(ListenError, match=f"cannot listen on 127.0.0.1:{port}: .*; give another --listen"):
+            Server("127.0.0.1", port, {})
