@@ -86,6 +86,21 @@ Feature: What a queue may have, what it is owed, and what is kept for it
         | mine-task-2 |
       And exactly 2 pods of "mine" run
 
+    Scenario: A pod whose eviction would cut into the guarantee stays
+      # The queue is above what it deserves, and has nothing smaller to give.
+      Given these queues:
+        | queue | deserved | guarantee |
+        | owner | cpu 2    | cpu 2     |
+        | guest | cpu 2    |           |
+      And these jobs run:
+        | job  | queue | cpu |
+        | mine | owner | 3   |
+      When these jobs are submitted:
+        | job   | queue | replicas | cpu |
+        | batch | guest | 2        | 1   |
+      Then "batch" stays pending
+      And nothing is evicted
+
   Rule: A queue's values can change while it is in use
 
     Scenario: A higher capability lets the waiting pods run

@@ -68,7 +68,7 @@ def _catchers(caught: Sequence[Result]) -> str:
 
 
 def _examples(caught: Sequence[Result]) -> list[str]:
-    lines = [f"{it.specimen.title}: {it.sentence or 'not begun'}" for it in caught]
+    lines = [f"{it.specimen.title}: {it.sentence or ', '.join(it.monitors) or 'not begun'}" for it in caught]
     more = [f"and {len(lines) - SHOWN} more"] if len(lines) > SHOWN else []
     return [*lines[:SHOWN], *more]
 

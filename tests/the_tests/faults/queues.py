@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from scheduler.hooks import Vote
+from scheduler.model.queue import Queue
 from scheduler.plugins import capacity_card, hierarchy
 from scheduler.plugins.capacity import Capacity
 from scheduler.plugins.capacity_card import CapacityCard
@@ -23,7 +24,11 @@ GIVES_ALL = (
     (Proportion, "kept", always(None)),
     (LendingPlugin, "_ping_pong", always(None)),
 )
-CLAIMS_ALL = ((Capacity, "entitled", always(None)), (Proportion, "entitled", always(None)))
+CLAIMS_ALL = (
+    (Capacity, "entitled", always(None)),
+    (Proportion, "entitled", always(None)),
+    (LendingPlugin, "_ping_pong", always(None)),  # which asks whether the giver is entitled
+)
 
 
 def _cuts_guarantees() -> None:
@@ -91,6 +96,16 @@ def _any_priority_gives() -> None:
     instead((CapacityCard, "denial", denied_but_for_priority))()
 
 
+def _equal_weights() -> None:
+    known = Queue.__init__
+
+    def weigh(self: Queue, queue: Any) -> None:
+        known(self, queue)
+        self.weight = 1
+
+    instead((Queue, "__init__", weigh))()
+
+
 def _no_limits(*_: Any) -> Iterator[Any]:
     return iter(())
 
@@ -126,17 +141,19 @@ FAULTS = (
     ),
     Fault(
         "weights-ignored",
-        "lets a queue hold what its weight does not give it",
-        instead(
-            (Proportion, "ceilings", lambda self, account: [(account, account.limit)]),
-            (Proportion, "overused", always(False)),
-        ),
+        "takes all queues for equal",
+        _equal_weights,
         ("queue_weights/",),
     ),
     Fault(
         "lends-guarantees", "lends what is guaranteed to others", _lends_guarantees, ("queue_capacity/shares: A guest",)
     ),
-    Fault("take-guarantee", "reclaims what is guaranteed", _cuts_guarantees, ("queue_capacity/shares: Reclaim",)),
+    Fault(
+        "take-guarantee",
+        "reclaims what is guaranteed",
+        _cuts_guarantees,
+        ("queue_capacity/shares: Reclaim", "queue_capacity/shares: A pod"),
+    ),
     Fault("offline-takes", "lets offline work reclaim", _any_work_claims, (f"{_CARDS}: A high-priority job",)),
     Fault(
         "online-gives",
