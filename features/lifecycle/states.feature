@@ -28,6 +28,17 @@ Feature: The states of jobs, PodGroups and queues
       Then job "wide" is Pending
       And "wide" stays pending
 
+    Scenario: A gang of which only a part fits waits as a whole
+      # There are cpus enough to admit it, and no node has room for the third pod.
+      Given these nodes:
+        | node | cpu | memory |
+        | n2   | 4   | 16Gi   |
+      When these jobs are submitted:
+        | job  | queue | replicas | cpu   |
+        | wide | team  | 3        | 2500m |
+      Then the PodGroup of "wide" is Inqueue
+      And "wide" stays pending
+
     Scenario: A pod that fails fails the job
       Given these jobs run:
         | job   | queue | cpu | max retry |

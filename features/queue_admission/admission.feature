@@ -79,6 +79,7 @@ Feature: What is not admitted takes nothing
       And nothing is evicted
 
     Scenario: Preempt does not reach into another queue
+      # Half of the cpus is what the queue deserves: nothing but the queue of the other job keeps this one waiting.
       Given the policy "preempt"
       And these priority classes:
         | class | value |
@@ -93,7 +94,7 @@ Feature: What is not admitted takes nothing
         | humble | yours | low      | 4   |
       When these jobs are submitted:
         | job   | queue | priority | cpu |
-        | grand | mine  | high     | 4   |
+        | grand | mine  | high     | 2   |
       Then "grand" stays pending
       And nothing is evicted
 

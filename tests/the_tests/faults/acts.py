@@ -130,8 +130,8 @@ FAULTS = (
     Fault(
         "gang-bound-in-part",
         "binds what fits of a gang",
-        instead((gang, "_is_ready", always(True)), (gang, "_roles_hold", always(True))),
-        ("lifecycle/first_job", "lifecycle/states: A job that does not fit", "queue_admission/admission: A job above"),
+        instead((gang, "_is_ready", always(True)), (gang, "_pipelined", always(Vote.PERMIT))),
+        ("lifecycle/states: A gang", "lifecycle/first_job"),
     ),
     Fault(
         "closed-queue-serves",
