@@ -181,7 +181,7 @@ class App:
         deciding.cancel()
         await asyncio.gather(deciding, return_exceptions=True)
         for what, wait, seconds in (
-            ("binds and evictions", self.writer.urgent(), _FINISH_WRITES),
+            ("binds and evictions", self.writer.finished(), _FINISH_WRITES),
             ("statuses", self.publisher.drain(), _FINISH_STATUSES),
             ("events", self.events.drain(), _FINISH_STATUSES),
         ):

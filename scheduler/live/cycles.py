@@ -33,6 +33,8 @@ LAZY = 0.05
 """Seconds from a change that was expected (a bound pod runs) to its cycle."""
 LAZY_UNDER_LOAD = 0.5
 """The same while binds are on their way: every ms of ours is taken from the API server's."""
+PUBLISH_AT_LEAST_EVERY = 3.0
+"""Seconds between two publications of all that changed, under any load."""
 _LONGEST_REST = 1.0
 
 
@@ -60,6 +62,7 @@ class Cycles:
         self._due: float | None = None
         """When the next cycle is wanted, by the loop's clock."""
         self._not_before = 0.0
+        self._published = asyncio.get_running_loop().time()
         self._errors = Backoff(first=0.1, most=10.0)
         self._between: list[Callable[[], None]] = []
 
@@ -128,15 +131,18 @@ class Cycles:
             return
         self._errors.reset()
         took = loop.time() - started
-        # at most half of the time goes into cycles, so that a large state cannot starve the writes; a tenth while
-        # many are under way
-        many = len(self._writer.binds) > BINDS_IN_FLIGHT
-        self._not_before = loop.time() + min(took * (9 if many else 1), _LONGEST_REST)
         self._metrics.cycle(took, len(decisions.refusals))
         if self._record is not None:
             self._record.add(Decided(self.number, now, decisions))
         self._carry_out(decisions)
-        self._publication.publish(decisions, now, only_urgent=len(self._writer.binds) > BINDS_IN_FLIGHT)
+        # at most half of the time goes into cycles, so that a large state cannot starve the writes; a tenth while
+        # many are under way
+        many = len(self._writer.binds) > BINDS_IN_FLIGHT
+        self._not_before = loop.time() + min(took * (9 if many else 1), _LONGEST_REST)
+        is_late = loop.time() - self._published > PUBLISH_AT_LEAST_EVERY
+        if is_late or not many:
+            self._published = loop.time()
+        self._publication.publish(decisions, now, only_urgent=many and not is_late)
         if len(self._writer.binds):
             self._want(LAZY_UNDER_LOAD)  # what is not published yet
         if decisions.wake_at is not None:

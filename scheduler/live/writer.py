@@ -37,6 +37,8 @@ log = logging.getLogger(__name__)
 BINDS_IN_FLIGHT = 64
 EVICTIONS_IN_FLIGHT = 32
 _FORGET_AFTER = 10_000
+_LATEST = 1.0
+"""Seconds that a less urgent write waits for binds and evictions, at most."""
 
 Work = Callable[[], Awaitable[None]]
 
@@ -136,11 +138,21 @@ class Writer:
                 self.evictions.put(partial(self._evict, decision, before, told))
             before = told
 
-    async def urgent(self) -> None:
+    async def finished(self) -> None:
         """Wait until no bind and no eviction is under way."""
         while len(self.binds) or len(self.evictions):
             await self.binds.idle()
             await self.evictions.idle()
+
+    async def urgent(self) -> None:
+        """Wait until nothing urgent is under way; under a load that never ends, for a while only: statuses may be late,
+        not missing.
+        """
+        try:
+            async with asyncio.timeout(_LATEST):
+                await self.finished()
+        except TimeoutError:
+            pass
 
     async def run(self) -> None:
         """Write until cancelled."""

@@ -19,6 +19,7 @@ from tests.kube.stand_in import (
     Asked,
     Cut,
     Handler,
+    Hang,
     Reply,
     StandIn,
     cancelled,
@@ -127,7 +128,7 @@ def test_64_binds_are_in_flight_and_the_others_wait() -> None:
             for i in range(300):
                 writer.bind(Bind(f"ns/p{i}", f"u{i}", "n", "ns/g"))
             assert len(writer.binds) == 300
-            await writer.urgent()
+            await writer.finished()
             assert len(outcome.bound) == 300
             assert server.most_together <= 64
 
@@ -138,7 +139,7 @@ def test_a_victim_is_told_why_before_it_is_deleted_and_only_that_pod() -> None:
     async def test() -> None:
         async with writing(by_method(PATCH=a_pod("n"), DELETE=Reply())) as (server, writer, outcome):
             writer.evict([[EVICT]])
-            await writer.urgent()
+            await writer.finished()
             patch, delete = server.asked
             condition = patch.json()["status"]["conditions"][0]
             assert (condition["type"], condition["reason"]) == ("DisruptionTarget", "PreemptionByScheduler")
@@ -157,7 +158,7 @@ def test_the_least_important_are_told_before_the_others() -> None:
 
         async with writing(by_method(PATCH=a_pod("n"), DELETE=Reply())) as (server, writer, _):
             writer.evict([[named(f"low-{i}") for i in range(5)], [named("medium")]])
-            await writer.urgent()
+            await writer.finished()
             told = [asked.json()["metadata"]["uid"] for asked in server.asked if asked.method == "PATCH"]
             assert told.index("medium") == 5
 
@@ -170,7 +171,7 @@ def test_a_victim_that_is_gone_already_is_no_failure() -> None:
         async def test(answer: Answer = answer) -> None:
             async with writing(lambda asked: answer) as (server, writer, outcome):
                 writer.evict([[EVICT]])
-                await writer.urgent()
+                await writer.finished()
                 assert [asked.method for asked in server.asked] == ["PATCH"]
                 assert (outcome.refused, outcome.reverted) == ([], [])
 
@@ -183,5 +184,19 @@ def test_a_refused_eviction_is_given_back() -> None:
             writer.evict([[EVICT]])
             await until(lambda: outcome.reverted == ["ns/p"])
             assert outcome.refused == ["ns/p"]
+
+    run(test)
+
+
+def test_what_is_less_urgent_waits_for_binds_but_not_for_ever() -> None:
+    async def test() -> None:
+        async with writing(by_method(POST=Hang())) as (_, writer, _outcome):
+            await writer.urgent()
+            writer.bind(BIND)
+            waiting = asyncio.create_task(writer.urgent())
+            await asyncio.sleep(0.1)
+            assert not waiting.done()
+            await waiting
+            assert len(writer.binds) == 1
 
     run(test)
