@@ -17,6 +17,7 @@ from scheduler.model.task import Task
 from scheduler.plugins import gang, priority, queue_admission, queue_plugin
 from scheduler.plugins.queue_plugin import QueuePlugin
 from scheduler.policy import Policy
+from scheduler.victims.attempts import Attempts
 from scheduler.victims.claim import Claim
 from tests.the_tests.faults.fault import CONDITIONS, RECLAIM, Fault, always, instead
 
@@ -79,6 +80,10 @@ def _of_any_queue(self: Claim, job: Any) -> bool:
     return job is not self.job
 
 
+def _any_row(self: Attempts, claim: Claim) -> set[int]:
+    return {node.row for node in claim.session.nodes.rows}
+
+
 FAULTS = (
     Fault(
         "no-reclaim",
@@ -130,7 +135,11 @@ FAULTS = (
     Fault(
         "gang-bound-in-part",
         "binds what fits of a gang",
-        instead((gang, "_is_ready", always(True)), (gang, "_pipelined", always(Vote.PERMIT))),
+        instead(
+            (gang, "_is_ready", always(True)),
+            (gang, "_roles_hold", always(True)),
+            (gang, "_pipelined", always(Vote.PERMIT)),
+        ),
         ("lifecycle/states: A gang", "lifecycle/first_job"),
     ),
     Fault(
@@ -145,7 +154,7 @@ FAULTS = (
     Fault(
         "preempts-across-queues",
         "preempts in every queue",
-        instead((Claim, "concerns", _of_any_queue)),
+        instead((Claim, "concerns", _of_any_queue), (Attempts, "_candidate_rows", _any_row)),
         ("queue_admission/admission: Preempt does",),
     ),
     Fault(
