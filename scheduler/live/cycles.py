@@ -62,6 +62,7 @@ class Cycles:
         self._due: float | None = None
         """When the next cycle is wanted, by the loop's clock."""
         self._not_before = 0.0
+        self._lazy_not_before = 0.0
         self._published = asyncio.get_running_loop().time()
         self._errors = Backoff(first=0.1, most=10.0)
         self._between: list[Callable[[], None]] = []
@@ -105,7 +106,8 @@ class Cycles:
         if urgency is Urgency.SOON:
             self._want(DEBOUNCE)
         elif urgency is Urgency.LAZY:
-            self._want(LAZY_UNDER_LOAD if len(self._writer.binds) else LAZY)
+            wait = LAZY_UNDER_LOAD if len(self._writer.binds) else LAZY
+            self._want(max(wait, self._lazy_not_before - asyncio.get_running_loop().time()))
 
     def _want(self, seconds: float) -> None:
         at = asyncio.get_running_loop().time() + seconds
@@ -136,9 +138,10 @@ class Cycles:
             self._record.add(Decided(self.number, now, decisions))
         self._carry_out(decisions)
         # at most half of the time goes into cycles, so that a large state cannot starve the writes; a tenth while
-        # many are under way
+        # many are under way, and for what was expected
         many = len(self._writer.binds) > BINDS_IN_FLIGHT
-        self._not_before = loop.time() + min(took * (9 if many else 1), _LONGEST_REST)
+        self._lazy_not_before = loop.time() + min(took * 9, _LONGEST_REST)
+        self._not_before = self._lazy_not_before if many else loop.time() + min(took, _LONGEST_REST)
         is_late = loop.time() - self._published > PUBLISH_AT_LEAST_EVERY
         if is_late or not many:
             self._published = loop.time()
