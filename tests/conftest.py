@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 # No deadline: two cores are shared by whatever else runs, and no test here is about time.
 _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
 
-settings.register_profile("default", max_examples=200, derandomize=True, **_COMMON)
+# The default finds and does not shrink: that takes minutes. `--hypothesis-profile=shrink` makes what was found small.
+_FIND = (Phase.explicit, Phase.reuse, Phase.generate)
+settings.register_profile("default", max_examples=200, derandomize=True, phases=_FIND, **_COMMON)
+settings.register_profile("shrink", max_examples=200, derandomize=True, **_COMMON)
 settings.register_profile("nightly", max_examples=10_000, **_COMMON)
 settings.load_profile("default")

@@ -105,7 +105,14 @@ def lineage(cluster: Cluster, queue: str) -> list[str]:
 
 
 def reclaims_above_deserved(cluster: Cluster, decisions: Decisions) -> None:
+    """What a queue was given earlier in the same cycle counts as held when its victims are judged."""
     held = allocated(cluster)
+    claimants = {evict.reason.claimant for evict in decisions.evictions}
+    for key in (*(bind.task for bind in decisions.binds), *decisions.pipelined):
+        task = cluster.tasks[key]
+        if task.job not in claimants:
+            for name in lineage(cluster, cluster.jobs[task.job].queue):
+                resources.add_to(held[name], task.request)
     for unit in units(cluster, decisions):
         evict, first = unit[0]
         job = cluster.jobs[first.job]
