@@ -26,7 +26,7 @@ def world_of(table: dict[str, Any]) -> World:
 
 
 @pytest.mark.xfail(
-    reason="open: where one cycle both preempts and reclaims, the second may take what the first claimant needs to start",
+    reason="open: in a cycle that preempts and reclaims, the second may take what the first claimant starts with",
     strict=False,
 )
 @given(table=tables(), victims=st.sampled_from(("leave", "return", "stay")))
