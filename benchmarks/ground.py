@@ -176,9 +176,11 @@ async def gangs(
 
 def pod_body(name: str, group: str, cpu: str = "1") -> Body:
     container = {"name": "main", "image": "worker", "resources": {"requests": {"cpu": cpu, "memory": "64Mi"}}}
+    # Not 0: the API server deletes such a pod in two steps, and where the caller dies between them KWOK leaves it as
+    # it is.
     return {
         "metadata": {"name": name, "annotations": {"scheduling.k8s.io/group-name": group}},
-        "spec": {"schedulerName": "schedspec", "containers": [container], "terminationGracePeriodSeconds": 0},
+        "spec": {"schedulerName": "schedspec", "containers": [container], "terminationGracePeriodSeconds": 1},
     }
 
 

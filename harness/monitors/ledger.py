@@ -7,6 +7,7 @@ etcd numbers all writes in one row, so comparing numbers is right on every API s
 from __future__ import annotations
 
 import bisect
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,9 @@ from harness.monitors import amounts
 from harness.monitors.amounts import Amounts, Object
 
 GROUP_ANNOTATIONS = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
+
+
+_DETAILS = re.compile(r" \(|[,;]")
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,11 @@ class Act:
     @property
     def node(self) -> str:
         return str(self.pod["spec"].get("nodeName", ""))
+
+    @property
+    def cause(self) -> str:
+        """For whom and by what the pod was evicted: what its message says before it goes into details."""
+        return _DETAILS.split(self.message, maxsplit=1)[0]
 
 
 class Ledger:

@@ -179,6 +179,16 @@ def test_a_victim_too_many_is_found() -> None:
     assert set(findings(told)) == {"needless-eviction"}
 
 
+def test_a_victim_too_many_is_found_whatever_else_its_reason_says() -> None:
+    told = a_cluster()
+    for index in range(4):
+        told.bind(f"batch-{index}", "batch", "n1", "1")
+    for index, details in enumerate((" (victim's queue: guest)", "; tier 2 decided", "; others: 1 is not needed"), 1):
+        told.evict(f"batch-{index}", f"reclaimed for ns/mine of queue owner{details}")
+    told.bind("mine-0", "mine", "n1", "2")
+    assert set(findings(told)) == {"needless-eviction"}
+
+
 def test_a_gang_that_must_go_whole_is_one_victim() -> None:
     told = Told()
     told.node("n1", cpu="2")

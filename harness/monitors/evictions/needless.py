@@ -34,13 +34,13 @@ def _unit(ledger: Ledger, act: Act, rules: Rules) -> list[Act]:
     group = ledger.at(act.position, Kind.PODGROUP, key)
     if group is None or not rules.has_say("gang", SWITCHES.get(act.action, "enableReclaimable")):
         return [act]
-    evicted = [other for other in ledger.evictions() if group_of(other.pod) == key and other.message == act.message]
+    evicted = [other for other in ledger.evictions() if group_of(other.pod) == key and other.cause == act.cause]
     held = [pod for pod in ledger.holding(evicted[-1].position) if group_of(pod) == key and not is_leaving(pod)]
     return [act] if held else evicted
 
 
 def _was_needless(ledger: Ledger, act: Act, rules: Rules) -> bool:
-    together = [other for other in ledger.evictions() if other.node == act.node and other.message == act.message]
+    together = [other for other in ledger.evictions() if other.node == act.node and other.cause == act.cause]
     end = _when_served(ledger, act, together)
     return end is not None and _could_have_stayed(ledger, act, end, rules)
 

@@ -18,7 +18,7 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Finding]:
     del rules
     seen: dict[tuple[str, str], str] = {}
     for act in ledger.evictions():
-        cause = (act.name, act.message)
+        cause = (act.name, act.cause)
         if act.message and seen.get(cause, act.uid) != act.uid:
             yield Finding(NAME, act.time, act.name, f"evicted again for the same cause: {act.message}")
         seen[cause] = act.uid
