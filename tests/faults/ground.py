@@ -16,6 +16,8 @@ import yaml
 from benchmarks.ground import Scheduler, apply_crds, client_of, each, gangs, queue, settled_node
 from scheduler.kube import NAMESPACES, NODES, PODGROUPS, PODS, QUEUES, Client, Conflict, NotFound
 from scheduler.kube.resource import Resource
+from scheduler.live.leader import LEASES
+from scheduler.live.leader import NAME as LEASE
 from tests.faults.history import History, watching
 from tests.faults.proxy import Proxy, between
 
@@ -131,6 +133,8 @@ class Ground:
 
     async def _clear(self) -> None:
         self.nodes.clear()
+        with contextlib.suppress(NotFound):
+            await self.client.delete(LEASES, LEASE, "default")
         for resource, grace in ((PODS, 0), (PODGROUPS, None), (NODES, None), (QUEUES, None)):
             await self._remove_all(resource, grace)
 
