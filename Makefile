@@ -22,7 +22,7 @@ $(PYTEST) $(1) --junitxml=$(2).xml || { echo "== FLAKY? once more, only what fai
 endef
 
 .DEFAULT_GOAL := test
-.PHONY: demo test test-fast $(PARTS) lint-workflows soak test-the-tests mutate bench-core bench-live clean
+.PHONY: demo test test-fast $(PARTS) lint-workflows soak test-the-tests bench-core bench-live clean
 
 .venv/.locked: requirements.lock
 	$(PYTHON) -m venv .venv
@@ -78,9 +78,6 @@ bench-core: .venv/.locked
 
 bench-live: .venv/.locked
 	$(BIN)/python -m benchmarks.live
-
-mutate: .venv/.locked ## a seeded sample of mutants of actions and plugins, against the conformance and table tests
-	$(BIN)/python -m tests.mutants
 
 clean:
 	rm -rf $(OUT) .pytest_cache .mypy_cache .ruff_cache
