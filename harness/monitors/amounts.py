@@ -10,7 +10,7 @@ from kubernetes.utils.quantity import parse_quantity as _parse_quantity
 
 NONE = Decimal(0)
 Amounts = dict[str, Decimal]
-Object = Mapping[str, Any]
+Object = dict[str, Any]
 
 
 def parse_quantity(value: object) -> Decimal:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness.kinds import Kind
-from harness.monitors.ledger import Act, Finding, Ledger, disruption, group_of, is_leaving
+from harness.monitors.ledger import Act, Finding, Ledger, group_of, is_leaving
 from harness.monitors.rules import Rules
+from harness.views import eviction
 
 NAME = "gang"
 BURST = 2.0
@@ -65,7 +66,7 @@ def _settled(ledger: Ledger, last: Act) -> int:
         if seen.ref.kind == Kind.POD and group_of(seen.object) == group_of(last.pod):
             if seen.change == "gone" or (seen.change == "added" and last.kind == "evict"):
                 break
-            if seen.object["metadata"].get("deletionTimestamp") and not disruption(seen.object):
+            if seen.object["metadata"].get("deletionTimestamp") and not eviction(seen.object):
                 break
         position = later
     return position

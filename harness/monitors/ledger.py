@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import bisect
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
+from harness import views
 from harness.history import Version
 from harness.kinds import Kind
 from harness.monitors import amounts
 from harness.monitors.amounts import Amounts, Object
-
-GROUP_ANNOTATIONS = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
-
+from harness.views import eviction
 
 _DETAILS = re.compile(r" \(|[,;]")
 
@@ -88,7 +86,7 @@ class Ledger:
             if pod["spec"].get("nodeName") and uid not in bound:
                 bound.add(uid)
                 yield Act("bind", position, seen.at, pod)
-            mark = disruption(pod)
+            mark = eviction(pod)
             if mark is not None and uid not in evicted:
                 evicted.add(uid)
                 message = str(mark.get("message", ""))
@@ -150,8 +148,7 @@ def _name(obj: Object) -> str:
 
 def group_of(pod: Object) -> str:
     """The key of the pod's PodGroup, or empty."""
-    annotations = pod["metadata"].get("annotations") or {}
-    name = next((annotations[key] for key in GROUP_ANNOTATIONS if annotations.get(key)), "")
+    name = views.group_of(pod)
     return f"{pod['metadata'].get('namespace', '')}/{name}" if name else ""
 
 
@@ -160,19 +157,7 @@ def is_over(pod: Object) -> bool:
 
 
 def is_leaving(pod: Object) -> bool:
-    return bool(pod["metadata"].get("deletionTimestamp")) or disruption(pod) is not None
-
-
-def disruption(pod: Object) -> Mapping[str, Any] | None:
-    """The condition with which a scheduler marks its victim, or None."""
-    for condition in pod.get("status", {}).get("conditions") or ():
-        if (
-            condition.get("type") == "DisruptionTarget"
-            and condition.get("status") == "True"
-            and condition.get("reason") == "PreemptionByScheduler"
-        ):
-            return dict(condition)
-    return None
+    return bool(pod["metadata"].get("deletionTimestamp")) or eviction(pod) is not None
 
 
 def taken(pods: Iterable[Object]) -> Amounts:

@@ -17,9 +17,10 @@ import msgspec
 from harness.history import History, Object, Version
 from harness.kinds import Kind
 from harness.monitors import Finding
-from harness.monitors.ledger import Ledger, disruption, group_of
+from harness.monitors.ledger import Ledger, group_of
 from harness.monitors.queues import usage
 from harness.monitors.rules import Rules
+from harness.views import eviction
 
 
 class Sentence(msgspec.Struct, frozen=True):
@@ -145,7 +146,7 @@ def state_of(kind: Kind, obj: Object) -> dict[str, Any]:
                 "group": group_of(obj),
                 "nominated": status.get("nominatedNodeName"),
                 "leaving": bool(metadata.get("deletionTimestamp")),
-                "evicted": (disruption(obj) or {}).get("message"),
+                "evicted": (eviction(obj) or {}).get("message"),
                 "waits": message_of(obj, "PodScheduled"),
                 "requests": [(c.get("resources") or {}).get("requests") for c in spec.get("containers", ())],
                 "priority": spec.get("priorityClassName"),
