@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import pytest_bdd
@@ -19,32 +20,42 @@ Step = TypeVar("Step", bound=Callable[..., Any])
 _QUOTED = re.compile(r'"\{(\w+)\}"')
 
 
-class _NoQuote:
-    """A type for the `parse` library: the pattern of a parameter in quotes."""
+@dataclass(frozen=True)
+class Wording:
+    """What a parameter may be, as a type for the `parse` library: a regular expression without groups."""
 
-    pattern = r'[^"]*'
+    pattern: str
 
     def __call__(self, text: str) -> str:
         return text
 
 
-def given(sentence: str) -> Callable[[Step], Step]:
+_NO_QUOTE = Wording(r'[^"]*')
+
+
+def one_of(*words: str) -> Wording:
+    """One of these words and no other: `given("these {work:Work} run:", Work=one_of("jobs", "services"))`."""
+    return Wording("|".join(map(re.escape, words)))
+
+
+def given(sentence: str, **types: Wording) -> Callable[[Step], Step]:
     """What is there before anything happens."""
-    return _step(pytest_bdd.given, sentence)
+    return _step(pytest_bdd.given, sentence, types)
 
 
-def when(sentence: str) -> Callable[[Step], Step]:
+def when(sentence: str, **types: Wording) -> Callable[[Step], Step]:
     """What somebody does."""
-    return _step(pytest_bdd.when, sentence)
+    return _step(pytest_bdd.when, sentence, types)
 
 
-def then(sentence: str) -> Callable[[Step], Step]:
+def then(sentence: str, **types: Wording) -> Callable[[Step], Step]:
     """What must come of it."""
-    return _step(pytest_bdd.then, sentence)
+    return _step(pytest_bdd.then, sentence, types)
 
 
-def _step(decorator: Callable[..., Any], sentence: str) -> Callable[[Step], Step]:
-    parser = parsers.parse(_QUOTED.sub(r'"{\1:NoQuote}"', sentence), extra_types={"NoQuote": _NoQuote()})
+def _step(decorator: Callable[..., Any], sentence: str, types: Mapping[str, Wording]) -> Callable[[Step], Step]:
+    exact = {"extra_types": {"NoQuote": _NO_QUOTE, **types}, "case_sensitive": True}
+    parser = parsers.parse(_QUOTED.sub(r'"{\1:NoQuote}"', sentence), **exact)
     parser.name = sentence
 
     def decorate(function: Step) -> Step:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from harness import checks, tables, timeouts
-from harness.claims import pods
+from harness import tables, timeouts
+from harness.claims import pods, reasons
 from harness.columns import Cards
 from harness.expect import Expect
-from harness.sentences import given, then, when
+from harness.sentences import given, one_of, when
 from harness.world import World
 
 
@@ -46,6 +46,8 @@ _TEMPLATES: dict[str, tuple[str, dict[str, tables.Column]]] = {
     "Kubernetes jobs": ("kubernetesjob", {"job": ("name", str), **_COMMON}),
     "PyTorchJobs": ("pytorchjob", _PYTORCHJOBS),
 }
+WORK = one_of(*_TEMPLATES)
+"""The kinds of work that a sentence can speak of."""
 
 
 class Submit:
@@ -70,82 +72,32 @@ def submit(world: World, cards: Cards) -> Submit:
     return Submit(world, cards)
 
 
-@given("these jobs are submitted:")
-@when("these jobs are submitted:")
-def _(submit: Submit, datatable: tables.Table) -> None:
-    """Volcano Jobs: job, queue, priority, task, replicas, min available, cpu, memory, cards, on PodEvicted …"""
-    submit("jobs", datatable)
+@given("these {work:Work} are submitted:", Work=WORK)
+@when("these {work:Work} are submitted:", Work=WORK)
+def _(submit: Submit, work: str, datatable: tables.Table) -> None:
+    """Work is jobs (of Volcano), services (Deployments), Kubernetes jobs or PyTorchJobs: name, queue, cards …"""
+    submit(work, datatable)
 
 
-@when("these services are submitted:")
-def _(submit: Submit, datatable: tables.Table) -> None:
-    """Deployments that serve online: service, queue, priority, replicas, cpu, memory, cards."""
-    submit("services", datatable)
+@given("these {work:Work} run:", Work=WORK)
+def _(submit: Submit, expect: Expect, work: str, datatable: tables.Table) -> None:
+    """Work is submitted, and all of it runs before the next sentence."""
+    for name in submit(work, datatable):
+        expect.eventually(pods.runs(name), within=timeouts.RUNS)
 
 
-@when("these PyTorchJobs are submitted:")
-def _(submit: Submit, datatable: tables.Table) -> None:
-    """PyTorchJobs of one master and so many workers: job, queue, priority, workers, cpu, memory, cards."""
-    submit("PyTorchJobs", datatable)
+@given("these {work:Work} wait:", Work=WORK)
+def _(submit: Submit, expect: Expect, work: str, datatable: tables.Table) -> None:
+    """Work is submitted, and the scheduler has said of each why it waits."""
+    for name in submit(work, datatable):
+        expect.eventually(reasons.was_told_why(name), within=timeouts.SAID)
+        expect.now(pods.waits(name))
 
 
-@given("these jobs run:")
-def _(submit: Submit, expect: Expect, datatable: tables.Table) -> None:
-    """Volcano Jobs are submitted, and each runs before the next sentence."""
-    _run(submit("jobs", datatable), expect)
-
-
-@given("these services run:")
-def _(submit: Submit, expect: Expect, datatable: tables.Table) -> None:
-    """Services are submitted, and each runs before the next sentence."""
-    _run(submit("services", datatable), expect)
-
-
-@given("these Kubernetes jobs run:")
-def _(submit: Submit, expect: Expect, datatable: tables.Table) -> None:
-    """Plain Kubernetes Jobs are submitted, and each runs before the next sentence."""
-    _run(submit("Kubernetes jobs", datatable), expect)
-
-
-@given("these PyTorchJobs run:")
-def _(submit: Submit, expect: Expect, datatable: tables.Table) -> None:
-    """PyTorchJobs are submitted, and each runs before the next sentence."""
-    _run(submit("PyTorchJobs", datatable), expect)
-
-
-def _run(names: list[str], expect: Expect) -> None:
-    for name in names:
-        expect.eventually(checks.runs(name), within=timeouts.RUNS)
-
-
-@given("these jobs wait:")
-def _(submit: Submit, expect: Expect, datatable: tables.Table) -> None:
-    """Volcano Jobs are submitted, and the scheduler has said of each why it waits."""
-    _wait(submit("jobs", datatable), expect)
-
-
-@given("these services wait:")
-def _(submit: Submit, expect: Expect, datatable: tables.Table) -> None:
-    """Services are submitted, and the scheduler has said of each why it waits."""
-    _wait(submit("services", datatable), expect)
-
-
-@given("these PyTorchJobs wait:")
-def _(submit: Submit, expect: Expect, datatable: tables.Table) -> None:
-    """PyTorchJobs are submitted, and the scheduler has said of each why it waits."""
-    _wait(submit("PyTorchJobs", datatable), expect)
-
-
-def _wait(names: list[str], expect: Expect) -> None:
-    for name in names:
-        expect.eventually(pods.was_told_why(name), within=timeouts.SAID)
-        expect.now(checks.waits(name))
-
-
-@given("these jobs are bound:")
-def _(submit: Submit, expect: Expect, datatable: tables.Table) -> None:
-    """Volcano Jobs are submitted, and every pod of each has a node, running or not."""
-    for name in submit("jobs", datatable):
+@given("these {work:Work} are bound:", Work=WORK)
+def _(submit: Submit, expect: Expect, work: str, datatable: tables.Table) -> None:
+    """Work is submitted, and every pod of it has a node, running or not."""
+    for name in submit(work, datatable):
         expect.eventually(pods.is_bound(name), within=timeouts.BOUND)
 
 
@@ -155,10 +107,4 @@ def _(world: World, expect: Expect, datatable: tables.Table) -> None:
     rows = tables.rows(datatable, _JOBS, required=("job", "task", "replicas"))
     first = rows[0]
     world.apply("job", name=first["name"], queue=first.get("queue", "default"), tasks=rows)
-    expect.eventually(checks.runs(str(first["name"])), within=timeouts.RUNS)
-
-
-@then('the PodGroup of "{name}" is {phase:w}')
-def _(expect: Expect, name: str, phase: str) -> None:
-    """The workload's PodGroup reaches a phase: Pending, Inqueue, Running, Completed."""
-    expect.eventually(checks.podgroup_is(name, phase), within=timeouts.PHASE)
+    expect.eventually(pods.runs(str(first["name"])), within=timeouts.RUNS)

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from harness import checks, tables, timeouts
-from harness.claims import phases, pods
+from harness import tables, timeouts
+from harness.claims import phases, reasons
 from harness.expect import Expect
 from harness.sentences import then
+
+
+@then('the PodGroup of "{name}" is {phase:w}')
+def _(expect: Expect, name: str, phase: str) -> None:
+    """The workload's PodGroup reaches a phase: Pending, Inqueue, Running, Completed."""
+    expect.eventually(phases.group_is(name, phase), within=timeouts.PHASE)
 
 
 @then('the PodGroup of "{name}" stays {phase:w}')
 def _(expect: Expect, name: str, phase: str) -> None:
     """The PodGroup keeps the phase, counted from when the scheduler has said why it waits."""
-    expect.eventually(pods.was_told_why(name), within=timeouts.SAID)
-    expect.eventually(checks.podgroup_is(name, phase), within=timeouts.PHASE)
-    expect.consistently(checks.podgroup_is(name, phase), during=timeouts.HOLDS)
+    expect.eventually(reasons.was_told_why(name), within=timeouts.SAID)
+    expect.eventually(phases.group_is(name, phase), within=timeouts.PHASE)
+    expect.consistently(phases.group_is(name, phase), during=timeouts.HOLDS)
 
 
 @then('the PodGroup of "{name}" goes through {names}')
@@ -22,10 +28,10 @@ def _(expect: Expect, name: str, names: str) -> None:
     expect.eventually(phases.group_went_through(name, tables.names(names)), within=timeouts.PHASE)
 
 
-@then("each PodGroup has minMember {members:d}")
-def _(expect: Expect, members: int) -> None:
-    """Every PodGroup of the scenario asks for so many pods at once."""
-    expect.eventually(phases.every_group_needs(members), within=timeouts.SHOWN)
+@then('the PodGroup of "{name}" has minMember {members:d}')
+def _(expect: Expect, name: str, members: int) -> None:
+    """The workload's PodGroup asks for so many pods at once."""
+    expect.eventually(phases.group_needs(name, members), within=timeouts.SHOWN)
 
 
 @then('job "{name}" is {phase:w}')

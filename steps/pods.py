@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from harness import checks, timeouts
-from harness.claims import pods
+from harness import timeouts
+from harness.claims import pods, reasons
 from harness.expect import Expect
 from harness.sentences import given, then
 
@@ -11,27 +11,27 @@ from harness.sentences import given, then
 @then('"{name}" runs')
 def _(expect: Expect, name: str) -> None:
     """Every pod that the workload wants is Running."""
-    expect.eventually(checks.runs(name), within=timeouts.RUNS)
+    expect.eventually(pods.runs(name), within=timeouts.RUNS)
 
 
 @then('"{name}" keeps running')
 def _(expect: Expect, name: str) -> None:
     """Every pod that the workload wants is Running, and stays so."""
-    expect.eventually(checks.runs(name), within=timeouts.SHOWN)
-    expect.consistently(checks.runs(name), during=timeouts.HOLDS)
+    expect.eventually(pods.runs(name), within=timeouts.SHOWN)
+    expect.consistently(pods.runs(name), during=timeouts.HOLDS)
 
 
 @then('"{name}" stays pending')
 def _(expect: Expect, name: str) -> None:
     """None of its pods gets a node, counted from when the scheduler has said why."""
-    expect.eventually(pods.was_told_why(name), within=timeouts.SAID)
-    expect.consistently(checks.waits(name), during=timeouts.HOLDS)
+    expect.eventually(reasons.was_told_why(name), within=timeouts.SAID)
+    expect.consistently(pods.waits(name), during=timeouts.HOLDS)
 
 
 @then('pod "{name}" stays pending')
 def _(expect: Expect, name: str) -> None:
     """The pod of that name gets no node, counted from when the scheduler has said why."""
-    expect.eventually(pods.pod_was_told_why(name), within=timeouts.SAID)
+    expect.eventually(reasons.pod_was_told_why(name), within=timeouts.SAID)
     expect.consistently(pods.pod_waits(name), during=timeouts.HOLDS)
 
 
@@ -41,14 +41,14 @@ def _(expect: Expect, name: str) -> None:
 @then('exactly {number:d} pod of "{name}" runs')
 def _(expect: Expect, name: str, number: int) -> None:
     """So many of its pods come to run, and no more."""
-    expect.settles(checks.count_runs(name, number), within=timeouts.RUNS, during=timeouts.HOLDS)
+    expect.settles(pods.count_runs(name, number), within=timeouts.RUNS, during=timeouts.HOLDS)
 
 
 @then('{number:d} pod of "{name}" stays pending')
 @then('{number:d} pods of "{name}" stay pending')
 def _(expect: Expect, name: str, number: int) -> None:
     """So many of its pods get no node, counted from when the scheduler has said why."""
-    expect.eventually(pods.was_told_why(name), within=timeouts.SAID)
+    expect.eventually(reasons.was_told_why(name), within=timeouts.SAID)
     expect.settles(pods.count_waits(name, number), within=timeouts.RUNS, during=timeouts.HOLDS)
 
 
@@ -62,4 +62,4 @@ def _(expect: Expect, name: str) -> None:
 @then('"{name}" waits because of "{text}"')
 def _(expect: Expect, name: str, text: str) -> None:
     """What the scheduler published of the workload names this."""
-    expect.eventually(pods.waits_because(name, text), within=timeouts.SAID)
+    expect.eventually(reasons.waits_because(name, text), within=timeouts.SAID)

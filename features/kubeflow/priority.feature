@@ -23,8 +23,9 @@ Feature: Of two waiting PyTorchJobs the one of higher priority starts first
     And these PyTorchJobs are submitted:
       | job       | queue | priority      | workers | memory |
       | job-58cjb | test  | high-priority | 5       | 1Gi    |
-    Then each PodGroup has minMember 6
+    Then the PodGroup of "job-2jmz2" has minMember 6
     And the PodGroup of "job-2jmz2" stays <waiting>
+    And the PodGroup of "job-58cjb" has minMember 6
     And the PodGroup of "job-58cjb" stays <waiting>
     When "job-6wgnj" completes
     Then "job-58cjb" runs

@@ -6,11 +6,22 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from harness import views
-from harness.checks import about
+from harness.claims.workloads import about
 from harness.expect import Check, Outcome
 from harness.history import Object, View
 from harness.kinds import Kind
 from harness.monitors.amounts import parse
+
+
+def group_is(name: str, phase: str) -> Check:
+    """Its PodGroup is in that phase."""
+
+    def check(view: View) -> Outcome:
+        group = views.podgroup_of(view, name)
+        seen = "there is none" if group is None else views.phase(group) or "no phase yet"
+        return Outcome(seen == phase, f"the PodGroup of {name} is {phase}", seen, about(view, name))
+
+    return check
 
 
 def group_went_through(name: str, phases: Sequence[str]) -> Check:
@@ -72,13 +83,14 @@ def queue_has(name: str, field: str, amounts: dict[str, Any]) -> Check:
     return check
 
 
-def every_group_needs(members: int) -> Check:
-    """Each PodGroup of the scenario has that minMember."""
+def group_needs(name: str, members: int) -> Check:
+    """The workload's PodGroup has that minMember."""
 
     def check(view: View) -> Outcome:
-        found = {str(g["metadata"]["name"]): int(g["spec"].get("minMember", 0)) for g in view.mine(Kind.PODGROUP)}
-        ok = bool(found) and set(found.values()) == {members}
-        return Outcome(ok, f"each PodGroup has minMember {members}", str(found or "there is no PodGroup"))
+        group = views.podgroup_of(view, name)
+        seen = 0 if group is None else int(group["spec"].get("minMember", 0))
+        expected = f"the PodGroup of {name} has minMember {members}"
+        return Outcome(seen == members, expected, f"minMember {seen}" if group else "there is none", about(view, name))
 
     return check
 

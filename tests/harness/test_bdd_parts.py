@@ -65,6 +65,14 @@ def test_definitions_are_found_with_their_place(request: pytest.FixtureRequest) 
     assert not runs.matches('"train" and "other" runs')
 
 
+def test_a_kind_of_work_that_there_is_not_makes_no_sentence(request: pytest.FixtureRequest) -> None:
+    module = request.node.getparent(pytest.Module)
+    run = next(it for it in bdd.definitions_for(module) if it.pattern == "these {work:Work} run:")
+    assert run.matches("these Kubernetes jobs run:")
+    assert not run.matches("these Kubernetes Jobs run:")
+    assert not run.matches("these jobs or services run:")
+
+
 def test_every_definition_that_was_imported_is_known() -> None:
     assert '"{name}" runs' in {it.pattern for it in bdd.all_definitions()}
 

@@ -16,7 +16,8 @@ ROOT = Path(__file__).parents[2]
 
 STEPS = '''
 import os, signal
-from harness import checks, timeouts
+from harness import timeouts
+from harness.claims import pods
 from harness.kinds import Kind
 from harness.sentences import given, then, when
 
@@ -38,7 +39,7 @@ def job(world, n, queue):
 @then("it runs")
 def runs(expect):
     """All of it."""
-    expect.eventually(checks.runs("train"), within=timeouts.RUNS)
+    expect.eventually(pods.runs("train"), within=timeouts.RUNS)
 
 @given("a queue without a name")
 def nameless(world):
