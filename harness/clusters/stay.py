@@ -75,19 +75,7 @@ class Stay:
 
         `kubeconfig` is relative to that directory. If the block raises, nothing stays behind.
         """
-        home = new_home(self.name)
-        self._record = self._registry.add(
-            Record(
-                name=self.name,
-                kind=self._kind,
-                owner=Owner.me(),
-                keep=False,
-                home=home,
-                kubeconfig=home / Path(kubeconfig),
-                context=context,
-            ),
-            ports=ports,
-        )
+        self._record = self._recorded(Path(kubeconfig), context, ports)
         try:
             self._guardian = guardian.start(self._record)
             yield self._record
@@ -97,6 +85,23 @@ class Stay:
                 self._stop_guardian()
         except BaseException:
             self._leave()  # the name stays ours: whoever enters again makes it there
+            raise
+
+    def _recorded(self, kubeconfig: Path, context: str, ports: int) -> Record:
+        home = new_home(self.name)
+        record = Record(
+            name=self.name,
+            kind=self._kind,
+            owner=Owner.me(),
+            keep=False,
+            home=home,
+            kubeconfig=home / kubeconfig,
+            context=context,
+        )
+        try:
+            return self._registry.add(record, ports=ports)
+        except BaseException:
+            home.rmdir()
             raise
 
     def end(self) -> None:
