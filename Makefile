@@ -22,11 +22,16 @@ $(PYTEST) $(1) --junitxml=$(2).xml || { echo "== FLAKY? once more, only what fai
 endef
 
 .DEFAULT_GOAL := test
-.PHONY: demo test test-fast $(PARTS) lint-workflows soak test-the-tests bench-core bench-live clean
+.PHONY: demo test test-fast $(PARTS) lint-workflows soak test-the-tests mutate bench-core bench-live clean
 
 .venv/.locked: requirements.lock
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@touch $@
+
+.venv-mutation/.locked: requirements-mutation.lock
+	$(PYTHON) -m venv .venv-mutation
+	.venv-mutation/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
 	@touch $@
 
 demo: .venv/.locked ## boot a cluster, run three feature files on it, say where the reports are
@@ -72,6 +77,9 @@ soak: .venv/.locked ## every feature five times in a row and in random order, on
 
 test-the-tests: .venv/.locked ## faulty schedulers: what catches which
 	$(BIN)/python -m tests.the_tests
+
+mutate: .venv/.locked .venv-mutation/.locked ## a sample of mutants of actions and plugins: the share that tests notice
+	.venv-mutation/bin/python -m tests.mutation
 
 bench-core: .venv/.locked
 	$(BIN)/python -m benchmarks.core
