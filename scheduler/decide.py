@@ -68,7 +68,7 @@ def _note_unfilled(session: Session) -> None:
     """Say of tasks that request nothing why they wait where no action is there for them."""
     if BACKFILL in session.policy.actions:
         return
-    for job in session.jobs.values():
+    for job in session.unsettled:
         waiting = [task for task in job.by_status.get(TaskStatus.PENDING, {}).values() if task.best_effort]
         if waiting and not session.is_pending(job):
             session.refuse(job, [NotBackfilled(len(waiting))])

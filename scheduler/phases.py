@@ -16,7 +16,7 @@ SCHEDULED = TaskStatus.BOUND | TaskStatus.RUNNING | COMPLETED
 
 def settle_phases(session: Session) -> None:
     """Note the phase of every job whose PodGroup has another one."""
-    for job in session.jobs.values():
+    for job in session.unsettled:  # evictions leave the phase of the others as it is
         phase = _phase(session, job)
         if phase != job.phase:
             session.decisions.phases[job.key] = phase

@@ -47,9 +47,10 @@ class Register(Protocol):
 class Session:
     """The state as actions and plugins see it.
 
-    ``jobs`` are those with a PodGroup and an existing queue; ``total`` is what all ready nodes have; ``now`` is
-    seconds since the epoch, given by the shell. ``decisions`` is what has been decided so far. ``placement`` knows
-    where tasks may go. ``facts`` is where plugins leave numbers for others (queue numbers, shares), by plugin name.
+    ``jobs`` are those with a PodGroup and an existing queue, ``unsettled`` those of them that an action may have
+    something to do for; ``total`` is what all ready nodes have; ``now`` is seconds since the epoch, given by the shell.
+    ``decisions`` is what has been decided so far. ``placement`` knows where tasks may go. ``facts`` is where plugins
+    leave numbers for others (queue numbers, shares), by plugin name.
     """
 
     def __init__(self, cluster: Cluster, policy: Policy, now: float, plugins: Mapping[str, type[Any]]) -> None:
@@ -60,14 +61,17 @@ class Session:
         self.nodes.settle()
         self.total: Resource = self.nodes.total()
         self.queues: dict[str, Queue] = dict(sorted(cluster.queues.items()))
-        self.jobs: dict[str, Job] = {
-            key: job for key, job in sorted(cluster.jobs.items()) if job.group is not None and job.queue in self.queues
-        }
+        self.jobs: dict[str, Job] = {}
         self.phases: dict[str, str] = {}
         self.decisions = Decisions()
         for key, job in sorted(cluster.jobs.items()):
-            if job.group is not None and job.queue not in self.queues and job.by_status.get(TaskStatus.PENDING):
+            if job.group is None:
+                continue
+            if job.queue in self.queues:
+                self.jobs[key] = job
+            elif job.by_status.get(TaskStatus.PENDING):
                 self.decisions.refusals[key] = Refusal((QueueBroken(job.queue, "does not exist"),))
+        self.unsettled: list[Job] = [job for job in self.jobs.values() if not job.is_settled]
         self._objections: dict[str, Any] = {}
         self.log: list[Change] = []
         self.hooks = Hooks(policy)

@@ -42,7 +42,7 @@ def _candidates(session: Session, left: dict[str, list[Run]]) -> dict[str, list[
     """
     admits_all = "enqueue" not in session.policy.actions
     by_queue: dict[str, list[Job]] = {}
-    for job in session.jobs.values():
+    for job in session.unsettled:
         if session.is_pending(job):
             if not admits_all:
                 continue

@@ -16,7 +16,7 @@ def backfill(session: Session) -> None:
     """Place best-effort tasks, in the order of queues, jobs and tasks."""
     hooks = session.hooks
     by_queue: dict[str, list[Job]] = {}
-    for job in session.jobs.values():
+    for job in session.unsettled:
         if not session.is_pending(job) and _waiting(job) and session.is_schedulable(job):
             by_queue.setdefault(job.queue, []).append(job)
     for queue in sorted((session.queues[name] for name in by_queue), key=hooks.queue_key):

@@ -15,7 +15,7 @@ def enqueue(session: Session) -> None:
     """Admit what the plugins let in, queue by queue, job by job."""
     hooks = session.hooks
     waiting: dict[str, list[Job]] = {}
-    for job in session.jobs.values():
+    for job in session.unsettled:
         if session.is_pending(job):
             waiting.setdefault(job.queue, []).append(job)
     by_queue = {name: Served(hooks.job_key, jobs) for name, jobs in waiting.items()}

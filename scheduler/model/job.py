@@ -133,6 +133,18 @@ class Job:
         return len(self.by_status.get(TaskStatus.PIPELINED, ()))
 
     @property
+    def is_settled(self) -> bool:
+        """Whether every task has its place or is done, and the PodGroup says so: no action has anything to do for it,
+        until a task of it is evicted.
+        """
+        count, by_status = len(self.tasks), self.by_status
+        if not count or count < self.min_available:
+            return False
+        done = len(by_status.get(TaskStatus.SUCCEEDED, ())) + len(by_status.get(TaskStatus.FAILED, ()))
+        placed = len(by_status.get(TaskStatus.RUNNING, ())) + len(by_status.get(TaskStatus.BOUND, ()))
+        return done + placed == count and self.phase == (RUNNING if placed else COMPLETED)
+
+    @property
     def is_pending(self) -> bool:
         """Whether the PodGroup is not yet admitted by enqueue."""
         return self.phase in ("", PENDING)

@@ -42,7 +42,7 @@ class Overcommit:
         self._reserved: Resource = {}
         self._line = WaitingLine(session)
         for job in session.jobs.values():
-            if not session.is_pending(job):
+            if job.min_resources is not None and not session.is_pending(job):
                 self._reserve(job)
         register("job_enqueueable", lambda job: Vote.REJECT if self._missing(job) else Vote.PERMIT)
         register("job_enqueued", self._reserve)

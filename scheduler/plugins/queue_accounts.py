@@ -8,6 +8,7 @@ amount here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from scheduler.model import resources
@@ -100,6 +101,19 @@ class Account:
         return f"<Account {self.name} {self.allocated} of {self.deserved}>"
 
 
+@dataclass(slots=True)
+class _Sums:
+    """What a queue's jobs hold and ask for, added up."""
+
+    free: Resource = field(default_factory=dict)
+    """Held by jobs that do not say what they need to start."""
+    bound: Resource = field(default_factory=dict)
+    """Held by those that do."""
+    beyond: Resource = field(default_factory=dict)
+    """The part of ``bound`` that lies above what they need to start."""
+    waiting: Resource = field(default_factory=dict)
+
+
 class Accounts:
     """The accounts of all queues, opened with what jobs hold and kept up to date by the session's shifts.
 
@@ -141,12 +155,22 @@ class Accounts:
 
     def open(self) -> None:
         """Take in what jobs hold, ask for and have reserved, and follow the session from now on."""
-        for job in self.session.jobs.values():
-            account = self.by_name[job.queue]
-            held = self.held(job)
-            elastic = resources.exceeded_part(held, self._counting.minimum(job) or {})
-            asked = resources.plus(held, self._sum(job, TaskStatus.PENDING))
-            for one in account.ancestors:
+        sums = {name: _Sums() for name in self.by_name}
+        for job in self.session.jobs.values():  # most of them run, and only hold: every line here is paid for each
+            of_queue = sums[job.queue]
+            held = job.allocated if self._counting.in_requests else self._sum(job, HOLDING)
+            if minimum := self._counting.minimum(job):
+                resources.add_to(of_queue.bound, held)
+                resources.add_to(of_queue.beyond, resources.exceeded_part(held, minimum))
+            else:
+                resources.add_to(of_queue.free, held)
+            if job.by_status.get(TaskStatus.PENDING):
+                resources.add_to(of_queue.waiting, self._sum(job, TaskStatus.PENDING))
+        for name, of_queue in sums.items():
+            held = without_pods(resources.plus(of_queue.free, of_queue.bound))
+            elastic = without_pods(resources.plus(of_queue.free, of_queue.beyond))
+            asked = resources.plus(held, of_queue.waiting)
+            for one in self.by_name[name].ancestors:
                 resources.add_to(one.allocated, held)
                 resources.add_to(one.elastic, elastic)
                 resources.add_to(one.request, asked)
@@ -154,7 +178,8 @@ class Accounts:
 
     def reservation(self, job: Job) -> Resource:
         """What an admitted job has reserved and does not hold yet; nothing where it is not admitted."""
-        return reservation_of(job, self.session, self._counting.minimum(job) or {}, self.held(job), self.amount)
+        minimum = self._counting.minimum(job)
+        return reservation_of(job, self.session, minimum, self.held(job), self.amount) if minimum else {}
 
     def ungated(self, job: Job, amount: Resource) -> Resource:
         """An amount less what the job's gated pods count."""
