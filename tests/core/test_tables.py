@@ -11,6 +11,7 @@
         phases: {new: Inqueue}
         reasons: {new: "12 nodes: 8 lack nvidia.com/gpu"}   # what the refusal's text contains
         nominations: {new-0: n1}
+        scores: {new-0: {n1: 75, n2: 37.5}}   # pod → what nodes score for it before the cycle
 
 After each cycle its decisions are carried out: binds run, victims leave (``victims: stay`` or ``return`` on the table
 or the cycle says otherwise). Every cycle is judged by the invariants, whatever the table expects.
@@ -39,7 +40,7 @@ TABLES = [
     for table in yaml.safe_load(path.read_text()) or ()
 ]
 FIELDS = {"name", "semantics", "why", "policy", "nodes", "queues", "jobs", "objects", "cycles", "victims"}
-EXPECTED = {"when", "binds", "evictions", "waiting", "phases", "reasons", "nominations", "victims"}
+EXPECTED = {"when", "binds", "evictions", "waiting", "phases", "reasons", "nominations", "scores", "victims"}
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -53,6 +54,8 @@ def test_table(table: dict[str, Any]) -> None:
         assert set(cycle) <= EXPECTED, f"unknown fields {set(cycle) - EXPECTED} of cycle {number}"
         for event in cycle.get("when", ()):
             happen(world, event)
+        for pod, scores in cycle.get("scores", {}).items():
+            assert world.scores(pod) == pytest.approx(scores, abs=0.005), f"cycle {number}"
         decisions = world.cycle()
         texts = {key: render_refusal(refusal) for key, refusal in decisions.refusals.items()}
         assert _found(decisions, cycle) == _expected(cycle), f"cycle {number}; refused: {texts}"

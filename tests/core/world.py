@@ -14,9 +14,11 @@ from scheduler.decide import decide
 from scheduler.decisions import Decisions
 from scheduler.model import objects
 from scheduler.model.cluster import Cluster
+from scheduler.plugins import PLUGINS
 from scheduler.policy import Policy
+from scheduler.session import Session
 from tests.core.invariants import check_cycle, snapshot
-from tests.core.notation import EPOCH, Notation, Object, merged
+from tests.core.notation import EPOCH, NAMESPACE, Notation, Object, merged
 
 KINDS: dict[str, tuple[type[Any], str]] = {
     "Node": (objects.Node, "node"),
@@ -93,6 +95,12 @@ class World:
         assert decisions == again, "the state kept event by event decides otherwise than one built afresh"
         check_cycle(self.cluster, self.policy, decisions)
         return decisions
+
+    def scores(self, pod: str) -> dict[str, float]:
+        """How good each node is for a pending pod now, by all plugins of the policy."""
+        session = Session(self.fresh(), self.policy, self.now, PLUGINS)
+        found = session.placement.scores(session.cluster.tasks[f"{NAMESPACE}/{pod}"])
+        return {node.name: float(score) for node, score in zip(session.nodes.rows, found, strict=True)}
 
     def carry_out(self, decisions: Decisions, victims: str = "leave") -> None:
         """What the API server, kubelets and controllers make of decisions.
