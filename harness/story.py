@@ -5,6 +5,7 @@ Never more than 60 lines, never a frame of Python; what does not fit is in the f
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from harness import views
@@ -15,6 +16,7 @@ from harness.running import Running
 
 LINES = 60
 _WIDTH = 160
+_UID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 _MOST: dict[str, int | None] = {"sentences": 10, "objects": 20, "events": 7, "queues": 7, "pending": 6}
 """How many lines a section may have."""
 
@@ -46,7 +48,8 @@ def tell(running: Running, problem: BaseException, *, whole: bool = False) -> li
     room = LINES - len(files)
     if len(rows) > room:
         rows = [*rows[: room - 1], f"  … {len(rows) - room + 1} more lines"]
-    return [_cut(row) for row in rows + files]
+    space = running.history.namespace if running.history is not None else ""
+    return [_cut(_plain(row, space)) for row in rows] + files
 
 
 def _head(running: Running, problem: BaseException) -> Iterator[str]:
@@ -135,6 +138,12 @@ def _section(title: str, rows: Iterable[str], limit: int | None, *, last: bool =
         note = f"… {left + 1} {'earlier' if last else 'more'}"
         found = [note, *found[-limit + 1 :]] if last else [*found[: limit - 1], note]
     return [f"  {title}:", *(f"    {row}" for row in found)]
+
+
+def _plain(row: str, namespace: str) -> str:
+    """As people name things: without the scenario's namespace, and a PodGroup without the uid in its name."""
+    here = rf"\b{re.escape(namespace)}/" if namespace else r"(?!)"
+    return _UID.sub("", re.sub(here, "", row))
 
 
 def _cut(row: str) -> str:

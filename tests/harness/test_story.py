@@ -125,6 +125,17 @@ def test_a_pod_of_which_the_scheduler_says_nothing_is_told_so() -> None:
     assert "    pod train-task-1: the scheduler has not said anything" in story.tell(a_run(history), UNMET)
 
 
+def test_names_are_told_as_people_say_them() -> None:
+    history = a_history()
+    group = "ns/build-4dfb0cbe-80f3-4975-af4f-1453a0ecbf06"
+    about = {"kind": "Pod", "name": "train-task-0"}
+    event = {"metadata": meta("e2"), "reason": "Evict", "message": f"for {group} of actions/1", "involvedObject": about}
+    history.record(Ref(Kind.EVENT, "e2", "ns"), "added", event)
+    told = "\n".join(story.tell(a_run(history), UNMET))
+    assert "Evict: for build of actions/1" in told
+    assert group in "\n".join(story.tell(a_run(history), UNMET, whole=True))
+
+
 def test_the_headline_says_the_sentence_and_what_was_seen() -> None:
     assert story.headline(a_run(a_history()), UNMET) == 'Then "train" runs: 0 of 1 run'
 
