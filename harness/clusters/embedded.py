@@ -13,9 +13,9 @@ import time
 from pathlib import Path
 
 from harness.clusters import binaries, probe, watched
-from harness.clusters.binaries import Binary
 from harness.clusters.cleanup import sweep
 from harness.clusters.embedded_config import Ports, fingerprint, kwokctl_config
+from harness.clusters.made import MadeCluster
 from harness.clusters.places import kind_config
 from harness.clusters.processes import runs
 from harness.clusters.programs import EMBEDDED
@@ -28,35 +28,18 @@ from harness.clusters.protocol import (
     Settings,
 )
 from harness.clusters.registry import Record
-from harness.clusters.stay import Stay
 
 _BOOT_SECONDS = 90.0
 _ATTEMPTS = 3
 _DO_NEXT = "see what `python -m harness.clusters doctor` says; run it again"
 
 
-class EmbeddedCluster:
+class EmbeddedCluster(MadeCluster):
     kind: ClusterKind = "embedded"
     simulated = True
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        unique = fingerprint(kind_config() / "stages") if settings.reuse else secrets.token_hex(3)
-        self._stay = Stay(self.kind, unique, settings)
-        self._binaries: dict[str, Binary] = {}
-        self._boot_seconds = 0.0
-
-    @property
-    def name(self) -> str:
-        return self._stay.name
-
-    @property
-    def kubeconfig(self) -> Path:
-        return self._stay.record.kubeconfig
-
-    @property
-    def context(self) -> str:
-        return self._stay.record.context
+        super().__init__(settings, fingerprint(kind_config() / "stages") if settings.reuse else secrets.token_hex(3))
 
     def up(self, progress: Progress) -> None:
         if self._stay.up:
@@ -68,9 +51,6 @@ class EmbeddedCluster:
             return
         progress(f"{self.name}: booting")
         self._boot(progress)
-
-    def down(self) -> None:
-        self._stay.end()
 
     def facts(self) -> ClusterFacts:
         made_of = tuple(str(binary) for name, binary in self._binaries.items() if name not in ("kubectl", "kwokctl"))

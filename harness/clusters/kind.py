@@ -12,12 +12,12 @@ import time
 from pathlib import Path
 
 from harness.clusters import binaries, node_image, watched, worker_image
-from harness.clusters.binaries import Binary
 from harness.clusters.cleanup import sweep
 from harness.clusters.docker import Docker, DockerError
 from harness.clusters.kind_file import CARDS_LABEL, CARDS_RESOURCE, KindFile, read
 from harness.clusters.kubectl import Kubectl
 from harness.clusters.kwok import Kwok
+from harness.clusters.made import MadeCluster
 from harness.clusters.node_image import NodeImage
 from harness.clusters.places import kind_config, state_root
 from harness.clusters.processes import programs_of
@@ -30,7 +30,6 @@ from harness.clusters.protocol import (
     Settings,
 )
 from harness.clusters.registry import Record
-from harness.clusters.stay import Stay
 
 _CREATE_SECONDS = 240.0
 _READY_SECONDS = 120.0
@@ -40,32 +39,16 @@ _ATTEMPTS = 2
 _PORT_TAKEN = ("port is already allocated", "address already in use")
 
 
-class KindCluster:
+class KindCluster(MadeCluster):
     kind: ClusterKind = "kind"
     simulated = False
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
         self._file = read(settings.kind_config or kind_config() / "one-node.yaml")
+        super().__init__(settings, _fingerprint(self._file, settings) if settings.reuse else secrets.token_hex(3))
         self._docker = Docker()
-        self._binaries: dict[str, Binary] = {}
         self._image: NodeImage | None = None
         self._kwok: Kwok | None = None
-        self._boot_seconds = 0.0
-        unique = _fingerprint(self._file, settings) if settings.reuse else secrets.token_hex(3)
-        self._stay = Stay(self.kind, unique, settings)
-
-    @property
-    def name(self) -> str:
-        return self._stay.name
-
-    @property
-    def kubeconfig(self) -> Path:
-        return self._stay.record.kubeconfig
-
-    @property
-    def context(self) -> str:
-        return self._stay.record.context
 
     def up(self, progress: Progress) -> None:
         if self._stay.up:
@@ -92,7 +75,7 @@ class KindCluster:
         if self._kwok is not None and not self._stay.keep:
             self._kwok.stop()
         self._kwok = None
-        self._stay.end()
+        super().down()
 
     def facts(self) -> ClusterFacts:
         made_of = (
