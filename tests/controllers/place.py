@@ -177,3 +177,25 @@ def until(check: Callable[[], Any], what: str, seconds: float = 15.0) -> Any:
             return found
         assert time.monotonic() < deadline, f"{what}: not within {seconds:g} s"
         time.sleep(0.02)
+
+
+def container(name: str = "x") -> dict[str, Any]:
+    return {"name": name, "image": "i", "resources": {"requests": {"cpu": "1"}}}
+
+
+def template(name: str = "x") -> dict[str, Any]:
+    return {"spec": {"containers": [container(name)], "restartPolicy": "Never", "terminationGracePeriodSeconds": 0}}
+
+
+def task(replicas: int = 3, name: str = "a", **more: Any) -> dict[str, Any]:
+    return {"name": name, "replicas": replicas, "template": template(), **more}
+
+
+def order(place: Place, action: str, kind: str, name: str) -> None:
+    target = {"apiVersion": "x/y", "kind": kind, "name": name, "uid": ""}
+    place.create("Command", f"{action.lower()}-{name}", action=action, target=target)
+
+
+def renewed(place: Place, before: dict[str, str], name: str = "j-a-2") -> dict[str, str] | None:
+    now = place.pods()
+    return now if name in now and now[name] != before[name] else None
