@@ -47,7 +47,7 @@ PHASE: Final = 15.0
 COMPLETES: Final = 15.0
 """Work is told to finish → it has."""
 
-HOLDS: Final = 1.0
+HOLDS: Final = 0.6
 """What `never` and `stays` watch, once the scheduler has said why. A change takes it some tens of milliseconds."""
 
 EMPTY: Final = 10.0
