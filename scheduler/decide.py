@@ -15,7 +15,7 @@ from scheduler.model.task import TaskStatus
 from scheduler.phases import settle_phases
 from scheduler.plugins import PLUGINS
 from scheduler.policy import Policy
-from scheduler.reasons import NotBackfilled
+from scheduler.reasons import Gated, NotBackfilled
 from scheduler.session import Session
 
 BACKFILL = "backfill"
@@ -56,12 +56,20 @@ def decide(cluster: Cluster, policy: Policy, now: float) -> Decisions:
             ACTIONS[name](session)
         session.reservations.give_up()
         settle_phases(session)
+        _note_gated(session)
         _note_unfilled(session)
         _note_waiting(session)
         cluster.last_cycle = LastCycle(cluster.version, policy, now, session.decisions)
         return session.decisions
     finally:
         session.close()
+
+
+def _note_gated(session: Session) -> None:
+    """Say of jobs how many of their tasks scheduling gates hold back."""
+    for job in session.unsettled:
+        if job.gated and (held := sum(task.gated for task in job.by_status.get(TaskStatus.PENDING, {}).values())):
+            session.refuse(job, [Gated(held)])
 
 
 def _note_unfilled(session: Session) -> None:

@@ -82,6 +82,7 @@ class Started(msgspec.Struct, tag="started"):
 Input = Seen | Lost | Assumed | Nominated | Reverted | PolicyLoaded | Decided | Started
 
 KINDS: dict[str, type[msgspec.Struct]] = {
+    "CSINode": objects.CSINode,
     "Namespace": objects.Namespace,
     "Node": objects.Node,
     "PersistentVolume": objects.PersistentVolume,
@@ -95,6 +96,7 @@ KINDS: dict[str, type[msgspec.Struct]] = {
 """The kinds of objects that the state is made of."""
 
 _SET: dict[str, Callable[[Cluster, Any], None]] = {
+    "CSINode": Cluster.set_csi_node,
     "Namespace": Cluster.set_namespace,
     "Node": Cluster.set_node,
     "PersistentVolume": Cluster.set_volume,
@@ -107,6 +109,7 @@ _SET: dict[str, Callable[[Cluster, Any], None]] = {
 }
 
 _DELETE: dict[str, Callable[[Cluster, str], None]] = {
+    "CSINode": Cluster.delete_csi_node,
     "Namespace": Cluster.delete_namespace,
     "Node": Cluster.delete_node,
     "PersistentVolume": Cluster.delete_volume,

@@ -139,10 +139,9 @@ PLUGINS: Mapping[str, PluginRule] = {
                 f"predicate.{name}Enable": Argument(BOOL)
                 for name in (
                     *("NodeAffinity", "NodePorts", "TaintToleration", "PodAffinity", "PodTopologySpread"),
-                    *("VolumeBinding", "VolumeZone"),
+                    *("VolumeBinding", "VolumeZone", "NodeVolumeLimits"),
                 )
             },
-            "predicate.NodeVolumeLimitsEnable": Argument(BOOL, ignored="attach limits of nodes are not looked at"),
             "predicate.DynamicResourceAllocationEnable": Argument(BOOL, ignored=_CLAIMS),
             "predicate.CacheEnable": Argument(BOOL, ignored="what a node's labels decide is always remembered"),
         },

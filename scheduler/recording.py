@@ -83,6 +83,7 @@ def checkpoint_of(cluster: Cluster, policy: PolicyLoaded) -> Iterator[Input]:
     kept: tuple[tuple[str, dict[str, msgspec.Struct]], ...] = (
         ("PriorityClass", dict(cluster.priority_classes)),
         ("Namespace", dict(cluster.namespaces)),
+        ("CSINode", dict(cluster.csi_nodes)),
         ("PersistentVolume", dict(cluster.volumes)),
         ("PersistentVolumeClaim", dict(cluster.claims)),
         ("PodDisruptionBudget", dict(cluster.budgets)),

@@ -61,6 +61,7 @@ from scheduler.kube.reflector import Absent, Change, Present, Reflector, Unreada
 from scheduler.kube.resource import (
     BUDGETS,
     CLAIMS,
+    CSI_NODES,
     EVENTS,
     NAMESPACES,
     NODES,
@@ -76,6 +77,7 @@ from scheduler.kube.workqueue import WorkQueue
 __all__ = [
     "BUDGETS",
     "CLAIMS",
+    "CSI_NODES",
     "EVENTS",
     "NAMESPACES",
     "NODES",

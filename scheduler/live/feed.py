@@ -18,6 +18,7 @@ from scheduler.inputs import Assumed, Input, Lost, Nominated, Reverted, Seen, ta
 from scheduler.kube import (
     BUDGETS,
     CLAIMS,
+    CSI_NODES,
     NAMESPACES,
     NODES,
     PODGROUPS,
@@ -49,6 +50,7 @@ WATCHED: tuple[Resource[Any], ...] = (
     BUDGETS,
     VOLUMES,
     CLAIMS,
+    CSI_NODES,
 )
 """What the state is made of."""
 

@@ -75,13 +75,14 @@ class Publication:
             return
         if all(isinstance(why, PodsMissing) for why in refusal.items):
             return  # its pods are still being made: what is said of each would be void with the next one
-        pending = job.by_status.get(TaskStatus.PENDING, {})
-        for task in pending.values():
+        # Of a gated pod the API server says itself why it waits.
+        pending = [task for task in job.by_status.get(TaskStatus.PENDING, {}).values() if not task.gated]
+        for task in pending:
             self._pod(task, message, None, now)
         if self._told.get(job.key) != message:
             self._told[job.key] = message
             self._events.event(PODGROUPS, meta, WARNING, statuses.UNSCHEDULABLE, message)
-            for task in pending.values():
+            for task in pending:
                 self._events.event(PODS, task.pod.metadata, WARNING, "FailedScheduling", message)
 
     def _pod(self, task: Task, message: str, nominated: str | None, now: float) -> None:

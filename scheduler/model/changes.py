@@ -33,9 +33,16 @@ def same_queue(a: objects.Queue, b: objects.Queue) -> bool:
 
 
 def same_small(a: Any, b: Any) -> bool:
-    """Namespaces, volumes, claims, budgets: specs and labels count, and the part of a status that we decode."""
+    """Namespaces, volumes, claims, budgets and the like: specs and labels count, the part of a status that we decode,
+    and whether the object is being deleted.
+    """
     parts = ("spec", "status")
-    return _same_meta(a.metadata, b.metadata) and all(getattr(a, p, None) == getattr(b, p, None) for p in parts)
+    return (
+        _same_meta(a.metadata, b.metadata)
+        and a.metadata.owner_references == b.metadata.owner_references
+        and (a.metadata.deletion_timestamp is None) == (b.metadata.deletion_timestamp is None)
+        and all(getattr(a, p, None) == getattr(b, p, None) for p in parts)
+    )
 
 
 def same_task(a: Task, b: Task) -> bool:

@@ -21,6 +21,7 @@ from scheduler.model.task import Task, TaskStatus, job_key_of, seconds
 
 Small = TypeVar(
     "Small",
+    objects.CSINode,
     objects.Namespace,
     objects.PersistentVolume,
     objects.PersistentVolumeClaim,
@@ -50,6 +51,7 @@ class Cluster:
         self.budgets: dict[str, objects.PodDisruptionBudget] = {}
         self.volumes: dict[str, objects.PersistentVolume] = {}
         self.claims: dict[str, objects.PersistentVolumeClaim] = {}
+        self.csi_nodes: dict[str, objects.CSINode] = {}
         self.namespaces: dict[str, objects.Namespace] = {}
         self.last_cycle: Any = None
         """Where :mod:`scheduler.decide` keeps what it decided last on this state."""
@@ -255,6 +257,12 @@ class Cluster:
 
     def delete_claim(self, key: str) -> None:
         self.version += self.claims.pop(key, None) is not None
+
+    def set_csi_node(self, node: objects.CSINode) -> None:
+        self._keep(self.csi_nodes, node)
+
+    def delete_csi_node(self, name: str) -> None:
+        self.version += self.csi_nodes.pop(name, None) is not None
 
     def set_namespace(self, namespace: objects.Namespace) -> None:
         self._keep(self.namespaces, namespace)

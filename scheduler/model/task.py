@@ -253,7 +253,7 @@ def shape_of(pod: Pod, request: Resource, init_request: Resource) -> bytes:
         spec.topology_spread_constraints
         or (spec.affinity and (spec.affinity.pod_affinity or spec.affinity.pod_anti_affinity))
     )
-    claimed = [v for v in spec.volumes or () if v.persistent_volume_claim or v.ephemeral] or None
+    claimed = [v for v in spec.volumes or () if v.persistent_volume_claim or v.ephemeral or v.disk] or None
     parts = (
         sorted(request.items()),
         sorted(init_request.items()) if init_request != request else None,
@@ -269,7 +269,11 @@ def shape_of(pod: Pod, request: Resource, init_request: Resource) -> bytes:
         spec.resource_claims,
         spec.workload_ref,
         spec.scheduling_group,
+        spec.os and spec.os.name,
+        spec.host_network and spec.host_users is False,
         [c.resources.claims for c in spec.containers if c.resources and c.resources.claims] or None,
+        [c.restart_policy_rules for c in (*spec.containers, *(spec.init_containers or ())) if c.restart_policy_rules]
+        or None,
         (pod.metadata.annotations or {}).get("volcano.sh/card.name"),
         sorted(c.image for c in spec.containers),
     )

@@ -6,7 +6,7 @@ away as much as the other's own does.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -159,7 +159,8 @@ class PodAffinities:
         """Whether a term of ``owner`` speaks of ``other``."""
         if not self._in_namespaces(term, owner, other):
             return False
-        return selector_matches(term.label_selector, other.pod.metadata.labels or {})
+        labels = other.pod.metadata.labels or {}
+        return selector_matches(term.label_selector, labels) and _key_labels_agree(term, owner, labels)
 
     def _in_namespaces(self, term: PodAffinityTerm, owner: Task, other: Task) -> bool:
         if term.namespaces and other.namespace in term.namespaces:
@@ -189,6 +190,17 @@ def _preferred(task: Task, kind: str) -> list[WeightedPodAffinityTerm]:
 
 def _has_terms(task: Task) -> bool:
     return _part(task, "pod_affinity") is not None or _part(task, "pod_anti_affinity") is not None
+
+
+def _key_labels_agree(term: PodAffinityTerm, owner: Task, labels: Mapping[str, str]) -> bool:
+    """``matchLabelKeys`` and ``mismatchLabelKeys``: labels that must be, or must not be, those of the term's owner.
+
+    The API server lays them into the selector of what is created through it; here they count in any case.
+    """
+    own = owner.pod.metadata.labels or {}
+    return all(labels.get(key) == own[key] for key in term.match_label_keys or () if key in own) and all(
+        labels.get(key) != own[key] for key in term.mismatch_label_keys or () if key in own
+    )
 
 
 def _labels_count(task: Task) -> bool:

@@ -57,10 +57,11 @@ class Spread:
         return np.full(len(total), 100.0) if high == 0 else 100.0 * (high + low - total) / high
 
     def _allowed(self, task: Task, number: int, constraint: TopologySpreadConstraint) -> Mask:
-        domains, eligible = domains_of(self._nodes, constraint.topology_key), self._eligible_for(task, number)
-        counts = np.where(eligible, self._count(task, number, constraint), 0.0)
+        domains, inside = domains_of(self._nodes, constraint.topology_key), self._eligible_for(task, number)
+        for _, other in self._of(task, hard=True):  # a node counts only where it has the labels of all constraints
+            inside = inside & (domains_of(self._nodes, other.topology_key) >= 0)
+        counts = np.where(inside, self._count(task, number, constraint), 0.0)
         here = per_domain(domains, counts)
-        inside = eligible & (domains >= 0)
         least = self._least(domains[inside], here[inside], constraint)
         itself = selector_matches(constraint.label_selector, task.pod.metadata.labels or {})
         allowed: Mask = (domains >= 0) & (here + float(itself) - least <= constraint.max_skew)

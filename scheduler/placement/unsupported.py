@@ -5,26 +5,41 @@ The one rule: whoever has one waits, and is told the field; it is never placed a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from scheduler.model.cluster import Cluster
 from scheduler.model.job import Job
 from scheduler.model.task import Task
 from scheduler.placement.volumes import unbound_claim
 
+RESTART_ALL = "RestartAllContainers"
+"""What only nodes that declare the feature can do; we do not read what nodes declare."""
+
 
 def of_task(cluster: Cluster, task: Task) -> str:
-    """The field of the pod that we do not honour; empty if there is none."""
+    """The first field of the pod that we do not honour; empty if there is none."""
+    return next(_fields(task), "") or (unbound_claim(cluster, task) if task.pod.spec.volumes else "")
+
+
+def _fields(task: Task) -> Iterator[str]:
     spec = task.pod.spec
     if spec.resource_claims:
-        return "spec.resourceClaims"
+        yield "spec.resourceClaims"
     for kind, containers in (("containers", spec.containers), ("initContainers", spec.init_containers or ())):
         for index, container in enumerate(containers):
             if container.resources is not None and container.resources.claims:
-                return f"spec.{kind}[{index}].resources.claims"
+                yield f"spec.{kind}[{index}].resources.claims"
+            if any(rule.get("action") == RESTART_ALL for rule in container.restart_policy_rules or ()):
+                yield f"spec.{kind}[{index}].restartPolicyRules ({RESTART_ALL})"
+    if spec.host_network and spec.host_users is False:
+        yield "spec.hostUsers (false, with hostNetwork)"
     if spec.workload_ref:
-        return "spec.workloadRef"
+        yield "spec.workloadRef"
     if spec.scheduling_group:
-        return "spec.schedulingGroup"
-    return unbound_claim(cluster, task) if spec.volumes else ""
+        yield "spec.schedulingGroup"
+    for index, volume in enumerate(spec.volumes or ()):
+        if volume.disk:
+            yield f"spec.volumes[{index}].{volume.disk}"
 
 
 def of_job(job: Job) -> str:

@@ -22,6 +22,8 @@ ZONE_LABELS = (
     "failure-domain.beta.kubernetes.io/region",
 )
 
+ONE_POD = "ReadWriteOncePod"
+
 
 def claims_of(task: Task) -> Iterator[tuple[int, str]]:
     """The claims that a pod mounts, as ``(index of the volume, namespace/name)``."""
@@ -37,17 +39,28 @@ def _claim_name(task: Task, volume: Volume) -> str:
 
 
 def unbound_claim(cluster: Cluster, task: Task) -> str:
-    """The field and claim that keep the pod waiting because nobody has bound or made the claim yet; empty if none."""
+    """The field and claim that keep the pod waiting because there is no volume to follow yet; empty if none."""
     for index, key in claims_of(task):
-        claim = cluster.claims.get(key)
-        field = f"spec.volumes[{index}]"
-        if claim is None:
-            return f"{field} (claim {key} does not exist)"
-        if not claim.spec.volume_name:
-            return f"{field} (claim {key} is not bound; binding volumes on placement)"
-        if "ReadWriteOncePod" in (claim.spec.access_modes or ()):
-            return f"{field} (access mode ReadWriteOncePod of claim {key})"
+        if problem := _problem(cluster, task, index, key):
+            return f"spec.volumes[{index}] ({problem})"
     return ""
+
+
+def _problem(cluster: Cluster, task: Task, index: int, key: str) -> str:
+    claim = cluster.claims.get(key)
+    if claim is None:
+        return f"claim {key} does not exist"
+    volume, bound = (task.pod.spec.volumes or [])[index], claim.spec.volume_name
+    if claim.metadata.deletion_timestamp is not None:
+        return f"claim {key} is being deleted"
+    if volume.ephemeral is not None and all(o.uid != task.uid for o in claim.metadata.owner_references or ()):
+        return f"claim {key} was not made for this pod"
+    if bound not in cluster.volumes:
+        problem = (
+            f"bound to volume {bound}, which does not exist" if bound else "not bound; binding volumes on placement"
+        )
+        return f"claim {key} is {problem}"
+    return f"access mode {ONE_POD} of claim {key}" if ONE_POD in (claim.spec.access_modes or ()) else ""
 
 
 def volumes_of(cluster: Cluster, task: Task) -> list[PersistentVolume]:
@@ -57,14 +70,13 @@ def volumes_of(cluster: Cluster, task: Task) -> list[PersistentVolume]:
     return [volume for volume in bound if volume is not None]
 
 
-def out_of_reach(volumes: list[PersistentVolume], node: NodeInfo) -> str:
-    """The name of the first volume that the node does not reach; empty if it reaches all."""
-    for volume in volumes:
-        affinity = volume.spec.node_affinity
-        if affinity is not None and not node_selector_matches(affinity.required, node):
-            return volume.metadata.name
-        labels = volume.metadata.labels or {}
-        for label in ZONE_LABELS:
-            if label in labels and node.labels.get(label) not in labels[label].split("__"):
-                return volume.metadata.name
-    return ""
+def outside_affinity(volume: PersistentVolume, node: NodeInfo) -> bool:
+    """Whether the volume's own node affinity excludes the node."""
+    affinity = volume.spec.node_affinity
+    return affinity is not None and not node_selector_matches(affinity.required, node)
+
+
+def outside_zone(volume: PersistentVolume, node: NodeInfo) -> bool:
+    """Whether the volume is labelled with a zone or region that the node is not in."""
+    labels = volume.metadata.labels or {}
+    return any(label in labels and node.labels.get(label) not in labels[label].split("__") for label in ZONE_LABELS)

@@ -7,24 +7,27 @@ exclude a node is what did exclude it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from scheduler.model.nodes import Mask, NodeInfo
-from scheduler.model.objects import Taint
+from scheduler.model.objects import PersistentVolume, Taint
 from scheduler.model.task import Task
+from scheduler.placement.attachments import AttachLimits
 from scheduler.placement.pod_affinity import PodAffinities
 from scheduler.placement.ports import HostPorts
 from scheduler.placement.selectors import node_selector_matches, untolerated
 from scheduler.placement.spread import Spread
-from scheduler.placement.volumes import out_of_reach, volumes_of
+from scheduler.placement.volumes import outside_affinity, outside_zone, volumes_of
 
 if TYPE_CHECKING:
     from scheduler.policy import PluginOption
     from scheduler.session import Register, Session
 
 Rule = tuple[str, str]
+OS_LABEL = "kubernetes.io/os"
 UNSCHEDULABLE = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
 
@@ -39,7 +42,10 @@ class Predicates:
 
         self._node_affinity, self._taints = on("NodeAffinity"), on("TaintToleration")
         self._ports_on, self._affinity_on, self._spread_on = on("NodePorts"), on("PodAffinity"), on("PodTopologySpread")
-        self._volumes_on = on("VolumeBinding") and on("VolumeZone")
+        self._reach = [
+            outside for name, outside in (("VolumeBinding", outside_affinity), ("VolumeZone", outside_zone)) if on(name)
+        ]
+        self._limits_on = on("NodeVolumeLimits")
 
     def open(self, session: Session, register: Register) -> None:
         self._cluster, self._nodes = session.cluster, session.nodes
@@ -47,7 +53,8 @@ class Predicates:
         self._affinities = PodAffinities(session.cluster)
         self._spread = Spread(session.nodes)
         register("feasible", self._feasible)
-        if self._volumes_on:
+        self._attachments = AttachLimits(session.cluster)
+        if self._reach:
             register("feasible", self._reaches_volumes)
         register("predicate", self._predicate)
         register("node_rule", self._node_rule)
@@ -73,6 +80,8 @@ class Predicates:
             taint = untolerated(node.object.spec.taints, spec.tolerations, ("NoSchedule", "NoExecute"))
             if taint is not None:
                 return ("taint", f"{taint.key}={taint.value}" if taint.value else taint.key)
+        if spec.os is not None and node.labels.get(OS_LABEL, spec.os.name) != spec.os.name:
+            return ("selector", f"{OS_LABEL}={spec.os.name}")
         if self._node_affinity:
             for key, value in (spec.node_selector or {}).items():
                 if node.labels.get(key) != value:
@@ -86,7 +95,11 @@ class Predicates:
         volumes = volumes_of(self._cluster, task) if task.pod.spec.volumes else []
         if not volumes:
             return np.ones(len(self._nodes.rows), dtype=np.bool_)
-        return np.fromiter((not out_of_reach(volumes, node) for node in self._nodes.rows), np.bool_)
+        return np.fromiter((not self._out_of_reach(volumes, node) for node in self._nodes.rows), np.bool_)
+
+    def _out_of_reach(self, volumes: list[PersistentVolume], node: NodeInfo) -> str:
+        """The name of the first volume that the node does not reach; empty if it reaches all."""
+        return next((v.metadata.name for v in volumes if any(outside(v, node) for outside in self._reach)), "")
 
     # ------------------------------------------------------------------------------------------- what runs on the nodes
 
@@ -98,23 +111,28 @@ class Predicates:
             masks.append(self._affinities.mask(task, future=future))
         if self._spread_on:
             masks.append(self._spread.mask(task))
+        if self._limits_on:
+            masks.append(self._attachments.mask(task, future=future))
         asked = [mask for mask in masks if mask is not None]
         return np.logical_and.reduce(asked) if asked else None
 
     def _node_rule(self, task: Task, node: NodeInfo) -> Rule | None:
-        if (rule := self._objection(task, node)) is not None:
-            return rule
-        if self._volumes_on and (volume := out_of_reach(volumes_of(self._cluster, task), node)):
-            return ("volume", volume)
+        return self._objection(task, node) or next(self._objections_of_neighbours(task, node), None)
+
+    def _objections_of_neighbours(self, task: Task, node: NodeInfo) -> Iterator[Rule]:
+        """What keeps the task off the node by its volumes and by what runs there, in the order of asking."""
+        if self._reach and (volume := self._out_of_reach(volumes_of(self._cluster, task), node)):
+            yield ("volume", volume)
         if self._ports_on and (port := self._ports.taken(task, node)):
-            return ("port", port)
+            yield ("port", port)
         if self._affinity_on:
             for name, mask in (
                 ("pod-affinity", self._affinities.affinity_mask(task, future=True)),
                 ("pod-anti-affinity", self._affinities.anti_affinity_mask(task, future=True)),
             ):
                 if mask is not None and not mask[node.row]:
-                    return (name, "")
+                    yield (name, "")
         if self._spread_on and (key := self._spread.broken(task, node)):
-            return ("spread", key)
-        return None
+            yield ("spread", key)
+        if self._limits_on and (driver := self._attachments.full(task, node)):
+            yield ("attachments", driver)

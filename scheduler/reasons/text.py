@@ -25,6 +25,7 @@ _NODE_RULES = {
     "not-ready": ("is not ready", "are not ready"),
     "port": ("has port {} taken", "have port {} taken"),
     "spread": ("would break the topology spread over {}", "would break the topology spread over {}"),
+    "attachments": ("can attach no more volumes of {}", "can attach no more volumes of {}"),
     "volume": ("does not reach the volume {}", "do not reach the volume {}"),
     "card": ("has no card {}", "have no card {}"),
     "card-quota": ("has the card {}, without quota left", "have the card {}, without quota left"),

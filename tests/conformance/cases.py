@@ -27,6 +27,7 @@ KINDS: dict[str, tuple[type[Any], str]] = {
     "podDisruptionBudgets": (objects.PodDisruptionBudget, "set_budget"),
     "persistentVolumes": (objects.PersistentVolume, "set_volume"),
     "persistentVolumeClaims": (objects.PersistentVolumeClaim, "set_claim"),
+    "csiNodes": (objects.CSINode, "set_csi_node"),
     "namespaces": (objects.Namespace, "set_namespace"),
 }
 ALL_SWITCHES = {switch for switch in SWITCHES.values() if switch} | {"enableHierarchy", "enabledVictim"}

@@ -29,6 +29,7 @@ KINDS: dict[str, tuple[type[Any], str]] = {
     "PodDisruptionBudget": (objects.PodDisruptionBudget, "budget"),
     "PersistentVolume": (objects.PersistentVolume, "volume"),
     "PersistentVolumeClaim": (objects.PersistentVolumeClaim, "claim"),
+    "CSINode": (objects.CSINode, "csi_node"),
     "Namespace": (objects.Namespace, "namespace"),
 }
 

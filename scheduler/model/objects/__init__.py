@@ -23,6 +23,10 @@ from scheduler.model.objects.nodes import (
     Taint,
 )
 from scheduler.model.objects.others import (
+    CSINode,
+    CSINodeDriver,
+    CSINodeSpec,
+    CSIVolume,
     Namespace,
     PersistentVolume,
     PersistentVolumeClaim,
@@ -33,6 +37,7 @@ from scheduler.model.objects.others import (
     PodDisruptionBudgetStatus,
     PriorityClass,
     VolumeNodeAffinity,
+    VolumeNodeResources,
 )
 from scheduler.model.objects.pods import (
     Affinity,
@@ -74,6 +79,10 @@ from scheduler.model.objects.selectors import (
 
 __all__ = [
     "Affinity",
+    "CSINode",
+    "CSINodeDriver",
+    "CSINodeSpec",
+    "CSIVolume",
     "ClaimSource",
     "Condition",
     "Container",
@@ -124,5 +133,6 @@ __all__ = [
     "TopologySpreadConstraint",
     "Volume",
     "VolumeNodeAffinity",
+    "VolumeNodeResources",
     "WeightedPodAffinityTerm",
 ]

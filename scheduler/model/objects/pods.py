@@ -29,6 +29,7 @@ class Container(Object):
     resources: Resources | None = None
     ports: list[ContainerPort] | None = None
     restart_policy: str | None = None
+    restart_policy_rules: list[dict[str, Any]] | None = None
 
 
 class Toleration(Object):
@@ -101,10 +102,40 @@ class ClaimSource(Object):
 
 
 class Volume(Object):
+    """A volume that has a say in where its pod may run. Disks named in the pod itself are read only to be refused."""
+
     name: str = ""
     persistent_volume_claim: ClaimSource | None = None
     ephemeral: dict[str, Any] | None = None
-    csi: dict[str, Any] | None = None
+    aws_elastic_block_store: dict[str, Any] | None = None
+    azure_disk: dict[str, Any] | None = None
+    cinder: dict[str, Any] | None = None
+    gce_persistent_disk: dict[str, Any] | None = None
+    iscsi: dict[str, Any] | None = None
+    portworx_volume: dict[str, Any] | None = None
+    rbd: dict[str, Any] | None = None
+    vsphere_volume: dict[str, Any] | None = None
+
+    @property
+    def disk(self) -> str:
+        """The field by which the pod itself names a disk; empty where it does not."""
+        return next((name for name, attribute in _DISKS.items() if getattr(self, attribute) is not None), "")
+
+
+_DISKS = {
+    "awsElasticBlockStore": "aws_elastic_block_store",
+    "azureDisk": "azure_disk",
+    "cinder": "cinder",
+    "gcePersistentDisk": "gce_persistent_disk",
+    "iscsi": "iscsi",
+    "portworxVolume": "portworx_volume",
+    "rbd": "rbd",
+    "vsphereVolume": "vsphere_volume",
+}
+
+
+class PodOS(Object):
+    name: str = ""
 
 
 class PodSpec(Object):
@@ -123,6 +154,8 @@ class PodSpec(Object):
     priority_class_name: str = ""
     preemption_policy: str | None = None
     host_network: bool = False
+    host_users: bool | None = None
+    os: PodOS | None = None
     volumes: list[Volume] | None = None
     resource_claims: list[Any] | None = None
     workload_ref: dict[str, Any] | None = None
