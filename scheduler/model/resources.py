@@ -80,14 +80,18 @@ def parse(quantities: Quantities | None) -> Resource:
 
 
 def render_amount(dimension: str, amount: float) -> str:
-    """An amount in our units as people write it: ``4``, ``500m``, ``8Gi``."""
+    """An amount in our units as people write it: ``4``, ``500m``, ``8Gi``; exact to one of our units."""
+    if math.isinf(amount):
+        return "unlimited"
+    units = round(amount)
     if dimension == MEMORY:
-        for suffix in ("Ti", "Gi", "Mi", "Ki"):
-            if amount and amount % _SUFFIXES[suffix] == 0:
-                return f"{amount / _SUFFIXES[suffix]:g}{suffix}"
-        return f"{amount:.0f}"
-    whole = amount / scale(dimension)
-    return f"{whole:g}" if dimension != CPU or (amount % 10 == 0 and whole >= 1) or not amount else f"{amount:g}m"
+        suffix = next((s for s in ("Ti", "Gi", "Mi", "Ki") if units and units % int(_SUFFIXES[s]) == 0), "")
+        return f"{units // int(_SUFFIXES[suffix])}{suffix}"
+    if dimension == CPU and units and (units % 10 or abs(units) < 1000):
+        return f"{units}m"
+    whole, part = divmod(abs(units), int(scale(dimension)))
+    sign = "-" if units < 0 else ""
+    return f"{sign}{whole}.{part:03d}".rstrip("0").rstrip(".") if part else f"{sign}{whole}"
 
 
 def is_empty(resource: Mapping[str, float]) -> bool:

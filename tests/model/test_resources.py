@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,10 +54,22 @@ def test_keys_of_resource_quotas_are_left_out() -> None:
         ("nvidia.com/gpu", 3000.0, "3"),
         ("pods", 7.0, "7"),
         ("cpu", 0.0, "0"),
+        ("cpu", 12_345_670.0, "12345.67"),
+        ("cpu", 12_345_678.0, "12345678m"),
+        ("cpu", 3333.4, "3333m"),
+        ("memory", 12_345_678.0 * 1024, "12345678Ki"),
+        ("nvidia.com/gpu", 500.0, "0.5"),
+        ("nvidia.com/gpu", -1500.0, "-1.5"),
+        ("cpu", math.inf, "unlimited"),
     ],
 )
 def test_an_amount_is_written_as_people_write_it(dimension: str, amount: float, text: str) -> None:
     assert resources.render_amount(dimension, amount) == text
+
+
+@given(st.sampled_from(["cpu", "memory", "pods", "nvidia.com/gpu"]), st.integers(0, 10**13))
+def test_what_is_written_reads_as_the_same_amount(dimension: str, amount: int) -> None:
+    assert parse({dimension: resources.render_amount(dimension, amount)}) == {dimension: amount}
 
 
 @pytest.mark.parametrize(
