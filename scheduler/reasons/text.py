@@ -116,6 +116,8 @@ _PROTECTIONS = {
     "cards": "without a card that is asked for",
     "queue": "in a queue that is not reclaimable",
     "status": "not running yet",
+    "neighbour": "next to which a pod is to start that asks for it",
+    "claimant": "of a job that others have just had to go for",
 }
 
 _DENIAL: dict[type, Callable[[Any], str]] = {

@@ -58,7 +58,10 @@ class GangMinimum(msgspec.Struct, frozen=True, tag="gang-minimum"):
 
 
 class Protected(msgspec.Struct, frozen=True, tag="protected"):
-    """A protection of its own. ``by``: preemptable, system, budget, cooldown, service-type, cards, queue, status."""
+    """A protection of its own.
+
+    ``by``: preemptable, system, budget, cooldown, service-type, cards, queue, status, claimant, neighbour.
+    """
 
     by: str
     detail: str = ""

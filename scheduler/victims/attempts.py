@@ -29,6 +29,8 @@ class Shared:
 
     order: Order
     jury: Jury
+    standing: GiveBack
+    """The placements of all claims that were met before."""
     rows: set[int]
     """Rows of the nodes that have candidates."""
     fronts: dict[bytes, Front] = field(default_factory=dict)
@@ -66,7 +68,7 @@ class Attempts:
         shared = self._shared.get(who) if who is not None else None
         if shared is None:
             order = Order(self._session, claim.queue, self._ages)
-            shared = Shared(order, Jury(claim, order), self._candidate_rows(claim))
+            shared = Shared(order, Jury(claim, order), self._give_back, self._candidate_rows(claim))
             if who is not None:
                 self._shared[who] = shared
         shared.jury.serve(claim)

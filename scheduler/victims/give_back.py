@@ -58,9 +58,9 @@ class GiveBack:
     @property
     def is_only_about_room(self) -> bool:
         """Whether neither neighbours nor a queue's limits can be the reason why a victim has to go."""
-        return not self.by_quota and not self._minding()
+        return not self.by_quota and not self.minding()
 
-    def _minding(self) -> set[bytes]:
+    def minding(self) -> set[bytes]:
         """Shapes of placed tasks that mind who runs where."""
         placement = self._session.placement
         return {task.shape for task, *_ in self._shapes.values() if placement.neighbours(task, future=True) is not None}
@@ -70,7 +70,7 @@ class GiveBack:
 
         ``others`` are further victims, which are not asked about.
         """
-        minding = self._minding()
+        minding = self.minding()
         broken = Counter(victim.option.job for victim in (*victims, *others) if victim.option.whole)
         kept = list(victims)
         for victim in reversed(victims):
@@ -110,12 +110,15 @@ class GiveBack:
 
     def _stands(self, minding: set[bytes], statement: Statement) -> bool:
         """Whether every placement still holds as far as neighbours and the queues' limits go."""
-        if minding and not all(
+        return self.neighbours_stand(minding, statement) and (
+            not self.by_quota
+            or all(_without(placed, self._is_allocatable, statement) for placed in self._shapes.values())
+        )
+
+    def neighbours_stand(self, minding: set[bytes], statement: Statement) -> bool:
+        """Whether for no placed task of these shapes the neighbours, or the lack of them, rule its node out now."""
+        return not minding or all(
             _without(placed, self._is_admitted, statement) for placed in self._placed if placed[0].shape in minding
-        ):
-            return False
-        return not self.by_quota or all(
-            _without(placed, self._is_allocatable, statement) for placed in self._shapes.values()
         )
 
     def _is_admitted(self, task: Task, node: NodeInfo, _queue: Queue) -> bool:

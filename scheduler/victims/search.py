@@ -7,36 +7,34 @@ every victim that is not needed is given back, and the statement is committed on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
-import numpy as np
-
-from scheduler.model import resources
 from scheduler.model.nodes import NodeInfo
-from scheduler.model.queue import ROOT
-from scheduler.model.resources import EPSILON
 from scheduler.model.task import Task
-from scheduler.reasons import VictimReason
+from scheduler.reasons import Denial, Protected, VictimReason
 from scheduler.victims.attempts import Shared
 from scheduler.victims.claim import Claim
-from scheduler.victims.cover import Amounts, Option, cheapest_cover, cost
+from scheduler.victims.cover import Option, cheapest_cover, cost
 from scheduler.victims.front import Cost, Front
 from scheduler.victims.give_back import GiveBack
 from scheduler.victims.jury import Verdict
+from scheduler.victims.pricing import Pricing
+from scheduler.victims.quota import related_queues
 from scheduler.victims.units import Unit, is_still_whole
 from scheduler.victims.victim import Victim
 
 
 class Search:
-    """The transaction of one claim. ``frugal``: among victims of one rank those that free the least go first."""
+    """The transaction of one claim. ``frugal`` as in :class:`~.pricing.Pricing`."""
 
     def __init__(self, claim: Claim, shared: Shared, *, frugal: bool = False) -> None:
         self._claim = claim
         self._session = claim.session
         self._nodes = claim.session.nodes
         self._shared = shared
-        self._frugal = frugal
-        self._order, self.jury = shared.order, shared.jury
+        self.jury = shared.jury
+        self._pricing = Pricing(claim, shared.jury, shared.order, frugal=frugal)
         self.statement = claim.session.statement()
         self.placed = 0
         self.victims: list[Victim] = []
@@ -119,52 +117,9 @@ class Search:
         front = fronts.get(task.shape)
         if front is None:
             front = fronts[task.shape] = Front(self._session, task, self._shared.rows)
-        front.refresh(self, again=task.shape not in self._served)
+        front.refresh(self._pricing, again=task.shape not in self._served)
         self._served.add(task.shape)
         return front
-
-    def bound(self, task: Task, row: int) -> Cost | None:
-        """What room on a node costs at least, votes not asked; None if all candidates together do not make it."""
-        node = self._nodes.rows[row]
-        lacking, columns = self._lacking(task, row)
-        if all(amount <= EPSILON for amount in lacking):
-            return cost(())
-        units = self.jury.units(self.jury.candidates(task, node))
-        chosen = cheapest_cover(lacking, [self._option(unit, node, columns, 0) for unit in units])
-        return None if chosen is None else cost(chosen)
-
-    def _lacking(self, task: Task, row: int) -> tuple[Amounts, list[int]]:
-        """What a node lacks for the task even after all releasing have left, by dimension."""
-        nodes = self._nodes
-        needed = nodes.needed(task)
-        lacking = needed - (nodes.idle[row] + nodes.releasing[row] - nodes.pipelined[row])
-        columns = [int(i) for i in np.flatnonzero((needed > 0) & (lacking > EPSILON))]
-        return tuple(float(lacking[i]) for i in columns), columns
-
-    def _option(self, unit: Unit, node: NodeInfo | None, columns: list[int], first: int) -> Option:
-        freed = [0.0] * len(columns)
-        for task in unit.tasks:
-            if node is not None and task.node == node.name:
-                held = self._nodes.held(task)
-                for i, column in enumerate(columns):
-                    freed[i] += held[column]
-        priority = self._claim.priority(unit.job, unit.tasks[0])
-        return Option(
-            freed=tuple(freed),
-            level=(first, *self._order.level(unit.job, priority)),
-            gangs=int(unit.breaks),
-            pods=len(unit.tasks),
-            youth=(self._freed(unit) if self._frugal else 0.0, self._order.youth(unit.tasks[0])),
-            job=unit.job.key,
-            whole=unit.whole,
-            limits=unit.limits,
-        )
-
-    def _freed(self, unit: Unit) -> float:
-        """How much a unit frees, in shares of the cluster."""
-        total = self._session.total
-        held = resources.total_of(task.request for task in unit.tasks)
-        return max((resources.share(amount, total.get(name, 0.0)) for name, amount in held.items()), default=0.0)
 
     # --------------------------------------------------------------------------------------------------------- victims
 
@@ -173,29 +128,34 @@ class Search:
 
         What it costs (None if it cannot be) and whether it was done; if not, the caller rolls back.
         """
-        lacking, columns = self._lacking(task, node.row)
+        lacking, columns = self._pricing.lacking(task, node.row)
         banned: set[tuple[str, ...]] = set()
+        denied: dict[str, Denial] = {}
         while True:
             savepoint, before = self.statement.savepoint(), len(self.victims)
             offers = {
-                self._option(verdict.unit, node, columns, verdict.first): verdict
+                self._pricing.option(verdict.unit, node, columns, verdict.first): verdict
                 for verdict in self.jury.permitted(task, node)
                 if _name(verdict.unit) not in banned
             }
+            self.jury.denials.update(denied)
             chosen = cheapest_cover(lacking, list(offers))
             if chosen is None:
                 return None, False
             if front is not None and front.offers_less_than(price := cost(chosen)):
                 return price, False
-            refused = next((option for option in chosen if not self._evict(task, offers[option], option)), None)
+            refused = next((option for option in chosen if not self._evict(task, offers[option], option, node)), None)
             if refused is None:
                 break
-            banned.add(_name(offers[refused].unit))
+            unit = offers[refused].unit
+            banned.add(_name(unit))
+            known = self.jury.denials
+            denied.update((member.key, known[member.key]) for member in unit.tasks if member.key in known)
             self._rollback(savepoint, before)
         for option in sorted((option for option in offers if option not in chosen), key=lambda option: option.rank):
             if self._admits(task, node):
                 break
-            self._evict(task, offers[option], option)
+            self._evict(task, offers[option], option, node)
         if not self._admits(task, node) or not (self._allocatable(task) or self._free_quota(task)):
             return None, False
         victims = self.victims[before:]
@@ -206,7 +166,7 @@ class Search:
     def _admits(self, task: Task, node: NodeInfo) -> bool:
         return self._session.placement.fits(task, node, future=True)
 
-    def _evict(self, task: Task, verdict: Verdict, option: Option) -> bool:
+    def _evict(self, task: Task, verdict: Verdict, option: Option, node: NodeInfo | None = None) -> bool:
         """Evict a unit unless, after what has been evicted before, something stands against it now."""
         unit = verdict.unit
         if not is_still_whole(unit):
@@ -224,44 +184,57 @@ class Search:
             whole_gang=unit.whole,
             votes=verdict.votes,
         )
-        for member in unit.tasks:
-            self.statement.evict(member, reason)
+        savepoint = self.statement.savepoint()
+        self._take(unit, reason)
+        if self._leaves_someone_alone(savepoint, unit, reason, task, node):
+            self.statement.rollback(savepoint)
+            self.jury.denials.update((member.key, Protected("neighbour")) for member in unit.tasks)
+            return False
         self.victims.append(Victim(verdict, option))
         return True
+
+    def _take(self, unit: Unit, reason: VictimReason) -> None:
+        for member in unit.tasks:
+            self.statement.evict(member, reason)
+
+    def _leaves_someone_alone(
+        self, savepoint: int, unit: Unit, reason: VictimReason, task: Task, node: NodeInfo | None
+    ) -> bool:
+        """Whether the claimant, or one that was placed before it, may be where it is to be with the unit and not
+        without it: who asks for a neighbour keeps it.
+        """
+        placement, statement = self._session.placement, self.statement
+        stand: list[Callable[[], bool]] = [
+            partial(known.neighbours_stand, minding, statement)
+            for known in (self.give_back, self._shared.standing)
+            if (minding := known.minding())
+        ]
+        if node is not None and placement.neighbours(task, future=True) is not None:
+            stand.append(partial(placement.admits, task, node, future=True))
+        fallen = [stands for stands in stand if not stands()]
+        if not fallen:
+            return False
+        statement.rollback(savepoint)
+        stood = any(stands() for stands in fallen)
+        self._take(unit, reason)
+        return stood
 
     def _free_quota(self, task: Task) -> bool:
         """Evict, cheapest first, from queues whose holdings count against the claimant's, until its queue may hold the
         task.
         """
-        related = self._related_queues()
+        related = related_queues(self._session, self._claim.queue)
         offers: dict[tuple[str, ...], tuple[Option, Verdict]] = {}
         for node in self._nodes.rows if related else ():
             for verdict in self.jury.permitted(task, node):
                 if verdict.unit.job.queue in related:
-                    offers[_name(verdict.unit)] = (self._option(verdict.unit, None, [], verdict.first), verdict)
+                    offers[_name(verdict.unit)] = (self._pricing.option(verdict.unit, None, [], verdict.first), verdict)
         self.give_back.by_quota = True
         for option, verdict in sorted(offers.values(), key=lambda offer: offer[0].rank):
             if self._allocatable(task):
                 break
             self._evict(task, verdict, option)
         return self._allocatable(task)
-
-    def _related_queues(self) -> set[str]:
-        """Queues that share a limit with the claimant's:
-
-        Itself, and those below a common ancestor other than the root.
-        """
-        queues = self._session.queues
-
-        def lineage(name: str) -> set[str]:
-            line: list[str] = []
-            while name and name != ROOT and name in queues and name not in line:
-                line.append(name)
-                name = queues[name].parent
-            return set(line)
-
-        own = lineage(self._claim.queue.name)
-        return {name for name in queues if lineage(name) & own and (name == self._claim.queue.name or name not in own)}
 
 
 def _name(unit: Unit) -> tuple[str, ...]:
