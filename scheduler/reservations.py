@@ -3,6 +3,7 @@
 The one rule: a claim is nothing but the pod's ``status.nominatedNodeName``; every cycle derives the reservations from
 it anew. While what was freed is still releasing, or the rest of the gang waits, the claimant is pipelined onto its
 node, so that nobody served meanwhile takes that room; a claim that came to nothing is given up in the same cycle.
+What a job got in a cycle in which others had to go for it stands until the cycle ends, whatever action comes next.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ class Reservations:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._claims: dict[str, list[Task]] = {}
+        self._made: set[str] = set()
 
     def claim(self) -> None:
         """Pipeline every claimant onto its node, in the order in which queues, jobs and tasks are served."""
@@ -70,8 +72,18 @@ class Reservations:
             else:
                 statement.discard()
 
+    def stand(self, job: Job) -> None:
+        """Others have had to go for this job: until the cycle ends it stays where it is and keeps what it has."""
+        self._made.add(job.key)
+
+    def stands(self, job: str) -> bool:
+        """Whether others have had to go for this job in this cycle."""
+        return job in self._made
+
     def lift(self, job: Job, statement: Statement) -> None:
         """Free the job's own claims within its turn, so that it may also run elsewhere."""
+        if self.stands(job.key):
+            return
         for task in self._claims.get(job.key, ()):
             if task.status is TaskStatus.PIPELINED:
                 statement.release(task)
@@ -84,7 +96,7 @@ class Reservations:
         outranked = [
             task
             for key, tasks in self._claims.items()
-            if jobs[key].queue == job.queue and jobs[key].priority < job.priority
+            if jobs[key].queue == job.queue and jobs[key].priority < job.priority and not self.stands(key)
             for task in tasks
             if task.status is TaskStatus.PIPELINED
         ]

@@ -12,6 +12,8 @@ from scheduler.order import Served
 from scheduler.session import Session
 from scheduler.turn import Run, Turn, runs_of
 
+WAITING = (TaskStatus.PENDING, TaskStatus.PIPELINED)
+
 
 def allocate(session: Session) -> None:
     """Place tasks until no queue has a job left that finds room. Those for whom room was freed come first."""
@@ -49,7 +51,7 @@ def _candidates(session: Session, left: dict[str, list[Run]]) -> dict[str, list[
             session.admit(job)
         waiting = [
             task
-            for status in (TaskStatus.PENDING, TaskStatus.PIPELINED)
+            for status in ((TaskStatus.PENDING,) if session.reservations.stands(job.key) else WAITING)
             for task in job.by_status.get(status, {}).values()
             if not task.gated and not task.best_effort
         ]

@@ -59,6 +59,8 @@ class Claim:
             return "status"
         if not task.preemptable:
             return "preemptable"
+        if self.session.reservations.stands(task.job) and not self.within_job:
+            return "claimant"
         if self.action == RECLAIM:
             return "" if self.session.queues[self.session.jobs[task.job].queue].reclaimable else "queue"
         return "best-effort" if claimant.best_effort and not task.best_effort else ""

@@ -88,13 +88,28 @@ def _can_start(session: Session, job: Job) -> bool:
 def _commit(claim: Claim, search: Search, attempts: Attempts, whys: Sequence[Why]) -> None:
     session, job = claim.session, claim.job
     first = len(session.decisions.evictions)
+    _claim_what_it_has(session, job, search)
     search.statement.commit()
+    session.reservations.stand(job)
     _say_who_was_spared(session, search, first)
     attempts.made(search.victims, search.give_back)
     if waiting_tasks(session, job):
         session.refuse(job, whys)
     else:
         session.decisions.refusals.pop(job.key, None)
+
+
+def _claim_what_it_has(session: Session, job: Job, search: Search) -> None:
+    """Have the job claim what it was given earlier in this cycle and cannot start with alone.
+
+    Else others might take that in the next one, and the victims would have gone in vain.
+    """
+    bound = {bind.uid for bind in session.decisions.binds} if job.by_status.get(TaskStatus.ALLOCATED) else set()
+    for task in job.having(TaskStatus.ALLOCATED | TaskStatus.PIPELINED):
+        if task.uid not in bound:
+            node = session.nodes.by_name[task.node]
+            search.statement.release(task)
+            search.statement.pipeline(task, node)
 
 
 def waiting_tasks(session: Session, job: Job) -> list[Task]:

@@ -105,16 +105,23 @@ def lineage(cluster: Cluster, queue: str) -> list[str]:
 
 
 def reclaims_above_deserved(cluster: Cluster, decisions: Decisions) -> None:
-    """What a queue was given earlier in the same cycle counts as held when its victims are judged."""
+    """Claim by claim: what a queue got in this cycle counts as held when it is judged later on."""
     held = allocated(cluster)
     claimants = {evict.reason.claimant for evict in decisions.evictions}
-    for key in (*(bind.task for bind in decisions.binds), *decisions.pipelined):
+    made: dict[str, list[Task]] = defaultdict(list)
+    for key, node in {**{bind.task: bind.node for bind in decisions.binds}, **decisions.pipelined}.items():
         task = cluster.tasks[key]
-        if task.job not in claimants:
-            for name in lineage(cluster, cluster.jobs[task.job].queue):
-                resources.add_to(held[name], task.request)
+        if task.job in claimants and task.nominated != node:
+            made[task.job].append(task)
+        else:
+            _hold(cluster, held, task)
+    claimant = ""
     for unit in units(cluster, decisions):
         evict, first = unit[0]
+        if evict.reason.claimant != claimant:
+            for task in made.pop(claimant, ()):
+                _hold(cluster, held, task)
+            claimant = evict.reason.claimant
         job = cluster.jobs[first.job]
         request = resources.total_of(task.request for _, task in unit)
         if evict.reason.action == "reclaim":
@@ -129,6 +136,11 @@ def reclaims_above_deserved(cluster: Cluster, decisions: Decisions) -> None:
             assert above or not relevant, f"{evict.task}: queue {queue.name} holds {held[queue.name]}, due {due}"
         for name in lineage(cluster, job.queue):
             resources.take_from(held[name], request)
+
+
+def _hold(cluster: Cluster, held: dict[str, Resource], task: Task) -> None:
+    for name in lineage(cluster, cluster.jobs[task.job].queue):
+        resources.add_to(held[name], task.request)
 
 
 def keeps_guarantees(cluster: Cluster, decisions: Decisions) -> None:
@@ -146,7 +158,7 @@ def keeps_guarantees(cluster: Cluster, decisions: Decisions) -> None:
 
 
 def evicts_no_one_in_vain(cluster: Cluster, policy: Policy, decisions: Decisions) -> None:
-    """With any one unit back, some node or some queue would hold more than it can."""
+    """With any one unit back, some node or some queue would hold more than it can, or pods that exclude each other."""
     room = _room(cluster, decisions)
     for unit in units(cluster, decisions):
         back: dict[str, Resource] = defaultdict(dict)
@@ -155,7 +167,8 @@ def evicts_no_one_in_vain(cluster: Cluster, policy: Policy, decisions: Decisions
         crowded = any(
             room[node].get(n, 0.0) - v < -EPSILON for node, held in back.items() for n, v in held.items() if v > 0
         )
-        assert crowded or _exceeds_a_limit(cluster, policy, decisions, unit), (
+        needed = crowded or _stands_in_the_way(cluster, decisions, unit)
+        assert needed or _exceeds_a_limit(cluster, policy, decisions, unit), (
             f"{[t.key for _, t in unit]} need not have gone"
         )
 
@@ -199,16 +212,23 @@ def _exceeds_a_limit(cluster: Cluster, policy: Policy, decisions: Decisions, uni
     return False
 
 
-def _stands_in_the_way(cluster: Cluster, unit: list[tuple[Evict, Task]]) -> bool:
-    """Whether a pod of the unit is one that its claimant's anti-affinity excludes, or the other way round."""
-    for evict, task in unit:
-        for one, other in ((task, evict.reason.claimant_task), (cluster.tasks[evict.reason.claimant_task], task.key)):
-            affinity = one.pod.spec.affinity
-            if affinity is None or affinity.pod_anti_affinity is None:
-                continue
-            labels = cluster.tasks[other].pod.metadata.labels or {}
-            for term in affinity.pod_anti_affinity.required or ():
-                wanted = term.label_selector.match_labels if term.label_selector is not None else None
-                if all(labels.get(key) == value for key, value in (wanted or {}).items()):
-                    return True
+def _stands_in_the_way(cluster: Cluster, decisions: Decisions, unit: list[tuple[Evict, Task]]) -> bool:
+    """Whether a pod of the unit shares its node with a pod to come that excludes it, or that it excludes."""
+    for _, task in unit:
+        for key, node in decisions.pipelined.items():
+            other = cluster.tasks[key]
+            if node == task.node and (_excludes(task, other) or _excludes(other, task)):
+                return True
     return False
+
+
+def _excludes(one: Task, other: Task) -> bool:
+    affinity = one.pod.spec.affinity
+    if affinity is None or affinity.pod_anti_affinity is None:
+        return False
+    labels = other.pod.metadata.labels or {}
+    return any(
+        term.label_selector is not None
+        and all(labels.get(key) == value for key, value in (term.label_selector.match_labels or {}).items())
+        for term in affinity.pod_anti_affinity.required or ()
+    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
 
@@ -25,10 +24,6 @@ def world_of(table: dict[str, Any]) -> World:
     return world
 
 
-@pytest.mark.xfail(
-    reason="open: in a cycle that preempts and reclaims, the second may take what the first claimant starts with",
-    strict=False,
-)
 @given(table=tables(), victims=st.sampled_from(("leave", "return", "stay")))
 def test_every_eviction_follows_the_rules(table: dict[str, Any], victims: str) -> None:
     world = world_of(table)

@@ -56,6 +56,7 @@ def tables(draw: st.DrawFn) -> dict[str, Any]:
     leaves = [queue["name"] for queue in queues if queue["name"] not in parents]
     idle = {node["name"]: size for node, size in zip(nodes, sizes, strict=True)}
     jobs = [draw(job(f"old{i}", leaves, idle)) for i in range(draw(st.integers(0, 5)))]
+    jobs += [draw(filler(f"fill{node}", node, left, leaves)) for node, left in idle.items() if left]
     jobs += [draw(job(f"new{i}", leaves, None)) for i in range(draw(st.integers(1, 4)))]
     return {"policy": POLICIES[policy], "nodes": nodes, "queues": queues, "jobs": jobs}
 
@@ -116,6 +117,21 @@ def job(draw: st.DrawFn, name: str, leaves: list[str], idle: dict[str, int] | No
     if count > 1 and draw(st.integers(0, 4)) == 0:
         row["roles"] = {"": draw(st.integers(0, count))}
     return row
+
+
+@st.composite
+def filler(draw: st.DrawFn, name: str, node: str, left: int, leaves: list[str]) -> dict[str, Any]:
+    """A job of small tasks on room that nobody took; all of it three times out of four, so that newcomers need
+    victims.
+    """
+    count = left if draw(st.integers(0, 3)) else draw(st.integers(1, left))
+    return {
+        "name": name,
+        "queue": draw(st.sampled_from(leaves)),
+        "priority": draw(st.integers(0, 2)),
+        "min": draw(st.sampled_from((0, 0, 1, count))),
+        "tasks": f"{count} x 1 gpu, 1 cpu running on {node}",
+    }
 
 
 def _running(draw: st.DrawFn, count: int, cards: int, asks: str, idle: dict[str, int]) -> list[str]:
