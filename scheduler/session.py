@@ -69,7 +69,7 @@ class Session:
                 continue
             if job.queue in self.queues:
                 self.jobs[key] = job
-            elif job.by_status.get(TaskStatus.PENDING):
+            elif job.is_pending or job.by_status.get(TaskStatus.PENDING):
                 self.decisions.refusals[key] = Refusal((QueueBroken(job.queue, "does not exist"),))
         self.unsettled: list[Job] = [job for job in self.jobs.values() if not job.is_settled]
         self._objections: dict[str, Any] = {}
