@@ -10,7 +10,8 @@ import time
 from collections.abc import Iterator
 
 from harness import nodes, timeouts
-from harness.client import JSON_PATCH, MERGE, Api, Object
+from harness.borrowed import give_back
+from harness.client import MERGE, Api, Object
 from harness.errors import DirtyClusterError, RejectedError, Unmet
 from harness.expect import Expect, Outcome
 from harness.history import History, View
@@ -36,8 +37,8 @@ class Cleanup:
         self._api, self._history = api, history
         self.adopted: list[str] = []
         """Real nodes that the scenario labelled."""
-        self.originals: dict[Ref, Object] = {}
-        """Objects that were there before the scenario changed them, as they were."""
+        self.borrowed: set[Ref] = set()
+        """Objects that were there before the scenario changed them."""
 
     def require_empty(self, expect: Expect) -> None:
         """Raise DirtyClusterError if anything is there that shares in what queues deserve or takes room."""
@@ -80,13 +81,8 @@ class Cleanup:
             with contextlib.suppress(RejectedError):
                 body = {"metadata": {"labels": {nodes.WORLD: None}}}
                 self._api.call("PATCH", f"/api/v1/nodes/{name}", body=body, content_type=MERGE)
-        for ref, original in self.originals.items():
-            if ref.kind == Kind.NODE:
-                continue  # only its label was changed
-            fields = {"/spec": original.get("spec", {})}
-            fields |= {f"/metadata/{it}": original["metadata"].get(it) or {} for it in ("labels", "annotations")}
-            patch = [{"op": "add", "path": path, "value": value} for path, value in fields.items()]
-            self._api.call("PATCH", f"{SERVED[ref.kind].path}/{ref.name}", body=patch, content_type=JSON_PATCH)
+        for ref in self.borrowed:
+            give_back(self._api, ref)
 
     def _delete_collections(self) -> None:
         space = self._history.namespace

@@ -1,16 +1,19 @@
 """What a killed run left in a cluster that outlives runs is taken away before the first scenario.
 
-Only what carries the label of a scenario is touched.
+Only what carries the label of a scenario is touched, and a queue that a scenario has borrowed.
 """
 
 from __future__ import annotations
 
+import contextlib
+
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from harness import cleanup, nodes, timeouts
+from harness.borrowed import give_back
 from harness.client import MERGE, Api
-from harness.errors import DirtyClusterError
-from harness.kinds import OWNERS, SERVED, Kind
+from harness.errors import DirtyClusterError, RejectedError
+from harness.kinds import OWNERS, SERVED, Kind, Ref
 
 
 def sweep(api: Api) -> bool:
@@ -22,6 +25,9 @@ def sweep(api: Api) -> bool:
         for kind in (*OWNERS, Kind.COMMAND, Kind.PODGROUP, Kind.POD):
             api.delete(cleanup.path_in(space, kind), grace=0)
         api.delete(f"/apis/apps/v1/namespaces/{space}/replicasets", grace=0)
+    for name in cleanup.BUILT_IN_QUEUES:
+        with contextlib.suppress(RejectedError):  # a cluster that has none yet
+            found |= give_back(api, Ref(Kind.QUEUE, name))
     for kind in (Kind.QUEUE, Kind.PRIORITYCLASS, Kind.NODE):
         for name in _labelled(api, SERVED[kind].path):
             found = True

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from harness import nodes, timeouts
+from harness.borrowed import borrow
 from harness.cleanup import SCENARIO, Cleanup
 from harness.client import JSON_PATCH, MERGE, Api, Object, Resource, run_in_pod
 from harness.errors import HarnessError, RejectedError, Unmet
@@ -189,8 +190,10 @@ class World:
         """Keep an object that is not ours (the queue `default`, a real node) as it was. True if it is such a one."""
         before = self.history.now().get(ref.kind, ref.name)
         foreign = before is not None and (before["metadata"].get("labels") or {}).get(SCENARIO) != self.namespace
-        if foreign and before is not None and not ref.namespace:
-            self._cleanup.originals.setdefault(ref, before)
+        lasting = not ref.namespace and ref.kind != Kind.NODE  # of a node, only its label is changed
+        if foreign and before is not None and lasting and ref not in self._cleanup.borrowed:
+            borrow(self._api, ref, before)
+            self._cleanup.borrowed.add(ref)
         return foreign
 
     def _path(self, ref: Ref, subresource: str = "") -> str:
