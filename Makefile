@@ -50,7 +50,7 @@ test-embedded: .venv/.locked
 	$(call live,tests -m "embedded and not faults" -n $(WORKERS) --dist loadfile -q,$(OUT)/tests-embedded)
 
 test-faults: .venv/.locked
-	$(call live,tests -m faults -q,$(OUT)/tests-faults)
+	$(call live,tests -m faults -n $(WORKERS) --dist worksteal -q,$(OUT)/tests-faults)
 
 features: .venv/.locked
 	$(call live,features --cluster embedded -n $(WORKERS),$(OUT)/embedded/features-embedded)
