@@ -7,14 +7,14 @@ every victim that is not needed is given back, and the statement is committed on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 from scheduler.model.nodes import NodeInfo
 from scheduler.model.task import Task
 from scheduler.reasons import Denial, Protected, VictimReason
 from scheduler.victims.attempts import Shared
 from scheduler.victims.claim import Claim
+from scheduler.victims.company import Company
 from scheduler.victims.cover import Option, cheapest_cover, cost
 from scheduler.victims.front import Cost, Front
 from scheduler.victims.give_back import GiveBack
@@ -42,6 +42,7 @@ class Search:
         self._freed_for: dict[str, int] = {}
         self._freed_twice: set[str] = set()
         self.give_back = GiveBack(claim.session)
+        self._company = Company(claim.session.placement, self.give_back, shared.standing)
 
     # ---------------------------------------------------------------------------------------------------------- tasks
 
@@ -65,6 +66,7 @@ class Search:
     def _settle(self, task: Task, node: NodeInfo, before: int) -> None:
         self.statement.pipeline(task, node)
         self.placed += 1
+        self._company.forget()
         self.give_back.placed(task, node, self._claim.queue)
         self.victims[before:] = self._needed(self.victims[before:])
         for member in (member for victim in self.victims[before:] for member in victim.tasks):
@@ -201,20 +203,12 @@ class Search:
         self, savepoint: int, unit: Unit, reason: VictimReason, task: Task, node: NodeInfo | None
     ) -> bool:
         """Whether the claimant, or one that was placed before it, may be where it is to be with the unit and not
-        without it: who asks for a neighbour keeps it.
+        without it.
         """
-        placement, statement = self._session.placement, self.statement
-        stand: list[Callable[[], bool]] = [
-            partial(known.neighbours_stand, minding, statement)
-            for known in (self.give_back, self._shared.standing)
-            if (minding := known.minding())
-        ]
-        if node is not None and placement.neighbours(task, future=True) is not None:
-            stand.append(partial(placement.admits, task, node, future=True))
-        fallen = [stands for stands in stand if not stands()]
+        fallen = [stands for stands in self._company.conditions(task, node, self.statement) if not stands()]
         if not fallen:
             return False
-        statement.rollback(savepoint)
+        self.statement.rollback(savepoint)
         stood = any(stands() for stands in fallen)
         self._take(unit, reason)
         return stood
