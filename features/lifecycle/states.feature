@@ -27,6 +27,7 @@ Feature: The states of jobs, PodGroups and queues
         | wide | team  | 2        | 3   |
       Then job "wide" is Pending
       And "wide" stays pending
+      And "wide" waits because of "6 requested"
 
     Scenario: A gang of which only a part fits waits as a whole
       # There are cpus enough to admit it, and no node has room for the third pod.
@@ -38,6 +39,7 @@ Feature: The states of jobs, PodGroups and queues
         | wide | team  | 3        | 2500m |
       Then the PodGroup of "wide" is Inqueue
       And "wide" stays pending
+      And "wide" waits because of "gang"
 
     Scenario: A pod that fails fails the job
       Given these jobs run:
