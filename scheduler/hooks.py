@@ -9,7 +9,7 @@ key comes first, and the keys of all plugins, tier by tier, make one tuple.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,7 +41,10 @@ class Vote(enum.IntEnum):
 #   job_enqueued(job): the job has been admitted
 #   allocatable(queue, task) -> bool: the queue may hold this task too
 #   preemptive(queue, task) -> bool: the queue may claim room for this task from others
-#   reclaimable(claimant, candidates), preemptable(claimant, candidates) -> (those it permits, Vote)
+#   reclaimable(claimant, candidates), preemptable(claimant, candidates) -> (those it permits, Vote); how tiers combine
+#       what is said, scheduler.victims.jury tells
+#   reclaim_unit(claimant, unit), preempt_unit(claimant, unit) -> None, or the Denial for which a task or a whole gang
+#       stays, whatever tier decides
 #   feasible(task) -> mask over nodes, from the nodes' objects alone: for a shape the same throughout a cycle
 #   predicate(task, future) -> mask over nodes, from what runs on them; None if the task does not mind who runs where.
 #       With ``future``, releasing pods count as gone and pipelined ones as come
@@ -78,15 +81,19 @@ SWITCHES: dict[str, str | None] = {
 }
 
 
+def by_unit(_claimant: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
+    """What to register as ``reclaimable`` or ``preemptable`` beside a hook that judges units: it gives the plugin a say
+    in its tier; what it says there is what it says of units.
+    """
+    return list(candidates), Vote.PERMIT
+
+
 @dataclass(slots=True)
 class Registered:
-    """One function of one plugin. ``binding``: its refusal stands whatever tier decides (design: a victim needs the
-    queue plugin's permission).
-    """
+    """One function of one plugin."""
 
     plugin: str
     fn: Fn
-    binding: bool = False
 
 
 @dataclass(slots=True)
@@ -103,12 +110,12 @@ class Hooks:
         self._tiers = [Tier() for _ in policy.tiers]
         self._flat: dict[str, list[Registered]] = {hook: [] for hook in SWITCHES}
 
-    def register(self, tier: int, option: PluginOption, hook: str, fn: Fn, *, binding: bool = False) -> None:
+    def register(self, tier: int, option: PluginOption, hook: str, fn: Fn) -> None:
         """Ask ``fn`` whenever ``hook`` is asked, unless the plugin's switch for it is off."""
         switch = SWITCHES[hook]
         if switch is not None and not option.enabled(switch):
             return
-        entry = Registered(option.name, fn, binding)
+        entry = Registered(option.name, fn)
         self._tiers[tier].hooks.setdefault(hook, []).append(entry)
         self._flat[hook].append(entry)
 
@@ -171,38 +178,6 @@ class Hooks:
 
     # -------------------------------------------------------------------------------------------------------- victims
 
-    def tier_permits(
-        self, hook: str, claimant: Task, candidates: Sequence[Task]
-    ) -> Iterable[tuple[int, list[Task], dict[str, list[Task]]]]:
-        """Reclaimable, Preemptable: what each tier that has a say permits of ``candidates``, tier by tier.
-
-        Yields ``(tier, permitted, what each of its plugins permitted)``. In Volcano the first tier that permits any
-        decides alone, and one that permits none leaves the question to the next; :mod:`scheduler.victims` says how we
-        use it.
-        """
-        for number, tier in enumerate(self._tiers):
-            permitted: list[Task] | None = None
-            said: dict[str, list[Task]] = {}
-            for entry in tier.hooks.get(hook, ()):
-                named, vote = entry.fn(claimant, candidates)
-                if vote == Vote.ABSTAIN:
-                    continue
-                said[entry.plugin] = named
-                if not named:
-                    permitted = None
-                    break
-                if permitted is None:
-                    permitted = list(named)
-                else:
-                    keep = {task.uid for task in named}
-                    permitted = [task for task in permitted if task.uid in keep]
-            if said:
-                yield number, permitted or [], said
-
     def by_tier(self, hook: str) -> list[tuple[int, list[Registered]]]:
         """The functions of a hook as ``(number of the tier, functions)``, tiers without any left out."""
         return [(n, tier.hooks[hook]) for n, tier in enumerate(self._tiers) if hook in tier.hooks]
-
-    def binding(self, hook: str) -> list[Registered]:
-        """The functions of a hook whose refusal stands whatever tier decides."""
-        return [entry for entry in self._flat[hook] if entry.binding]

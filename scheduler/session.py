@@ -41,7 +41,7 @@ class Plugin(Protocol):
 class Register(Protocol):
     """What ``open`` registers with: hook name (:data:`scheduler.hooks.SWITCHES`), function."""
 
-    def __call__(self, hook: str, fn: Fn, *, binding: bool = False) -> None: ...
+    def __call__(self, hook: str, fn: Fn) -> None: ...
 
 
 class Session:
@@ -84,8 +84,8 @@ class Session:
                 self._open(plugins[option.name](option), number, option)
 
     def _open(self, plugin: Plugin, tier: int, option: PluginOption) -> None:
-        def register(hook: str, fn: Fn, *, binding: bool = False) -> None:
-            self.hooks.register(tier, option, hook, fn, binding=binding)
+        def register(hook: str, fn: Fn) -> None:
+            self.hooks.register(tier, option, hook, fn)
 
         plugin.open(self, register)
 

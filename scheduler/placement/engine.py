@@ -162,19 +162,16 @@ class Placement:
         """Whether it matters to the task who runs where, so that each placement changes the next."""
         return self.neighbours(task) is not None or self._pod_score(task) is not None
 
-    def best(self, task: Task, *, future: bool = False, among: Mask | None = None) -> NodeInfo | None:
-        """The best node with room for the task, or None; ``among`` narrows the choice."""
+    def best(self, task: Task, *, future: bool = False) -> NodeInfo | None:
+        """The best node with room for the task, or None."""
         neighbours = self.neighbours(task, future=future)
         liked = self._pod_score(task)
         if neighbours is None and liked is None:
             value = self._ranking(task, future=future).value
-            if among is not None:
-                value = np.where(among, value, NOWHERE)
         else:
             mask = self.static(task) & self.room(task, future=future)
-            for narrower in (neighbours, among):
-                if narrower is not None:
-                    mask = mask & narrower
+            if neighbours is not None:
+                mask = mask & neighbours
             if not mask.any():
                 return None
             value = np.where(mask, self.scores(task, future=future), NOWHERE)

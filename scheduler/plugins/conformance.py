@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from scheduler.hooks import Vote
+from scheduler.hooks import by_unit
 from scheduler.model.task import Task
 from scheduler.reasons import Denial, Protected
 
@@ -28,18 +28,14 @@ class Conformance:
         """No arguments."""
 
     def open(self, _session: Session, register: Register) -> None:
-        register("reclaimable", _not_critical)
-        register("preemptable", _not_critical)
+        register("reclaimable", by_unit)
+        register("preemptable", by_unit)
         register("reclaim_unit", _of_the_system)
         register("preempt_unit", _of_the_system)
 
 
 def _is_critical(task: Task) -> bool:
     return task.pod.spec.priority_class_name in CRITICAL_CLASSES or task.namespace == SYSTEM_NAMESPACE
-
-
-def _not_critical(_claimant: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
-    return [task for task in candidates if not _is_critical(task)], Vote.PERMIT
 
 
 def _of_the_system(_claimant: Task, unit: Sequence[Task]) -> Denial | None:

@@ -8,10 +8,9 @@ The one rule: what counts as running, waiting or missing is said here and nowher
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from scheduler.hooks import Vote
+from scheduler.hooks import Vote, by_unit
 from scheduler.model.job import Job
 from scheduler.model.task import HOLDING, READY, Statuses, Task, TaskStatus
 from scheduler.reasons import PodsMissing, Why
@@ -32,15 +31,14 @@ class Gang:
     def __init__(self, _option: PluginOption) -> None:
         """No arguments."""
 
-    def open(self, session: Session, register: Register) -> None:
-        self._session = session
+    def open(self, _session: Session, register: Register) -> None:
         register("job_valid", self._valid)
         register("job_order", _is_ready)
         register("job_ready", lambda job: _is_ready(job) and _roles_hold(job, READY))
         register("job_pipelined", _pipelined)
         register("job_starving", lambda job: job.ready + job.waiting < job.min_available)
-        register("reclaimable", self._spare)
-        register("preemptable", self._spare)
+        register("reclaimable", by_unit)  # which tasks a gang can spare is told by scheduler.victims.units
+        register("preemptable", by_unit)
 
     @staticmethod
     def _valid(job: Job) -> Why | None:
@@ -51,21 +49,6 @@ class Gang:
                     return PodsMissing(present[role], minimum, role)
         pods = job.count(TAKING_PART)
         return None if pods >= job.min_available else PodsMissing(pods, job.min_available)
-
-    def _spare(self, _claimant: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
-        """The candidates that their gangs can spare, each gang down to its minimum."""
-        left: dict[str, int] = {}
-        spared: list[Task] = []
-        for task in candidates:
-            job = self._session.cluster.jobs.get(task.job)
-            if job is None:
-                spared.append(task)
-                continue
-            ready = left.setdefault(task.job, job.ready)
-            if ready > job.min_available:
-                left[task.job] = ready - 1
-                spared.append(task)
-        return spared, Vote.PERMIT
 
 
 def _roles_hold(job: Job, statuses: Statuses) -> bool:

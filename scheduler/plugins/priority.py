@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from scheduler.hooks import Vote
+from scheduler.hooks import by_unit
 from scheduler.model.job import Job
 from scheduler.model.task import Task
 from scheduler.reasons import Denial, NotLower
@@ -29,12 +29,9 @@ class Priority:
         self._session = session
         register("job_order", lambda job: -job.priority)
         register("task_order", lambda task: -task.priority)
-        register("preemptable", self._lower)
+        register("preemptable", by_unit)
         register("preempt_unit", self._not_lower)
         register("job_starving", _has_waiting_tasks)
-
-    def _lower(self, claimant: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
-        return [task for task in candidates if self._not_lower(claimant, (task,)) is None], Vote.PERMIT
 
     def _not_lower(self, claimant: Task, unit: Sequence[Task]) -> Denial | None:
         """None if the unit is of strictly lower priority: its job's between jobs, its tasks' within one."""

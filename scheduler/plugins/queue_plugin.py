@@ -59,8 +59,8 @@ class QueuePlugin:
         register("job_enqueued", self.admission.admit)
         register("allocatable", self.allocatable)
         register("preemptive", self.preemptive)
-        register("reclaimable", self.reclaimable, binding=True)
-        register("reclaim_unit", self.reclaim_unit, binding=True)
+        register("reclaimable", self.reclaimable)
+        register("reclaim_unit", self.reclaim_unit)
         register("why", self.why)
 
     # ------------------------------------------------------------------------------------------- for subclasses to say
