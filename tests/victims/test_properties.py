@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import pytest
+import yaml
 from hypothesis import given, note
 from hypothesis import strategies as st
 
 from scheduler.decide import decide
+from scheduler.decisions import Decisions
 from scheduler.policy_loader import load_policy
 from scheduler.reasons import render_refusal, render_victim
 from tests.core.world import World
 from tests.victims.rules import check_evictions
-from tests.victims.worlds import tables
+from tests.victims.worlds import POLICIES, tables
+
+FOUND = yaml.safe_load((Path(__file__).parent / "found.yaml").read_text())
 
 CYCLES = 24
 """With static demand the system is at rest after so many cycles, or never."""
@@ -24,15 +31,28 @@ def world_of(table: dict[str, Any]) -> World:
     return world
 
 
+@pytest.mark.parametrize("table", FOUND, ids=lambda table: table["name"])
+def test_what_was_found_once_follows_the_rules(table: dict[str, Any]) -> None:
+    decisions = follow(world_of({**table, "policy": POLICIES[table["policy"]]}), table["victims"], print)
+    assert any(cycle.evictions for cycle in decisions)
+
+
 @given(table=tables(), victims=st.sampled_from(("leave", "return", "stay")))
 def test_every_eviction_follows_the_rules(table: dict[str, Any], victims: str) -> None:
-    world = world_of(table)
+    follow(world_of(table), victims, note)
+
+
+def follow(world: World, victims: str, say: Callable[[str], None]) -> list[Decisions]:
+    """Three cycles, each judged by the rules."""
+    made = []
     for number in range(3):
         decisions = world.cycle()
         for evict in decisions.evictions:
-            note(f"{number}: {evict.task}: {render_victim(evict.reason)}")
+            say(f"{number}: {evict.task}: {render_victim(evict.reason)}")
         check_evictions(world.cluster, world.policy, decisions)
         world.carry_out(decisions, victims)
+        made.append(decisions)
+    return made
 
 
 @given(table=tables())
