@@ -183,3 +183,39 @@ def test_a_dimension_that_no_node_has_does_not_disturb_the_others() -> None:
     asks = {"resources": {"requests": {"cpu": "1", "vendor.example/odd": "1"}}}
     cluster.set_pod(pod(containers=[asks]))
     assert idle(cluster) == before
+
+
+META: dict[str, Any] = {"name": "x"}
+SMALL: list[tuple[str, type[msgspec.Struct], dict[str, Any], dict[str, Any]]] = [
+    ("node", objects.Node, {}, {"spec": {"unschedulable": True}}),
+    ("queue", objects.Queue, {}, {"spec": {"weight": 2}}),
+    ("podgroup", objects.PodGroup, {"spec": {"queue": "q"}}, {"spec": {"queue": "r"}}),
+    ("priority_class", objects.PriorityClass, {"value": 1}, {"value": 2}),
+    ("budget", objects.PodDisruptionBudget, {}, {"status": {"disruptionsAllowed": 1}}),
+    ("volume", objects.PersistentVolume, {}, {"spec": {"csi": {"driver": "d", "volumeHandle": "h"}}}),
+    ("claim", objects.PersistentVolumeClaim, {}, {"spec": {"volumeName": "v"}}),
+    ("claim", objects.PersistentVolumeClaim, {}, {"metadata": {**META, "deletionTimestamp": "2026-09-01T00:00:00Z"}}),
+    ("csi_node", objects.CSINode, {}, {"spec": {"drivers": [{"name": "d", "allocatable": {"count": 3}}]}}),
+    ("namespace", objects.Namespace, {}, {"metadata": {**META, "labels": {"team": "x"}}}),
+]
+
+
+@pytest.mark.parametrize(("name", "struct", "body", "other"), SMALL)
+def test_an_object_counts_as_changed_when_it_comes_when_it_says_something_else_and_when_it_goes(
+    name: str, struct: type[msgspec.Struct], body: dict[str, Any], other: dict[str, Any]
+) -> None:
+    cluster = Cluster()
+
+    def changes(act: str, given: Any) -> bool:
+        before = cluster.version
+        getattr(cluster, f"{act}_{name}")(given)
+        return cluster.version > before
+
+    first = msgspec.convert({"metadata": META, **body}, struct)
+    second = msgspec.convert({"metadata": META, **body, **other}, struct)
+    heard_again = msgspec.convert({"metadata": {**META, "resourceVersion": "7"}, **body}, struct)
+    assert changes("set", first)
+    assert not changes("set", heard_again)
+    assert changes("set", second)
+    assert changes("delete", "x")
+    assert not changes("delete", "x")
