@@ -152,8 +152,7 @@ def test_ping_pong_is_named_with_the_queue_that_would_take_it_back() -> None:
         ],
     )
     denial = queues_of(session).reclaim_unit(task_of(session, "new-0"), [task_of(session, "old-0")])
-    assert isinstance(denial, PingPong)
-    assert denial.queue == "b"
+    assert denial == PingPong("b", "cpu", 4000, 8000)  # what b would hold, and what it deserves
 
 
 def test_a_task_of_a_broken_queue_is_left_alone() -> None:
