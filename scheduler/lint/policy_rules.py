@@ -5,24 +5,15 @@ The one rule: a rule is a function of the document that yields findings; it read
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from scheduler.lint.findings import Finding
-from scheduler.policy import PluginOption, Policy
+from scheduler.lint.vote_rules import QUEUE_PLUGINS, Found, evicting, tiers
+from scheduler.policy import Policy
 from scheduler.policy_loader import Document
 from scheduler.policy_schema import ACTIONS, PLUGINS
 
-Found = Iterator[tuple[str, str, str]]
-"""Field, text, remedy."""
 Rule = Callable[[Document], Found]
-
-EVICTING = {"reclaim": "enableReclaimable", "preempt": "enablePreemptable"}
-VOTERS = {
-    "reclaim": ("gang", "conformance", "capacity", "proportion", "capacity-card", "pdb"),
-    "preempt": ("priority", "gang", "conformance", "drf", "pdb"),
-}
-"""Who has a say in whom an action evicts."""
-QUEUE_PLUGINS = ("capacity", "proportion", "capacity-card")
 
 
 def policy_findings(document: Document, source: str) -> list[Finding]:
@@ -33,48 +24,6 @@ def policy_findings(document: Document, source: str) -> list[Finding]:
         for field, text, remedy in rule(document)
     ]
     return sorted(found, key=lambda finding: finding.line)
-
-
-def evicting(policy: Policy) -> list[str]:
-    """The actions of a policy that evict."""
-    return [action for action in policy.actions if action in EVICTING]
-
-
-def tier_of(policy: Policy, name: str) -> int:
-    """The number of the tier that a plugin stands in, from 0."""
-    return next(number for number, tier in enumerate(policy.tiers) for option in tier if option.name == name)
-
-
-def voters(policy: Policy, action: str) -> list[PluginOption]:
-    """The plugins with a say in whom the action evicts, tier by tier."""
-    return [
-        option
-        for tier in policy.tiers
-        for option in tier
-        if option.name in VOTERS[action] and option.enabled(EVICTING[action])
-    ]
-
-
-def _tiers(document: Document) -> Found:
-    """Who in a lower tier is not asked, or is asked after gang."""
-    policy, places = document.policy, document.places
-    for action in evicting(policy):
-        say = voters(policy, action)
-        if not say:
-            continue
-        first = tier_of(policy, say[0].name)
-        above = [option.name for option in say if tier_of(policy, option.name) == first]
-        below = [option.name for option in say if tier_of(policy, option.name) > first]
-        if "gang" in above and below and above != ["gang"]:
-            text = f"{action}: where gang permits nothing, tier {first + 2} decides without it, and whole gangs may go"
-            remedy = f"to keep gangs whole and running, put gang and {below[0]} into one tier"
-            yield places["gang"], text, remedy
-        for name in below:
-            # The queue plugin is asked in whatever tier it stands.
-            if name in QUEUE_PLUGINS or above == ["gang"]:
-                continue
-            text = f"{action}: tier {first + 1} ({', '.join(above)}) decides, and {name} is not asked"
-            yield places[name], text, f"put {name} into tier {first + 1}"
 
 
 def _actions(document: Document) -> Found:
@@ -118,11 +67,18 @@ def _missing(document: Document) -> Found:
             field = f"{document.places[option.name]}.enableReclaimable"
             text = f"without the say of {option.name} reclaim takes from queues below what they deserve"
             yield field, text, "leave it on"
-    if "preempt" in policy.actions and policy.plugin("priority") is None:
+    priority = policy.plugin("priority")
+    if "preempt" in policy.actions and priority is None:
         yield "actions", "preempt without the plugin priority evicts work of equal priority", "add priority"
+    elif "preempt" in policy.actions and priority is not None and not priority.enabled("enablePreemptable"):
+        field = f"{document.places['priority']}.enablePreemptable"
+        yield field, "without the say of priority preempt evicts work of any priority", "leave it on"
     if policy.plugin("predicates") is None and policy.tiers:
         text = "without predicates nobody looks at node selectors, affinity, taints and ports"
         yield "tiers", text, "add predicates"
+    if policy.plugin("capacity") is not None and "reclaim" not in policy.actions:
+        text = "capacity without reclaim: what a queue has borrowed it keeps until its jobs end"
+        yield "actions", text, "add reclaim after allocate, or give every queue a capability equal to deserved"
     if evicting(policy) and not any(_starves(policy, name) for name in ("gang", "priority")):
         text = "neither gang nor priority says when a job starves, so that nothing is ever evicted for one"
         yield "actions", text, "add gang or priority, with enableJobStarving on"
@@ -131,6 +87,28 @@ def _missing(document: Document) -> Found:
 def _starves(policy: Policy, name: str) -> bool:
     option = policy.plugin(name)
     return option is not None and option.enabled("enableJobStarving")
+
+
+def _gangs(document: Document) -> Found:
+    """Policies under which a gang starts in part."""
+    gang = document.policy.plugin("gang")
+    if gang is None and document.policy.tiers:
+        yield "tiers", "without gang nobody looks at minMember: jobs start in part, and wait for each other", "add gang"
+    elif gang is not None and not gang.enabled("enableJobReady"):
+        field = f"{document.places['gang']}.enableJobReady"
+        yield field, "without the say of gang jobs start in part, and wait for each other", "leave it on"
+
+
+def _scores(document: Document) -> Found:
+    """Scores that pull against each other."""
+    pack, order = document.policy.plugin("binpack"), document.policy.plugin("nodeorder")
+    if pack is None or order is None or not (pack.enabled("enableNodeOrder") and order.enabled("enableNodeOrder")):
+        return
+    fill, spread = pack.arguments.get("binpack.weight", 1), order.arguments.get("leastrequested.weight", 1)
+    if 0 < float(fill) <= float(spread):
+        text = f"binpack fills nodes with weight {fill}, nodeorder spreads over them with weight {spread}: neither wins"
+        remedy = "set leastrequested.weight: 0 on nodeorder, or take binpack out"
+        yield document.places["binpack"], text, remedy
 
 
 def _first_replica(document: Document) -> Found:
@@ -187,9 +165,11 @@ def _arguments(document: Document) -> Found:
 
 RULES: tuple[Rule, ...] = (
     _actions,
-    _tiers,
+    tiers,
     _admission,
     _missing,
+    _gangs,
+    _scores,
     _first_replica,
     _system_pods,
     _without_effect,

@@ -28,10 +28,15 @@ def queue_findings(manifest: Manifest, policy: Policy | None) -> list[Finding]:
         plugin = next((p for p in ("capacity", "proportion", "capacity-card") if policy.plugin(p)), "")
         option = policy.plugin(plugin)
         tree = plugin == "capacity" and option is not None and option.enabled("enableHierarchy")
-        own = {"capacity": [_deserved], "proportion": [_weights, _guarantees], "capacity-card": [_cards]}
+        own = {
+            "capacity": [_deserved, _no_weights],
+            "proportion": [_weights, _guarantees],
+            "capacity-card": [_cards],
+        }
         rules += own.get(plugin, [])
         rules += [_tree, _sums_in_tree] if tree else [_flat]
         rules += [_sums] if plugin == "capacity" and not tree else []
+        rules += [_all_kept] if "reclaim" in policy.actions else []
     found = [
         Finding(*manifest.places[name], f"Queue {name}.{field}", text, remedy)
         for rule in rules
@@ -56,6 +61,23 @@ def _deserved(manifest: Manifest) -> Found:
         if name != ROOT and name not in parents and resources.is_empty(queue.deserved) and not queue.guarantee:
             text = "deserves nothing: all its pods can be reclaimed at any time, and it reclaims none"
             yield name, "spec.deserved", text, "say what it deserves, if it should keep anything"
+        elif name not in parents and queue.deserved and not queue.deserved.keys() & {resources.CPU, resources.MEMORY}:
+            text = "names neither cpu nor memory: its pods that ask for those alone can be reclaimed at any time"
+            yield name, "spec.deserved", text, "add cpu and memory, unless such pods do not matter"
+
+
+def _no_weights(manifest: Manifest) -> Found:
+    for name, queue in manifest.queues.items():
+        if queue.weight != 1:
+            text = f"{queue.weight} has no effect under capacity: what a queue deserves is what its spec says"
+            yield name, "spec.weight", text, "set deserved, or use proportion"
+
+
+def _all_kept(manifest: Manifest) -> Found:
+    names = [name for name in manifest.queues if name != ROOT]
+    if names and not any(manifest.queues[name].reclaimable for name in names):
+        text = "no queue here is reclaimable: the policy's reclaim never finds a victim"
+        yield names[-1], "spec.reclaimable", text, "leave it true for those that may lend, or take reclaim out"
 
 
 def _weights(manifest: Manifest) -> Found:

@@ -10,6 +10,11 @@ import yaml
 
 from scheduler.__main__ import main
 from scheduler.lint import lint
+from scheduler.lint.vote_rules import WHEREVER_IT_STANDS
+from scheduler.model.cluster import Cluster
+from scheduler.plugins import PLUGINS
+from scheduler.policy import PluginOption, Policy
+from scheduler.session import Session
 
 CASES = yaml.safe_load((Path(__file__).parent / "lint.yaml").read_text())
 
@@ -24,6 +29,18 @@ def test_lint_warns_of_exactly_this(case: dict[str, Any]) -> None:
     for text, expected in zip(said, case["warnings"], strict=True):
         assert text.startswith(expected), f"{expected}\nis not how this begins:\n{text}"
         assert "; " in text, "a warning says what to write instead"
+
+
+@pytest.mark.parametrize("action", sorted(WHEREVER_IT_STANDS))
+def test_lint_knows_who_is_asked_wherever_it_stands(action: str) -> None:
+    session = Session(Cluster(), Policy((), ()), 0.0, PLUGINS)
+    judges = set()
+    for name, plugin in PLUGINS.items():
+        hooks: set[str] = set()
+        plugin(PluginOption(name)).open(session, lambda hook, _, hooks=hooks: hooks.add(hook))
+        if f"{action}_unit" in hooks:
+            judges.add(name)
+    assert judges == WHEREVER_IT_STANDS[action]
 
 
 def write(directory: Path, **files: str) -> list[str]:
@@ -82,6 +99,16 @@ def test_a_manifest_that_cannot_be_read_is_an_error_with_its_line(
     )
     assert main(["lint", policy, "--queues", queues]) == 1
     assert f"{queues}:5: error: file: Queue a: cpu: 'four' is not a quantity" in capsys.readouterr().out
+
+
+def test_a_manifest_that_is_not_yaml_is_an_error_with_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    policy, queues = write(
+        tmp_path, policy="actions: allocate\ntiers:\n- plugins: [{name: predicates}]\n", queues="kind: Queue\na: [1\n"
+    )
+    assert main(["lint", policy, "--queues", queues]) == 1
+    assert f"{queues}:3: error: file: not YAML: " in capsys.readouterr().out
 
 
 def test_a_file_that_is_not_there_is_said_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

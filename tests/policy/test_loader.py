@@ -161,7 +161,7 @@ def test_the_schema_names_exactly_the_switches_that_switch_something(name: str) 
     session = Session(Cluster(), Policy((), ()), 0.0, IMPLEMENTED)
     switched: set[str | None] = set()
 
-    def register(hook: str, fn: object, *, binding: bool = False) -> None:
+    def register(hook: str, fn: object) -> None:
         switched.add(HOOK_SWITCHES[hook])
 
     IMPLEMENTED[name](PluginOption(name)).open(session, register)
