@@ -102,6 +102,14 @@ def test_two_replicas_elect_one_that_outlives_pressure(deployment: dict[str, Any
     assert container["resources"]["requests"].keys() == {"cpu", "memory"}
 
 
+def test_a_drain_leaves_a_replica_and_is_never_held_up_by_a_broken_one(deployment: dict[str, Any]) -> None:
+    budget = _objects()["PodDisruptionBudget"]
+    assert budget["spec"]["selector"] == deployment["selector"]
+    assert budget["spec"]["maxUnavailable"] == deployment["replicas"] - 1
+    assert budget["spec"]["unhealthyPodEvictionPolicy"] == "AlwaysAllow"
+    assert budget["metadata"]["namespace"] == _objects()["Deployment"]["metadata"]["namespace"]
+
+
 def test_the_probes_ask_for_pages_that_the_scheduler_serves(container: dict[str, Any]) -> None:
     served = "".join(source.read_text("utf-8") for source in (ROOT / "scheduler/live").glob("*.py"))
     for probe, page in (("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")):
