@@ -10,6 +10,9 @@ import sys
 
 import structlog
 
+_tracebacks = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
+"""Without the values of variables: a frame of the client has the token in it."""
+
 
 def set_up(level: str) -> None:
     """Send all logs of this process, those of the standard library included, to stderr as JSON."""
@@ -18,7 +21,7 @@ def set_up(level: str) -> None:
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
-        structlog.processors.dict_tracebacks,
+        structlog.processors.ExceptionRenderer(_tracebacks),
     ]
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(

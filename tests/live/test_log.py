@@ -1,0 +1,38 @@
+"""Logs: one JSON object a line, a traceback included, and no secret in it."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+
+import pytest
+import structlog
+
+from scheduler.live import log
+
+
+@pytest.fixture
+def as_in_a_process() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    log.set_up("info")
+    yield
+    root.handlers[:], root.level = handlers, level
+    structlog.reset_defaults()
+
+
+@pytest.mark.usefixtures("as_in_a_process")
+def test_a_traceback_tells_where_and_never_what_the_variables_were(capsys: pytest.CaptureFixture[str]) -> None:
+    log.set_up("info")
+    token = "Bearer the-secret"
+    try:
+        raise ValueError(f"refused after {len(token)} characters")
+    except ValueError:
+        logging.getLogger("x").exception("a request failed")
+    (line,) = capsys.readouterr().err.splitlines()
+    told = json.loads(line)
+    assert told["message"] == "a request failed"
+    assert told["exception"][0]["exc_value"] == "refused after 17 characters"
+    assert told["exception"][0]["frames"][0]["name"] == "test_a_traceback_tells_where_and_never_what_the_variables_were"
+    assert "the-secret" not in line
