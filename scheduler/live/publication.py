@@ -17,7 +17,6 @@ from scheduler.live.metrics import Metrics
 from scheduler.live.publisher import Publisher
 from scheduler.model.job import INQUEUE, Job
 from scheduler.model.objects import PodGroup
-from scheduler.model.resources import scale
 from scheduler.model.task import Task, TaskStatus
 from scheduler.reasons import PodsMissing, Refusal, render_refusal, render_victim
 
@@ -102,11 +101,12 @@ class Publication:
                 ("deserved", numbers.deserved),
                 ("capacity", numbers.capability),
             ):
-                self._metrics.queue(name, what, {key: amount / scale(key) for key, amount in amounts.items()})
+                self._metrics.queue(name, what, amounts)
             if numbers.share is not None:
                 self._metrics.share(name, numbers.share)
         for gone in self._queues.keys() - decisions.queues.keys():
             del self._queues[gone]
+            self._metrics.queue_gone(gone)
 
     # ---------------------------------------------------------------------------------------------------------- events
 
@@ -125,6 +125,7 @@ class Publication:
         """A bind was answered well."""
         task = self._feed.cluster.tasks.get(bind.task)
         if task is not None and task.uid == bind.uid:
+            self._metrics.waited(time.time() - task.creation)
             message = f"Successfully assigned {bind.task} to {bind.node}"
             self._events.event(PODS, task.pod.metadata, NORMAL, "Scheduled", message)
 
