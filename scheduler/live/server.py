@@ -17,6 +17,10 @@ Page = Callable[[], Answer]
 TEXT, JSON, METRICS = "text/plain; charset=utf-8", "application/json", "text/plain; version=0.0.4; charset=utf-8"
 
 
+_SILENCE = 30.0
+"""Seconds after which a connection on which nothing is asked is closed."""
+
+
 class ListenError(Exception):
     """The address cannot be listened on."""
 
@@ -34,6 +38,10 @@ class Server:
 
     def __init__(self, host: str, port: int, pages: Mapping[str, Page]) -> None:
         class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"  # who asks again need not connect again
+            timeout = _SILENCE
+            wbufsize = -1  # head and body in one write
+
             def do_GET(self) -> None:
                 page = pages.get(self.path.partition("?")[0])
                 status, kind, body = page() if page else text(404, f"no such page; there are {', '.join(pages)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import socket
 import urllib.error
@@ -87,3 +88,15 @@ def test_an_address_that_is_taken_is_refused_with_what_to_do() -> None:
         port = taken.getsockname()[1]
         with pytest.raises(ListenError, match=f"cannot listen on 127.0.0.1:{port}: .*; give another --listen"):
             Server("127.0.0.1", port, {})
+
+
+def test_a_connection_is_kept_for_the_next_question(server: tuple[str, Pages]) -> None:
+    connection = http.client.HTTPConnection(server[0].removeprefix("http://"), timeout=5)
+    connection.connect()
+    first = connection.sock
+    for page, status in (("/healthz", 200), ("/nowhere", 404), ("/metrics", 200)):
+        connection.request("GET", page)
+        answer = connection.getresponse()
+        assert (answer.status, len(answer.read())) == (status, int(answer.headers["Content-Length"]))
+        assert connection.sock is first
+    connection.close()
