@@ -35,6 +35,7 @@ class Vote(enum.IntEnum):
 #
 # What a function of a hook is given and gives back:
 #   job_order(job), queue_order(queue), task_order(task) -> a key; the smaller is served first
+#   victim_queue_order(queue, claimant's queue) -> a key; the smaller gives first
 #   job_valid(job) -> None, or the Why for which the job cannot be scheduled at all
 #   job_ready(job), job_starving(job), overused(queue) -> bool
 #   job_pipelined(job), job_enqueueable(job) -> Vote

@@ -6,22 +6,43 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
+from scheduler import policy_schema
 from scheduler.decide import decide
 from scheduler.plugins import PLUGINS
 from scheduler.policy import PluginOption, Policy
+from tests.core import test_tables
 from tests.core.notation import EPOCH, timestamp
 from tests.core.world import World
 
 PAGE = Path(__file__).parents[2] / "docs" / "plugins.md"
 
 
-def test_the_plugin_of_the_page_protects_until_the_cooldown_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    code = re.search(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert code is not None
+def on_the_page(pattern: str) -> str:
+    found = re.search(pattern, PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    assert found is not None, f"{PAGE.name} has nothing like {pattern}"
+    return found.group(1)
+
+
+@pytest.fixture
+def _cdp(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plugin and its line in the schema, from the page."""
     module: dict[str, object] = {}
-    exec(compile(code.group(1), str(PAGE), "exec"), module)
+    exec(compile(on_the_page(r"```python\n(.*?)```"), str(PAGE), "exec"), module)
     monkeypatch.setitem(PLUGINS, "cdp", module["Cdp"])
+    line = on_the_page(r'^ +"cdp": (PluginRule[^\n]*),$')
+    monkeypatch.setitem(policy_schema.PLUGINS, "cdp", eval(line, vars(policy_schema)))  # type: ignore[arg-type]
+
+
+@pytest.mark.usefixtures("_cdp")
+def test_the_table_of_the_page_holds() -> None:
+    for table in yaml.safe_load(on_the_page(r"^(       - name: .*?\n)\n(?! {7})")):
+        test_tables.test_table(table)
+
+
+@pytest.mark.usefixtures("_cdp")
+def test_the_plugin_of_the_page_protects_until_the_cooldown_is_over() -> None:
     names = ("priority", "cdp", "predicates")
     policy = Policy(("allocate", "preempt"), (tuple(PluginOption(name) for name in names),))
     world = World(policy)
