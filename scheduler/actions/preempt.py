@@ -1,10 +1,8 @@
 """preempt: within a queue, who is more important takes the room of who is less so (semantics: Volcano's
 ``actions/preempt``).
 
-The one rule: first between the jobs of a queue, then between the tasks of a job. The topology-aware mode of Volcano
-(take all victims of a node, then give back as many as possible) and its normal mode come to the same here: victims
-are always the cheapest over all nodes and every one that is not needed is given back, so
-``enableTopologyAwarePreemption`` is accepted and changes nothing.
+The one rule: first between the jobs of a queue, then between the tasks of a job. With ``enableTopologyAwarePreemption``
+the victims of a node are found by :mod:`scheduler.victims.reprieve`, else they are the cheapest set.
 """
 
 from __future__ import annotations
@@ -22,6 +20,7 @@ def preempt(session: Session) -> None:
     if not starving:
         return
     hooks, attempts = session.hooks, Attempts.of(session)
+    reprieves = bool(session.policy.configurations.get(PREEMPT, {}).get("enableTopologyAwarePreemption"))
     by_queue: dict[str, list[Job]] = {}
     for job in starving:
         by_queue.setdefault(job.queue, []).append(job)
@@ -30,8 +29,8 @@ def preempt(session: Session) -> None:
         of_queue = by_queue[queues.pop().name]
         between = Served(hooks.job_key, of_queue)
         while between:
-            make_room(Claim(session, PREEMPT, between.pop()), attempts)
+            make_room(Claim(session, PREEMPT, between.pop(), reprieves=reprieves), attempts)
         for job in sorted(of_queue, key=hooks.job_key):
             if hooks.first_tier_agrees("job_starving", job):
-                make_room(Claim(session, PREEMPT, job, within_job=True), attempts)
+                make_room(Claim(session, PREEMPT, job, within_job=True, reprieves=reprieves), attempts)
     attempts.settle()

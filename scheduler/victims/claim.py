@@ -21,6 +21,7 @@ class Claim:
     """One job that needs room, and the rules by which an action may make it.
 
     ``within_job``: tasks of the job itself are the candidates, not those of other jobs (second half of preempt).
+    ``reprieves``: the set of victims is found as :mod:`scheduler.victims.reprieve` says.
     """
 
     session: Session
@@ -28,6 +29,7 @@ class Claim:
     job: Job
     queue: Queue = field(init=False)
     within_job: bool = False
+    reprieves: bool = False
 
     def __post_init__(self) -> None:
         self.queue = self.session.queues[self.job.queue]

@@ -71,8 +71,8 @@ def cheapest_cover(lacking: Amounts, options: Sequence[Option]) -> list[Option] 
     return None if chosen is None else _needed(lacking, settled)
 
 
-class _Chosen:
-    """A set of options that keeps its sums."""
+class Chosen:
+    """A set of options that keeps its sums, and whether they make room enough for what lacks."""
 
     def __init__(self, lacking: Amounts, options: Iterable[Option] = ()) -> None:
         self._lacking = lacking
@@ -103,11 +103,20 @@ class _Chosen:
         self._count(option, 1)
 
     def covers(self) -> bool:
+        """Whether it frees what lacks."""
         return all(have + EPSILON >= amount for have, amount in zip(self._freed, self._lacking, strict=True))
 
-    def spare(self, option: Option) -> None:
-        """Leave one out, if the others suffice."""
-        if all(
+    def spare(self, option: Option, instead: Sequence[Option] = ()) -> None:
+        """Leave one out, if the others suffice, or those ``instead`` of it."""
+        if option not in self.options:
+            return
+        if instead:
+            self._count(option, -1)
+            for other in instead:
+                self.add(other)
+            if not self.covers():
+                self.add(option)
+        elif all(
             have - amount + EPSILON >= lacking
             for have, amount, lacking in zip(self._freed, option.freed, self._lacking, strict=True)
         ):
@@ -116,7 +125,7 @@ class _Chosen:
 
 def _accumulate(lacking: Amounts, ranked: Sequence[Option], base: Sequence[Option]) -> list[Option] | None:
     """Options in their order until there is room enough, without those that turn out not to be needed."""
-    chosen = _Chosen(lacking, base)
+    chosen = Chosen(lacking, base)
     for option in ranked:
         if chosen.covers():
             break
@@ -127,7 +136,7 @@ def _accumulate(lacking: Amounts, ranked: Sequence[Option], base: Sequence[Optio
 def _needed(lacking: Amounts, options: Sequence[Option]) -> list[Option]:
     """The options without those that the others make unnecessary, the best protected left out first."""
     ranked = sorted(options, key=lambda o: o.rank)
-    chosen = _Chosen(lacking, ranked)
+    chosen = Chosen(lacking, ranked)
     for option in reversed(ranked):
         chosen.spare(option)
     return chosen.options
@@ -156,7 +165,7 @@ def _within_level(options: Sequence[Option]) -> tuple[Any, ...]:
 
 
 def _suffices(lacking: Amounts, base: Sequence[Option], lower: Sequence[Option]) -> bool:
-    chosen = _Chosen(lacking)
+    chosen = Chosen(lacking)
     for option in base:
         chosen.add(option)
     if len(chosen.options) < len(base):  # not allowed together

@@ -16,27 +16,32 @@ from scheduler.victims.cover import Amounts, Option, cheapest_cover, cost
 from scheduler.victims.front import Cost
 from scheduler.victims.jury import Jury
 from scheduler.victims.order import Order
+from scheduler.victims.reprieve import node_cost, reprieved_cover
 from scheduler.victims.units import Unit
 
 
 class Pricing:
-    """The options of one claim. ``frugal``: among victims of one rank those that free the least go first."""
+    """The options of one claim, and which of them go.
+
+    ``frugal``: among victims of one rank those that free the least go first.
+    """
 
     def __init__(self, claim: Claim, jury: Jury, order: Order, *, frugal: bool) -> None:
         self._claim = claim
         self._session, self._nodes = claim.session, claim.session.nodes
         self._jury, self._order = jury, order
         self._frugal = frugal
+        self.cover, self.cost = (reprieved_cover, node_cost) if claim.reprieves else (cheapest_cover, cost)
 
     def bound(self, task: Task, row: int) -> Cost | None:
         """What room on a node costs at least, votes not asked; None if all candidates together do not make it."""
         node = self._nodes.rows[row]
         lacking, columns = self.lacking(task, row)
         if all(amount <= EPSILON for amount in lacking):
-            return cost(())
+            return ()
         units = self._jury.units(self._jury.candidates(task, node))
-        chosen = cheapest_cover(lacking, [self.option(unit, node, columns, 0) for unit in units])
-        return None if chosen is None else cost(chosen)
+        chosen = self.cover(lacking, [self.option(unit, node, columns, 0) for unit in units])
+        return None if chosen is None else self.cost(chosen)
 
     def lacking(self, task: Task, row: int) -> tuple[Amounts, list[int]]:
         """What a node lacks for the task even after all releasing have left, by dimension."""

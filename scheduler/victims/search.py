@@ -15,7 +15,7 @@ from scheduler.reasons import Denial, Protected, VictimReason
 from scheduler.victims.attempts import Shared
 from scheduler.victims.claim import Claim
 from scheduler.victims.company import Company
-from scheduler.victims.cover import Option, cheapest_cover, cost
+from scheduler.victims.cover import Option
 from scheduler.victims.front import Cost, Front
 from scheduler.victims.give_back import GiveBack
 from scheduler.victims.jury import Verdict
@@ -141,10 +141,10 @@ class Search:
                 if _name(verdict.unit) not in banned
             }
             self.jury.denials.update(denied)
-            chosen = cheapest_cover(lacking, list(offers))
+            chosen = self._pricing.cover(lacking, list(offers))
             if chosen is None:
                 return None, False
-            if front is not None and front.offers_less_than(price := cost(chosen)):
+            if front is not None and front.offers_less_than(price := self._pricing.cost(chosen)):
                 return price, False
             refused = next((option for option in chosen if not self._evict(task, offers[option], option, node)), None)
             if refused is None:
@@ -162,7 +162,7 @@ class Search:
             return None, False
         victims = self.victims[before:]
         if front is not None and len(victims) > len(chosen):  # it costs more than it seemed to
-            return cost([victim.option for victim in victims]), False
+            return self._pricing.cost([victim.option for victim in victims]), False
         return (), True
 
     def _admits(self, task: Task, node: NodeInfo) -> bool:

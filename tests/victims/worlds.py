@@ -24,6 +24,8 @@ POLICIES = {
     "proportion": CAPACITY.replace("name: capacity", "name: proportion"),
     "single tasks": CAPACITY.replace("name: gang", "name: gang, enableReclaimable: false, enablePreemptable: false"),
     "elastic": CAPACITY.replace("name: gang", "name: gang, enableJobStarving: false"),
+    "topology-aware": CAPACITY
+    + "configurations: [{name: preempt, arguments: {enableTopologyAwarePreemption: true}}]\n",
     "reclaim first": CAPACITY.replace("allocate, reclaim, preempt", "preempt, reclaim, allocate"),
 }
 TREES = ("hierarchy", "ancestors")
