@@ -27,14 +27,16 @@ def _queue(name: str, **spec: Any) -> objects.Queue:
     return msgspec.convert({"metadata": {"name": name}, "spec": spec, "status": {"state": "Open"}}, objects.Queue)
 
 
-def _gang(cluster: Cluster, name: str, queue: str, size: int, asks: dict[str, str], *, node: str = "") -> None:
-    """A PodGroup and its pods; running if ``node`` is given."""
+def _gang(
+    cluster: Cluster, name: str, queue: str, size: int, asks: dict[str, str], *, node: str = "", phase: str = "Pending"
+) -> None:
+    """A PodGroup and its pods; running if ``node`` is given, else in ``phase``."""
     cluster.set_podgroup(
         msgspec.convert(
             {
                 "metadata": {"name": name, "namespace": "bench", "creationTimestamp": CREATED},
                 "spec": {"minMember": size, "queue": queue},
-                "status": {"phase": "Running" if node else "Pending"},
+                "status": {"phase": "Running" if node else phase},
             },
             objects.PodGroup,
         )
@@ -66,4 +68,23 @@ def backlog(pods: int, nodes: int, gang: int = 20, *, full: bool = False) -> Clu
         cluster.set_queue(_queue(f"queue-{number}", weight=number % 3 + 1))
     for number in range(pods // gang):
         _gang(cluster, f"job-{number:05}", f"queue-{number % 10}", gang, {"cpu": "2", "memory": "4Gi"})
+    return cluster
+
+
+def busy(waiting: int, shapes: int) -> Cluster:
+    """1,000 nodes with 5,000 running pods of one queue, ``waiting`` admitted gangs of 20 in eight others that find no
+    room, of so many ``shapes``, and one small pod of a tenth queue that has just come and does.
+    """
+    cluster = Cluster()
+    for number in range(1_000):
+        cluster.set_node(_node(number, {"cpu": "12", "memory": "256Gi", "pods": "110"}))
+    for number in range(10):
+        cluster.set_queue(_queue(f"queue-{number}", deserved={"cpu": "12000"}))
+    for number in range(5_000):
+        asks = {"cpu": "2", "memory": "4Gi"}
+        _gang(cluster, f"run-{number:05}", "queue-0", 1, asks, node=f"node-{number % 1_000:05}")
+    for number in range(waiting):
+        asks = {"cpu": str(4 + number % shapes), "memory": "4Gi"}
+        _gang(cluster, f"wait-{number:05}", f"queue-{1 + number % 8}", 20, asks, phase="Inqueue")
+    _gang(cluster, "small", "queue-9", 1, {"cpu": "1"})
     return cluster

@@ -22,10 +22,17 @@ import psutil
 from benchmarks import clusters, core_reclaim
 from scheduler.decide import decide
 from scheduler.model.cluster import Cluster
-from scheduler.policy import DEFAULT_POLICY, Policy
+from scheduler.policy import DEFAULT_POLICY, PluginOption, Policy
 
 OUT = Path(__file__).parent / "out" / "core.json"
 NOW = 1_790_000_000.0
+RECLAIM = Policy(
+    actions=("enqueue", "allocate", "backfill", "reclaim"),
+    tiers=(
+        tuple(PluginOption(name) for name in ("priority", "gang", "conformance")),
+        tuple(PluginOption(name) for name in ("drf", "predicates", "capacity", "nodeorder")),
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -81,6 +88,20 @@ def settings() -> Iterator[Setting]:
         binds=0,
         goal=1.0,
         goal_again=0.001,
+    )
+    for waiting, shapes in ((0, 1), (500, 1), (500, 100)):
+        alike = f", {waiting} gangs of {shapes} kinds wait" if waiting else ""
+        yield Setting(
+            f"one pod comes, 5000 run{alike}",
+            lambda waiting=waiting, shapes=shapes: clusters.busy(waiting, shapes),
+            DEFAULT_POLICY,
+            binds=1,
+        )
+    yield Setting(
+        "one pod comes, 5000 run, 500 gangs of 1 kind wait and may reclaim nothing",
+        lambda: clusters.busy(500, 1),
+        RECLAIM,
+        binds=1,
     )
     yield Setting(
         "10000 single pods, 1000 nodes", lambda: clusters.backlog(10_000, 1_000, gang=1), DEFAULT_POLICY, binds=10_000

@@ -1,4 +1,4 @@
-"""What live benchmarks and fault tests stand on: a fresh embedded cluster, objects in bulk, the scheduler as a process.
+"""What live benchmarks and fault tests stand on: a fresh embedded cluster, objects in bulk.
 
 The one rule: nothing here measures; and the bare loop uses the same client as the scheduler, the fastest that we have.
 """
@@ -7,16 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import subprocess
-import sys
-import tempfile
-import time
-import urllib.request
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-import psutil
 import yaml
 
 from harness.clusters import Settings
@@ -26,6 +20,8 @@ from scheduler.model.objects import Node, Object, ObjectMeta, Pod
 
 ROOT = Path(__file__).resolve().parents[1]
 IN_FLIGHT = 64
+SIZE = 20
+"""Pods of a gang, where nothing else is said."""
 Body = dict[str, Any]
 R = TypeVar("R")
 
@@ -182,90 +178,3 @@ def pod_body(name: str, group: str, cpu: str = "1") -> Body:
         "metadata": {"name": name, "annotations": {"scheduling.k8s.io/group-name": group}},
         "spec": {"schedulerName": "schedspec", "containers": [container], "terminationGracePeriodSeconds": 1},
     }
-
-
-class Scheduler:
-    """The scheduler as a process of its own, on a cluster, with a policy."""
-
-    def __init__(self, kubeconfig: Path, policy: str, *more: str, controllers: str = "none") -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="schedspec-bench-")
-        folder = Path(self._folder.name)
-        self.policy_file = folder / "policy.yaml"
-        self.policy_file.write_text(policy)
-        self.log = folder / "log"
-        command = [
-            *(sys.executable, "-m", "scheduler", "run", "--kubeconfig", str(kubeconfig)),
-            *("--policy", str(self.policy_file), "--controllers", controllers, *more),
-        ]
-        self._stderr = self.log.open("wb")
-        self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=self._stderr, text=True)
-        assert self.process.stdout is not None
-        self.address = self.process.stdout.readline().removeprefix("listening on ").strip()
-        if not self.address:
-            said = self.log.read_text()
-            self._close()
-            raise RuntimeError(f"the scheduler did not start: {said}")
-        self._seen = psutil.Process(self.process.pid)
-
-    def cpu_seconds(self) -> float:
-        times = self._seen.cpu_times()
-        return times.user + times.system
-
-    def memory_mb(self) -> float:
-        return self._seen.memory_info().rss / 1e6
-
-    def wait_ready(self) -> None:
-        until = time.monotonic() + 30
-        while time.monotonic() < until:
-            with contextlib.suppress(OSError):
-                self.page("/readyz")
-                return
-            time.sleep(0.05)
-        raise RuntimeError(f"the scheduler is not ready: {self.log.read_text()}")
-
-    def page(self, path: str) -> str:
-        with urllib.request.urlopen(f"http://{self.address}{path}", timeout=5) as answer:
-            body: bytes = answer.read()
-        return body.decode()
-
-    def bound(self) -> int:
-        """How many binds the API server has answered well."""
-        for line in self.page("/metrics").splitlines():
-            if line.startswith('volcano_schedule_attempts_total{result="scheduled"}'):
-                return int(float(line.split()[-1]))
-        return 0
-
-    def leads(self) -> bool:
-        """Whether this replica schedules."""
-        return "schedspec_leader 1.0" in self.page("/metrics")
-
-    def kill(self) -> None:
-        """SIGKILL, whatever it is doing."""
-        self.process.kill()
-        self._close()
-
-    def stop(self) -> int:
-        """SIGTERM; returns its exit status."""
-        self.process.terminate()
-        try:
-            self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-        return self._close()
-
-    def _close(self) -> int:
-        status = self.process.wait()
-        if self.process.stdout is not None:
-            self.process.stdout.close()
-        self._stderr.close()
-        self._folder.cleanup()
-        return status
-
-
-@contextlib.contextmanager
-def scheduling(kubeconfig: Path, policy: str, *more: str, controllers: str = "none") -> Iterator[Scheduler]:
-    scheduler = Scheduler(kubeconfig, policy, *more, controllers=controllers)
-    try:
-        yield scheduler
-    finally:
-        scheduler.stop()

@@ -13,7 +13,8 @@ from typing import Any
 
 import yaml
 
-from benchmarks.ground import Scheduler, apply_crds, client_of, each, gangs, queue, settled_node
+from benchmarks.ground import apply_crds, client_of, each, gangs, queue, settled_node
+from benchmarks.process import Scheduler
 from scheduler.kube import NAMESPACES, NODES, PODGROUPS, PODS, QUEUES, Client, Conflict, NotFound
 from scheduler.kube.resource import Resource
 from scheduler.live.leader import LEASES

@@ -8,7 +8,7 @@ import signal
 
 import pytest
 
-from benchmarks.ground import Scheduler
+from benchmarks.process import Scheduler
 from scheduler.live.leader import LEASES, NAME
 from tests.faults.ground import Ground
 from tests.kube.stand_in import run

@@ -1,0 +1,56 @@
+"""When things happen to pods, as a watch of our own shows it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from scheduler.kube import PODS, Absent, Change, Client, Present, Reflector
+from scheduler.model.objects import Pod
+
+
+class Watch:
+    """When each pod first got its node, ran, was told to go, was being deleted, and went; by name, on our clock."""
+
+    def __init__(self) -> None:
+        self.bound: dict[str, float] = {}
+        self.running: dict[str, float] = {}
+        self.leaving: dict[str, float] = {}
+        self.gone: dict[str, float] = {}
+
+    def hear(self, change: Change[Pod]) -> None:
+        now = time.monotonic()
+        match change:
+            case Present():
+                pod = change.object
+                for seen, when in (
+                    (pod.spec.node_name, self.bound),
+                    (pod.status.phase == "Running", self.running),
+                    (pod.metadata.deletion_timestamp, self.leaving),
+                ):
+                    if seen:
+                        when.setdefault(pod.metadata.name, now)
+            case Absent():
+                self.gone[change.key.partition("/")[2]] = now
+
+
+@asynccontextmanager
+async def watching(client: Client) -> AsyncIterator[Watch]:
+    watch = Watch()
+    reflector = Reflector(client, PODS, watch.hear, namespace="default")
+    task = asyncio.create_task(reflector.run())
+    await reflector.synced.wait()
+    yield watch
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def until_running(client: Client, count: int) -> None:
+    for _ in range(120):
+        pods = (await client.list(PODS, "default")).items
+        if sum(pod.status.phase == "Running" for pod in pods) >= count:
+            return
+        await asyncio.sleep(1.0)
+    raise RuntimeError(f"not {count} pods run after 120 s; does KWOK keep up?")
