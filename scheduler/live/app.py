@@ -71,6 +71,7 @@ class App:
         self.publisher = Publisher(self.client, self.writer.urgent)
         self.publication = Publication(self.feed, self.publisher, self.events, self.metrics)
         self.writer.tell(self.publication.bound, self.publication.refused)
+        self.feed.on_gone = self.writer.gone
         self.feed.on_trouble = self.publication.trouble
         self.cycles = Cycles(
             self.feed,

@@ -96,6 +96,8 @@ class Feed:
         self.troubles: dict[tuple[str, str], Trouble] = {}
         """By kind and key, for as long as the object is as it is."""
         self.on_input = on_input
+        self.on_gone: Callable[[str], None] = lambda _: None
+        """Told the uid of each pod that is gone."""
         self.touched: set[str] = set()
         """Jobs whose tasks or PodGroup changed since the publication of their status; who publishes empties it."""
         self.reflectors = [Reflector(client, resource, self._hearing(resource)) for resource in WATCHED]
@@ -160,8 +162,10 @@ class Feed:
         if place is not None and self.troubles:
             self.troubles.pop(place, None)
         before = self._look(given)
-        if isinstance(given, Lost) and given.kind == "Pod" and (task := self.cluster.tasks.get(given.key)) is not None:
-            self.touched.add(task.job)
+        if isinstance(given, Lost) and given.kind == "Pod":
+            self.on_gone(given.uid)
+            if (task := self.cluster.tasks.get(given.key)) is not None:
+                self.touched.add(task.job)
         version = self.cluster.version
         try:
             take_in(self.cluster, given)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -29,6 +28,7 @@ from scheduler.kube import (
     Unreachable,
 )
 from scheduler.kube.backoff import Backoff
+from scheduler.live.lanes import Lane, Leaving, Told
 from scheduler.live.metrics import Metrics
 from scheduler.reasons import render_victim
 
@@ -39,71 +39,10 @@ EVICTIONS_IN_FLIGHT = 32
 _FORGET_AFTER = 10_000
 _LATEST = 1.0
 """Seconds that a less urgent write waits for binds and evictions, at most."""
-
-Work = Callable[[], Awaitable[None]]
-
-
-class Lane:
-    """Work of one urgency, so many at a time, in the order in which it came."""
-
-    def __init__(self, width: int) -> None:
-        self._width = width
-        self._waiting: deque[Work] = deque()
-        self._some = asyncio.Event()
-        self._idle = asyncio.Event()
-        self._idle.set()
-        self._busy = 0
-
-    def __len__(self) -> int:
-        """How much is waiting or in flight."""
-        return len(self._waiting) + self._busy
-
-    def put(self, work: Work) -> None:
-        self._waiting.append(work)
-        self._some.set()
-        self._idle.clear()
-
-    async def idle(self) -> None:
-        """Wait until nothing is waiting or in flight."""
-        await self._idle.wait()
-
-    async def run(self) -> None:
-        """Work until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            for _ in range(self._width):
-                group.create_task(self._work())
-
-    async def _work(self) -> None:
-        while True:
-            while not self._waiting:
-                self._some.clear()
-                await self._some.wait()
-            work = self._waiting.popleft()
-            self._busy += 1
-            try:
-                await work()
-            except Exception:  # a bug met on one pod must not stop the others
-                log.exception("a write failed in an unforeseen way")
-            finally:
-                self._busy -= 1
-                if not self._busy and not self._waiting:
-                    self._idle.set()
-
-
-class Told:
-    """Counts the victims of one wave that still have to be told; those behind wait for it."""
-
-    def __init__(self, count: int) -> None:
-        self._left = count
-        self._all = asyncio.Event()
-
-    def one(self) -> None:
-        self._left -= 1
-        if self._left <= 0:
-            self._all.set()
-
-    async def wait(self) -> None:
-        await self._all.wait()
+_LEAVE_WITHIN = 1.0
+"""Seconds for which victims that are on their way out count as urgent work of others: who ends them needs the API
+server more than we do.
+"""
 
 
 class Writer:
@@ -116,6 +55,7 @@ class Writer:
         self._revert = revert
         self._metrics = metrics
         self._pauses: dict[str, Backoff] = {}
+        self._leaving = Leaving(_LEAVE_WITHIN)
         self._on_bound: Callable[[Bind], None] = lambda _: None
         self._on_refused: Callable[[Bind | Evict, KubeError], None] = lambda _, __: None
 
@@ -138,6 +78,15 @@ class Writer:
                 self.evictions.put(partial(self._evict, decision, before, told))
             before = told
 
+    def gone(self, uid: str) -> None:
+        """A pod is gone."""
+        self._leaving.gone(uid)
+
+    @property
+    def is_evicting(self) -> bool:
+        """Whether victims have to be told yet, or are on their way out."""
+        return len(self.evictions) > 0 or bool(self._leaving)
+
     async def finished(self) -> None:
         """Wait until no bind and no eviction is under way."""
         while len(self.binds) or len(self.evictions):
@@ -151,6 +100,7 @@ class Writer:
         try:
             async with asyncio.timeout(_LATEST):
                 await self.finished()
+                await self._leaving.wait()
         except TimeoutError:
             pass
 
@@ -196,10 +146,12 @@ class Writer:
                 await _until_known(lambda: self._condemn(namespace, name, decision))
             finally:
                 told.one()
+            self._leaving.add(decision.uid)
             await _until_known(lambda: self._client.delete(PODS, name, namespace, uid=decision.uid))
         except (NotFound, Conflict):
-            pass  # it went by itself, or another pod has its name now: there is nothing left to evict
+            self.gone(decision.uid)  # by itself, or another pod has its name now: there is nothing left to evict
         except KubeError as error:
+            self.gone(decision.uid)
             self._refused(decision, error)
             return
         self._pauses.pop(decision.uid, None)

@@ -134,3 +134,13 @@ def test_what_happened_to_a_job_is_remembered_until_it_is_published() -> None:
     feed.touched.clear()
     feed.apply(Lost("Pod", "ns/p", "u"))
     assert feed.touched == {"ns/g"}
+
+
+def test_who_waits_for_a_pod_to_be_gone_is_told() -> None:
+    feed = make_feed()
+    gone: list[str] = []
+    feed.on_gone = gone.append
+    for given in (Seen("Pod", pod()), Lost("PodGroup", "ns/g", "ug"), Lost("Pod", "ns/p", "u")):
+        feed.put(given)
+    feed.empty()
+    assert gone == ["u"]

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
+import pytest
 
 from scheduler.decisions import Bind, Evict
 from scheduler.inputs import Reverted
@@ -198,5 +199,40 @@ def test_what_is_less_urgent_waits_for_binds_but_not_for_ever() -> None:
             assert not waiting.done()
             await waiting
             assert len(writer.binds) == 1
+
+    run(test)
+
+
+def test_what_is_less_urgent_waits_until_the_victims_have_left_but_not_for_ever() -> None:
+    async def test() -> None:
+        async with writing(by_method(PATCH=a_pod("n"), DELETE=Reply())) as (_, writer, _outcome):
+            writer.evict([[EVICT]])
+            await writer.finished()
+            assert writer.is_evicting
+            waiting = asyncio.create_task(writer.urgent())
+            await asyncio.sleep(0.05)
+            assert not waiting.done()
+            writer.gone("another")
+            await asyncio.sleep(0.05)
+            assert not waiting.done()
+            writer.gone("u")
+            await waiting
+            assert not writer.is_evicting
+            writer.evict([[EVICT]])
+            await writer.finished()
+            async with asyncio.timeout(5):
+                await writer.urgent()  # it has a long grace period
+                await until(lambda: not writer.is_evicting)
+
+    run(test)
+
+
+@pytest.mark.parametrize("answer", [status(404, "NotFound"), status(403, "Forbidden")])
+def test_nobody_waits_for_a_victim_that_is_not_being_deleted(answer: Answer) -> None:
+    async def test() -> None:
+        async with writing(by_method(PATCH=a_pod("n"), DELETE=answer)) as (_, writer, _outcome):
+            writer.evict([[EVICT]])
+            await writer.finished()
+            assert not writer.is_evicting
 
     run(test)
