@@ -89,17 +89,17 @@ def settings() -> Iterator[Setting]:
         goal=1.0,
         goal_again=0.001,
     )
-    for waiting, shapes in ((0, 1), (500, 1), (500, 100)):
-        alike = f", {waiting} gangs of {shapes} kinds wait" if waiting else ""
+    for waiting, shapes in ((0, 1), (500, 8), (500, 100)):
+        beside = f", {waiting} gangs of {shapes} shapes wait" if waiting else ""
         yield Setting(
-            f"one pod comes, 5000 run{alike}",
+            f"one pod comes, 5000 run{beside}",
             lambda waiting=waiting, shapes=shapes: clusters.busy(waiting, shapes),
             DEFAULT_POLICY,
             binds=1,
         )
     yield Setting(
-        "one pod comes, 5000 run, 500 gangs of 1 kind wait and may reclaim nothing",
-        lambda: clusters.busy(500, 1),
+        "one pod comes, 5000 run, 500 gangs of 8 shapes wait and may reclaim nothing",
+        lambda: clusters.busy(500, 8),
         RECLAIM,
         binds=1,
     )
