@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable
 from scheduler.kube.backoff import Backoff, spread
 from scheduler.kube.config import Connection
 from scheduler.kube.errors import ApiError, Deposed, ServerError, TooManyRequests, Unauthorized, Unreachable, error_of
-from scheduler.kube.wire import Answer, Wire, WireBroken
+from scheduler.kube.wire import Answer, Wire, WireBroken, connected_socket
 
 CONNECT_SECONDS = 5.0
 _TOKEN_SECONDS = 10.0
@@ -172,9 +172,9 @@ class Http:
         at = self._connection
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
-                _, wire = await loop.create_connection(
-                    Wire, at.host, at.port, ssl=at.tls, server_hostname=(at.server_name or at.host) if at.tls else None
-                )
+                raw = await connected_socket(at.host, at.port)
+                name = (at.server_name or at.host) if at.tls else None
+                _, wire = await loop.create_connection(Wire, sock=raw, ssl=at.tls, server_hostname=name)
         except TimeoutError as error:
             message = f"{at.netloc} does not accept a connection within {CONNECT_SECONDS:g} s"
             raise Unreachable(what, message, sent=False) from error

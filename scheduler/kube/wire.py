@@ -12,12 +12,37 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import httptools
 
 _RECEIVE_BUFFER = 4 << 20
-"""Bytes that the kernel keeps for us while the event loop is busy."""
+"""Bytes that the kernel keeps for us while the event loop is busy; said before the connection is made, or it counts
+less.
+"""
+
+
+async def connected_socket(host: str, port: int) -> socket.socket:
+    """A connection to the first address of ``host`` that takes one. Raises OSError."""
+    loop = asyncio.get_running_loop()
+    trouble = OSError(f"{host} has no address")
+    for family, kind, protocol, _, address in await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+        raw = socket.socket(family, kind, protocol)
+        try:
+            raw.setblocking(False)
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            await loop.sock_connect(raw, address)
+        except OSError as error:
+            raw.close()
+            trouble = error
+        except BaseException:
+            raw.close()
+            raise
+        else:
+            return raw
+    raise trouble
 
 
 @dataclass(slots=True)
@@ -118,13 +143,7 @@ class Wire(asyncio.Protocol):
     # ------------------------------------------------------------------------------------------ called by the transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        raw = transport.get_extra_info("socket")
-        if raw is not None:
-            raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
-            raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
         if self._parser is None:
