@@ -128,7 +128,7 @@ class Hooks:
 
     def key(self, hook: str, *subject: Any) -> tuple[Key, ...]:
         """The keys of all plugins for one subject; smaller is served first."""
-        return tuple(entry.fn(*subject) for entry in self._flat[hook])
+        return tuple([entry.fn(*subject) for entry in self._flat[hook]])
 
     def job_key(self, job: Job) -> tuple[Key, ...]:
         return (*self.key("job_order", job), job.creation, job.key)
@@ -137,7 +137,8 @@ class Hooks:
         return (*self.key("queue_order", queue), queue.creation, queue.name)
 
     def task_key(self, task: Task) -> tuple[Key, ...]:
-        return (*self.key("task_order", task), task.index, task.creation, task.key)
+        order = self._flat["task_order"]  # asked of every waiting task in every cycle
+        return (*[entry.fn(task) for entry in order], task.index, task.creation, task.key)
 
     # ---------------------------------------------------------------------------------------------------- yes and no
 

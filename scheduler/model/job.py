@@ -138,8 +138,10 @@ class Job:
         until a task of it is evicted.
         """
         count, by_status = len(self.tasks), self.by_status
-        if not count or count < self.min_available:
+        if not count or count < self.min_available or by_status.get(TaskStatus.PENDING):
             return False
+        if len(by_status.get(TaskStatus.RUNNING, ())) == count:  # as nearly all are; asked of every job in every cycle
+            return self.phase == RUNNING
         done = len(by_status.get(TaskStatus.SUCCEEDED, ())) + len(by_status.get(TaskStatus.FAILED, ()))
         placed = len(by_status.get(TaskStatus.RUNNING, ())) + len(by_status.get(TaskStatus.BOUND, ()))
         return done + placed == count and self.phase == (RUNNING if placed else COMPLETED)

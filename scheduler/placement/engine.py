@@ -37,6 +37,7 @@ class Placement:
         self._slot_counts: dict[bytes, tuple[int, Rows]] = {}
         self._refusals: dict[bytes, tuple[int, NoNode | Unsupported]] = {}
         self._rankings: dict[tuple[bytes, bool], Ranking] = {}
+        self._minding: dict[bytes, bool] = {}
 
     # ---------------------------------------------------------------------------------------------------- feasibility
 
@@ -159,7 +160,18 @@ class Placement:
     # --------------------------------------------------------------------------------------------------------- choice
 
     def minds_company(self, task: Task) -> bool:
-        """Whether it matters to the task who runs where, so that each placement changes the next."""
+        """Whether it matters to the task who runs where, so that each placement changes the next.
+
+        As long as nobody on a node minds who comes, that is the same for all of a shape.
+        """
+        if self._nodes.minding:
+            return self._asks_for_company(task)
+        minds = self._minding.get(task.shape)
+        if minds is None:
+            minds = self._minding[task.shape] = self._asks_for_company(task)
+        return minds
+
+    def _asks_for_company(self, task: Task) -> bool:
         return self.neighbours(task) is not None or self._pod_score(task) is not None
 
     def best(self, task: Task, *, future: bool = False) -> NodeInfo | None:

@@ -7,7 +7,7 @@ amount here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -15,7 +15,7 @@ from scheduler.model import resources
 from scheduler.model.job import INQUEUE, RUNNING, Job
 from scheduler.model.queue import Queue
 from scheduler.model.resources import PODS, Resource
-from scheduler.model.task import HOLDING, Statuses, Task, TaskStatus
+from scheduler.model.task import HOLDING, Task, TaskStatus
 from scheduler.session import Session
 
 Measure = Callable[[Task], Mapping[str, float]]
@@ -151,21 +151,21 @@ class Accounts:
 
     def held(self, job: Job) -> Resource:
         """What the job holds."""
-        return without_pods(job.allocated) if self._counting.in_requests else self._sum(job, HOLDING)
+        return without_pods(job.allocated) if self._counting.in_requests else self._sum(job.having(HOLDING))
 
     def open(self) -> None:
         """Take in what jobs hold, ask for and have reserved, and follow the session from now on."""
         sums = {name: _Sums() for name in self.by_name}
         for job in self.session.jobs.values():  # most of them run, and only hold: every line here is paid for each
             of_queue = sums[job.queue]
-            held = job.allocated if self._counting.in_requests else self._sum(job, HOLDING)
+            held = job.allocated if self._counting.in_requests else self._sum(job.having(HOLDING))
             if minimum := self._counting.minimum(job):
                 resources.add_to(of_queue.bound, held)
                 resources.add_to(of_queue.beyond, resources.exceeded_part(held, minimum))
             else:
                 resources.add_to(of_queue.free, held)
             if job.by_status.get(TaskStatus.PENDING):
-                resources.add_to(of_queue.waiting, self._sum(job, TaskStatus.PENDING))
+                resources.add_to(of_queue.waiting, self._asked(job))
         for name, of_queue in sums.items():
             held = without_pods(resources.plus(of_queue.free, of_queue.bound))
             elastic = without_pods(resources.plus(of_queue.free, of_queue.beyond))
@@ -185,12 +185,18 @@ class Accounts:
         """An amount less what the job's gated pods count."""
         return ungated(job, amount, self.amount)
 
-    def _sum(self, job: Job, statuses: Statuses) -> Resource:
+    def _sum(self, tasks: Iterable[Task]) -> Resource:
+        return resources.total_of(self.amount(task) for task in tasks)
+
+    def _asked(self, job: Job) -> Resource:
+        """What the job's waiting tasks count; those of a shape, which count the same, at once."""
+        alike: dict[bytes, list[Task]] = {}
+        for task in job.by_status[TaskStatus.PENDING].values():
+            alike.setdefault(task.shape, []).append(task)
         total: Resource = {}
-        for status, tasks in job.by_status.items():
-            if status & statuses:
-                for task in tasks.values():
-                    resources.add_to(total, self.amount(task))
+        for tasks in alike.values():
+            amount = self.amount(tasks[0])
+            resources.add_to(total, {name: value * len(tasks) for name, value in amount.items()})
         return total
 
     def _shift(self, task: Task, sign: float) -> None:
