@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tests.the_tests.faults import acts, decisions, queues, victims
+from tests.the_tests.faults import acts, decisions, lives, queues, victims
 from tests.the_tests.faults.fault import Fault
 
 __all__ = ["FAULTS", "Fault"]
 
 FAULTS: dict[str, Fault] = {
-    fault.name: fault for module in (acts, victims, queues, decisions) for fault in module.FAULTS
+    fault.name: fault for module in (acts, victims, queues, lives, decisions) for fault in module.FAULTS
 }

@@ -27,7 +27,7 @@ LATER = 0.15
 """Seconds after its reason was given that a scheduler changes its mind: less than any `stays` watches."""
 
 
-def _after(change: Callable[[], Change]) -> Callable[[], None]:
+def after(change: Callable[[], Change]) -> Callable[[], None]:
     """An injection: each cycle's decisions are changed by one that remembers."""
 
     def inject() -> None:
@@ -118,7 +118,7 @@ def _bind_anyway(cluster: Cluster, decisions: Decisions, jobs: set[str]) -> Deci
     return msgspec.structs.replace(decisions, binds=[*decisions.binds, *more])
 
 
-def _overcommit() -> Change:
+def overcommit() -> Change:
     return lambda cluster, decisions, _: _bind_anyway(cluster, decisions, set(decisions.refusals))
 
 
@@ -151,7 +151,7 @@ def _restless() -> Change:
     def change(cluster: Cluster, decisions: Decisions, now: float) -> Decisions:
         nonlocal last, turns
         more, running = [], sorted(_running(cluster, set()), key=lambda task: (task.job, task.key))
-        if running and now - last > 0.25:
+        if running and now - last > 0.1:
             last, turns = now, turns + 1
             more = [_eviction(cluster, running[turns % len(running)], SILENT)]
         return msgspec.structs.replace(decisions, evictions=[*decisions.evictions, *more], wake_at=now + 0.05)
@@ -167,7 +167,7 @@ def _restless_and_silent() -> None:
             await condemn(self, namespace, name, decision)
 
     instead((Writer, "_condemn", condemned))()
-    _after(_restless)()
+    after(_restless)()
 
 
 def _dies() -> None:
@@ -175,7 +175,7 @@ def _dies() -> None:
     ready = app.serve
 
     async def serve(options: Any) -> int:
-        asyncio.get_running_loop().call_later(3.0, os._exit, 3)
+        asyncio.get_running_loop().call_later(1.0, os._exit, 3)
         return await ready(options)
 
     instead((app, "serve", serve))()
@@ -194,42 +194,40 @@ FAULTS = (
     Fault(
         "victim-too-many",
         "evicts one pod more than it needs",
-        _after(_one_too_many),
+        after(_one_too_many),
         ("are evicted", "is evicted:", "pod is evicted"),
     ),
     Fault(
         "evicts-in-vain",
         "evicts for those who never get the room",
-        _after(_in_vain),
+        after(_in_vain),
         ("nothing is evicted", "exactly 0 pods"),
     ),
     Fault(
         "ping-pong",
         "gives evicted pods their room back",
-        _after(_ping_pong),
+        after(_ping_pong),
         ("hierarchy/use_case", "queue_capacity/four", "queue_weights/four", ORDER, f"{CONDITIONS}: A gang"),
     ),
     Fault(
         "overcommit-node",
         "binds whoever waits, room or not",
-        _after(_overcommit),
+        after(overcommit),
         ("stays pending", "stay pending", "of these"),
     ),
     Fault(
         "changes-its-mind",
         "says why somebody waits, and binds them a moment later",
-        _after(_changes_its_mind),
+        after(_changes_its_mind),
         (f"{CONDITIONS}: A pod", "lifecycle/first_job", "queue_capacity/shares: A queue at"),
     ),
-    Fault(
-        "silent", "never says why anybody waits", _after(_silent), ("stays", "stay "), _waits_for_reasons, acts=False
-    ),
+    Fault("silent", "never says why anybody waits", after(_silent), ("stays", "stay "), _waits_for_reasons, acts=False),
     Fault(
         "restless",
         "deletes running pods without a word",
         _restless_and_silent,
         ("keeps running", "exactly 2 pods of", "exactly 4 pods of", "exactly 1 pod of"),
     ),
-    Fault("asleep", "decides nothing", _after(_asleep), EVERYWHERE, _schedules, acts=False),
+    Fault("asleep", "decides nothing", after(_asleep), EVERYWHERE, _schedules, acts=False),
     Fault("dies", "dies as soon as it is up", _dies, EVERYWHERE, lambda _: True, acts=False),
 )
