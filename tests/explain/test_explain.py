@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,6 +41,26 @@ def test_a_waiting_job_learns_what_stands_in_its_way(reclaimed: Path, capsys: py
 
     assert "its job t/more waits: " in out
     assert "queue a may not reclaim: 2 nvidia.com/gpu allocated and 1 requested, deserved 2" in out
+
+
+def test_a_job_learns_its_phase_and_what_it_waits_for(
+    scheduler: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    live = scheduler()
+    live.show({"nodes": [{"name": "n[1-3]", "has": "1 cpu"}], "queues": [{"name": "default"}]})
+    live.show({"jobs": [{"name": "a", "tasks": "1 x 2 cpu"}]})
+    live.cycle()
+    live.recorder.close()
+    out = explained(capsys, live.recorder.directory, "job", "t/a")
+    assert "  its PodGroup becomes Inqueue\n" in out
+    assert "  waits: 3 nodes: 3 lack cpu" in out
+
+
+def test_what_is_no_recording_is_refused_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plain = tmp_path / "plain"
+    plain.write_text("no recording\n")
+    assert main(["explain", str(plain), "job", "t/new"]) == 2
+    assert f"{plain}: " in capsys.readouterr().err
 
 
 def test_every_cycle_is_shown_on_request(reclaimed: Path, capsys: pytest.CaptureFixture[str]) -> None:

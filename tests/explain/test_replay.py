@@ -7,12 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from scheduler.__main__ import main
+from scheduler.inputs import KINDS, Seen
 from scheduler.recording import segments
 from tests.explain.conftest import POLICY
 
+BAD_NODE = {"metadata": {"name": "n2"}, "status": {"allocatable": {"cpu": "many"}}}
 OTHER = POLICY.replace(", reclaim", "")
 
 
@@ -93,6 +96,8 @@ def test_another_policy_shows_what_it_would_have_decided(
         (["{recording}", "--policy", "missing.yaml"], "missing.yaml: No such file or directory"),
         (["{plain}"], "is a gzip file"),
         (["{other}"], "does not begin with a checkpoint"),
+        (["{future}"], "is a recording of version 99, this program reads version 1"),
+        (["{broken}"], "broken, line 1: JSON is malformed"),
     ],
 )
 def test_what_cannot_be_replayed_is_refused_by_name(
@@ -101,7 +106,27 @@ def test_what_cannot_be_replayed_is_refused_by_name(
     plain, other = tmp_path / "plain", tmp_path / "other"
     plain.write_text("no recording\n")
     other.write_bytes(gzip.compress(b'{"type":"lost","kind":"Pod","key":"t/x"}\n'))
-    places = {"recording": reclaimed, "plain": plain, "other": other}
+    future, broken = tmp_path / "future", tmp_path / "broken"
+    future.write_bytes(
+        gzip.compress(b'{"type":"started","version":99,"scheduler_names":[],"node_selector":{}}\n'),
+    )
+    broken.write_bytes(gzip.compress(b"{x}\n"))
+    places = {"recording": reclaimed, "plain": plain, "other": other, "future": future, "broken": broken}
 
     assert main(["replay", *(text.format(**places) for text in arguments)]) == 2
     assert says in capsys.readouterr().err
+
+
+def test_an_object_that_could_not_be_read_is_left_out_again(
+    scheduler: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    live = scheduler()
+    live.show({"nodes": [{"name": "n1", "has": "4 cpu"}], "queues": [{"name": "default"}]})
+    live.cycle()
+    live.recorder.write(Seen("Node", msgspec.convert(BAD_NODE, KINDS["Node"])))
+    live.show({"jobs": [{"name": "a", "tasks": "3 x 1 cpu"}]})
+    live.cycle()
+    live.recorder.close()
+
+    assert main(["replay", str(live.recorder.directory)]) == 0
+    assert capsys.readouterr().out == "2 cycles, 0 decided otherwise\n"
