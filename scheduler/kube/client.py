@@ -16,6 +16,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
+from scheduler.kube.errors import Unreachable
 from scheduler.kube.http import Http
 from scheduler.kube.resource import PODS, Bare, Resource, T
 from scheduler.model.objects import ObjectMeta
@@ -116,13 +117,18 @@ class Client:
         page: int = PAGE,
         deadline: float = 60.0,
     ) -> Listing[T]:
-        """All objects, page by page. Raises Gone where the list took longer than the server keeps its pages."""
+        """All objects, page by page. Raises Gone where the list took longer than the server keeps its pages,
+        Unreachable where the answer is none of the API.
+        """
         listing: Listing[T] = Listing()
         query = {"limit": str(page), "labelSelector": labels, "fieldSelector": fields}
         while True:
             asked = urlencode({key: value for key, value in query.items() if value})
             answer = await self.http.request("GET", f"{resource.path(namespace)}?{asked}", deadline=deadline)
-            meta = _read_page(resource, answer.body, listing)
+            try:
+                meta = _read_page(resource, answer.body, listing)
+            except msgspec.DecodeError as error:
+                raise Unreachable(f"list of {resource.id}", f"the answer is no list: {error}", sent=True) from error
             listing.resource_version = meta.resource_version
             if not meta.continue_:
                 return listing

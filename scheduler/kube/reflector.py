@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic
 
@@ -25,6 +25,8 @@ _EVENTS_A_TURN = 200
 """After so many events the reader lets others run."""
 _SHORT = 1.0
 """A watch that ends within this many seconds without an event is a sign of trouble: wait before the next."""
+_LATE = 30.0
+"""Seconds that a watch may outlive its time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,23 +95,27 @@ class Reflector(Generic[T]):
 
     async def run(self) -> None:
         """List and watch until cancelled. Errors of the API server are waited out, whatever they are."""
-        backoff = Backoff()
+        backoff, now = Backoff(), asyncio.get_running_loop().time
         while True:
+            error: ApiError | Unreachable | None = None
+            heard, watching_since = self._heard, float("inf")
             try:
                 if not self._version:
                     await self._list()
-                    backoff.reset()
-                started, heard = asyncio.get_running_loop().time(), self._heard
+                watching_since = now()
                 await self._watch()
                 self.trouble = ""
-                if self._heard > heard or asyncio.get_running_loop().time() - started > _SHORT:
-                    backoff.reset()
-                else:
-                    await asyncio.sleep(backoff.next())
             except Gone:
                 self._version = ""
-            except (ApiError, Unreachable) as error:
+            except (ApiError, Unreachable) as caught:
+                error = caught
+            was_good = self._heard > heard or now() - watching_since > _SHORT
+            if was_good:
+                backoff.reset()
+            if error is not None:
                 await self._wait_out(error, backoff)
+            elif not was_good:
+                await asyncio.sleep(backoff.next())
 
     async def _wait_out(self, error: ApiError | Unreachable, backoff: Backoff) -> None:
         if isinstance(error, NotFound):
@@ -153,11 +159,19 @@ class Reflector(Generic[T]):
 
     async def _watch(self) -> None:
         seconds = spread(self._watch_seconds, self._watch_seconds * 1.25)
+        try:
+            # the server ends it after `seconds`; a connection that is still there a while later is dead
+            async with asyncio.timeout(seconds + _LATE):
+                await self._read(max(1, int(seconds)))
+        except TimeoutError as error:
+            what = f"watch of {self.resource.id}"
+            raise Unreachable(what, f"the server did not end it {_LATE:g} s after its time", sent=True) from error
+
+    async def _read(self, seconds: int) -> None:
         tail = b""
         told = 0
-        asked = self._client.watch(self.resource, self._version, **self._scope, seconds=max(1, int(seconds)))
-        # the server ends it after `seconds`; a connection that is still silent a while later is dead
-        async with asyncio.timeout(seconds + 30.0), asked as pieces:
+        asked = self._client.watch(self.resource, self._version, **self._scope, seconds=seconds)
+        async with asked as pieces:
             self.trouble = ""
             async for piece in pieces:
                 *lines, tail = (tail + piece).split(b"\n")
@@ -169,23 +183,22 @@ class Reflector(Generic[T]):
                             await asyncio.sleep(0)
 
     def _hear(self, line: bytes) -> None:
-        self._heard += 1
         try:
             event = self._decoder.decode(line)
         except msgspec.DecodeError:
+            event = None
+        if event is None or event.type == "ERROR":
             self._hear_slowly(line)
-            return
-        if event.type == "BOOKMARK":
+        elif event.type == "BOOKMARK":
             self._version = event.object.metadata.resource_version
         elif event.type == "DELETED":
             meta = event.object.metadata
             self._absent(meta.key, meta.uid)
             self._version = meta.resource_version
-        elif event.type == "ERROR":
-            self._hear_slowly(line)
         else:
             self._present(event.object)
             self._version = event.object.metadata.resource_version
+        self._heard += 1
 
     def _hear_slowly(self, line: bytes) -> None:
         """An event that is not an object of our kind as we read it: an error, a bookmark, or a malformed object."""
@@ -226,10 +239,6 @@ class Reflector(Generic[T]):
         if self._known.get(meta.key) != (meta.uid, meta.resource_version) or not meta.key:
             self._known[meta.key] = (meta.uid, meta.resource_version)
             self._handler(Unreadable(meta.key, malformed))
-
-    def keys(self) -> Iterator[str]:
-        """The keys of all objects that exist, readable or not."""
-        return iter(self._known)
 
 
 _plain = msgspec.json.Decoder(_Event)

@@ -31,7 +31,7 @@ async def connected_socket(host: str, port: int) -> socket.socket:
         try:
             raw.setblocking(False)
             raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
-            raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            _keep_alive(raw)
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             await loop.sock_connect(raw, address)
         except OSError as error:
@@ -43,6 +43,16 @@ async def connected_socket(host: str, port: int) -> socket.socket:
         else:
             return raw
     raise trouble
+
+
+def _keep_alive(raw: socket.socket) -> None:
+    """Have the kernel find out within half a minute that the other side is gone: a silent watch looks like a quiet
+    one.
+    """
+    raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
+        if hasattr(socket, name):  # not everywhere
+            raw.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 @dataclass(slots=True)

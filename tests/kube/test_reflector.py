@@ -8,7 +8,10 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
+
 from scheduler.kube import PODGROUPS, Absent, Change, Present, Reflector, Unreadable
+from scheduler.kube import reflector as reflector_module
 from scheduler.model.objects import PodGroup
 from tests.kube.stand_in import Answer, Asked, Cut, Reply, cancelled, run, standing_in, status, until
 
@@ -139,6 +142,39 @@ def test_errors_of_lists_and_watches_are_waited_out() -> None:
 def test_a_line_that_is_no_event_leads_to_a_new_list() -> None:
     script = Script([listing(5), listing(6, group("a", 6))], [Reply(chunks=[b"} not json\n"])])
     expect(script, ["+a@6"], ["5", "6"], lists=2)
+
+
+def test_a_list_that_is_none_is_waited_out() -> None:
+    script = Script([Reply(body=b"<html>sign in</html>"), listing(5, group("a", 1))], [])
+    expect(script, ["+a@1"], ["5"])
+
+
+@pytest.mark.parametrize("by_event", [True, False])
+def test_a_server_that_knows_no_version_for_long_is_not_asked_without_a_pause(by_event: bool) -> None:
+    expired = {"kind": "Status", "status": "Failure", "code": 410, "reason": "Expired", "message": "too old"}
+    answer: Answer = Reply(chunks=[event("ERROR", expired)]) if by_event else status(410, "Expired")
+
+    async def test() -> None:
+        async with reflecting(Script([listing(5)], [answer] * 1000)) as (_, reflector):
+            await asyncio.sleep(0.5)
+            assert 2 <= reflector.lists <= 8
+
+    run(test)
+
+
+def test_a_watch_that_outlives_its_time_is_given_up_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reflector_module, "_LATE", 0.1)
+
+    async def test() -> None:
+        script = Script([listing(5)], [])
+        async with standing_in(script) as (_, client):
+            reflector = Reflector(client, PODGROUPS, lambda _: None, watch_seconds=0.1)
+            task = asyncio.create_task(reflector.run())
+            await until(lambda: len(script.versions) >= 2)
+            assert not task.done()
+            await cancelled(task)
+
+    run(test)
 
 
 def test_a_burst_of_events_is_read_while_others_run() -> None:
