@@ -6,6 +6,7 @@ The one rule: the path of a resource is made here and nowhere else.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Generic, TypeVar
 from urllib.parse import quote
 
@@ -58,6 +59,13 @@ class Resource(Generic[T]):
     def reading(self, other: type[T]) -> Resource[T]:
         """The same kind, read by another struct."""
         return Resource(self.group, self.version, self.plural, self.kind, other, self.namespaced)
+
+    @cached_property
+    def bare(self) -> Resource[Bare]:
+        """The same kind, of which only the metadata is read: for writes whose answer nobody looks at. It may be about
+        an object that cannot be read.
+        """
+        return Resource(self.group, self.version, self.plural, self.kind, Bare, self.namespaced)
 
 
 class Bare(objects.Object):

@@ -122,7 +122,7 @@ class Metrics:
     def share(self, name: str, share: float) -> None:
         self._share.labels(name).set(share)
 
-    def malformed(self, counts: dict[str, int]) -> None:
+    def malformed(self, counts: Mapping[str, int]) -> None:
         self._malformed.clear()
         for kind, count in counts.items():
             self._malformed.labels(kind).set(count)

@@ -7,6 +7,7 @@ reason is another.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from typing import Any
 
 from scheduler.decisions import Bind, Decisions, Evict
@@ -33,6 +34,7 @@ class Publication:
         self._told: dict[str, str] = {}
         """Job → the reason that its last event gave."""
         self._queues: dict[str, statuses.Status] = {}
+        self._troubles = 0
 
     def publish(self, decisions: Decisions, now: float, *, only_urgent: bool = False) -> None:
         """Wish for the statuses that follow from a cycle.
@@ -40,6 +42,8 @@ class Publication:
         ``only_urgent``: there is no time for statuses now (binds are on their way); those that others wait for are
         wished, the others remembered.
         """
+        if self._troubles != len(self._feed.troubles):  # one is good again, or gone
+            self._count_troubles()
         touched, refusals = set(self._feed.touched), decisions.refusals
         touched.update(decisions.phases)
         touched.update(key for key, refusal in refusals.items() if self._refusals.get(key) != refusal)
@@ -138,10 +142,7 @@ class Publication:
 
     def trouble(self, trouble: Trouble) -> None:
         """An object cannot be read."""
-        counts: dict[str, int] = {}
-        for kind, _ in self._feed.troubles:
-            counts[kind] = counts.get(kind, 0) + 1
-        self._metrics.malformed(counts)
+        self._count_troubles()
         meta: Any = trouble.metadata
         if not meta.key:
             return
@@ -153,3 +154,7 @@ class Publication:
         elif trouble.resource is QUEUES:
             status = {"conditions": [statuses.malformed(message, time.time())]}
             self._publisher.apply(QUEUES, "", meta.name, meta.uid, status, trust=float("inf"))
+
+    def _count_troubles(self) -> None:
+        self._troubles = len(self._feed.troubles)
+        self._metrics.malformed(Counter(kind for kind, _ in self._feed.troubles))

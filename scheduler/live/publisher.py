@@ -152,15 +152,15 @@ class Publisher:
 
     async def _write(self, wish: _Wish) -> None:
         body: dict[str, Any] = {"metadata": {"name": wish.name, "uid": wish.uid}, "status": wish.status}
+        resource = wish.resource.bare
         try:
             if wish.kind is Patch.APPLY:
-                body |= {"apiVersion": wish.resource.api_version, "kind": wish.resource.kind}
+                body |= {"apiVersion": resource.api_version, "kind": resource.kind}
                 await self._client.patch(
-                    wish.resource, wish.name, body, wish.namespace,
-                    kind=wish.kind, sub="status", manager=MANAGER, force=True,
-                )  # fmt: skip
+                    resource, wish.name, body, wish.namespace, kind=wish.kind, sub="status", manager=MANAGER, force=True
+                )
             else:
-                await self._client.patch(wish.resource, wish.name, body, wish.namespace, kind=wish.kind, sub="status")
+                await self._client.patch(resource, wish.name, body, wish.namespace, kind=wish.kind, sub="status")
         except (NotFound, Conflict) as error:
             log.debug("gone before its status was written: %s", error)
         except (Unreachable, ServerError, TooManyRequests) as error:

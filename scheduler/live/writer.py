@@ -13,6 +13,8 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 
+import msgspec
+
 from scheduler.decisions import Bind, Evict
 from scheduler.inputs import Reverted
 from scheduler.kube import (
@@ -28,7 +30,7 @@ from scheduler.kube import (
     Unreachable,
 )
 from scheduler.kube.backoff import Backoff
-from scheduler.live.lanes import Lane, Leaving, Told
+from scheduler.live.lanes import Lane, Leaving, Told, Work
 from scheduler.live.metrics import Metrics
 from scheduler.reasons import render_victim
 
@@ -65,7 +67,7 @@ class Writer:
 
     def bind(self, decision: Bind) -> None:
         """Put the pod onto its node, soon."""
-        self.binds.put(lambda: self._bind(decision))
+        self.binds.put(partial(self._carry_out, decision, partial(self._bind, decision)))
 
     def evict(self, waves: Iterable[Sequence[Evict]]) -> None:
         """Tell each pod why it has to go, and delete it, soon. A wave begins when the one before it has been told:
@@ -75,7 +77,7 @@ class Writer:
         for wave in waves:
             told = Told(len(wave))
             for decision in wave:
-                self.evictions.put(partial(self._evict, decision, before, told))
+                self.evictions.put(partial(self._carry_out, decision, partial(self._evict, decision, before, told)))
             before = told
 
     def gone(self, uid: str) -> None:
@@ -110,6 +112,13 @@ class Writer:
             group.create_task(self.binds.run(), name="binds")
             group.create_task(self.evictions.run(), name="evictions")
 
+    async def _carry_out(self, decision: Bind | Evict, work: Work) -> None:
+        try:
+            await work()
+        except Exception as error:  # a bug met on one pod: give it back as if it were refused
+            log.exception("a write failed in an unforeseen way")
+            self._refused(decision, KubeError(decision.task, f"failed in an unforeseen way: {error!r}"))
+
     # ------------------------------------------------------------------------------------------------------------ binds
 
     async def _bind(self, decision: Bind) -> None:
@@ -131,7 +140,7 @@ class Writer:
     async def _is_bound(self, namespace: str, name: str, decision: Bind) -> bool:
         try:
             pod = await self._client.get(PODS, name, namespace)
-        except KubeError:
+        except (KubeError, msgspec.ValidationError):
             return False
         return pod.metadata.uid == decision.uid and pod.spec.node_name == decision.node
 
@@ -170,7 +179,7 @@ class Writer:
             "lastTransitionTime": now,
         }
         body = {"metadata": {"uid": decision.uid}, "status": {"conditions": [condition]}}
-        await self._client.patch(PODS, name, body, namespace, kind=Patch.STRATEGIC, sub="status")
+        await self._client.patch(PODS.bare, name, body, namespace, kind=Patch.STRATEGIC, sub="status")
 
     # --------------------------------------------------------------------------------------------------------- refusals
 

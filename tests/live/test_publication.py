@@ -1,51 +1,37 @@
-"""What users get to read of a cycle, and what is left to others to say."""
+"""What users get to read: what is wrong, for as long as it is wrong."""
 
 from __future__ import annotations
 
-from typing import Any
-
-import msgspec
+from unittest.mock import create_autospec
 
 from scheduler.decisions import Decisions
-from scheduler.kube import PODS, Client, Connection, Http
-from scheduler.live.feed import Feed
+from scheduler.inputs import Seen
+from scheduler.kube import PODGROUPS, Recorder
+from scheduler.live.feed import Feed, Trouble
 from scheduler.live.metrics import Metrics
 from scheduler.live.publication import Publication
-from scheduler.model import objects
-from scheduler.model.cluster import Cluster
-from scheduler.reasons import Gated, NoNode, Refusal
+from scheduler.live.publisher import Publisher
+from scheduler.model.objects import ObjectMeta
+from tests.live.test_feed import group, make_feed
 
 
-class Told:
-    """Stands in for the publisher and the recorder: notes whom something was said of."""
-
-    def __init__(self) -> None:
-        self.conditions: list[str] = []
-        self.events: list[str] = []
-
-    def apply(self, *_: Any, **__: Any) -> None:
-        """Statuses of groups and queues are of no interest here."""
-
-    def merge(self, _resource: object, _namespace: str, name: str, *_: Any) -> None:
-        self.conditions.append(name)
-
-    def event(self, resource: object, metadata: objects.ObjectMeta, *_: Any) -> None:
-        if resource is PODS:
-            self.events.append(metadata.name)
+def malformed(metrics: Metrics) -> list[str]:
+    return [line for line in metrics.render().decode().splitlines() if line.startswith("schedspec_malformed_objects{")]
 
 
-def pod(name: str, **spec: Any) -> objects.Pod:
-    annotations = {"scheduling.k8s.io/group-name": "g"}
-    body = {"metadata": {"name": name, "namespace": "ns", "uid": name, "annotations": annotations}, "spec": spec}
-    return msgspec.convert(body, objects.Pod)
+def of(feed: Feed, metrics: Metrics) -> Publication:
+    publication = Publication(feed, create_autospec(Publisher), create_autospec(Recorder), metrics)
+    feed.on_trouble = publication.trouble
+    return publication
 
 
-def test_of_a_gated_pod_the_api_server_says_itself_why_it_waits() -> None:
-    cluster, told = Cluster(), Told()
-    cluster.set_podgroup(msgspec.convert({"metadata": {"name": "g", "namespace": "ns"}}, objects.PodGroup))
-    cluster.set_pod(pod("gated", schedulingGates=[{"name": "quota"}]))
-    cluster.set_pod(pod("open"))
-    feed = Feed(cluster, Client(Http(Connection("127.0.0.1", 9))))
-    publication = Publication(feed, told, told, Metrics())  # type: ignore[arg-type]
-    publication.publish(Decisions(refusals={"ns/g": Refusal((NoNode("ns/open", 0), Gated(1)))}), now=0.0)
-    assert (told.conditions, told.events) == (["open"], ["open"])
+def test_a_malformed_object_is_counted_until_it_is_good() -> None:
+    feed, metrics = make_feed(), Metrics()
+    publication = of(feed, metrics)
+    meta = ObjectMeta(name="g", namespace="ns", uid="ug")
+    feed._refuse(Trouble(PODGROUPS, meta, "Expected `int`, got `str`"))
+    assert malformed(metrics) == ['schedspec_malformed_objects{kind="PodGroup"} 1.0']
+    feed.put(Seen("PodGroup", group()))
+    feed.empty()
+    publication.publish(Decisions(), now=0.0)
+    assert malformed(metrics) == []

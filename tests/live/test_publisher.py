@@ -123,3 +123,17 @@ def test_a_write_that_failed_comes_again_and_one_that_is_refused_does_not() -> N
             assert phases(server) == ["Running", "Running"]
 
     run(test)
+
+
+def test_the_status_of_an_object_that_cannot_be_read_is_written_like_any_other() -> None:
+    unreadable = Reply(body={"metadata": {"name": "g"}, "spec": {"minMember": "two"}, "status": []})
+
+    async def test() -> None:
+        async with publishing(lambda asked: unreadable) as (server, publisher, _):
+            wish(publisher, "Pending")
+            await publisher.drain()
+            wish(publisher, "Running")
+            await publisher.drain()
+            assert phases(server) == ["Pending", "Running"]
+
+    run(test)

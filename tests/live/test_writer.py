@@ -236,3 +236,31 @@ def test_nobody_waits_for_a_victim_that_is_not_being_deleted(answer: Answer) -> 
             assert not writer.is_evicting
 
     run(test)
+
+
+def test_a_pod_that_cannot_be_read_is_told_and_deleted_and_a_lost_bind_of_it_given_back() -> None:
+    unreadable = Reply(body={"metadata": {"name": "p", "namespace": "ns", "uid": "u"}, "spec": {"nodeName": 7}})
+    answers = by_method(PATCH=unreadable, DELETE=Reply(), POST=status(409, "Conflict"), GET=unreadable)
+
+    async def test() -> None:
+        async with writing(answers) as (server, writer, outcome):
+            writer.evict([[EVICT]])
+            await writer.finished()
+            assert [asked.method for asked in server.asked] == ["PATCH", "DELETE"]
+            writer.bind(BIND)
+            await until(lambda: outcome.reverted == ["ns/p"])
+
+    run(test)
+
+
+def test_a_bind_that_fails_in_an_unforeseen_way_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test() -> None:
+        async with writing(lambda asked: Reply(201)) as (_, writer, outcome):
+            with monkeypatch.context() as patched:
+                patched.setattr(writer._client, "bind", lambda *_, **__: 1 / 0)
+                writer.bind(BIND)
+                await until(lambda: outcome.reverted == ["ns/p"])
+            writer.bind(BIND)
+            await until(lambda: outcome.bound == ["ns/p"])
+
+    run(test)
