@@ -16,8 +16,8 @@ from scheduler.controllers.pods import controller_of, quantities
 from scheduler.controllers.wanted import Change, Create, Outcome, Reap, Remove, Tell, Write
 from scheduler.kube.resource import PODGROUPS, PODS, Resource
 from scheduler.model import resources
+from scheduler.model.demand import requests_of
 from scheduler.model.objects import Pod, PodGroup
-from scheduler.model.task import requests_of
 
 OWNERS: tuple[Resource[Any], ...] = (REPLICA_SETS, STATEFUL_SETS, BATCH_JOBS)
 """Owners whose annotations and replicas are looked at; others only give the gang their uid."""

@@ -14,9 +14,9 @@ import msgspec
 from scheduler.controllers import names
 from scheduler.controllers.objects import Template
 from scheduler.model import resources
+from scheduler.model.demand import requests_of
 from scheduler.model.objects import ObjectMeta, OwnerReference, Pod, PodSpec, PriorityClass
 from scheduler.model.resources import Resource
-from scheduler.model.task import requests_of
 
 _BINARY = ((1 << 30, "Gi"), (1 << 20, "Mi"), (1 << 10, "Ki"), (1, ""))
 

@@ -9,27 +9,19 @@ and the API has not yet confirmed is held here as an assumption.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from scheduler.model import objects, resources
-from scheduler.model.changes import runs_ahead, same_group, same_node, same_queue, same_small, same_task
+from scheduler.model.changes import runs_ahead, same_group, same_node, same_queue, same_task
 from scheduler.model.errors import names_the_object
 from scheduler.model.job import Job
 from scheduler.model.nodes import Nodes
+from scheduler.model.others import Others
 from scheduler.model.queue import Queue
 from scheduler.model.task import Task, TaskStatus, job_key_of, seconds
 
-Small = TypeVar(
-    "Small",
-    objects.CSINode,
-    objects.Namespace,
-    objects.PersistentVolume,
-    objects.PersistentVolumeClaim,
-    objects.PodDisruptionBudget,
-)
 
-
-class Cluster:
+class Cluster(Others):
     """Nodes, tasks, jobs, queues and the smaller objects that placement looks at.
 
     ``scheduler_names``: whose pods are ours to place (others only take room); empty means everyone's.
@@ -39,20 +31,15 @@ class Cluster:
     """
 
     def __init__(self, scheduler_names: Iterable[str] = (), node_selector: Mapping[str, str] | None = None) -> None:
+        super().__init__()
         self.scheduler_names = frozenset(scheduler_names)
         self.node_selector = dict(node_selector or {})
-        self.version = 0
         self.nodes = Nodes()
         self.tasks: dict[str, Task] = {}
         self.nominated: set[str] = set()
         self.jobs: dict[str, Job] = {}
         self.queues: dict[str, Queue] = {}
         self.priority_classes: dict[str, objects.PriorityClass] = {}
-        self.budgets: dict[str, objects.PodDisruptionBudget] = {}
-        self.volumes: dict[str, objects.PersistentVolume] = {}
-        self.claims: dict[str, objects.PersistentVolumeClaim] = {}
-        self.csi_nodes: dict[str, objects.CSINode] = {}
-        self.namespaces: dict[str, objects.Namespace] = {}
         self.last_cycle: Any = None
         """Where :mod:`scheduler.decide` keeps what it decided last on this state."""
         self._on_node: dict[str, dict[str, Task]] = {}
@@ -239,38 +226,3 @@ class Cluster:
             if job.group is not None:
                 job.priority = self.priority_of(job.group.spec.priority_class_name)
         self.version += 1
-
-    def set_budget(self, budget: objects.PodDisruptionBudget) -> None:
-        self._keep(self.budgets, budget)
-
-    def delete_budget(self, key: str) -> None:
-        self.version += self.budgets.pop(key, None) is not None
-
-    def set_volume(self, volume: objects.PersistentVolume) -> None:
-        self._keep(self.volumes, volume)
-
-    def delete_volume(self, key: str) -> None:
-        self.version += self.volumes.pop(key, None) is not None
-
-    def set_claim(self, claim: objects.PersistentVolumeClaim) -> None:
-        self._keep(self.claims, claim)
-
-    def delete_claim(self, key: str) -> None:
-        self.version += self.claims.pop(key, None) is not None
-
-    def set_csi_node(self, node: objects.CSINode) -> None:
-        self._keep(self.csi_nodes, node)
-
-    def delete_csi_node(self, name: str) -> None:
-        self.version += self.csi_nodes.pop(name, None) is not None
-
-    def set_namespace(self, namespace: objects.Namespace) -> None:
-        self._keep(self.namespaces, namespace)
-
-    def delete_namespace(self, name: str) -> None:
-        self.version += self.namespaces.pop(name, None) is not None
-
-    def _keep(self, place: dict[str, Small], item: Small) -> None:
-        known = place.get(item.metadata.key)
-        place[item.metadata.key] = item
-        self.version += known is None or not same_small(known, item)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from scheduler.model.demand import HostPort
 from scheduler.model.nodes import Mask, NodeInfo, Nodes
-from scheduler.model.task import COMPLETED, HostPort, Task, TaskStatus
+from scheduler.model.task import COMPLETED, Task, TaskStatus
 from scheduler.placement.counts import PodCounts
 
 ANY = ("", "0.0.0.0", "::")  # noqa: S104 (compared with, not bound to)

@@ -11,8 +11,8 @@ from contextlib import asynccontextmanager
 
 from scheduler.kube import PODS, Absent, Change, Client, Present, Reflector
 from scheduler.model import resources
+from scheduler.model.demand import requests_of
 from scheduler.model.objects import Pod
-from scheduler.model.task import requests_of
 
 
 class History:
