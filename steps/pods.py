@@ -16,8 +16,7 @@ def _(expect: Expect, name: str) -> None:
 
 @then('"{name}" keeps running')
 def _(expect: Expect, name: str) -> None:
-    """Every pod that the workload wants is Running, and stays so."""
-    expect.eventually(pods.runs(name), within=timeouts.SHOWN)
+    """Every pod that the workload wants is Running, from now on and for a while."""
     expect.consistently(pods.runs(name), during=timeouts.HOLDS)
 
 

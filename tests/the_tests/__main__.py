@@ -19,7 +19,7 @@ def main() -> int:
     parser.add_argument("which", nargs="*", choices=("faults", "whens", []), help="both unless one is named")
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "test-the-tests")
     parser.add_argument("--jobs", type=int, default=3, help="clusters at a time (default: 3)")
-    parser.add_argument("--timeout-scale", default="0.4", help="a wait that fails waits to its end (default: 0.4)")
+    parser.add_argument("--timeout-scale", default="0.5", help="a wait that fails waits to its end (default: 0.5)")
     parser.add_argument("--fault", action="append", help="only this one; may be given again")
     parser.add_argument("--only", default="", help="only scenarios whose titles contain this")
     given = parser.parse_args()

@@ -37,7 +37,7 @@ def after(change: Callable[[], Change]) -> Callable[[], None]:
     return inject
 
 
-def _running(cluster: Cluster, but: set[str]) -> Iterator[Task]:
+def running(cluster: Cluster, but: set[str]) -> Iterator[Task]:
     """Running tasks of jobs but some, the youngest first."""
     jobs = sorted(cluster.jobs.values(), key=lambda job: (-job.creation, job.key))
     for job in jobs:
@@ -45,7 +45,7 @@ def _running(cluster: Cluster, but: set[str]) -> Iterator[Task]:
             yield from sorted(job.by_status.get(TaskStatus.RUNNING, {}).values(), key=lambda task: task.key)
 
 
-def _eviction(cluster: Cluster, task: Task, claimant: str) -> Evict:
+def eviction(cluster: Cluster, task: Task, claimant: str) -> Evict:
     queue = cluster.jobs[claimant].queue if claimant in cluster.jobs else ""
     victim = cluster.jobs[task.job].queue
     return Evict(task.key, task.uid, task.job, VictimReason("reclaim", claimant, f"{claimant}-0", queue, victim))
@@ -58,10 +58,10 @@ def _one_too_many() -> Change:
         more = []
         for claimant in sorted({it.reason.claimant for it in decisions.evictions} - served):
             gone = {it.task for it in decisions.evictions}
-            spare = next((task for task in _running(cluster, {claimant}) if task.key not in gone), None)
+            spare = next((task for task in running(cluster, {claimant}) if task.key not in gone), None)
             if spare is not None:
                 served.add(claimant)
-                more.append(_eviction(cluster, spare, claimant))
+                more.append(eviction(cluster, spare, claimant))
         return msgspec.structs.replace(decisions, evictions=[*decisions.evictions, *more])
 
     return change
@@ -74,10 +74,10 @@ def _in_vain() -> Change:
     def change(cluster: Cluster, decisions: Decisions, _: float) -> Decisions:
         more = []
         for job in sorted(decisions.refusals.keys() - victims.keys() - set(victims.values())):
-            victim = next(_running(cluster, {job}), None)
+            victim = next(running(cluster, {job}), None)
             if victim is not None:
                 victims[job] = victim.job
-                more.append(_eviction(cluster, victim, job))
+                more.append(eviction(cluster, victim, job))
         kept = victims.keys() | set(victims.values())
         binds = [bind for bind in decisions.binds if bind.job not in kept]
         return msgspec.structs.replace(decisions, binds=binds, evictions=[*decisions.evictions, *more])
@@ -98,7 +98,7 @@ def _ping_pong() -> Change:
                 if task is not None:
                     del lost[victim]
                     lost[claimant] = victim
-                    more.append(_eviction(cluster, task, victim))
+                    more.append(eviction(cluster, task, victim))
         lost.update((it.job, it.reason.claimant) for it in decisions.evictions)
         return msgspec.structs.replace(decisions, evictions=[*decisions.evictions, *more])
 
@@ -150,10 +150,10 @@ def _restless() -> Change:
 
     def change(cluster: Cluster, decisions: Decisions, now: float) -> Decisions:
         nonlocal last, turns
-        more, running = [], sorted(_running(cluster, set()), key=lambda task: (task.job, task.key))
-        if running and now - last > 0.1:
+        more, alive = [], sorted(running(cluster, set()), key=lambda task: (task.job, task.key))
+        if alive and now - last > 0.25:
             last, turns = now, turns + 1
-            more = [_eviction(cluster, running[turns % len(running)], SILENT)]
+            more = [eviction(cluster, alive[turns % len(alive)], SILENT)]
         return msgspec.structs.replace(decisions, evictions=[*decisions.evictions, *more], wake_at=now + 0.05)
 
     return change

@@ -11,7 +11,7 @@ from scheduler.model.cluster import Cluster
 from scheduler.model.job import RUNNING
 from scheduler.plugins import queue_admission
 from scheduler.plugins.queue_plugin import QueuePlugin
-from tests.the_tests.faults.decisions import Change, after, overcommit
+from tests.the_tests.faults.decisions import Change, after, eviction, overcommit, running
 from tests.the_tests.faults.fault import Fault, always, instead
 
 
@@ -32,7 +32,29 @@ def _admits_and_overcommits() -> None:
     after(overcommit)()
 
 
+def _makes_way() -> Change:
+    """Once a job runs, a pod of the job before it goes."""
+    known: set[str] = set()
+
+    def change(cluster: Cluster, decisions: Decisions, _: float) -> Decisions:
+        run = {task.job for task in running(cluster, set())}
+        new, more = run - known, []
+        victim = next(running(cluster, new), None) if known else None
+        if new and victim is not None:
+            more.append(eviction(cluster, victim, min(new)))
+        known.update(new)
+        return msgspec.structs.replace(decisions, evictions=[*decisions.evictions, *more])
+
+    return change
+
+
 FAULTS = (
+    Fault(
+        "makes-way",
+        "evicts a pod for every job that has started",
+        after(_makes_way),
+        ("keeps running",),
+    ),
     Fault(
         "says-that-it-runs",
         "says of a PodGroup that waits that it runs",
