@@ -62,6 +62,8 @@ class Reservations:
             for task in tasks:
                 if task.status is TaskStatus.PIPELINED:
                     node = session.nodes.by_name[task.node]
+                    if not session.placement.has_idle_room(task, node):
+                        continue  # who is to go is still there; the most part of most cycles in which victims leave
                     statement.release(task)
                     if session.placement.fits(task, node):
                         statement.allocate(task, node)

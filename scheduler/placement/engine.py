@@ -85,6 +85,11 @@ class Placement:
         has_room = bool(((needed <= available + EPSILON) | (needed == 0)).all())
         return has_room and self.admits(task, node, future=future)
 
+    def has_idle_room(self, task: Task, node: NodeInfo) -> bool:
+        """Whether the node has room enough now, whoever else may be waiting for it. Without it nothing fits now."""
+        needed = self._nodes.needed(task)
+        return bool(((needed <= self._nodes.idle[node.row] + EPSILON) | (needed == 0)).all())
+
     # --------------------------------------------------------------------------------------------------------- scores
 
     def scores(self, task: Task, *, future: bool = False) -> Vector:
