@@ -26,7 +26,11 @@ async def connected_socket(host: str, port: int) -> socket.socket:
     """A connection to the first address of ``host`` that takes one. Raises OSError."""
     loop = asyncio.get_running_loop()
     trouble = OSError(f"{host} has no address")
-    for family, kind, protocol, _, address in await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+    try:  # an address needs no thread to be looked up in
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+    except socket.gaierror:
+        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    for family, kind, protocol, _, address in found:
         raw = socket.socket(family, kind, protocol)
         try:
             raw.setblocking(False)

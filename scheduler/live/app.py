@@ -140,9 +140,7 @@ class App:
         ):
             self._start(work, name)
         await self.feed.synced()
-        gc.collect()
         gc.freeze()  # what was listed stays: the collector need not look at it in every round
-        gc.set_threshold(*_COLLECT)
         async with asyncio.TaskGroup() as group:
             group.create_task(self.cycles.run(), name="cycles")
             self._start_controllers(group)
@@ -257,6 +255,7 @@ class Deposed(Exception):  # noqa: N818 - as the errors of the API
 
 async def serve(options: Options) -> int:
     """Run one scheduler process until it ends; returns its exit status. Raises what makes a start impossible."""
+    gc.set_threshold(*_COLLECT)
     policy = PolicyFile(options.policy)
     app = App(options, policy)
     policy.on_change = app.on_policy

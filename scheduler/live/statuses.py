@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from scheduler.decisions import QueueNumbers
@@ -24,7 +25,12 @@ NOT_ENOUGH, READY = "NotEnoughResources", "tasks in gang are ready to be schedul
 
 def stamp(now: float) -> str:
     """Seconds since the epoch as the API writes them."""
-    return datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _stamp(int(now))
+
+
+@lru_cache(maxsize=16)  # a publication stamps thousands of conditions with the same second
+def _stamp(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def of_podgroup(job: Job, phase: str, message: str, now: float) -> Status:
