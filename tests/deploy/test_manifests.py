@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from scheduler.lint import lint
 from scheduler.live.options import parse
 
 ROOT = Path(__file__).parents[2]
@@ -134,3 +135,8 @@ def test_the_arguments_are_what_the_scheduler_takes(container: dict[str, Any]) -
     options = parse(arguments)
     assert command == "run"
     assert (options.listen, options.lease_namespace) == (("0.0.0.0", 8080), "schedspec")
+
+
+def test_lint_has_nothing_to_say_about_the_policy_that_the_scheduler_starts_with() -> None:
+    policy = DEPLOY / "policy.yaml"
+    assert [finding.render() for finding in lint(policy.read_text("utf-8"), policy.name, [])] == []
