@@ -18,7 +18,7 @@ from scheduler.model.job import Job
 from scheduler.model.nodes import Nodes
 from scheduler.model.others import Others
 from scheduler.model.queue import Queue
-from scheduler.model.task import Task, TaskStatus, job_key_of, seconds
+from scheduler.model.task import HOLDING, Task, TaskStatus, job_key_of, seconds
 
 
 class Cluster(Others):
@@ -74,15 +74,28 @@ class Cluster(Others):
     def set_pod(self, pod: objects.Pod) -> None:
         """A pod as it is now. An assumption about the same pod (same uid) stands until the API shows or refuses it."""
         old = self.tasks.get(pod.metadata.key)
-        task = (old and old.seen_again(pod)) or Task(pod, self._job_of(pod))
+        again = None if old is None else old.seen_again(pod)
+        task = again or Task(pod, self._job_of(pod))
         if old is not None:
             if old.uid == task.uid:
                 self._keep_assumptions(old, task)
                 if same_task(old, task):
                     old.pod = pod
                     return
+            if again is not None and old.node == again.node and old.status & HOLDING and again.status & HOLDING:
+                self._step(old, again)
+                return
             self._forget(old)
         self._admit(task)
+        self.version += 1
+
+    def _step(self, old: Task, new: Task) -> None:
+        """The pod went on where it was, from its bind to running: what is taken stays as it is."""
+        if old.job:
+            self.jobs[old.job].move(old, new.status)
+        old.pod, old.status, old.started, old.assumed = new.pod, new.status, new.started, new.assumed
+        old.nominated = new.nominated
+        (self.nominated.add if new.nominated else self.nominated.discard)(old.key)
         self.version += 1
 
     @staticmethod

@@ -91,6 +91,27 @@ def test_a_bind_in_flight_takes_its_room_until_the_api_shows_it_or_refuses_it() 
     assert not cluster.tasks["ns/p-0"].assumed
 
 
+def test_a_pod_that_goes_on_where_it_is_is_the_same_task_in_the_same_room() -> None:
+    cluster = Cluster()
+    cluster.set_node(node())
+    cluster.set_pod(pod(nominated="n1"))
+    cluster.assume_bound("ns/p-0", "u", "n1")
+    task, job, room = cluster.tasks["ns/p-0"], cluster.jobs["ns/g"], idle(cluster)
+    for shown, status, nominated in (
+        (pod("n1", nominated="n1"), TaskStatus.BOUND, {"ns/p-0"}),
+        (pod("n1", "Running"), TaskStatus.RUNNING, set()),
+    ):
+        version = cluster.version
+        cluster.set_pod(shown)
+        assert cluster.version > version
+        assert cluster.tasks["ns/p-0"] is task is job.tasks["ns/p-0"]
+        assert {status for status, tasks in job.by_status.items() if tasks} == {status}
+        assert (task.pod, task.assumed, cluster.nominated) == (shown, False, nominated)
+        assert (idle(cluster), job.ready, job.allocated["cpu"]) == (room, 1, 1000.0)
+    cluster.set_pod(pod("n1", "Succeeded"))
+    assert (idle(cluster)["cpu"], job.ready, job.allocated) == (4000.0, 1, {})
+
+
 def test_an_eviction_in_flight_is_releasing_until_the_pod_is_gone() -> None:
     cluster = Cluster()
     cluster.set_node(node())
