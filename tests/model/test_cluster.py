@@ -94,6 +94,7 @@ def test_a_bind_in_flight_takes_its_room_until_the_api_shows_it_or_refuses_it() 
 def test_a_pod_that_goes_on_where_it_is_is_the_same_task_in_the_same_room() -> None:
     cluster = Cluster()
     cluster.set_node(node())
+    cluster.set_podgroup(msgspec.convert(GROUP, objects.PodGroup))
     cluster.set_pod(pod(nominated="n1"))
     cluster.assume_bound("ns/p-0", "u", "n1")
     task, job, room = cluster.tasks["ns/p-0"], cluster.jobs["ns/g"], idle(cluster)
