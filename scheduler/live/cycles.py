@@ -31,7 +31,7 @@ DEBOUNCE = 0.004
 """Seconds from a change to its cycle: a gang's pods come a few ms apart."""
 LAZY = 0.05
 """Seconds from a change that was expected (a bound pod runs) to its cycle."""
-LAZY_UNDER_LOAD = 0.5
+LAZY_UNDER_LOAD = 1.0
 """The same while binds are on their way: every ms of ours is taken from the API server's."""
 PUBLISH_AT_LEAST_EVERY = 3.0
 """Seconds between two publications of all that changed, under any load."""
