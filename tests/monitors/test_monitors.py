@@ -44,6 +44,14 @@ class Told:
         }
         self.show(Kind.POD, name, **self.pods[name])
 
+    def wait(self, name: str, group: str, cpu: str) -> None:
+        pod = {
+            "metadata": {"namespace": "ns", "uid": f"{name}-uid", "annotations": {GANG: group}},
+            "spec": {"containers": [{"resources": {"requests": {"cpu": cpu}}}]},
+            "status": {"phase": "Pending"},
+        }
+        self.show(Kind.POD, name, "added", **pod)
+
     def evict(self, name: str, message: str = "reclaimed for ns/claimant") -> None:
         pod = self.pods[name]
         mark = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "message": message}
@@ -187,6 +195,23 @@ def test_a_victim_too_many_is_found_whatever_else_its_reason_says() -> None:
         told.evict(f"batch-{index}", f"reclaimed for ns/mine of queue owner{details}")
     told.bind("mine-0", "mine", "n1", "2")
     assert set(findings(told)) == {"needless-eviction"}
+
+
+@pytest.mark.parametrize(("members", "found"), [(2, []), (1, ["needless-eviction", "needless-eviction"])])
+def test_a_claimant_whose_last_pod_comes_after_others_have_left_needed_its_room(members: int, found: list[str]) -> None:
+    told = a_cluster()
+    for index in range(4):
+        told.bind(f"batch-{index}", "batch", "n1", "1")
+    for index in range(members):
+        told.wait(f"mine-{index}", "mine", "1")
+    for index in (2, 3):
+        told.evict(f"batch-{index}", "reclaimed for ns/mine of queue owner (victim's queue: guest)")
+    told.bind("mine-0", "mine", "n1", "1")
+    for index in (0, 1):  # the job starts anew, all of it
+        told.show(Kind.POD, f"batch-{index}", "gone", **told.pods[f"batch-{index}"])
+    for index in range(1, members):
+        told.bind(f"mine-{index}", "mine", "n1", "1")
+    assert findings(told) == found
 
 
 def test_a_gang_that_must_go_whole_is_one_victim() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from harness.kinds import Kind
 from harness.monitors import amounts
-from harness.monitors.amounts import NONE
+from harness.monitors.amounts import NONE, Object
 from harness.monitors.gangs import SWITCHES
 from harness.monitors.ledger import Act, Finding, Ledger, group_of, is_leaving, taken
 from harness.monitors.queues import usage
@@ -73,11 +73,24 @@ def _could_have_stayed(ledger: Ledger, act: Act, end: int, rules: Rules) -> bool
         and pod["metadata"]["uid"] != act.uid
         and pod["metadata"]["name"] != act.name
     ]
-    with_it = amounts.total((taken(there), amounts.of_pod(act.pod)))
+    with_it = amounts.total((taken([*there, *_still_to_come(ledger, act, end)]), amounts.of_pod(act.pod)))
     has = amounts.parse(node.get("status", {}).get("allocatable"))
     if amounts.above(with_it, has, with_it):
         return False
     return not _above_quota(ledger, act, end, rules)
+
+
+def _still_to_come(ledger: Ledger, act: Act, end: int) -> list[Object]:
+    """Pods that the victim went for and that were bound to its node only after something else had left it as well."""
+    words = act.cause.split()
+    waited = {
+        pod["metadata"]["uid"] for pod in ledger.all_at(act.position, Kind.POD) if not pod["spec"].get("nodeName")
+    }
+    return [
+        bind.pod
+        for bind in ledger.binds()
+        if bind.position > end and bind.node == act.node and bind.uid in waited and group_of(bind.pod) in words
+    ]
 
 
 def _above_quota(ledger: Ledger, act: Act, end: int, rules: Rules) -> bool:
