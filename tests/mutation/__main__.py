@@ -27,7 +27,8 @@ from tests.mutation.annotations import Annotations
 
 ROOT = Path(__file__).parents[2]
 MUTATED = ("scheduler/actions", "scheduler/plugins")
-TESTS = ("tests/conformance", "tests/core/test_tables.py", "tests/queues", "tests/policy")
+TABLES = ("tests/core/test_tables.py", "tests/core/test_pod_fields.py")
+TESTS = ("tests/conformance", *TABLES, "tests/queues", "tests/policy")
 """Conformance and table tests. What random tests find is left to them."""
 GOAL = 0.8
 _PATIENCE = 10.0
