@@ -48,6 +48,7 @@ class Attempts:
         self._victims: list[Victim] = []
         self._give_back = GiveBack(session)
         self._made = 0
+        self._bound = 0
 
     @classmethod
     def of(cls, session: Session) -> Attempts:
@@ -107,6 +108,9 @@ class Attempts:
     def made(self, victims: Sequence[Victim], give_back: GiveBack) -> None:
         """Take note of a claim that was met."""
         self._made += 1
+        if self._bound != (bound := len(self._session.decisions.binds)):
+            self._victims.clear()  # what was bound since may rest on their leaving: room, quota, neighbours
+            self._bound = bound
         self._victims += victims
         self._give_back.absorb(give_back)
 
