@@ -52,7 +52,7 @@ def single(job: Job, task: Task, *, gangs: bool) -> Unit | None:
     """
     spare = spare_tasks(job)
     if not gangs:
-        return Unit(job, (task,), breaks=spare == 0 and job.ready == job.min_available)
+        return Unit(job, (task,), breaks=job.ready == job.min_available)
     of_role = spare_of_role(job, task.role)
     if spare == 0 or of_role == 0:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from scheduler.reasons import render_refusal
 from tests.core.events import policy_of
 from tests.core.world import World
 
@@ -29,3 +30,16 @@ def test_a_job_that_needs_no_victims_is_not_said_to_wait() -> None:
 
     assert [bind.task for bind in decisions.binds] == ["t/new-0", "t/new-1"]
     assert decisions.refusals == {}
+
+
+def test_that_its_own_tasks_may_not_go_for_it_is_no_reason_for_which_a_job_waits() -> None:
+    policy = """
+actions: "preempt"
+tiers:
+- plugins: [{name: priority}, {name: gang, enableJobStarving: false}, {name: predicates}]
+"""
+    world = World(policy_of(policy))
+    job = {"name": "job", "queue": "a", "min": 1, "tasks": ["2 x 1 cpu running on n1", "1 x 1 cpu"]}
+    world.load({"nodes": [{"name": "n1", "has": "2 cpu"}], "queues": [{"name": "a"}], "jobs": [job]})
+
+    assert render_refusal(world.cycle().refusals["t/job"]) == "preempt: no candidates"

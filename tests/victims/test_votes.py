@@ -82,3 +82,14 @@ def test_a_victim_tells_who_voted_and_which_tier_decided(old: dict[str, Any], ti
 
     assert (reason.action, reason.claimant_task, reason.queue, reason.tier) == ("reclaim", "t/new-0", "b", tier)
     assert reason.votes == (("gang", gang), ("conformance", True), ("capacity", True))
+
+
+def test_a_spare_task_is_told_that_its_whole_gang_went_where_the_rest_had_to_go_too() -> None:
+    world = World(policy_of("capacity"))
+    new = {"name": "new", "queue": "a", "tasks": ["1 x 1 cpu", "1 x 3 cpu"], "phase": "Inqueue", "asks": "none"}
+    world.load({**FULL, "jobs": [{**SPARE, "min": 3}, new]})
+
+    reasons = {evict.task: evict.reason for evict in world.cycle().evictions}
+
+    assert sorted(reasons) == [f"t/old-{number}" for number in range(4)]
+    assert all(reason.whole_gang for reason in reasons.values())
