@@ -8,7 +8,7 @@ tasks and vetoes whole gangs in its tier.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from scheduler.hooks import Registered, Vote
@@ -93,6 +93,15 @@ class Jury:
                 for task in unit.tasks:
                     self.denials.pop(task.key, None)
         return verdicts
+
+    def permits_anyone(self, claimant: Task, nodes: Iterable[NodeInfo]) -> bool:
+        """Whether anyone on some nodes may go; why not is noted only where nobody may."""
+        before = dict(self.denials)
+        if not any(self.permitted(claimant, node) for node in nodes):
+            return False
+        self.denials = before
+        self._gang_verdicts.clear()
+        return True
 
     # ---------------------------------------------------------------------------------------------------------- votes
 

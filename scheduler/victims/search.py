@@ -96,6 +96,8 @@ class Search:
     # ---------------------------------------------------------------------------------------------------------- nodes
 
     def _make_room(self, task: Task) -> bool:
+        if task.shape not in self._served and not self.victims and not self._may_anybody_go(task):
+            return False
         front = self._front(task)
         while (found := front.pop()) is not None:
             row, exact = found
@@ -112,6 +114,12 @@ class Search:
             else:
                 front.push(price, row, exact=True)
         return False
+
+    def _may_anybody_go(self, task: Task) -> bool:
+        """Whether anyone is permitted on any node as things stand; where nobody is, no node needs a price."""
+        is_feasible = self._session.placement.static(task)
+        rows = (row for row in sorted(self._shared.rows) if is_feasible[row])
+        return self.jury.permits_anyone(task, (self._nodes.rows[row] for row in rows))
 
     def _front(self, task: Task) -> Front:
         """The prices of all nodes as things stand."""
