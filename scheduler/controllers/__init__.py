@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from scheduler.controllers.job_controller import JobController
 from scheduler.controllers.podgroup_controller import PodGroupController
 from scheduler.controllers.pytorch_controller import PyTorchJobController
 from scheduler.controllers.queue_controller import QueueController
 from scheduler.controllers.runtime import Context, Controller
-from scheduler.kube import Client, Recorder
+from scheduler.kube import Client, Recorder, Reflector
 
 KNOWN: dict[str, Callable[[Context], Controller]] = {
     "job": JobController,
@@ -43,10 +44,13 @@ async def run_controllers(
     names: Iterable[str],
     *,
     scheduler_names: Sequence[str],
+    reflectors: Iterable[Reflector[Any]] = (),
     tell: Callable[[Context], None] = lambda _: None,
 ) -> None:
-    """Watch and work until cancelled. Who gave the recorder runs it; ``tell`` hears of the context once it is whole."""
-    context = Context(client, recorder, scheduler_names)
+    """Watch and work until cancelled. Who gave the recorder and the reflectors runs them; ``tell`` hears of the context
+    once it is whole.
+    """
+    context = Context(client, recorder, scheduler_names, reflectors=reflectors)
     controllers = build(names, context)
     tell(context)
     async with asyncio.TaskGroup() as group:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 from scheduler.controllers.hands import About, Hands
 from scheduler.controllers.ownership import INDEXES
 from scheduler.controllers.view import TRUST, View
 from scheduler.controllers.wanted import Outcome, Tell
-from scheduler.kube import WARNING, Client, Recorder, Resource, WorkQueue
+from scheduler.kube import WARNING, Client, Recorder, Reflector, Resource, WorkQueue
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +36,7 @@ class Context:
     """What controllers are given: the API server, the recorder of events, the names of pods' schedulers, the time.
 
     ``scheduler_names``: objects that name another scheduler are left alone; one that names none gets the first of them.
+    ``reflectors`` are those that run anyway: what one of them tells is not watched a second time.
     """
 
     def __init__(
@@ -44,18 +45,21 @@ class Context:
         recorder: Recorder,
         scheduler_names: Sequence[str],
         clock: Callable[[], float] = time.time,
+        reflectors: Iterable[Reflector[Any]] = (),
     ) -> None:
         self._client = client
         self._hands = Hands(client, recorder, self._views_of)
         self.scheduler_names = tuple(scheduler_names)
         self.clock = clock
         self._views: dict[str, View[Any]] = {}
+        self._running = {reflector.resource: reflector for reflector in reflectors}
 
     def view(self, resource: Resource[Any], *, labels: str = "") -> View[Any]:
         """What is seen of a kind, one for all controllers; looked up by :data:`~ownership.INDEXES`."""
         key = f"{resource.id} {labels}"
         if key not in self._views:
-            self._views[key] = View(self._client, resource, INDEXES, labels=labels)
+            follow = None if labels else self._running.get(resource)
+            self._views[key] = View(self._client, resource, INDEXES, labels=labels, follow=follow)
         found: View[Any] = self._views[key]
         return found
 

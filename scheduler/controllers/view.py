@@ -14,6 +14,7 @@ import msgspec
 
 from scheduler.kube.client import Client
 from scheduler.kube.informer import Index, Informer
+from scheduler.kube.reflector import Reflector
 from scheduler.kube.resource import Resource, T
 
 _REMEMBERED = 10_000
@@ -25,10 +26,16 @@ class View(Generic[T]):
     """One kind of objects. ``wrote`` and ``removed`` are told what the API server has confirmed."""
 
     def __init__(
-        self, client: Client, resource: Resource[T], indexes: dict[str, Index[T]] | None = None, *, labels: str = ""
+        self,
+        client: Client,
+        resource: Resource[T],
+        indexes: dict[str, Index[T]] | None = None,
+        *,
+        labels: str = "",
+        follow: Reflector[T] | None = None,
     ) -> None:
         self.resource = resource
-        self.informer = Informer(client, resource, labels=labels, indexes=indexes)
+        self.informer = Informer(client, resource, labels=labels, indexes=indexes, follow=follow)
         self._indexes = indexes or {}
         self._written: dict[str, tuple[T, float]] = {}
         self._removed: dict[str, float] = {}

@@ -36,6 +36,7 @@ for deadlines. A malformed object is in ``informer.malformed[key]`` (and not in 
 ``Recorder.event(PODS, pod.metadata, WARNING, "Evict", "…")`` writes events in the background.
 """
 
+from scheduler.kube.changes import Absent, Change, Present, Unreadable
 from scheduler.kube.client import Client, Listing, Malformed, Patch
 from scheduler.kube.config import Connection, connect
 from scheduler.kube.errors import (
@@ -57,7 +58,7 @@ from scheduler.kube.errors import (
 from scheduler.kube.http import Http
 from scheduler.kube.informer import Informer
 from scheduler.kube.recorder import NORMAL, WARNING, Recorder
-from scheduler.kube.reflector import Absent, Change, Present, Reflector, Unreadable
+from scheduler.kube.reflector import Reflector
 from scheduler.kube.resource import (
     BUDGETS,
     CLAIMS,

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Generic
 
+from scheduler.kube.changes import Absent, Change, Present, Unreadable
 from scheduler.kube.client import Client, Malformed
-from scheduler.kube.reflector import Absent, Change, Present, Reflector, Unreadable
+from scheduler.kube.reflector import Reflector
 from scheduler.kube.resource import Resource, T
 
 Listener = Callable[[str], None]
@@ -21,7 +22,7 @@ class Informer(Generic[T]):
     """All objects of a kind by key. ``run`` it as a task; wait for ``synced`` before deciding anything.
 
     ``indexes`` name lookups: a function from an object to the values under which ``by`` finds it (``{"owner": lambda
-    pod: [...]}``).
+    pod: [...]}``). One that is to ``follow`` a reflector has no watch of its own.
     """
 
     def __init__(
@@ -33,6 +34,7 @@ class Informer(Generic[T]):
         labels: str = "",
         fields: str = "",
         indexes: dict[str, Index[T]] | None = None,
+        follow: Reflector[T] | None = None,
     ) -> None:
         self.objects: dict[str, T] = {}
         self.malformed: dict[str, Malformed] = {}
@@ -40,7 +42,12 @@ class Informer(Generic[T]):
         self._found: dict[str, dict[str, dict[str, T]]] = {name: {} for name in self._indexes}
         self._listeners: list[Listener] = []
         self._change_listeners: list[Callable[[T | None, T | None], None]] = []
-        self._reflector = Reflector(client, resource, self._hear, namespace=namespace, labels=labels, fields=fields)
+        self._follows = follow is not None
+        if follow is not None:
+            self._reflector = follow
+            follow.also(self._hear)
+        else:
+            self._reflector = Reflector(client, resource, self._hear, namespace=namespace, labels=labels, fields=fields)
         self.synced = self._reflector.synced
 
     @property
@@ -48,8 +55,9 @@ class Informer(Generic[T]):
         return self._reflector
 
     async def run(self) -> None:
-        """Follow the cluster until cancelled."""
-        await self._reflector.run()
+        """Follow the cluster until cancelled; returns at once where somebody else runs the reflector."""
+        if not self._follows:
+            await self._reflector.run()
 
     def on_key(self, listener: Listener) -> None:
         """Call ``listener(key)`` whenever the object of that key came, changed, went or became unreadable."""

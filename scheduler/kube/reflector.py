@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Generic
 
 import msgspec
 
 from scheduler.kube.backoff import Backoff, spread
+from scheduler.kube.changes import Absent, Change, Handler, Present, Unreadable
 from scheduler.kube.client import Client, Malformed, decode
 from scheduler.kube.errors import ApiError, Forbidden, Gone, NotFound, Unreachable, error_of
 from scheduler.kube.resource import Resource, T
+from scheduler.model.objects import ObjectMeta
 
 log = logging.getLogger(__name__)
 
@@ -27,33 +27,6 @@ _SHORT = 1.0
 """A watch that ends within this many seconds without an event is a sign of trouble: wait before the next."""
 _LATE = 30.0
 """Seconds that a watch may outlive its time."""
-
-
-@dataclass(frozen=True, slots=True)
-class Present(Generic[T]):
-    """The object exists, and is like this now."""
-
-    object: T
-
-
-@dataclass(frozen=True, slots=True)
-class Absent:
-    """The object of this key (``namespace/name`` or name) and uid is gone."""
-
-    key: str
-    uid: str
-
-
-@dataclass(frozen=True, slots=True)
-class Unreadable:
-    """The object exists and cannot be read; what was told of it before no longer holds."""
-
-    key: str
-    malformed: Malformed
-
-
-Change = Present[T] | Absent | Unreadable
-Handler = Callable[[Change[T]], None]
 
 
 class _Event(msgspec.Struct):
@@ -85,10 +58,10 @@ class Reflector(Generic[T]):
         self.trouble = ""
         """What keeps it from listing or watching right now, for people; empty if nothing does."""
         self._client = client
-        self._handler = handler
+        self._handlers = [handler]
         self._scope: dict[str, Any] = {"namespace": namespace, "labels": labels, "fields": fields}
         self._watch_seconds = watch_seconds
-        self._known: dict[str, tuple[str, str]] = {}
+        self._known: dict[str, T | Malformed] = {}
         self._version = ""
         self._decoder = msgspec.json.Decoder(_typed(resource))
         self._heard = 0
@@ -141,7 +114,7 @@ class Reflector(Generic[T]):
         for item in listing.items:
             meta = item.metadata  # type: ignore[attr-defined]
             missing.pop(meta.key, None)
-            if self._known.get(meta.key) != (meta.uid, meta.resource_version):
+            if not self._is_known(meta):
                 self._present(item)
                 told += 1
                 if told % _EVENTS_A_TURN == 0:
@@ -149,8 +122,8 @@ class Reflector(Generic[T]):
         for malformed in listing.malformed:
             missing.pop(malformed.metadata.key, None)
             self._unreadable(malformed)
-        for key, (uid, _) in missing.items():
-            self._absent(key, uid)
+        for key, gone in missing.items():
+            self._absent(key, _version_of(gone)[0])
         self._version = listing.resource_version
         self.trouble = ""
         self.synced.set()
@@ -222,23 +195,42 @@ class Reflector(Generic[T]):
 
     # ---------------------------------------------------------------------------------------------------------- telling
 
+    def also(self, handler: Handler[T]) -> None:
+        """Tell another handler, too: at once of all that is there, then as it changes."""
+        for key, item in self._known.items():
+            handler(Unreadable(key, item) if isinstance(item, Malformed) else Present(item))
+        self._handlers.append(handler)
+
+    def _tell(self, change: Change[T]) -> None:
+        for handler in self._handlers:
+            handler(change)
+
+    def _is_known(self, meta: ObjectMeta) -> bool:
+        """Whether this version of the object has been told."""
+        known = self._known.get(meta.key)
+        return known is not None and _version_of(known) == (meta.uid, meta.resource_version)
+
     def _present(self, item: T) -> None:
         meta = item.metadata  # type: ignore[attr-defined]
         before = self._known.get(meta.key)
-        if before is not None and before[0] != meta.uid:
-            self._handler(Absent(meta.key, before[0]))
-        self._known[meta.key] = (meta.uid, meta.resource_version)
-        self._handler(Present(item))
+        if before is not None and (uid := _version_of(before)[0]) != meta.uid:
+            self._tell(Absent(meta.key, uid))
+        self._known[meta.key] = item
+        self._tell(Present(item))
 
     def _absent(self, key: str, uid: str) -> None:
         if self._known.pop(key, None) is not None:
-            self._handler(Absent(key, uid))
+            self._tell(Absent(key, uid))
 
     def _unreadable(self, malformed: Malformed) -> None:
         meta = malformed.metadata
-        if self._known.get(meta.key) != (meta.uid, meta.resource_version) or not meta.key:
-            self._known[meta.key] = (meta.uid, meta.resource_version)
-            self._handler(Unreadable(meta.key, malformed))
+        if not self._is_known(meta) or not meta.key:
+            self._known[meta.key] = malformed
+            self._tell(Unreadable(meta.key, malformed))
+
+
+def _version_of(item: Any) -> tuple[str, str]:
+    return item.metadata.uid, item.metadata.resource_version
 
 
 _plain = msgspec.json.Decoder(_Event)

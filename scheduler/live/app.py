@@ -171,6 +171,7 @@ class App:
             self.events,
             self.options.controllers,
             scheduler_names=self.options.scheduler_names,
+            reflectors=self.feed.reflectors,
             tell=self._hear_of_controllers,
         )
         group.create_task(work, name="controllers")

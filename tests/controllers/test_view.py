@@ -11,8 +11,9 @@ import pytest
 
 from scheduler.controllers import view as module
 from scheduler.controllers.ownership import INDEXES
+from scheduler.controllers.runtime import Context
 from scheduler.controllers.view import View
-from scheduler.kube import PODS, Absent, Client, Present
+from scheduler.kube import PODS, Absent, Client, Present, Recorder, Reflector
 from scheduler.model.objects import Pod
 
 
@@ -111,3 +112,18 @@ def test_a_write_that_the_watch_never_shows_is_forgotten(told: Any, monkeypatch:
         assert names(view) == []
 
     told(test)
+
+
+def test_what_is_watched_anyway_is_not_watched_again() -> None:
+    async def test() -> None:
+        client = cast(Client, None)  # nothing may be asked of it
+        running = Reflector(client, PODS, lambda _: None)
+        context = Context(client, cast(Recorder, None), ["schedspec"], reflectors=[running])
+        view = context.view(PODS)
+        assert view.informer.reflector is running
+        assert context.view(PODS, labels="a=b").informer.reflector is not running
+        running._present(pod(5))
+        assert [pod.metadata.name for pod in view] == ["p"]
+        await view.informer.run()
+
+    asyncio.run(test())

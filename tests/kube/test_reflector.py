@@ -177,6 +177,35 @@ def test_a_watch_that_outlives_its_time_is_given_up_for_another(monkeypatch: pyt
     run(test)
 
 
+def test_who_comes_later_is_told_of_all_that_is_there_and_then_of_the_same_changes() -> None:
+    async def test() -> None:
+        bad = group("bad", 6, minMember="two")
+        more = asyncio.Event()
+
+        def answers(asked: Asked) -> Answer:
+            if "watch=true" not in asked.path:
+                return listing(5, group("a", 3), bad, group("c", 4))
+            if not more.is_set():
+                return Reply(chunks=[event("DELETED", group("c", 7))])
+            return Reply(chunks=[event("MODIFIED", group("a", 8))], then="hang")
+
+        async with reflecting(answers) as (heard, reflector):
+            await until(lambda: "-ns/c" in heard)
+            late: list[Change[PodGroup]] = []
+            reflector.also(late.append)
+            match late:
+                case [Present() as present, Unreadable(key="ns/bad")]:
+                    assert present.object.metadata.name == "a"
+                case _:
+                    raise AssertionError(late)
+            more.set()
+            await until(lambda: heard[-1] == "+a@8")
+            assert isinstance(late[-1], Present)
+            assert len(late) == 3
+
+    run(test)
+
+
 def test_a_burst_of_events_is_read_while_others_run() -> None:
     async def test() -> None:
         events = [event("ADDED", group(f"g{i}", 10 + i)) for i in range(3000)]
