@@ -115,7 +115,7 @@ def cards_of(node: NodeInfo) -> Iterable[tuple[str, tuple[str, float]]]:
             replicas, memory = _number(labels.get(_REPLICAS)), _number(labels.get(f"{prefix}.memory"))
             if replicas > 0:
                 yield f"{product}/mps-{round(memory / 1024)}g*1/{replicas}", (resource, amount)
-        elif resource == prefix or (resource.startswith(prefix) and not resource.startswith(f"{prefix}.")):
+        elif resource.startswith(prefix) and not resource.startswith(f"{prefix}."):
             yield product, (resource, amount)
 
 

@@ -118,5 +118,5 @@ def not_entitled(account: Account, amount: Mapping[str, float], dimension: str =
 
 
 def _below_guarantee(account: Account, after: Resource) -> QueueGuarantee:
-    name = next((n for n, v in account.guarantee.items() if after.get(n, 0.0) < v), "")
-    return QueueGuarantee(account.name, name, account.allocated.get(name, 0.0), account.guarantee.get(name, 0.0))
+    name, guaranteed = next((n, v) for n, v in account.guarantee.items() if after.get(n, 0.0) < v)
+    return QueueGuarantee(account.name, name, account.allocated.get(name, 0.0), guaranteed)
