@@ -138,9 +138,11 @@ class Cycles:
             self._record.add(Decided(self.number, now, decisions))
         self._carry_out(decisions)
         # at most half of the time goes into cycles, so that a large state cannot starve the writes; a quarter while
-        # victims leave, one after the other; a tenth while many binds are under way, and for what was expected
+        # victims leave, one after the other, and there is nothing else to decide; a tenth while many binds are under
+        # way, and for what was expected
         many = len(self._writer.binds) > BINDS_IN_FLIGHT
-        rests = 9 if many else 3 if self._writer.is_evicting else 1
+        only_waits = self._writer.is_evicting and not decisions.binds and not decisions.evictions
+        rests = 9 if many else 3 if only_waits else 1
         self._lazy_not_before = loop.time() + min(took * 9, _LONGEST_REST)
         self._not_before = loop.time() + min(took * rests, _LONGEST_REST)
         is_late = loop.time() - self._published > PUBLISH_AT_LEAST_EVERY
