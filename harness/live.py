@@ -113,7 +113,7 @@ class LiveSession:
         if self._api is None:
             self._connect(Path(self._ground.kubeconfig), self._ground.context)
         if self.scheduler is None and self._ground.scheduler is not None:
-            self.scheduler = self._scheduler(self._ground)
+            self.scheduler = self._scheduler(Path(self._ground.kubeconfig), self._ground.context)
             self.scheduler.attach(self._ground.scheduler)
         self._watches = Watches(self.api, self.recorder)
         self._closing.callback(self._watches.stop)
@@ -128,8 +128,8 @@ class LiveSession:
                 "  do next: add --cluster kind, which says what it misses here, or leave --scheduler-in-cluster out"
             )
         self._closing.callback(self.cluster.down)
-        self.cluster.up(self._tell)
-        seconds = self.cluster.facts().boot_seconds
+        self.cluster.up(self._tell, self._begin)
+        scheduler, seconds = self.scheduler, self.cluster.facts().boot_seconds
         ground = Ground(
             kind=self.cluster.kind,
             simulated=self.cluster.simulated,
@@ -139,38 +139,40 @@ class LiveSession:
             boot_seconds=seconds,
             scheduler=None,
         )
-        self._connect(self.cluster.kubeconfig, self.cluster.context)
-        scheduler = self.scheduler = self._scheduler(ground) if self.options.scheduler != "none" else None
-        if scheduler is not None:
-            self._closing.callback(scheduler.stop)
-        if isinstance(scheduler, SchedulerProcess):
-            scheduler.launch(self.policy)
-        crds.install(self.api, ROOT / "scheduler/crds", overwrite=self.cluster.kind != "existing")
         sweep.sweep(self.api)
         settings = self.options.settings
         if self.cluster.kind == "existing" or settings.keep or settings.reuse:
             self._closing.callback(sweep.require_gone, self.api)
         if self.cluster.kind == "kind":
             deployment.remove(self.api)  # of a run that was killed
-        if scheduler is None:
-            return ground
         if isinstance(scheduler, SchedulerInCluster):
             scheduler.start(self.policy, self.cluster.load_image, self.options.settings.binaries, self._tell)
-        else:
+        elif scheduler is not None:
             scheduler.start(self.policy)
+        crds.grow_up(self._youngest)
+        if scheduler is None:
+            return ground
         return structs.replace(ground, scheduler=scheduler.handle())
+
+    def _begin(self) -> None:
+        """What need not wait until nodes take pods: the scheduler's start, and its API."""
+        self._connect(self.cluster.kubeconfig, self.cluster.context)
+        if self.options.scheduler != "none":
+            self.scheduler = self._scheduler(self.cluster.kubeconfig, self.cluster.context)
+            self._closing.callback(self.scheduler.stop)
+            if isinstance(self.scheduler, SchedulerProcess):
+                self.scheduler.launch(self.policy)
+        self._youngest = crds.install(self.api, ROOT / "scheduler/crds", overwrite=self.cluster.kind != "existing")
 
     def _connect(self, kubeconfig: Path, context: str) -> None:
         self._api = Api(kubeconfig, context)
         self._closing.callback(self._api.close)
 
-    def _scheduler(self, ground: Ground) -> SchedulerProcess | SchedulerInCluster:
+    def _scheduler(self, kubeconfig: Path, context: str) -> SchedulerProcess | SchedulerInCluster:
         it = self.options
         if it.in_cluster:
-            return SchedulerInCluster(self.folder, self.api, Path(ground.kubeconfig), scale=it.timeout_scale)
-        return SchedulerProcess(
-            it.scheduler_command, self.folder, Path(ground.kubeconfig), ground.context, scale=it.timeout_scale
-        )
+            return SchedulerInCluster(self.folder, self.api, kubeconfig, scale=it.timeout_scale)
+        return SchedulerProcess(it.scheduler_command, self.folder, kubeconfig, context, scale=it.timeout_scale)
 
     @contextlib.contextmanager
     def scenario(self, name: str) -> Iterator[World]:

@@ -10,6 +10,7 @@ import json
 import re
 import secrets
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from harness.clusters import binaries, probe, watched
@@ -25,6 +26,7 @@ from harness.clusters.protocol import (
     ClusterKind,
     PortTakenError,
     Progress,
+    Served,
     Settings,
 )
 from harness.clusters.registry import Record
@@ -41,13 +43,15 @@ class EmbeddedCluster(MadeCluster):
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings, fingerprint(kind_config() / "stages") if settings.reuse else secrets.token_hex(3))
 
-    def up(self, progress: Progress) -> None:
+    def up(self, progress: Progress, served: Served | None = None) -> None:
         if self._stay.up:
             return
+        self._served = served or (lambda: None)
         sweep()
         self._binaries = binaries.provide(EMBEDDED, folder=self._settings.binaries, progress=progress)
         if self._settings.reuse and self._stay.adopt(_healthy):
             progress(f"{self.name}: taken over, it was running")
+            self._served()
             return
         progress(f"{self.name}: booting")
         self._boot(progress)
@@ -99,11 +103,9 @@ class EmbeddedCluster(MadeCluster):
             deadline=_BOOT_SECONDS,
             give_up=lambda: _fallen(files) is not None,
         )
-        if done.status == 0 and probe.wait(
-            lambda: _healthy(record) or _fallen(files) is not None, end - time.monotonic()
-        ):
-            fallen = _fallen(files)
-            if fallen is None:
+        if done.status == 0 and _comes(_probe(record).ready, files, end - time.monotonic()):
+            self._served()
+            if _comes(lambda: _healthy(record), files, end - time.monotonic()):
                 return
         raise _why(record, files, done)
 
@@ -121,6 +123,11 @@ def _healthy(record: Record) -> bool:
         and probe.get(f"http://127.0.0.1:{Ports(*record.ports).kwok}/healthz") is not None
         and api.has("/api/v1/namespaces/default/serviceaccounts/default")
     )
+
+
+def _comes(state: Callable[[], bool], files: Path, seconds: float) -> bool:
+    """Wait for a state: False if a program ends or the time is over before."""
+    return probe.wait(lambda: state() or _fallen(files) is not None, seconds) and _fallen(files) is None
 
 
 def _fallen(files: Path) -> str | None:

@@ -20,6 +20,7 @@ from harness.clusters.protocol import (
     ClusterFacts,
     ClusterKind,
     Progress,
+    Served,
     Settings,
     SettingsError,
     UnsupportedError,
@@ -52,7 +53,7 @@ class ExistingCluster:
             raise ClusterError("the cluster is not up", self.name, "call up() first")
         return self._home / "kubeconfig.yaml"
 
-    def up(self, progress: Progress) -> None:
+    def up(self, progress: Progress, served: Served | None = None) -> None:
         if self._home is not None:
             return
         only = only_context(self._source, self.context)
@@ -63,6 +64,8 @@ class ExistingCluster:
             progress(f"{self.context}: asking for its version")
             self._version = server_version(self.kubeconfig, self.context)
             self._simulate(progress)
+            if served is not None:
+                served()
         except BaseException:
             self.down()
             raise

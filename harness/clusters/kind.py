@@ -27,6 +27,7 @@ from harness.clusters.protocol import (
     ClusterKind,
     PortTakenError,
     Progress,
+    Served,
     Settings,
 )
 from harness.clusters.registry import Record
@@ -50,7 +51,7 @@ class KindCluster(MadeCluster):
         self._image: NodeImage | None = None
         self._kwok: Kwok | None = None
 
-    def up(self, progress: Progress) -> None:
+    def up(self, progress: Progress, served: Served | None = None) -> None:
         if self._stay.up:
             return
         self._docker.require()
@@ -58,6 +59,8 @@ class KindCluster(MadeCluster):
         self._binaries = binaries.provide(("kind", "kubectl"), folder=self._settings.binaries, progress=progress)
         if self._settings.reuse and self._stay.adopt(self._healthy):
             progress(f"{self.name}: taken over, it was running")
+            if served is not None:
+                served()
             return
         worker = worker_image.archive(progress)
         self._image = node_image.provide(self._settings, self._docker, progress)
@@ -69,7 +72,9 @@ class KindCluster(MadeCluster):
                     raise
                 progress(f"{self.name}: {error.what.splitlines()[0]}; once more (logs: {error.where})")
             else:
-                return
+                break
+        if served is not None:
+            served()
 
     def down(self) -> None:
         if self._kwok is not None and not self._stay.keep:

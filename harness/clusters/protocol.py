@@ -15,6 +15,7 @@ ClusterKind = Literal["auto", "embedded", "kind", "existing"]
 KINDS: tuple[ClusterKind, ...] = ("auto", "embedded", "kind", "existing")
 
 Progress = Callable[[str], None]
+Served = Callable[[], None]
 """Takes one line for the person who waits: what is going on now. Called from the thread that called `up`."""
 
 
@@ -135,9 +136,10 @@ class Cluster(Protocol):
     def simulated(self) -> bool:
         """True if every node is KWOK's: no kubelet, no containers, pods follow kind-config/stages/."""
 
-    def up(self, progress: Progress) -> None:
+    def up(self, progress: Progress, served: Served | None = None) -> None:
         """Return when the API server answers /readyz, the nodes that belong to the cluster are Ready, and KWOK runs.
 
+        ``served`` is called within, as soon as the API server answers and the kubeconfig is there.
         Applies nothing of the harness or the scheduler (CRDs are the caller's). On failure nothing stays behind.
         Raises ClusterError.
         """
