@@ -28,7 +28,6 @@ from scheduler.kube import (
     Recorder,
     Resource,
 )
-from scheduler.kube.resource import Bare
 from scheduler.model.objects import ObjectMeta
 
 _AT_ONCE = 16
@@ -150,7 +149,7 @@ class Hands:
         self._knows(write.resource, lambda view: view.removed(write.uid))
 
     async def _reap(self, write: Reap) -> None:
-        owner = write.owner.reading(Bare)
+        owner: Resource[Any] = write.owner.bare
         found = await self._client.list(owner, write.namespace, fields=f"metadata.name={write.name}")
         if any(one.metadata.uid == write.uid for one in (*found.items, *found.malformed)):
             return  # what we see lags behind

@@ -16,6 +16,7 @@ from scheduler.model import objects
 from scheduler.model.objects import ObjectMeta
 
 T = TypeVar("T", bound=msgspec.Struct)
+Other = TypeVar("Other", bound=msgspec.Struct)
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Resource(Generic[T]):
             parts.append(sub)
         return "/".join(parts)
 
-    def reading(self, other: type[T]) -> Resource[T]:
+    def reading(self, other: type[Other]) -> Resource[Other]:
         """The same kind, read by another struct."""
         return Resource(self.group, self.version, self.plural, self.kind, other, self.namespaced)
 
@@ -65,7 +66,7 @@ class Resource(Generic[T]):
         """The same kind, of which only the metadata is read: for writes whose answer nobody looks at. It may be about
         an object that cannot be read.
         """
-        return Resource(self.group, self.version, self.plural, self.kind, Bare, self.namespaced)
+        return self.reading(Bare)
 
 
 class Bare(objects.Object):
