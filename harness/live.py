@@ -71,6 +71,7 @@ class LiveSession:
         self._ground: Ground | None = None
         self._api: Api | None = None
         self._watches: Watches | None = None
+        self._youngest = 0.0
         self.scheduler: SchedulerProcess | SchedulerInCluster | None = None
 
     @property

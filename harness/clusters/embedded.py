@@ -28,6 +28,7 @@ from harness.clusters.protocol import (
     Progress,
     Served,
     Settings,
+    nobody_waits,
 )
 from harness.clusters.registry import Record
 
@@ -43,18 +44,17 @@ class EmbeddedCluster(MadeCluster):
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings, fingerprint(kind_config() / "stages") if settings.reuse else secrets.token_hex(3))
 
-    def up(self, progress: Progress, served: Served | None = None) -> None:
+    def up(self, progress: Progress, served: Served = nobody_waits) -> None:
         if self._stay.up:
             return
-        self._served = served or (lambda: None)
         sweep()
         self._binaries = binaries.provide(EMBEDDED, folder=self._settings.binaries, progress=progress)
         if self._settings.reuse and self._stay.adopt(_healthy):
             progress(f"{self.name}: taken over, it was running")
-            self._served()
+            served()
             return
         progress(f"{self.name}: booting")
-        self._boot(progress)
+        self._boot(progress, served)
 
     def facts(self) -> ClusterFacts:
         made_of = tuple(str(binary) for name, binary in self._binaries.items() if name not in ("kubectl", "kwokctl"))
@@ -63,7 +63,7 @@ class EmbeddedCluster(MadeCluster):
     def load_image(self, archive: Path) -> None:
         """Nothing to do: no node runs containers."""
 
-    def _boot(self, progress: Progress) -> None:
+    def _boot(self, progress: Progress, served: Served) -> None:
         files = Path("clusters") / self.name
         for attempt in range(1, _ATTEMPTS + 1):
             start = time.monotonic()
@@ -71,7 +71,7 @@ class EmbeddedCluster(MadeCluster):
                 with self._stay.making(
                     str(files / "kubeconfig.yaml"), f"kwok-{self.name}", ports=len(Ports._fields)
                 ) as record:
-                    self._create(record, record.home / files)
+                    self._create(record, record.home / files, served)
             except PortTakenError as error:
                 if attempt == _ATTEMPTS:
                     raise
@@ -80,7 +80,7 @@ class EmbeddedCluster(MadeCluster):
                 self._boot_seconds = time.monotonic() - start
                 return
 
-    def _create(self, record: Record, files: Path) -> None:
+    def _create(self, record: Record, files: Path, served: Served) -> None:
         """Run kwokctl; return when all answer. Raises BootError."""
         version = self._binaries["kube-apiserver"].version
         paths = {name: binary.path for name, binary in self._binaries.items()}
@@ -104,7 +104,7 @@ class EmbeddedCluster(MadeCluster):
             give_up=lambda: _fallen(files) is not None,
         )
         if done.status == 0 and _comes(_probe(record).ready, files, end - time.monotonic()):
-            self._served()
+            served()
             if _comes(lambda: _healthy(record), files, end - time.monotonic()):
                 return
         raise _why(record, files, done)

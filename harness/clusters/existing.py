@@ -24,6 +24,7 @@ from harness.clusters.protocol import (
     Settings,
     SettingsError,
     UnsupportedError,
+    nobody_waits,
 )
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class ExistingCluster:
             raise ClusterError("the cluster is not up", self.name, "call up() first")
         return self._home / "kubeconfig.yaml"
 
-    def up(self, progress: Progress, served: Served | None = None) -> None:
+    def up(self, progress: Progress, served: Served = nobody_waits) -> None:
         if self._home is not None:
             return
         only = only_context(self._source, self.context)
@@ -64,8 +65,7 @@ class ExistingCluster:
             progress(f"{self.context}: asking for its version")
             self._version = server_version(self.kubeconfig, self.context)
             self._simulate(progress)
-            if served is not None:
-                served()
+            served()
         except BaseException:
             self.down()
             raise

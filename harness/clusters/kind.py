@@ -29,6 +29,7 @@ from harness.clusters.protocol import (
     Progress,
     Served,
     Settings,
+    nobody_waits,
 )
 from harness.clusters.registry import Record
 
@@ -51,7 +52,7 @@ class KindCluster(MadeCluster):
         self._image: NodeImage | None = None
         self._kwok: Kwok | None = None
 
-    def up(self, progress: Progress, served: Served | None = None) -> None:
+    def up(self, progress: Progress, served: Served = nobody_waits) -> None:
         if self._stay.up:
             return
         self._docker.require()
@@ -59,8 +60,7 @@ class KindCluster(MadeCluster):
         self._binaries = binaries.provide(("kind", "kubectl"), folder=self._settings.binaries, progress=progress)
         if self._settings.reuse and self._stay.adopt(self._healthy):
             progress(f"{self.name}: taken over, it was running")
-            if served is not None:
-                served()
+            served()
             return
         worker = worker_image.archive(progress)
         self._image = node_image.provide(self._settings, self._docker, progress)
@@ -73,8 +73,7 @@ class KindCluster(MadeCluster):
                 progress(f"{self.name}: {error.what.splitlines()[0]}; once more (logs: {error.where})")
             else:
                 break
-        if served is not None:
-            served()
+        served()
 
     def down(self) -> None:
         if self._kwok is not None and not self._stay.keep:

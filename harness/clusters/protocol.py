@@ -16,6 +16,12 @@ KINDS: tuple[ClusterKind, ...] = ("auto", "embedded", "kind", "existing")
 
 Progress = Callable[[str], None]
 Served = Callable[[], None]
+
+
+def nobody_waits() -> None:
+    """For `Cluster.up` where nobody has anything to do before it returns."""
+
+
 """Takes one line for the person who waits: what is going on now. Called from the thread that called `up`."""
 
 
@@ -136,7 +142,7 @@ class Cluster(Protocol):
     def simulated(self) -> bool:
         """True if every node is KWOK's: no kubelet, no containers, pods follow kind-config/stages/."""
 
-    def up(self, progress: Progress, served: Served | None = None) -> None:
+    def up(self, progress: Progress, served: Served = nobody_waits) -> None:
         """Return when the API server answers /readyz, the nodes that belong to the cluster are Ready, and KWOK runs.
 
         ``served`` is called within, as soon as the API server answers and the kubeconfig is there.
