@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from harness import views
 from harness.claims.workloads import about, tally, wanted_pods
 from harness.expect import Check, Outcome
-from harness.history import View
+from harness.history import Object, View
 from harness.kinds import Kind
 
 
@@ -26,12 +28,7 @@ def runs(workload: str) -> Check:
 def count_runs(workload: str, number: int) -> Check:
     """Exactly so many of its pods are Running."""
 
-    def check(view: View) -> Outcome:
-        pods = views.pods_of(view, workload)
-        ok = sum(map(views.runs, pods)) == number
-        return Outcome(ok, f"exactly {number} pods of {workload} run", tally(pods), about(view, workload))
-
-    return check
+    return _exactly(workload, number, views.runs, f"exactly {number} pods of {workload} run")
 
 
 def is_bound(workload: str) -> Check:
@@ -61,10 +58,13 @@ def waits(workload: str) -> Check:
 def count_waits(workload: str, number: int) -> Check:
     """Exactly so many of its pods have no node."""
 
+    return _exactly(workload, number, views.waits, f"exactly {number} of the pods of {workload} wait")
+
+
+def _exactly(workload: str, number: int, state: Callable[[Object], bool], expected: str) -> Check:
     def check(view: View) -> Outcome:
         pods = views.pods_of(view, workload)
-        ok = sum(map(views.waits, pods)) == number
-        return Outcome(ok, f"exactly {number} of the pods of {workload} wait", tally(pods), about(view, workload))
+        return Outcome(sum(map(state, pods)) == number, expected, tally(pods), about(view, workload))
 
     return check
 
