@@ -84,6 +84,12 @@ def _any_row(self: Attempts, claim: Claim) -> set[int]:
     return {node.row for node in claim.session.nodes.rows}
 
 
+admit_everything = instead(
+    (QueuePlugin, "job_enqueueable", always(Vote.PERMIT)),
+    (queue_admission.Admission, "vote", always(Vote.PERMIT)),
+)
+
+
 FAULTS = (
     Fault(
         "no-reclaim",
@@ -108,10 +114,7 @@ FAULTS = (
     Fault(
         "admits-everything",
         "lets every PodGroup in",
-        instead(
-            (QueuePlugin, "job_enqueueable", always(Vote.PERMIT)),
-            (queue_admission.Admission, "vote", always(Vote.PERMIT)),
-        ),
+        admit_everything,
         ("queue_admission/admission: A job", "queue_admission/admission: A later", "with enqueue"),
     ),
     Fault(

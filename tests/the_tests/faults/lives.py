@@ -6,13 +6,11 @@ import msgspec
 
 from scheduler.controllers import job
 from scheduler.decisions import Decisions
-from scheduler.hooks import Vote
 from scheduler.model.cluster import Cluster
 from scheduler.model.job import RUNNING
-from scheduler.plugins import queue_admission
-from scheduler.plugins.queue_plugin import QueuePlugin
+from tests.the_tests.faults.acts import admit_everything
 from tests.the_tests.faults.decisions import Change, after, eviction, overcommit, running
-from tests.the_tests.faults.fault import Fault, always, instead
+from tests.the_tests.faults.fault import Fault, instead
 
 
 def _said_to_run() -> Change:
@@ -25,10 +23,7 @@ def _said_to_run() -> Change:
 
 
 def _admits_and_overcommits() -> None:
-    instead(
-        (QueuePlugin, "job_enqueueable", always(Vote.PERMIT)),
-        (queue_admission.Admission, "vote", always(Vote.PERMIT)),
-    )()
+    admit_everything()
     after(overcommit)()
 
 
