@@ -37,8 +37,9 @@ for deadlines. A malformed object is in ``informer.malformed[key]`` (and not in 
 """
 
 from scheduler.kube.changes import Absent, Change, Present, Unreadable
-from scheduler.kube.client import Client, Listing, Malformed, Patch
+from scheduler.kube.client import Client, Patch
 from scheduler.kube.config import Connection, connect
+from scheduler.kube.decoding import Listing, Malformed
 from scheduler.kube.errors import (
     AlreadyExists,
     ApiError,

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic
 
-from scheduler.kube.client import Malformed
+from scheduler.kube.decoding import Malformed
 from scheduler.kube.resource import T
 
 

@@ -9,17 +9,15 @@ from __future__ import annotations
 import enum
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Any, Generic
+from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
 
+from scheduler.kube.decoding import Listing, read
 from scheduler.kube.errors import Unreachable
 from scheduler.kube.http import Http
-from scheduler.kube.resource import PODS, Bare, Resource, T
-from scheduler.model.objects import ObjectMeta
+from scheduler.kube.resource import PODS, Resource, T
 
 PAGE = 1000
 """Objects a page of a list: some MB of JSON, decoded in a few ms, so that a long list never blocks the others."""
@@ -36,61 +34,7 @@ class Patch(enum.Enum):
     APPLY = "application/apply-patch+yaml"
 
 
-@dataclass(frozen=True, slots=True)
-class Malformed:
-    """An object that the struct of its kind cannot read. ``metadata`` has what could be read of it; ``error`` names
-    the field.
-    """
-
-    metadata: ObjectMeta
-    error: str
-
-
-@dataclass(slots=True)
-class Listing(Generic[T]):
-    """All objects of a list, every page of it, at one ``resource_version``."""
-
-    items: list[T] = field(default_factory=list)
-    malformed: list[Malformed] = field(default_factory=list)
-    resource_version: str = ""
-
-
-class _ListMeta(msgspec.Struct, rename="camel"):
-    resource_version: str = ""
-    continue_: str = msgspec.field(default="", name="continue")
-
-
-class _Page(msgspec.Struct, Generic[T]):
-    metadata: _ListMeta
-    items: list[T] | None = None
-
-
-class _RawPage(msgspec.Struct):
-    metadata: _ListMeta
-    items: list[msgspec.Raw] | None = None
-
-
-@lru_cache(maxsize=64)
-def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(kind)
-
-
-_raw_pages = msgspec.json.Decoder(_RawPage)
-_bare = msgspec.json.Decoder(Bare)
 _encode = msgspec.json.Encoder().encode
-
-
-def decode(resource: Resource[T], data: bytes | msgspec.Raw) -> T | Malformed:
-    """One object of a kind; an unreadable one comes as Malformed, with as much of its metadata as can be read."""
-    try:
-        found: T = _decoder(resource.struct).decode(data)
-        return found
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        try:
-            metadata = _bare.decode(data).metadata
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            metadata = ObjectMeta()
-        return Malformed(metadata, str(error))
 
 
 class Client:
@@ -104,8 +48,7 @@ class Client:
     async def get(self, resource: Resource[T], name: str, namespace: str = "") -> T:
         """One object. Raises NotFound; msgspec.ValidationError where the struct cannot read it."""
         answer = await self.http.request("GET", resource.path(namespace, name))
-        found: T = _decoder(resource.struct).decode(answer.body)
-        return found
+        return read(resource, answer.body)
 
     async def list(
         self,
@@ -126,13 +69,12 @@ class Client:
             asked = urlencode({key: value for key, value in query.items() if value})
             answer = await self.http.request("GET", f"{resource.path(namespace)}?{asked}", deadline=deadline)
             try:
-                meta = _read_page(resource, answer.body, listing)
+                more = listing.add_page(resource, answer.body)
             except msgspec.DecodeError as error:
                 raise Unreachable(f"list of {resource.id}", f"the answer is no list: {error}", sent=True) from error
-            listing.resource_version = meta.resource_version
-            if not meta.continue_:
+            if not more:
                 return listing
-            query["continue"] = meta.continue_
+            query["continue"] = more
 
     def watch(
         self,
@@ -264,27 +206,10 @@ class Client:
         answer = await self.http.request(
             method, path, _encode(body), content_type, deadline=deadline, repeatable=repeatable
         )
-        found: T = _decoder(resource.struct).decode(answer.body)
-        return found
+        return read(resource, answer.body)
 
 
 def _mapping(body: Body) -> Mapping[str, Any]:
     if not isinstance(body, Mapping):
         raise TypeError(f"an object is a mapping, not {type(body).__name__}")
     return body
-
-
-def _read_page(resource: Resource[T], data: bytes, listing: Listing[T]) -> _ListMeta:
-    try:
-        page: _Page[T] = _decoder(_Page[resource.struct]).decode(data)  # type: ignore[name-defined]
-    except msgspec.ValidationError:
-        raw = _raw_pages.decode(data)  # some object is malformed: find which
-        for item in raw.items or ():
-            found = decode(resource, item)
-            if isinstance(found, Malformed):
-                listing.malformed.append(found)
-            else:
-                listing.items.append(found)
-        return raw.metadata
-    listing.items.extend(page.items or ())
-    return page.metadata

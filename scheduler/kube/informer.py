@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, Generic
 
 from scheduler.kube.changes import Absent, Change, Present, Unreadable
-from scheduler.kube.client import Client, Malformed
+from scheduler.kube.client import Client
+from scheduler.kube.decoding import Malformed
 from scheduler.kube.reflector import Reflector
 from scheduler.kube.resource import Resource, T
 

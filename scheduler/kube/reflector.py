@@ -14,7 +14,8 @@ import msgspec
 
 from scheduler.kube.backoff import Backoff, spread
 from scheduler.kube.changes import Absent, Change, Handler, Present, Unreadable
-from scheduler.kube.client import Client, Malformed, decode
+from scheduler.kube.client import Client
+from scheduler.kube.decoding import Malformed, decode
 from scheduler.kube.errors import ApiError, Forbidden, Gone, NotFound, Unreachable, error_of
 from scheduler.kube.resource import Resource, T
 from scheduler.model.objects import ObjectMeta
