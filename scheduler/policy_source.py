@@ -87,6 +87,8 @@ class PolicySource:
             self.note(line, "file", "", f"not YAML: {error.problem}", "mend the indentation or quoting there")
         except yaml.YAMLError as error:
             self.note(1, "file", "", f"not YAML: {error}", "take out what is no text")
+        except RecursionError:
+            self.note(self._above + 1, "file", "", "nested too deep", "close the brackets that were opened")
         else:
             if node is not None:
                 return node
@@ -144,8 +146,10 @@ class PolicySource:
         loader = yaml.SafeLoader("")
         try:
             read = loader.construct_object(node, deep=True)
-        except (yaml.YAMLError, ValueError) as error:
-            self.refuse(node, field, "", f"cannot be read: {error}", f"write for example {_EXAMPLES[rule.kind]}")
+        except (yaml.YAMLError, ValueError, AttributeError) as error:
+            # PyYAML stumbles so over `!!timestamp soon`
+            why = f"its tag {node.tag} does not fit" if isinstance(error, AttributeError) else error
+            self.refuse(node, field, "", f"cannot be read: {why}", f"write for example {_EXAMPLES[rule.kind]}")
             return None
         finally:
             loader.dispose()

@@ -100,9 +100,16 @@ class PolicyFile:
             self.current = InForce(load_policy(text, str(self._path)), str(self._path), text)
             log.info("policy loaded: %s", self.current.sha256)
         except (PolicyError, PolicyUnreadable) as error:
-            self.current = InForce(before.policy, before.path, before.text, str(error), text)
-            log.error("policy refused, the old one stays: %s", error)
+            self._refuse(str(error), text)
+        except Exception as error:  # a defect met on one file must not stop the scheduling
+            log.exception("the policy file cannot be judged")
+            self._refuse(f"{self._path}: cannot be judged: {error!r}; write it anew", text)
         self.on_change(self.current)
+
+    def _refuse(self, why: str, text: str) -> None:
+        now = self.current
+        self.current = InForce(now.policy, now.path, now.text, why, text)
+        log.error("policy refused, the old one stays: %s", why)
 
 
 class PolicyUnreadable(Exception):  # noqa: N818 - as the errors of the API

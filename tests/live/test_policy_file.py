@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from scheduler.live import policy_file
 from scheduler.live.policy_file import InForce, PolicyFile, PolicyUnreadable
 from scheduler.policy_loader import PolicyError
 
@@ -51,6 +52,25 @@ def test_a_bad_file_is_refused_and_the_old_one_stays_until_there_is_a_good_one(t
     file.write_text(GOOD + "\n")
     policy.look()
     assert policy.current.error == policy.current.refused_sha256 == ""
+    assert [bool(item.error) for item in told] == [True, False]
+
+
+def test_a_file_on_which_the_reader_fails_is_refused_like_any_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text(GOOD)
+    told: list[InForce] = []
+    policy = PolicyFile(file, told.append)
+    with monkeypatch.context() as patched:
+        patched.setattr(policy_file, "load_policy", lambda *_: 1 / 0)
+        file.write_text(OTHER)
+        policy.look()
+    assert policy.current.policy.actions == ("allocate",)
+    assert "cannot be judged: ZeroDivisionError" in policy.current.error
+    file.write_text(OTHER + "\n")
+    policy.look()
+    assert policy.current.policy.actions == ("allocate", "backfill")
     assert [bool(item.error) for item in told] == [True, False]
 
 

@@ -189,6 +189,12 @@ def test_the_documentation_names_everything_that_a_policy_may_say() -> None:
     assert not [name for name in sorted(names) if f"`{name}`" not in text]
 
 
+@pytest.mark.parametrize("bracket", ["[", "{"])
+def test_a_file_that_is_nested_too_deep_is_refused(bracket: str) -> None:
+    with pytest.raises(PolicyError, match="conf:1: file: nested too deep; close the brackets that were opened"):
+        load_policy(bracket * 5000, "conf")
+
+
 @given(st.text())
 def test_any_text_is_a_policy_or_a_policy_error(text: str) -> None:
     try:
