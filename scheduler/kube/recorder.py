@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from scheduler.kube.client import Client, Patch
-from scheduler.kube.errors import AlreadyExists, ApiError, NotFound, Unreachable
+from scheduler.kube.errors import AlreadyExists, KubeError, NotFound
 from scheduler.kube.resource import EVENTS, Resource
 from scheduler.model.objects import ObjectMeta
 
@@ -117,9 +117,12 @@ class Recorder:
             self._busy += 1
             try:
                 await self._write(key, waiting)
-            except (ApiError, Unreachable) as error:
+            except KubeError as error:
                 self.dropped += 1
                 log.debug("event given up: %s", error)
+            except Exception:  # whatever comes of one event must not stop the scheduling
+                self.dropped += 1
+                log.exception("an event was given up in an unforeseen way")
             finally:
                 self._busy -= 1
 
@@ -138,7 +141,7 @@ class Recorder:
         self._number += 1
         # events about objects without a namespace live in `default`, as the API server wants it
         namespace = waiting.about["namespace"] or "default"
-        name = f"{waiting.about['name'][:200]}.{self._epoch}{self._number:x}"
+        name = f"{waiting.about['name'][:200].rstrip('-.')}.{self._epoch}{self._number:x}"
         body = {
             "metadata": {"name": name, "namespace": namespace},
             "involvedObject": {k: v for k, v in waiting.about.items() if v},
