@@ -168,6 +168,8 @@ class Publisher:
             self._wishes.setdefault(wish.uid, wish)  # comes again after its rest, unless there is a newer one
         except KubeError as error:
             log.warning("status refused: %s", error)
+        except Exception:  # whatever comes of one status must not stop the others
+            log.exception("a status was given up in an unforeseen way")
         else:
             self._remember(wish)
             return

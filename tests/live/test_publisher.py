@@ -137,3 +137,15 @@ def test_the_status_of_an_object_that_cannot_be_read_is_written_like_any_other()
             assert phases(server) == ["Pending", "Running"]
 
     run(test)
+
+
+def test_a_status_with_a_mad_answer_does_not_stop_the_others() -> None:
+    async def test() -> None:
+        async with publishing(scripted(Reply(body=b"<html>sign in</html>"), DONE)) as (server, publisher, _):
+            wish(publisher, "Pending")
+            await publisher.drain()
+            wish(publisher, "Running")
+            await publisher.drain()
+            assert phases(server) == ["Pending", "Running"]
+
+    run(test)
