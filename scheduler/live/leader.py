@@ -26,6 +26,10 @@ way, and clocks that differ.
 """
 
 
+_RELEASE_WITHIN = 2.0
+"""Seconds for giving the lease up; who stops does not wait for an API server that does not answer."""
+
+
 class LeaseSpec(Object):
     holder_identity: str = ""
     lease_duration_seconds: int = 0
@@ -90,11 +94,12 @@ class Leader:
             return
         self._proved = float("-inf")
         try:
-            lease = await self._client.get(LEASES, NAME, self._namespace)
-            if lease.spec.holder_identity == self.identity:
-                await self._put(lease, holder="", seconds=1)
-        except KubeError as error:
-            log.info("lease not released: %s", error)
+            async with asyncio.timeout(_RELEASE_WITHIN):
+                lease = await self._client.get(LEASES, NAME, self._namespace)
+                if lease.spec.holder_identity == self.identity:
+                    await self._put(lease, holder="", seconds=1)
+        except (KubeError, TimeoutError) as error:
+            log.info("lease not released: %s", error or "no answer in time")
 
     async def close(self) -> None:
         """Close its connections."""

@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+
 from scheduler.kube import Client
+from scheduler.live import leader as leader_module
 from scheduler.live.leader import Leader
 from tests.kube.stand_in import Answer, Asked, Hang, Reply, cancelled, run, standing_in, status, until
 
@@ -130,5 +133,35 @@ def test_a_released_lease_is_taken_at_once() -> None:
             assert (server.holder, a.may_write()) == ("", False)
             await b.elected()
             await until(lambda: server.holder == "b")
+
+    run(test)
+
+
+def test_who_stops_does_not_wait_for_a_server_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leader_module, "_RELEASE_WITHIN", 0.05)
+
+    async def test() -> None:
+        server = LeaseServer()
+        async with standing_in(server) as (_, client):
+            a = leader(client, "a", Clock(), 15.0)
+            await a.elected()
+            server.hangs = True
+            async with asyncio.timeout(2):
+                await a.release()
+            assert (server.holder, a.may_write()) == ("a", False)
+
+    run(test)
+
+
+def test_a_lease_of_another_is_left_alone_by_who_stops() -> None:
+    async def test() -> None:
+        server = LeaseServer()
+        async with standing_in(server) as (_, client):
+            a = leader(client, "a", Clock(), 15.0)
+            await a.elected()
+            assert server.lease
+            server.lease["spec"]["holderIdentity"] = "b"
+            await a.release()
+            assert server.holder == "b"
 
     run(test)
