@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from scheduler.kube.errors import ConfigError
+from scheduler.kube.errors import ConfigError, Unreachable
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,8 @@ class Connection:
     """Where the API server is and how to prove who we are.
 
     ``authorization`` returns the value of the ``Authorization`` header, or None; it may read a file or run a
-    credential plugin, so it is called in a thread, and its answer is kept for some seconds.
+    credential plugin, so it is called in a thread, and its answer is kept for some seconds. Raises Unreachable where
+    there is none to be had now (a token being rotated, a plugin that fails): it is asked for again.
     """
 
     host: str
@@ -78,8 +79,11 @@ def _connection(source: str, configuration: Any) -> Connection:
     tls = _context(source, configuration) if url.scheme == "https" else None
 
     def authorization() -> str | None:
-        token: str | None = configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
-        return token or configuration.get_api_key_with_prefix("authorization") or None
+        try:
+            token: str | None = configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
+            return token or configuration.get_api_key_with_prefix("authorization") or None
+        except Exception as error:  # whatever a file or a program of others does
+            raise Unreachable(source, f"no credentials: {error!r}", sent=False) from error
 
     return Connection(
         host=url.hostname,

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from kubernetes.client.configuration import Configuration
 
-from scheduler.kube import ConfigError, connect
+from scheduler.kube import ConfigError, Unreachable, connect
 
 
 def kubeconfig(folder: Path, server: str = "http://127.0.0.1:8001", **user: str) -> Path:
@@ -66,3 +67,24 @@ def test_a_proxy_is_refused_and_not_silently_gone_around(tmp_path: Path, monkeyp
     with pytest.raises(ConfigError, match="a proxy is configured"):
         connect(kubeconfig(tmp_path, "https://10.0.0.1:6443"))
     assert connect(kubeconfig(tmp_path, "https://127.0.0.1:6443")).host == "127.0.0.1"
+
+
+def test_credentials_that_cannot_be_read_now_are_no_answer_and_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = tmp_path / "token"
+
+    def rotate(configuration: Configuration) -> None:
+        configuration.api_key["authorization"] = f"Bearer {token.read_text()}"
+
+    def from_the_pod(client_configuration: Configuration) -> None:
+        client_configuration.host = "http://127.0.0.1:1"
+        client_configuration.refresh_api_key_hook = rotate
+
+    monkeypatch.setattr("kubernetes.config.load_incluster_config", from_the_pod)
+    authorization = connect().authorization
+    with pytest.raises(Unreachable, match=r"service account: no credentials: FileNotFoundError") as caught:
+        authorization()
+    assert not caught.value.sent
+    token.write_text("new")
+    assert authorization() == "Bearer new"

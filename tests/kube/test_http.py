@@ -213,6 +213,25 @@ def test_a_rotated_token_is_read_again_after_401() -> None:
     run(test)
 
 
+def test_credentials_that_cannot_be_had_for_a_moment_are_waited_for() -> None:
+    async def test() -> None:
+        async with standing_in(lambda asked: Reply(body=POD)) as (server, client):
+            tokens: list[str | None] = [None, None, "Bearer good"]
+
+            def authorization() -> str | None:
+                token = tokens.pop(0)
+                if token is None:
+                    raise Unreachable("service account", "no credentials", sent=False)
+                return token
+
+            at = client.http._connection
+            client.http._connection = Connection(at.host, at.port, authorization=authorization)
+            await client.create(PODS, POD, "ns")
+            assert [asked.headers["authorization"] for asked in server.asked] == ["Bearer good"]
+
+    run(test)
+
+
 def test_who_may_not_write_sends_no_write_and_still_reads() -> None:
     async def test() -> None:
         async with standing_in(lambda asked: Reply(body=POD), may_write=lambda: False) as (server, client):
