@@ -6,9 +6,12 @@ The one rule: it answers from a thread of its own, so that it can tell of an eve
 from __future__ import annotations
 
 import json
+import logging
 import threading
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+log = logging.getLogger(__name__)
 
 Answer = tuple[int, str, bytes]
 """Status, content type, body."""
@@ -33,6 +36,23 @@ def data(value: object) -> Answer:
     return 200, JSON, json.dumps(value, indent=1).encode() + b"\n"
 
 
+def _answer(pages: Mapping[str, Page], path: str) -> Answer:
+    if path not in pages:
+        return text(404, f"no such page; there are {', '.join(pages)}")
+    try:
+        return pages[path]()
+    except Exception as error:  # the page may be asked for while what it reads changes
+        log.exception("the page %s cannot be made", path)
+        return text(500, f"this page cannot be made: {error!r}; ask again")
+
+
+class _Server(ThreadingHTTPServer):
+    """Its own way of telling of who hangs up early is a traceback on stderr, where every line is to be JSON."""
+
+    def handle_error(self, request: object, client_address: object) -> None:  # noqa: ARG002 - the base's names
+        log.debug("connection of %s ended early", client_address, exc_info=True)
+
+
 class Server:
     """Pages by path. ``address`` is where it listens, known from the start. Raises ListenError."""
 
@@ -43,8 +63,7 @@ class Server:
             wbufsize = -1  # head and body in one write
 
             def do_GET(self) -> None:
-                page = pages.get(self.path.partition("?")[0])
-                status, kind, body = page() if page else text(404, f"no such page; there are {', '.join(pages)}")
+                status, kind, body = _answer(pages, self.path.partition("?")[0])
                 self.send_response(status)
                 self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(body)))
@@ -55,7 +74,7 @@ class Server:
                 pass
 
         try:
-            self._server = ThreadingHTTPServer((host, port), Handler)
+            self._server = _Server((host, port), Handler)
         except OSError as error:
             raise ListenError(f"cannot listen on {host}:{port}: {error.strerror}; give another --listen") from error
         self._server.daemon_threads = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import socket
+import struct
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -81,6 +82,31 @@ def test_an_unknown_page_names_the_known_ones(server: tuple[str, Pages]) -> None
         "text/plain; charset=utf-8",
         "no such page; there are /healthz, /readyz, /metrics, /policy\n",
     )
+
+
+def test_a_page_that_cannot_be_made_says_so_and_the_next_question_is_answered(server: tuple[str, Pages]) -> None:
+    url, pages = server
+    pages.unlisted = lambda: 1 / 0  # type: ignore[assignment,return-value]
+    assert get(f"{url}/readyz") == (
+        500,
+        "text/plain; charset=utf-8",
+        "this page cannot be made: ZeroDivisionError('division by zero'); ask again\n",
+    )
+    assert get(f"{url}/healthz")[0] == 200
+
+
+def test_who_hangs_up_early_leaves_no_traceback_behind(
+    server: tuple[str, Pages], capfd: pytest.CaptureFixture[str]
+) -> None:
+    host, _, port = server[0].removeprefix("http://").partition(":")
+    for said in (b"GET /metrics HTTP/1.1\r\n\r\n", b"GET /met", b"\x16\x03\x01 no HTTP\r\n\r\n"):
+        caller = socket.create_connection((host, int(port)))
+        caller.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # its end is a reset
+        caller.sendall(said)
+        caller.close()
+    for _ in range(20):
+        assert get(f"{server[0]}/healthz")[0] == 200
+    assert capfd.readouterr().err == ""
 
 
 def test_an_address_that_is_taken_is_refused_with_what_to_do() -> None:
