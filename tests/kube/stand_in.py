@@ -66,6 +66,8 @@ class StandIn:
         self.connections = 0
         self.together = 0
         self.most_together = 0
+        self.pause = 0.0
+        """Seconds that it takes for an answer."""
         self._writers: set[asyncio.StreamWriter] = set()
 
     async def start(self) -> Connection:
@@ -102,7 +104,7 @@ class StandIn:
         self.together += 1
         self.most_together = max(self.most_together, self.together)
         try:
-            await asyncio.sleep(0)
+            await asyncio.sleep(self.pause)
             return await self._answer(self.handler(asked), reader, writer)
         finally:
             self.together -= 1

@@ -126,12 +126,14 @@ def test_a_refused_bind_is_given_back_after_pauses_that_grow() -> None:
 def test_64_binds_are_in_flight_and_the_others_wait() -> None:
     async def test() -> None:
         async with writing(lambda asked: Reply(201)) as (server, writer, outcome):
+            server.pause = 0.1
             for i in range(300):
                 writer.bind(Bind(f"ns/p{i}", f"u{i}", "n", "ns/g"))
             assert len(writer.binds) == 300
             await writer.finished()
             assert len(outcome.bound) == 300
-            assert server.most_together <= 64
+            assert server.most_together == 64
+            assert server.connections == 64  # each was kept for the next bind
 
     run(test)
 
