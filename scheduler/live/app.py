@@ -18,8 +18,6 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scheduler.decide import decide
-from scheduler.inputs import Decided
 from scheduler.kube import NORMAL, WARNING, Client, Http, Recorder, connect
 from scheduler.live.cycles import Cycles
 from scheduler.live.feed import Feed
@@ -220,17 +218,8 @@ class App:
 
     def _write_cycle_record(self) -> None:
         """The state as it is and what would be decided on it now, as a file of its own."""
-        now = time.time()
-        directory = (self.options.record or Path.cwd()) / f"cycle-{self.cycles.number}-{int(now)}"
-        cluster, policy = self.feed.cluster, self.policy.current
-        try:
-            write_cycle(
-                directory, cluster, policy, Decided(self.cycles.number, now, decide(cluster, policy.policy, now))
-            )
-        except OSError as error:
-            log.error("no cycle record: %s", error)
-        else:
-            log.info("cycle record written: %s", directory)
+        parent = self.options.record or Path.cwd()
+        write_cycle(parent, self.cycles.number, time.time(), self.feed.cluster, self.policy.current)
 
     # ---------------------------------------------------------------------------------------------------------- telling
 

@@ -6,9 +6,11 @@ the log.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from pathlib import Path
 
+from scheduler.decide import decide
 from scheduler.inputs import Decided, Input, PolicyLoaded
 from scheduler.live.policy_file import InForce
 from scheduler.model.cluster import Cluster
@@ -42,17 +44,33 @@ class Record:
             self._give_up(error)
 
     def close(self) -> None:
-        if self._recorder is not None:
+        if self._recorder is None:
+            return
+        try:
             self._recorder.close()
+        except OSError as error:
+            self._give_up(error)
 
     def _give_up(self, error: OSError) -> None:
         log.error("the record ends here: %s", error)
         self._recorder = None
 
 
-def write_cycle(directory: Path, cluster: Cluster, policy: InForce, decided: Decided) -> None:
-    """One cycle as a recording of its own: the state, and what was decided on it. Raises OSError."""
+def write_cycle(parent: Path, number: int, now: float, cluster: Cluster, policy: InForce) -> None:
+    """The state as it is and what would be decided on it now, as a recording of its own below ``parent``. Where
+    nothing can be decided, which is when such a record is wanted most, the state alone.
+    """
+    directory = parent / f"cycle-{number}-{int(now)}"
     recorder = Recorder(directory)
-    recorder.checkpoint(cluster, PolicyLoaded(policy.path, policy.text))
-    recorder.write(decided)
-    recorder.close()
+    try:
+        recorder.checkpoint(cluster, PolicyLoaded(policy.path, policy.text))
+        recorder.write(Decided(number, now, decide(cluster, policy.policy, now)))
+        recorder.close()
+    except OSError as error:
+        log.error("no cycle record: %s", error)
+    except Exception:  # a defect of the core
+        with contextlib.suppress(OSError):
+            recorder.close()
+        log.exception("cycle record without decisions written, for none could be made: %s", directory)
+    else:
+        log.info("cycle record written: %s", directory)
