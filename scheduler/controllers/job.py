@@ -12,8 +12,9 @@ from scheduler.controllers.commands import removal
 from scheduler.controllers.job_events import Order, next_due, orders, render_duration
 from scheduler.controllers.job_group import group_removal, group_version, group_writes
 from scheduler.controllers.job_phases import advance, doomed, follow
-from scheduler.controllers.job_plugins import MANAGER, plugin_writes, unhonoured
+from scheduler.controllers.job_plugins import MANAGER, plugin_writes
 from scheduler.controllers.job_pods import missing_pods
+from scheduler.controllers.job_refusals import impossible, unhonoured
 from scheduler.controllers.job_state import (
     ABORTED,
     ENDING,
@@ -44,6 +45,8 @@ def reconcile(seen: Observed) -> Outcome:
         return Outcome()
     if fields := unhonoured(job):
         return _refusal(seen, "NotHonoured", f"{fields}: not honoured here; remove it and create the job anew")
+    if problem := impossible(job):
+        return _refusal(seen, "Malformed", f"{problem}; correct it and create the job anew")
     try:
         return _reconcile(seen)
     except TemplateError as error:
@@ -71,7 +74,8 @@ def _reconcile(seen: Observed) -> Outcome:
         status.state.phase = phase
         status.state.reason = status.state.message = ""
     _fill(status, seen, census)
-    writes = _status_writes(seen, status)
+    writes = plugin_writes(job) if job.status.observed_generation != job.metadata.generation else []
+    writes += _status_writes(seen, status)
     writes += commands
     writes += [Remove(PODS, p.metadata.namespace, p.metadata.name, p.metadata.uid) for p in doomed_pods]
     writes += _surroundings(seen, status, census)
@@ -115,12 +119,11 @@ def _surroundings(seen: Observed, status: JobStatus, census: Census) -> list[Wri
         stale = seen.group is not None and group_version(seen.group) != status.version
         return group_removal(seen) if stale else []
     writes = group_writes(seen, status.version)
-    if seen.job.status.observed_generation != seen.job.metadata.generation:
-        writes += plugin_writes(seen.job)
     group = seen.group
     admitted = group is not None and group.status.phase not in ("", PENDING)
     if group is not None and admitted and group_version(group) == status.version:
-        writes += missing_pods(seen, group.metadata.name, status.version, census)
+        pods = list(missing_pods(seen, group.metadata.name, status.version, census))
+        writes += [*(plugin_writes(seen.job) if pods else ()), *pods]  # no pod comes before what it mounts
     return writes
 
 
@@ -133,6 +136,7 @@ def _fill(status: JobStatus, seen: Observed, census: Census) -> None:
     status.unknown, status.terminating = census.of("Unknown"), census.terminating
     status.task_status_count = {task: TaskState(dict(phases)) for task, phases in census.by_task.items()} or None
     status.observed_generation = job.metadata.generation
+    status.controlled_resources = {f"plugin-{name}": name for name in job.spec.plugins or ()} or None
     if status.state.phase == PENDING:
         problem = seen.queue_problem
         status.state.reason, status.state.message = ("QueueNotUsable", problem) if problem else ("", "")

@@ -11,10 +11,10 @@ from scheduler.controllers.job import reconcile
 from scheduler.controllers.job_state import PENDING, Observed
 from scheduler.controllers.objects import COMMANDS, JOBS, QUEUES, Command, Job
 from scheduler.controllers.ownership import left_behind, owner_key, patience
-from scheduler.controllers.queue_state import is_news, usability
+from scheduler.controllers.queue_state import is_news, queue_for, usability
 from scheduler.controllers.runtime import Context, unreadable
 from scheduler.controllers.wanted import Outcome
-from scheduler.kube import PODGROUPS, PODS, PRIORITY_CLASSES, WorkQueue
+from scheduler.kube import NAMESPACES, PODGROUPS, PODS, PRIORITY_CLASSES, WorkQueue
 from scheduler.model.objects import Pod, PodGroup, Queue
 
 
@@ -32,7 +32,9 @@ class JobController:
         self._commands = context.view(COMMANDS)
         self._queues = context.view(QUEUES)
         self._classes = context.view(PRIORITY_CLASSES)
-        self._needs = (self._jobs, self._pods, self._groups, self._commands, self._queues, self._classes)
+        self._homes = context.view(NAMESPACES)
+        others = (self._commands, self._queues, self._classes, self._homes)
+        self._needs = (self._jobs, self._pods, self._groups, *others)
         self._jobs.informer.on_key(self._queue.add)
         self._pods.informer.on_change(self._pod_changed)
         self._groups.informer.on_change(self._group_changed)
@@ -75,13 +77,16 @@ class JobController:
         if not self._context.is_ours(job.spec.scheduler_name):
             return Outcome(), None
         uid = job.metadata.uid
+        group = next(iter(self._groups.by("owner", uid)), None)
+        queue = queue_for(job.spec.queue, group, self._homes.get(job.metadata.namespace))
         seen = Observed(
             job=job,
             pods=self._pods.by("owner", uid),
-            group=next(iter(self._groups.by("owner", uid)), None),
+            group=group,
             commands=orders.meant,
             classes=list(self._classes),
-            queue_problem=usability(job.spec.queue or "default", list(self._queues)),
+            queue=queue,
+            queue_problem=usability(queue, list(self._queues)),
             scheduler_name=self._context.scheduler_names[0],
             now=now,
         )

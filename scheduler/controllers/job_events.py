@@ -20,6 +20,10 @@ from scheduler.model.task import seconds
 POD_FAILED, POD_EVICTED, POD_PENDING, POD_RUNNING = "PodFailed", "PodEvicted", "PodPending", "PodRunning"
 TASK_FAILED, TASK_COMPLETED, UNKNOWN, JOB_UPDATED = "TaskFailed", "TaskCompleted", "Unknown", "JobUpdated"
 ANY = "*"
+EVENTS = frozenset(
+    (ANY, POD_FAILED, POD_EVICTED, POD_PENDING, POD_RUNNING, TASK_FAILED, TASK_COMPLETED, UNKNOWN, JOB_UPDATED)
+)
+"""What a policy may name."""
 ORDINARY = frozenset((POD_PENDING, POD_RUNNING, JOB_UPDATED))
 """Events of every healthy life; ``*`` does not mean them, they have to be named."""
 

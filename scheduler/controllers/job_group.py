@@ -9,7 +9,7 @@ from typing import Any
 
 from scheduler.controllers import names
 from scheduler.controllers.job_state import Observed, min_available, task_minimum, tasks_of
-from scheduler.controllers.objects import JOBS, Job
+from scheduler.controllers.objects import JOBS, Job, TaskSpec
 from scheduler.controllers.pods import priority_of, quantities, request_of, without_applied
 from scheduler.controllers.wanted import Change, Create, Remove, Write, owned_by
 from scheduler.kube.resource import PODGROUPS
@@ -26,14 +26,29 @@ def group_name(job: Job) -> str:
 def group_spec(seen: Observed) -> dict[str, Any]:
     job = seen.job
     spec: dict[str, Any] = {
-        "minMember": min_available(job),
-        "minTaskMember": {task.name: task_minimum(task) for task in tasks_of(job)},
-        "queue": job.spec.queue or "default",
+        "minMember": _gang(job),
+        "minTaskMember": {task.name: _minimum(task) for task in tasks_of(job)},
+        "queue": seen.queue,
         "minResources": quantities(min_resources(seen)),
     }
     if job.spec.priority_class_name:
         spec["priorityClassName"] = job.spec.priority_class_name
     return spec
+
+
+def _gang(job: Job) -> int:
+    """How many pods must find room together. One that waits for others of the job is no part of that, or neither would
+    ever start.
+    """
+    return min(min_available(job), sum(task.replicas for task in job.spec.tasks if not _waits(task)))
+
+
+def _minimum(task: TaskSpec) -> int:
+    return 0 if _waits(task) else task_minimum(task)
+
+
+def _waits(task: TaskSpec) -> bool:
+    return task.depends_on is not None and bool(task.depends_on.name)
 
 
 def min_resources(seen: Observed) -> Resource:
@@ -43,14 +58,14 @@ def min_resources(seen: Observed) -> Resource:
         tasks_of(job),
         key=lambda task: -priority_of(task.template.get("spec", {}).get("priorityClassName", ""), seen.classes),
     )
-    left = min_available(job)
-    minima = {task.name: task_minimum(task) for task in tasks}
+    left = _gang(job)
+    minima = {task.name: _minimum(task) for task in tasks}
     if left < sum(minima.values()):
         minima = dict.fromkeys(minima, 0)
     left -= sum(minima.values())
     total: Resource = {}
     for task in tasks:
-        extra = min(max(left, 0), task.replicas - minima[task.name])
+        extra = 0 if _waits(task) else min(max(left, 0), task.replicas - minima[task.name])
         left -= extra
         pods = minima[task.name] + extra
         request = request_of(task.template) if pods else {}

@@ -39,6 +39,8 @@ from scheduler.model.objects import Pod
 RESUME = "ResumeJob"
 _ENDS = {"AbortJob": ABORTING, "TerminateJob": TERMINATING, "CompleteJob": COMPLETING}
 _RESTARTS = ("RestartJob", "RestartTask", "RestartPod")
+ACTIONS = frozenset((RESUME, *_ENDS, *_RESTARTS))
+"""What a policy may ask for."""
 
 
 def follow(order: Order, status: JobStatus) -> bool:

@@ -1,7 +1,6 @@
 """The Job plugins that we honour: ``env`` (always on) and ``svc``, by which the pods of a Job find each other.
 
-The one rule: what a plugin makes belongs to the Job and goes with it; a field that nobody here honours is named, never
-ignored.
+The one rule: what a plugin makes belongs to the Job and goes with it.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from scheduler.controllers import names
+from scheduler.controllers.job_refusals import flag
 from scheduler.controllers.job_state import pod_name, tasks_of
 from scheduler.controllers.objects import CONFIG_MAPS, JOBS, NETWORK_POLICIES, SERVICES, Job
 from scheduler.controllers.pods import add_environment
@@ -17,16 +17,6 @@ from scheduler.kube.resource import Resource
 
 MANAGER = "schedspec-job-controller"
 HOSTS_PATH = "/etc/volcano"
-
-
-def unhonoured(job: Job) -> str:
-    """The fields of a Job that we do not honour, for people; empty where there are none."""
-    found = [f"spec.plugins.{name}" for name in sorted(job.spec.plugins or ()) if name not in ("env", "svc")]
-    found += ["spec.volumes"] if job.spec.volumes else []
-    found += ["spec.networkTopology"] if job.spec.network_topology else []
-    found += [f"spec.tasks[{i}].partitionPolicy" for i, task in enumerate(job.spec.tasks) if task.partition_policy]
-    found += [f"spec.tasks[{i}].template.spec" for i, task in enumerate(job.spec.tasks) if "spec" not in task.template]
-    return ", ".join(found)
 
 
 def equip(job: Job, pod: str, spec: dict[str, Any]) -> None:
@@ -52,18 +42,19 @@ def plugin_writes(job: Job) -> list[Write]:
     arguments = (job.spec.plugins or {}).get("svc")
     if arguments is None:
         return []
+    flags = {name for name, is_set in map(flag, arguments) if is_set}
     name = job.metadata.name
     members = {names.JOB_NAME: name, names.JOB_NAMESPACE: job.metadata.namespace}
     service = {
         "clusterIP": "None",
         "selector": members,
-        "publishNotReadyAddresses": _flag(arguments, "publish-not-ready-addresses"),
+        "publishNotReadyAddresses": "publish-not-ready-addresses" in flags,
     }
     writes = [
         _apply(job, CONFIG_MAPS, f"{name}-svc", {"data": _hosts(job)}),
         _apply(job, SERVICES, name, {"spec": service}),
     ]
-    if not _flag(arguments, "disable-network-policy"):
+    if "disable-network-policy" not in flags:
         rule = {
             "podSelector": {"matchLabels": members},
             "ingress": [{"from": [{"podSelector": {"matchLabels": members}}]}],
@@ -76,12 +67,6 @@ def plugin_writes(job: Job) -> list[Write]:
 def _apply(job: Job, resource: Resource[Any], name: str, content: dict[str, Any]) -> Write:
     body = {"metadata": {"ownerReferences": [owned_by(JOBS, job.metadata)]}, **content}
     return Change(resource, job.metadata.namespace, name, body, manager=MANAGER)
-
-
-def _flag(arguments: list[str], flag: str) -> bool:
-    """A boolean flag as Go reads it: ``--flag`` or ``--flag=true``."""
-    values = [argument.lstrip("-").partition("=") for argument in arguments]
-    return any(name == flag and value.lower() in ("", "true", "1", "t") for name, _, value in values)
 
 
 def _hosts(job: Job) -> dict[str, str]:

@@ -47,7 +47,7 @@ def pod_body(seen: Observed, task: TaskSpec, index: int, group: str, version: in
     marks = {
         names.TASK_SPEC: task.name,
         names.JOB_NAME: job.metadata.name,
-        names.JOB_QUEUE: job.spec.queue or "default",
+        names.JOB_QUEUE: seen.queue,
         names.TASK_INDEX: str(index),
     }
     annotations = {

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from scheduler.controllers import names
 from scheduler.controllers.objects import Command, Job, TaskSpec
+from scheduler.controllers.queue_state import DEFAULT
 from scheduler.model.objects import Pod, PodGroup, PriorityClass
 from scheduler.model.task import index_of
 
@@ -34,6 +35,8 @@ class Observed:
     group: PodGroup | None = None
     commands: Sequence[Command] = ()
     classes: Sequence[PriorityClass] = ()
+    queue: str = DEFAULT
+    """Where the Job runs: what it names, or what its namespace does."""
     queue_problem: str = ""
     """Why nothing can run in the Job's queue (not there, closed, has children), or empty."""
     scheduler_name: str = ""
@@ -60,9 +63,8 @@ def task_minimum(task: TaskSpec) -> int:
 
 
 def min_available(job: Job) -> int:
-    """How many pods the gang needs; where the Job does not say, the sum over its tasks."""
-    given = job.spec.min_available
-    return sum(map(task_minimum, job.spec.tasks)) if given is None else given
+    """How many pods the Job needs; where it does not say (0 says nothing, as with Volcano), the sum over its tasks."""
+    return job.spec.min_available or sum(map(task_minimum, job.spec.tasks))
 
 
 def task_of(pod: Pod) -> str:

@@ -42,6 +42,7 @@ class TaskSpec(Object):
     policies: list[Policy] | None = None
     depends_on: DependsOn | None = None
     partition_policy: dict[str, Any] | None = None
+    topology_policy: str = ""
     template: Template = msgspec.field(default_factory=dict)
 
 
@@ -123,6 +124,7 @@ class SchedulingPolicy(Object):
     priority_class: str = ""
     min_available: int | None = None
     min_resources: Quantities | None = None
+    schedule_timeout_seconds: int | None = None
 
 
 class RunPolicy(Object):
@@ -131,6 +133,7 @@ class RunPolicy(Object):
     active_deadline_seconds: int | None = None
     backoff_limit: int | None = None
     suspend: bool = False
+    managed_by: str = ""
     scheduling_policy: SchedulingPolicy | None = None
 
 
@@ -205,6 +208,8 @@ class QueueSpec(objects.QueueSpec):
 
     affinity: dict[str, Any] | None = None
     extend_clusters: list[Any] | None = None
+    dequeue_strategy: str = ""
+    dra: dict[str, Any] | None = None
 
 
 class QueueStatus(objects.QueueStatus):

@@ -9,14 +9,17 @@ import logging
 from typing import cast
 
 from scheduler.controllers.hands import About
-from scheduler.controllers.objects import DEPLOYMENTS, PYTORCH_JOBS, PyTorchJob
+from scheduler.controllers.objects import DEPLOYMENTS, PYTORCH_JOBS, QUEUES, PyTorchJob
 from scheduler.controllers.ownership import left_behind, owner_key, patience
 from scheduler.controllers.pods import controller_of
-from scheduler.controllers.pytorchjob import Observed, reconcile
+from scheduler.controllers.pytorch_state import Observed, queue_of
+from scheduler.controllers.pytorch_status import CREATED
+from scheduler.controllers.pytorchjob import reconcile
+from scheduler.controllers.queue_state import is_news, usability
 from scheduler.controllers.runtime import Context, unreadable
 from scheduler.controllers.wanted import Outcome
-from scheduler.kube import PODGROUPS, PODS, PRIORITY_CLASSES, WorkQueue
-from scheduler.model.objects import Pod, PodGroup
+from scheduler.kube import NAMESPACES, PODGROUPS, PODS, PRIORITY_CLASSES, WorkQueue
+from scheduler.model.objects import Pod, PodGroup, Queue
 
 log = logging.getLogger(__name__)
 
@@ -36,11 +39,15 @@ class PyTorchJobController:
         self._pods = context.view(PODS)
         self._groups = context.view(PODGROUPS)
         self._classes = context.view(PRIORITY_CLASSES)
+        self._queues = context.view(QUEUES)
+        self._homes = context.view(NAMESPACES)
         self._operators = context.view(DEPLOYMENTS, labels=OPERATOR)
-        self._needs = (self._jobs, self._pods, self._groups, self._classes, self._operators)
+        others = (self._classes, self._queues, self._homes, self._operators)
+        self._needs = (self._jobs, self._pods, self._groups, *others)
         self._jobs.informer.on_key(self._queue.add)
         self._pods.informer.on_change(self._pod_changed)
         self._groups.informer.on_change(self._group_changed)
+        self._queues.informer.on_change(self._queue_changed)
         self._operators.informer.on_key(self._operator_changed)
 
     async def run(self) -> None:
@@ -53,6 +60,11 @@ class PyTorchJobController:
     def _group_changed(self, before: PodGroup | None, after: PodGroup | None) -> None:
         if key := owner_key(PYTORCH_JOBS, after or before):
             self._queue.add(key)
+
+    def _queue_changed(self, before: Queue | None, after: Queue | None) -> None:
+        for job in self._jobs if is_news(before, after) else ():
+            if not job.status.conditions or job.status.conditions[-1].type == CREATED:
+                self._queue.add(job.metadata.key)
 
     def _operator_changed(self, key: str) -> None:
         whose = "its own" if len(self._operators.informer) else "ours"
@@ -70,12 +82,15 @@ class PyTorchJobController:
             return Outcome(left_behind(PYTORCH_JOBS, key, self._groups, self._pods)), None
         if not self._is_ours(job):
             return Outcome(), None
-        uid = job.metadata.uid
+        group = self._group_of(job)
+        queue = queue_of(job, group, self._homes.get(job.metadata.namespace))
         seen = Observed(
             job=job,
-            pods=self._pods.by("owner", uid),
-            group=self._group_of(job),
+            pods=self._pods.by("owner", job.metadata.uid),
+            group=group,
             classes=list(self._classes),
+            queue=queue,
+            queue_problem=usability(queue, list(self._queues)),
             scheduler_name=self._context.scheduler_names[0],
             now=self._context.clock(),
         )

@@ -95,8 +95,7 @@ def environment(job: PyTorchJob, kind: str, index: int) -> list[dict[str, str]]:
         "PET_NNODES": str(total_of(job)),
         "PET_NODE_RANK": str(rank),
     }
-    if processes:
-        found["PET_NPROC_PER_NODE"] = processes
+    found["PET_NPROC_PER_NODE"] = processes or "auto"
     return [{"name": name, "value": value} for name, value in found.items()]
 
 
@@ -132,13 +131,12 @@ def _port(job: PyTorchJob) -> int:
 
 
 def group_spec(job: PyTorchJob, queue: str, classes: Iterable[PriorityClass]) -> dict[str, Any]:
-    """The PodGroup's spec; ``queue`` is that of the PodGroup that exists, which stays as it is."""
+    """The PodGroup's spec, in a queue."""
     policy = job.spec.run_policy.scheduling_policy
     minimum = total_of(job) if policy is None or policy.min_available is None else policy.min_available
     given: Quantities | None = policy.min_resources if policy else None
-    wanted_queue = queue or (policy.queue if policy else "") or "default"
     needed = resources.parse(given) if given else min_resources(job, minimum, list(classes))
-    spec: dict[str, Any] = {"minMember": minimum, "queue": wanted_queue, "minResources": quantities(needed)}
+    spec: dict[str, Any] = {"minMember": minimum, "queue": queue, "minResources": quantities(needed)}
     if policy is not None and policy.priority_class:
         spec["priorityClassName"] = policy.priority_class
     return spec

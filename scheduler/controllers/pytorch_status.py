@@ -13,6 +13,8 @@ from scheduler.model.objects import Pod
 
 CREATED, RUNNING, RESTARTING = "Created", "Running", "Restarting"
 SUSPENDED, SUCCEEDED, FAILED = "Suspended", "Succeeded", "Failed"
+OBSTACLES = frozenset(("NotHonoured", "Malformed", "QueueNotUsable"))
+"""Reasons of a condition that a user has to do something about."""
 _REPLACES = {RUNNING: RESTARTING, RESTARTING: RUNNING}
 """A condition that takes the place of another."""
 _TEXTS = {
@@ -47,7 +49,8 @@ def put(
     reason = reason or f"PyTorchJob{kind}"
     message = message or f"PyTorchJob {job.metadata.name} {_TEXTS[kind]}."
     conditions = list(status.conditions or ())
-    if conditions and (conditions[-1].type, conditions[-1].status, conditions[-1].reason) == (kind, "True", reason):
+    last = conditions[-1] if conditions else PyTorchCondition()
+    if (last.type, last.status, last.reason, last.message) == (kind, "True", reason, message):
         return
     moment = timestamp(now)
     kept = [one for one in conditions if one.type not in (kind, _REPLACES.get(kind))]
@@ -56,6 +59,17 @@ def put(
             if one.type in (RUNNING, RESTARTING) and one.status == "True":
                 one.status, one.last_transition_time, one.last_update_time = "False", moment, moment
     status.conditions = [*kept, PyTorchCondition(kind, "True", reason, message, moment, moment)]
+
+
+def put_obstacle(job: PyTorchJob, status: PyTorchJobStatus, reason: str, message: str, now: float) -> None:
+    """Say on a job that has only been created what it waits for, and take that back once it is over."""
+    last = (status.conditions or [PyTorchCondition()])[-1]
+    if last.type != CREATED:
+        return
+    if message:
+        put(job, status, CREATED, now, reason=reason, message=message)
+    elif last.reason in OBSTACLES:
+        put(job, status, CREATED, now)
 
 
 def resume(job: PyTorchJob, status: PyTorchJobStatus, now: float) -> None:
@@ -76,4 +90,18 @@ def count(job: PyTorchJob, pods: list[Pod]) -> dict[str, ReplicaStatus]:
         found[kind] = ReplicaStatus(
             phases.count("Running"), phases.count("Succeeded"), phases.count("Failed"), selector
         )
+    return found
+
+
+def final_count(job: PyTorchJob, status: PyTorchJobStatus, kept: list[Pod]) -> dict[str, ReplicaStatus]:
+    """The counts of a job that has ended: what had succeeded or failed then stays, though its pods are cleaned up. Pods
+    that a success ended count as succeeded.
+    """
+    before = status.replica_statuses or {}
+    found = count(job, kept)
+    for kind, now in found.items():
+        was = before.get(kind, now)
+        now.failed = was.failed
+        now.succeeded = was.succeeded + (was.active if has(status, SUCCEEDED) else 0)
+        now.active = 0 if has(status, SUCCEEDED) else now.active
     return found

@@ -7,13 +7,11 @@ pods once it is let into its queue.
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from scheduler.controllers import pytorch_status as conditions
 from scheduler.controllers.objects import PYTORCH_JOBS, PyTorchCondition, PyTorchJob, PyTorchJobStatus
-from scheduler.controllers.pods import TemplateError, controller_of, exit_code, restarts
+from scheduler.controllers.pods import TemplateError, exit_code, restarts
 from scheduler.controllers.pytorch_pods import (
     MANAGER,
     group_body,
@@ -24,35 +22,28 @@ from scheduler.controllers.pytorch_pods import (
     replicas_of,
     service_of,
 )
+from scheduler.controllers.pytorch_state import Observed, group_removal, removals, type_of, unhonoured
 from scheduler.controllers.wanted import Change, Create, Outcome, Remove, Tell, Write, timestamp
 from scheduler.kube.resource import PODGROUPS, PODS
 from scheduler.model import resources
-from scheduler.model.objects import Pod, PodGroup, PriorityClass
+from scheduler.model.objects import Pod, PodGroup
 from scheduler.model.task import seconds
 
 _RETRYABLE_FROM = 128
 """Exit codes from here mean that the pod was killed, not that its program is wrong (restartPolicy ExitCode)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Observed:
-    """One PyTorchJob and all that its reconciliation looks at."""
-
-    job: PyTorchJob
-    pods: Sequence[Pod] = ()
-    group: PodGroup | None = None
-    classes: Sequence[PriorityClass] = ()
-    scheduler_name: str = ""
-    now: float = 0.0
+_IN_WHOSE_PLACE = "kubeflow.org/training-operator"
+"""The manager of a job that names none (``runPolicy.managedBy``); a job of another is that other's."""
+_STOPS = frozenset(("BackoffLimitExceeded", "DeadlineExceeded"))
+"""Failures that end the pods too, whatever cleanPodPolicy says: they would go on holding their cards."""
 
 
 def reconcile(seen: Observed) -> Outcome:
     """What to write for one PyTorchJob, and when to look again. Pure: equal input, equal outcome."""
     job = seen.job
-    if job.metadata.deletion_timestamp is not None:
+    if job.metadata.deletion_timestamp is not None or job.spec.run_policy.managed_by not in ("", _IN_WHOSE_PLACE):
         return Outcome()
-    if job.spec.elastic_policy:
-        told = "spec.elasticPolicy: not honoured here; remove it, or let the training operator run this job"
+    if fields := unhonoured(job):
+        told = f"{fields}: not honoured here; remove it, or let the training operator run this job"
         return _refusal(seen, "NotHonoured", told)
     try:
         return _reconcile(seen)
@@ -80,7 +71,7 @@ def _reconcile(seen: Observed) -> Outcome:
         conditions.put(job, status, conditions.SUSPENDED, seen.now)
         status.start_time = None
         status.replica_statuses = conditions.count(job, [])
-        return Outcome([*_status_writes(seen, status), *_remove(live), *_remove_group(seen)])
+        return Outcome([*_status_writes(seen, status), *removals(live), *group_removal(seen)])
     if conditions.has(status, conditions.SUSPENDED):
         conditions.resume(job, status, seen.now)
     status.start_time = status.start_time or timestamp(seen.now)
@@ -88,11 +79,10 @@ def _reconcile(seen: Observed) -> Outcome:
     _progress(seen, status, live, again)
     ended = conditions.is_finished(status)
     status.replica_statuses = conditions.count(job, [pod for pod in live if pod not in again])
-    writes = _status_writes(seen, status)
-    if first:
-        writes.append(service_of(job))
+    writes: list[Write] = [service_of(job)] if first else []
+    writes += _status_writes(seen, status)
     if not ended:
-        writes += [*_remove(again), *_group_and_pods(seen)]
+        writes += [*removals(again), *_group_and_pods(seen)]
     return Outcome(writes, None if ended else _time_left(seen, status))
 
 
@@ -104,7 +94,7 @@ def _restarting(seen: Observed, status: PyTorchJobStatus, live: list[Pod]) -> li
     for pod in live:
         if pod.status.phase != "Failed":
             continue
-        policy = policies.get(_kind_of(pod), "Never")
+        policy = policies.get(type_of(pod), "Never")
         code = exit_code(pod)
         if policy in ("Always", "OnFailure") or (policy == "ExitCode" and (code or 0) >= _RETRYABLE_FROM):
             found.append(pod)
@@ -132,26 +122,33 @@ def _progress(seen: Observed, status: PyTorchJobStatus, live: list[Pod], again: 
         told = f"PyTorchJob {job.metadata.name} has failed because it was active longer than {deadline} s."
         conditions.put(job, status, conditions.FAILED, now, reason="DeadlineExceeded", message=told)
         return
-    leader = pod_name(job, leader_of(job), 0)
-    phases = {pod.metadata.name: pod.status.phase for pod in live}
-    if phases.get(leader) == "Succeeded":
+    if _has_succeeded(job, live):
         conditions.put(job, status, conditions.SUCCEEDED, now)
         status.completion_time = timestamp(now)
     elif again:
         conditions.put(job, status, conditions.RESTARTING, now)
-    elif any(pod.status.phase == "Running" and _kind_of(pod) == leader_of(job).lower() for pod in live):
+    elif any(pod.status.phase == "Running" and type_of(pod) == leader_of(job).lower() for pod in live):
         conditions.put(job, status, conditions.RUNNING, now)
+    else:
+        conditions.put_obstacle(job, status, "QueueNotUsable", seen.queue_problem, now)
+
+
+def _has_succeeded(job: PyTorchJob, live: list[Pod]) -> bool:
+    """The master decides; where there is none, all workers have to succeed."""
+    leader = leader_of(job)
+    wanted = {pod_name(job, leader, index) for index in range(job.spec.pytorch_replica_specs[leader].replicas)}
+    return wanted <= {pod.metadata.name for pod in live if pod.status.phase == "Succeeded"}
 
 
 def _group_and_pods(seen: Observed) -> list[Write]:
     """The PodGroup, and the pods that are missing once it is let into its queue."""
     job, group = seen.job, seen.group
     if group is None:
-        return [Create(PODGROUPS, group_body(job, group_spec(job, "", seen.classes)))]
+        return [Create(PODGROUPS, group_body(job, group_spec(job, seen.queue, seen.classes)))]
     if group.metadata.deletion_timestamp is not None:
         return []
     writes: list[Write] = []
-    wanted = group_spec(job, group.spec.queue, seen.classes)
+    wanted = group_spec(job, seen.queue, seen.classes)
     if _differs(group, wanted):
         wanted["minResources"] = {**dict.fromkeys(group.spec.min_resources or ()), **wanted["minResources"]}
         wanted.setdefault("priorityClassName", None)
@@ -160,26 +157,29 @@ def _group_and_pods(seen: Observed) -> list[Write]:
         return writes
     there = {pod.metadata.name for pod in seen.pods}
     wanted_names = set()
+    pods: list[Write] = []
     for kind, spec in replicas_of(job):
         for index in range(spec.replicas):
             name = pod_name(job, kind, index)
             wanted_names.add(name)
             if name not in there:
-                writes.append(Create(PODS, pod_body(job, kind, spec, index, seen.scheduler_name)))
+                pods.append(Create(PODS, pod_body(job, kind, spec, index, seen.scheduler_name)))
     surplus = [p for p in seen.pods if p.metadata.name not in wanted_names and p.metadata.deletion_timestamp is None]
-    return [*writes, *_remove(surplus)]
+    if pods:
+        writes.append(service_of(job))  # no pod comes before the name that it looks for
+    return [*writes, *pods, *removals(surplus)]
 
 
 def _after_the_end(seen: Observed, status: PyTorchJobStatus, live: list[Pod]) -> Outcome:
     """Clean up as the policies say, and at last the job itself."""
     job, policy = seen.job, seen.job.spec.run_policy
+    stopped = any(one.type == conditions.FAILED and one.reason in _STOPS for one in status.conditions or ())
     going = {
         "All": live,
         "Running": [pod for pod in live if pod.status.phase in ("Running", "Pending", "Unknown")],
-    }.get(policy.clean_pod_policy, [])
-    kept = [pod for pod in live if pod not in going]
-    status.replica_statuses = conditions.count(job, kept)
-    writes = [*_status_writes(seen, status), *_remove(going), *_remove_group(seen)]
+    }.get("All" if stopped else policy.clean_pod_policy, [])
+    status.replica_statuses = conditions.final_count(job, status, [pod for pod in live if pod not in going])
+    writes = [*_status_writes(seen, status), *removals(going), *group_removal(seen)]
     if policy.ttl_seconds_after_finished is None:
         return Outcome(writes)
     left = seconds(conditions.finished_at(status)) + policy.ttl_seconds_after_finished - seen.now
@@ -200,7 +200,8 @@ def _status_writes(seen: Observed, status: PyTorchJobStatus) -> list[Write]:
     ]
     last, old = (one.conditions[-1] if one.conditions else PyTorchCondition() for one in (status, before))
     if (last.type, last.reason) != (old.type, old.reason):
-        kind = "Warning" if last.type in (conditions.FAILED, conditions.RESTARTING) else "Normal"
+        bad = last.type in (conditions.FAILED, conditions.RESTARTING) or last.reason in conditions.OBSTACLES
+        kind = "Warning" if bad else "Normal"
         writes.append(Tell(PYTORCH_JOBS, meta, kind, last.reason, last.message))
     return writes
 
@@ -210,17 +211,6 @@ def _time_left(seen: Observed, status: PyTorchJobStatus) -> float | None:
     return None if deadline is None else max(seconds(status.start_time) + deadline - seen.now, 0.0)
 
 
-def _remove(pods: Sequence[Pod]) -> list[Write]:
-    return [Remove(PODS, pod.metadata.namespace, pod.metadata.name, pod.metadata.uid) for pod in pods]
-
-
-def _remove_group(seen: Observed) -> list[Write]:
-    group = seen.group
-    if group is None or group.metadata.deletion_timestamp is not None or controller_of(group.metadata) is None:
-        return []  # what a user made is the user's to remove
-    return [Remove(PODGROUPS, group.metadata.namespace, group.metadata.name, group.metadata.uid)]
-
-
 def _differs(group: PodGroup, wanted: dict[str, Any]) -> bool:
     spec = group.spec
     return (
@@ -228,7 +218,3 @@ def _differs(group: PodGroup, wanted: dict[str, Any]) -> bool:
         or spec.priority_class_name != wanted.get("priorityClassName", "")
         or resources.parse(spec.min_resources) != resources.parse(wanted["minResources"])
     )
-
-
-def _kind_of(pod: Pod) -> str:
-    return (pod.metadata.labels or {}).get("training.kubeflow.org/replica-type", "")

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from scheduler.model.objects import Queue
+from scheduler.controllers import names
+from scheduler.model.objects import Namespace, PodGroup, Queue
 
 ROOT, DEFAULT = "root", "default"
 OPEN, CLOSING, CLOSED, UNKNOWN = "Open", "Closing", "Closed", "Unknown"
@@ -30,6 +31,17 @@ def is_news(before: Queue | None, after: Queue | None) -> bool:
         now.annotations,
         now.deletion_timestamp,
     )
+
+
+def queue_for(named: str, group: PodGroup | None, home: Namespace | None) -> str:
+    """The queue of a job that names ``named``. Where that is ``default`` or nothing, its namespace's annotation is
+    asked, once: what its PodGroup says stays.
+    """
+    if named not in ("", DEFAULT):
+        return named
+    if group is not None:
+        return group.spec.queue or DEFAULT
+    return ((home.metadata.annotations if home else None) or {}).get(names.QUEUE_NAME) or DEFAULT
 
 
 def children_of(name: str, queues: Iterable[Queue]) -> list[Queue]:

@@ -11,12 +11,13 @@ from typing import Any
 
 import msgspec
 
-from scheduler.controllers import job, pytorchjob
+from scheduler.controllers import job
 from scheduler.controllers.job_state import Observed as JobSeen
-from scheduler.controllers.objects import COMMANDS, JOBS, PYTORCH_JOBS
-from scheduler.controllers.pytorchjob import Observed as PyTorchSeen
+from scheduler.controllers.objects import COMMANDS, JOBS
+from scheduler.controllers.queue_state import queue_for
 from scheduler.controllers.wanted import Change, Create, Outcome, Remove, Tell, Write, timestamp
 from scheduler.kube.resource import PODGROUPS, PODS, PRIORITY_CLASSES, Resource
+from scheduler.model.objects import Namespace
 
 Body = dict[str, Any]
 START = 1_800_000_000.0
@@ -32,6 +33,9 @@ class Desk:
         """Names of pods, in the order of their creation."""
         self.now = START
         self.again: float | None = None
+        self.home: Namespace | None = None
+        """The namespace, where a test cares."""
+        self.queue_problem = ""
         self._numbers = itertools.count(1)
 
     # -------------------------------------------------------------------------------------------------------- objects
@@ -203,6 +207,8 @@ class JobDesk(Desk):
                 self.group,
                 self.all(COMMANDS),
                 self.all(PRIORITY_CLASSES),
+                queue=queue_for(self.job.spec.queue, self.group, self.home),
+                queue_problem=self.queue_problem,
                 scheduler_name="schedspec",
                 now=self.now,
             )
@@ -224,52 +230,6 @@ class JobDesk(Desk):
     def command(self, action: str) -> JobDesk:
         body = {"action": action, "target": {"kind": "Job", "name": "j", "uid": self.job.metadata.uid}}
         self.put(COMMANDS, {"metadata": {"name": f"c{next(self._numbers)}"}, **body})
-        return self.work()
-
-
-class PyTorchDesk(Desk):
-    """A desk with one PyTorchJob, called ``t``."""
-
-    def __init__(self, workers: int = 2, master: bool = True, replica: Body | None = None, **spec: Any) -> None:
-        super().__init__()
-        given = {"template": template("pytorch"), **(replica or {})}
-        replicas = {"Master": {"replicas": 1, **given}} if master else {}
-        if workers:
-            replicas["Worker"] = {"replicas": workers, **given}
-        self.put(PYTORCH_JOBS, {"metadata": {"name": "t"}, "spec": {"pytorchReplicaSpecs": replicas, **spec}})
-
-    @property
-    def job(self) -> Any:
-        return next(iter(self.all(PYTORCH_JOBS)), None)
-
-    @property
-    def state(self) -> str:
-        """What ``kubectl get`` shows."""
-        kind: str = self.job.status.conditions[-1].type
-        return kind
-
-    def decide(self) -> Outcome:
-        if self.job is None:
-            return Outcome()
-        seen = PyTorchSeen(
-            self.job,
-            self.all(PODS),
-            self.group,
-            self.all(PRIORITY_CLASSES),
-            scheduler_name="schedspec",
-            now=self.now,
-        )
-        return pytorchjob.reconcile(seen)
-
-    def work(self) -> PyTorchDesk:
-        self.settle(self.decide)
-        return self
-
-    def run(self) -> PyTorchDesk:
-        self.work()
-        self.admit()
-        self.work()
-        self.become("Running")
         return self.work()
 
 

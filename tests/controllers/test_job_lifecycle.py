@@ -6,6 +6,7 @@ import pytest
 
 from scheduler.controllers.objects import CONFIG_MAPS, JOBS, SERVICES
 from scheduler.kube.resource import PODGROUPS, PODS, PRIORITY_CLASSES
+from scheduler.model.objects import Namespace, ObjectMeta
 from tests.controllers.desk import JobDesk, task
 
 
@@ -122,6 +123,39 @@ def test_a_task_waits_for_those_it_depends_on() -> None:
     assert desk.work().pods() == ["j-a-0", "j-a-1", "j-b-0"]
 
 
+@pytest.mark.parametrize("given", [{}, {"minAvailable": 3}])
+def test_a_task_that_waits_for_others_is_no_part_of_the_gang_that_those_start_in(given: dict) -> None:
+    desk = JobDesk({"tasks": [task("a", 2), task("b", 1, dependsOn={"name": ["a"]})], **given}).work()
+    spec = desk.group.spec
+    assert (spec.min_member, spec.min_task_member) == (2, {"a": 2, "b": 0})
+    assert spec.min_resources == {"cpu": "2", "memory": "2Gi"}
+    desk.admit()
+    desk.work()
+    desk.become("Running")
+    assert desk.work().phase == "Pending"
+    desk.become("Running")
+    assert desk.work().phase == "Running"
+    desk.become("Succeeded", ["j-a-0", "j-a-1"])
+    desk.become("Failed", ["j-b-0"])
+    assert desk.work().phase == "Failed", "it is part of the job"
+
+
+def test_a_gang_of_none_is_a_gang_of_all_as_with_volcano() -> None:
+    assert JobDesk({"tasks": [task("a", 3)], "minAvailable": 0}).work().group.spec.min_member == 3
+
+
+@pytest.mark.parametrize(("named", "queue"), [("default", "team"), ("", "team"), ("mine", "mine")])
+def test_a_job_without_a_queue_has_its_namespaces(named: str, queue: str) -> None:
+    desk = JobDesk({"tasks": [task("a", 1)], "queue": named})
+    desk.home = Namespace(ObjectMeta(annotations={"scheduling.volcano.sh/queue-name": "team"}))
+    desk.run()
+    pod = desk.get(PODS, "j-a-0")
+    assert pod is not None
+    assert (desk.group.spec.queue, pod["metadata"]["labels"]["volcano.sh/queue-name"]) == (queue, queue)
+    desk.home = None
+    assert desk.work().group.spec.queue == queue, "what its PodGroup says stays"
+
+
 def test_minimum_resources_are_those_of_the_most_important_pods() -> None:
     tasks = [
         {"name": "low", "replicas": 4, "template": {"spec": {"containers": [_container("1")]}}},
@@ -156,22 +190,22 @@ def test_the_svc_plugin_lets_pods_find_each_other() -> None:
     hosts = desk.get(CONFIG_MAPS, "j-svc")
     assert hosts is not None
     assert hosts["data"]["VC_WK_NUM"] == "3"
+    assert desk.job.status.controlled_resources == {"plugin-svc": "svc"}
 
 
-@pytest.mark.parametrize(
-    ("spec", "named"),
-    [
-        ({"plugins": {"ssh": []}}, "spec.plugins.ssh"),
-        ({"volumes": [{"mountPath": "/x"}]}, "spec.volumes"),
-        ({"networkTopology": {"mode": "hard"}}, "spec.networkTopology"),
-    ],
-)
-def test_what_is_not_honoured_keeps_the_job_pending_by_name(spec: dict, named: str) -> None:
-    desk = JobDesk({"tasks": [task()], **spec}).work()
-    assert desk.phase == "Pending"
-    assert desk.group is None
-    assert named in desk.job.status.state.message
-    assert [(event.kind, event.reason) for event in desk.events][-1] == ("Warning", "NotHonoured")
+@pytest.mark.parametrize("written", range(9))
+def test_a_controller_that_dies_leaves_no_pod_without_its_hosts(written: int) -> None:
+    desk = JobDesk({"tasks": [task("ps", 1), task("wk", 2)], "plugins": {"svc": []}})
+    desk.turn(desk.decide, most=written)
+    desk.run()
+    assert desk.get(CONFIG_MAPS, "j-svc") is not None
+    assert desk.get(SERVICES, "j") is not None
+    desk.change_spec(JOBS, "j", lambda spec: spec["tasks"][1].update(replicas=1))
+    desk.turn(desk.decide, most=written)
+    desk.work()
+    hosts = desk.get(CONFIG_MAPS, "j-svc")
+    assert hosts is not None
+    assert hosts["data"]["VC_WK_NUM"] == "1"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from scheduler.controllers.objects import PYTORCH_JOBS, SERVICES
 from scheduler.kube.resource import PODGROUPS, PODS
-from tests.controllers.desk import PyTorchDesk
+from tests.controllers.training_desk import PyTorchDesk
 
 ALL = ["t-master-0", "t-worker-0", "t-worker-1"]
 
@@ -87,6 +87,17 @@ def test_pods_know_their_master_and_their_rank() -> None:
     assert pod["spec"]["restartPolicy"] == "OnFailure"
 
 
+@pytest.mark.parametrize(("given", "processes", "world"), [("", "auto", "3"), ("gpu", "gpu", "3"), ("4", "4", "12")])
+def test_how_many_processes_a_pod_starts_is_left_to_the_launcher_unless_it_is_said(
+    given: str, processes: str, world: str
+) -> None:
+    desk = PyTorchDesk(**({"nprocPerNode": given} if given else {})).run()
+    pod = desk.get(PODS, "t-master-0")
+    assert pod is not None
+    found = {entry["name"]: entry["value"] for entry in pod["spec"]["containers"][0]["env"]}
+    assert (found["PET_NPROC_PER_NODE"], found["WORLD_SIZE"]) == (processes, world)
+
+
 def test_without_a_master_the_first_worker_leads() -> None:
     desk = PyTorchDesk(master=False).run()
     pod = desk.get(PODS, "t-worker-1")
@@ -95,6 +106,8 @@ def test_without_a_master_the_first_worker_leads() -> None:
     assert (found["MASTER_ADDR"], found["RANK"], found["WORLD_SIZE"]) == ("t-worker-0", "1", "2")
     assert desk.state == "Running"
     desk.become("Succeeded", ["t-worker-0"])
+    assert desk.work().state == "Running", "nobody decides for the others"
+    desk.become("Succeeded", ["t-worker-1"])
     assert desk.work().state == "Succeeded"
 
 
@@ -201,9 +214,3 @@ def test_the_counts_are_kubeflows() -> None:
     desk.become("Succeeded", ["t-worker-0"])
     status = desk.work().job.status.replica_statuses
     assert (status["Master"].active, status["Worker"].active, status["Worker"].succeeded) == (1, 1, 1)
-
-
-def test_an_elastic_job_is_not_run_and_says_why() -> None:
-    desk = PyTorchDesk(elasticPolicy={"minReplicas": 1}).work()
-    assert desk.group is None
-    assert "spec.elasticPolicy" in desk.job.status.conditions[-1].message
