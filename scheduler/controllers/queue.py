@@ -12,7 +12,7 @@ from typing import Any
 
 from scheduler.controllers import names
 from scheduler.controllers.commands import removal
-from scheduler.controllers.objects import QUEUES, Command, Queue
+from scheduler.controllers.objects import QUEUES, Command, Queue, QueueSpec
 from scheduler.controllers.queue_state import (
     CLOSED,
     CLOSING,
@@ -156,12 +156,20 @@ def _problems(seen: Observed, queue: Queue) -> Iterator[tuple[str, str]]:
             )
     if parent is not None and (over := _over(_capability(queue), _capability(parent))):
         yield "CapabilityExceeds", f"spec.capability: more than the parent {parent_name} has: {over}; lower it"
-    if fields := [
-        name
-        for name, value in (("affinity", queue.spec.affinity), ("extendClusters", queue.spec.extend_clusters))
-        if value
-    ]:
+    if children and (busy := sum(number for phase, number in seen.phases.items() if phase != "Completed")):
+        yield (
+            "NotALeaf",
+            f"{busy} PodGroups name this queue, which has child queues, and wait; they have to name a child",
+        )
+    if fields := [name for name, is_set in _unhonoured(queue.spec) if is_set]:
         yield "NotHonoured", f"spec.{', spec.'.join(fields)}: not honoured here; leave it out"
+
+
+def _unhonoured(spec: QueueSpec) -> Iterator[tuple[str, bool]]:
+    yield "affinity", spec.affinity is not None
+    yield "extendClusters", bool(spec.extend_clusters)
+    yield "dequeueStrategy", spec.dequeue_strategy not in ("", "traverse")
+    yield "dra", spec.dra is not None
 
 
 def _over(amounts: Resource, limits: Resource) -> str:

@@ -150,13 +150,27 @@ def of_memory(amount: str) -> dict[str, dict[str, str]]:
             "CapabilityExceeds",
             "cpu 3 > 2",
         ),
-        ([queue("q", affinity={"nodeGroupAffinity": {}})], "NotHonoured", "spec.affinity"),
+        ([queue("q", affinity={})], "NotHonoured", "spec.affinity: not honoured here"),
+        ([queue("q", extendClusters=[{"name": "c"}])], "NotHonoured", "spec.extendClusters: not honoured here"),
+        ([queue("q", dequeueStrategy="fifo")], "NotHonoured", "spec.dequeueStrategy: not honoured here"),
+        ([queue("q", dequeueStrategy="traverse")], "Ready", ""),
+        ([queue("q", dra={})], "NotHonoured", "spec.dra: not honoured here"),
     ],
 )
 def test_what_is_wrong_is_said_on_the_queue(queues: list[Queue], reason: str, text: str) -> None:
     status, found, message = problem(seen("q", *queues))
     assert (status, found) == ("True" if reason == "Ready" else "False", reason)
     assert text in message
+
+
+@pytest.mark.parametrize(
+    ("phases", "reason"), [({"Pending": 1, "Running": 2}, "NotALeaf"), ({"Completed": 3}, "Ready")]
+)
+def test_a_queue_with_children_says_whose_podgroups_wait_in_it(phases: dict[str, int], reason: str) -> None:
+    _, found, message = problem(seen("q", queue("q"), queue("a", parent="q"), phases=phases))
+    assert found == reason
+    assert message.startswith("3 PodGroups name this queue, which has child queues" if reason == "NotALeaf" else "")
+    assert problem(seen("a", queue("q"), queue("a", parent="q"), phases=phases))[1] == "Ready", "its children go on"
 
 
 def test_a_child_that_says_nothing_of_a_resource_exceeds_nothing() -> None:
