@@ -15,6 +15,7 @@ from scheduler.model.task import TaskStatus
 from scheduler.phases import settle_phases
 from scheduler.plugins import PLUGINS
 from scheduler.policy import Policy
+from scheduler.progress import Step, untold
 from scheduler.reasons import Gated, NotBackfilled
 from scheduler.session import Session
 
@@ -37,8 +38,8 @@ class LastCycle:
         return early and version == self.version and (policy is self.policy or policy == self.policy)
 
 
-def decide(cluster: Cluster, policy: Policy, now: float) -> Decisions:
-    """One cycle. ``now`` is seconds since the epoch.
+def decide(cluster: Cluster, policy: Policy, now: float, step: Step = untold) -> Decisions:
+    """One cycle. ``now`` is seconds since the epoch; ``step`` is told of each plugin and action.
 
     Where nothing has changed since the last cycle on this state, nor has the time come that it named (``wake_at``),
     its decisions stand, and are not made again.
@@ -49,11 +50,12 @@ def decide(cluster: Cluster, policy: Policy, now: float) -> Decisions:
     last = cluster.last_cycle
     if isinstance(last, LastCycle) and last.covers(cluster.version, policy, now):
         return last.decisions
-    session = Session(cluster, policy, now, PLUGINS)
+    session = Session(cluster, policy, now, PLUGINS, step)
     try:
         session.reservations.claim()
         for name in policy.actions:
-            ACTIONS[name](session)
+            with step("action", name):
+                ACTIONS[name](session)
         session.reservations.give_up()
         settle_phases(session)
         _note_gated(session)

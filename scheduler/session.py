@@ -18,6 +18,7 @@ from scheduler.model.resources import Resource
 from scheduler.model.task import HOLDING, Task, TaskStatus
 from scheduler.placement import Placement, unsupported
 from scheduler.policy import PluginOption, Policy
+from scheduler.progress import Step, untold
 from scheduler.reasons import QueueBroken, Refusal, Unsupported, VictimReason, Why
 from scheduler.reservations import Reservations
 from scheduler.statement import Change, Statement
@@ -50,10 +51,17 @@ class Session:
     ``jobs`` are those with a PodGroup and an existing queue, ``unsettled`` those of them that an action may have
     something to do for; ``total`` is what all ready nodes have; ``now`` is seconds since the epoch, given by the shell.
     ``decisions`` is what has been decided so far. ``placement`` knows where tasks may go. ``facts`` is where plugins
-    leave numbers for others (queue numbers, shares), by plugin name.
+    leave numbers for others (queue numbers, shares), by plugin name. ``step`` is told of each plugin that opens.
     """
 
-    def __init__(self, cluster: Cluster, policy: Policy, now: float, plugins: Mapping[str, type[Any]]) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        policy: Policy,
+        now: float,
+        plugins: Mapping[str, type[Any]],
+        step: Step = untold,
+    ) -> None:
         self.cluster = cluster
         self.policy = policy
         self.now = now
@@ -81,7 +89,8 @@ class Session:
         self._on_shift: list[Callable[[Task, float], None]] = []
         for number, tier in enumerate(policy.tiers):
             for option in tier:
-                self._open(plugins[option.name](option), number, option)
+                with step("plugin", option.name):
+                    self._open(plugins[option.name](option), number, option)
 
     def _open(self, plugin: Plugin, tier: int, option: PluginOption) -> None:
         def register(hook: str, fn: Fn) -> None:
