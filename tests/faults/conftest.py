@@ -38,4 +38,4 @@ def components() -> Iterator[list[subprocess.Popen[bytes]]]:
 
 @pytest.fixture
 def ground(cluster: EmbeddedCluster, components: list[subprocess.Popen[bytes]]) -> Ground:
-    return Ground(cluster.kubeconfig, components)
+    return Ground(cluster.kubeconfig, cluster.context, components)

@@ -20,6 +20,7 @@ from scheduler.kube.resource import Resource
 from scheduler.live.leader import LEASES
 from scheduler.live.leader import NAME as LEASE
 from tests.faults.history import History, watching
+from tests.faults.monitored import monitored
 from tests.faults.proxy import Proxy, between
 
 NAMESPACE = "faults"
@@ -34,8 +35,9 @@ tiers:
 class Ground:
     """A cluster for one test at a time. ``nodes`` are what the scenario has, by name."""
 
-    def __init__(self, kubeconfig: Path, components: list[subprocess.Popen[bytes]]) -> None:
+    def __init__(self, kubeconfig: Path, context: str, components: list[subprocess.Popen[bytes]]) -> None:
         self.kubeconfig = kubeconfig
+        self._context = context
         self.nodes: dict[str, dict[str, str]] = {}
         self.client: Client
         self.history: History
@@ -46,7 +48,10 @@ class Ground:
 
     @asynccontextmanager
     async def scenario(
-        self, nodes: int = 3, cpu: str = "4", queues: list[dict[str, Any]] | None = None
+        self,
+        nodes: int = 3,
+        cpu: str = "4",
+        queues: list[dict[str, Any]] | None = None,
     ) -> AsyncIterator[None]:
         """Set up, and afterwards: judge the history, stop what runs, leave the cluster empty."""
         with tempfile.TemporaryDirectory() as folder:
@@ -60,11 +65,15 @@ class Ground:
                     await client.create(QUEUES, wanted)
                 for i in range(nodes):
                     await self.add_node(f"node-{i}", cpu)
-                async with watching(client, NAMESPACE) as history:
+                async with (
+                    watching(client, NAMESPACE) as history,
+                    monitored(self.kubeconfig, self._context, NAMESPACE) as monitors,
+                ):
                     self.history = history
                     try:
                         yield
                         history.check(self.nodes)
+                        monitors.check(RECLAIM)
                     except Exception as error:
                         for number, scheduler in enumerate(self._schedulers, 1):
                             error.add_note(f"scheduler {number} said last:\n{scheduler.log.read_text()[-3000:]}")
