@@ -60,6 +60,11 @@ class Desk:
     def get(self, resource: Resource[Any], name: str) -> Body | None:
         return self.objects.get((resource.id, name))
 
+    def get_uid(self, pod: str) -> str:
+        """The uid of a live pod; empty where there is none."""
+        meta = (self.get(PODS, pod) or {"metadata": {"deletionTimestamp": ""}})["metadata"]
+        return "" if "deletionTimestamp" in meta else str(meta["uid"])
+
     def all(self, resource: Resource[Any]) -> list[Any]:
         """All of a kind as the controllers read them."""
         found = [body for (kind, _), body in sorted(self.objects.items()) if kind == resource.id]

@@ -19,9 +19,9 @@ def policy(**given: Any) -> Body:
     return {"policies": [{"event": "PodFailed", "action": "AbortJob", **given}]}
 
 
+PLUGINS_OF_OTHERS = ("ssh", "pytorch", "tensorflow", "mpi", "ray", "hcclrank")
 UNHONOURED: dict[str, Body] = {
-    "spec.plugins.ssh": {"plugins": {"ssh": []}},
-    "spec.plugins.pytorch": {"plugins": {"svc": [], "pytorch": ["--master=master"]}},
+    **{f"spec.plugins.{name}": {"plugins": {"svc": [], name: ["--x"]}} for name in PLUGINS_OF_OTHERS},
     "spec.plugins.svc (--port=23)": {"plugins": {"svc": ["--disable-network-policy", "--port=23"]}},
     "spec.plugins.env (--x)": {"plugins": {"env": ["--x"]}},
     "spec.volumes": {"volumes": [{"mountPath": "/x"}]},

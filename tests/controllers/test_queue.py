@@ -150,11 +150,7 @@ def of_memory(amount: str) -> dict[str, dict[str, str]]:
             "CapabilityExceeds",
             "cpu 3 > 2",
         ),
-        ([queue("q", affinity={})], "NotHonoured", "spec.affinity: not honoured here"),
-        ([queue("q", extendClusters=[{"name": "c"}])], "NotHonoured", "spec.extendClusters: not honoured here"),
-        ([queue("q", dequeueStrategy="fifo")], "NotHonoured", "spec.dequeueStrategy: not honoured here"),
         ([queue("q", dequeueStrategy="traverse")], "Ready", ""),
-        ([queue("q", dra={})], "NotHonoured", "spec.dra: not honoured here"),
     ],
 )
 def test_what_is_wrong_is_said_on_the_queue(queues: list[Queue], reason: str, text: str) -> None:
@@ -171,6 +167,21 @@ def test_a_queue_with_children_says_whose_podgroups_wait_in_it(phases: dict[str,
     assert found == reason
     assert message.startswith("3 PodGroups name this queue, which has child queues" if reason == "NotALeaf" else "")
     assert problem(seen("a", queue("q"), queue("a", parent="q"), phases=phases))[1] == "Ready", "its children go on"
+
+
+UNHONOURED: dict[str, dict[str, Any]] = {
+    "spec.affinity": {"affinity": {}},
+    "spec.extendClusters": {"extendClusters": [{"name": "c"}]},
+    "spec.dequeueStrategy": {"dequeueStrategy": "fifo"},
+    "spec.dra": {"dra": {}},
+}
+
+
+@pytest.mark.parametrize("field", UNHONOURED)
+def test_what_is_not_honoured_is_said_on_the_queue_by_name(field: str) -> None:
+    status, reason, message = problem(seen("q", queue("q", **UNHONOURED[field])))
+    assert (status, reason) == ("False", "NotHonoured")
+    assert message == f"{field}: not honoured here; leave it out"
 
 
 def test_a_child_that_says_nothing_of_a_resource_exceeds_nothing() -> None:
