@@ -19,7 +19,7 @@ from scheduler.model.task import HOLDING, Task, TaskStatus
 from scheduler.placement import Placement, unsupported
 from scheduler.policy import PluginOption, Policy
 from scheduler.progress import Step, untold
-from scheduler.reasons import QueueBroken, Refusal, Unsupported, VictimReason, Why
+from scheduler.reasons import NoGroup, QueueBroken, Refusal, Unsupported, VictimReason, Why
 from scheduler.reservations import Reservations
 from scheduler.statement import Change, Statement
 
@@ -74,6 +74,8 @@ class Session:
         self.decisions = Decisions()
         for key, job in sorted(cluster.jobs.items()):
             if job.group is None:
+                if job.by_status.get(TaskStatus.PENDING):
+                    self.decisions.refusals[key] = Refusal((NoGroup(key),))
                 continue
             if job.queue in self.queues:
                 self.jobs[key] = job

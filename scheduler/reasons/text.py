@@ -89,6 +89,7 @@ _WHY: dict[type, Callable[[Any], str]] = {
     w.QueueClosed: lambda why: f"queue {why.queue} is {why.state}",
     w.QueueOverused: lambda why: f"queue {why.queue} holds what it deserves",
     w.QueueBroken: lambda why: f"queue {why.queue}: {why.problem}",
+    w.NoGroup: lambda why: f"PodGroup {why.group} does not exist or cannot be read",
     w.ClusterLimit: lambda why: (
         f"cluster: {render_amount(why.dimension, why.requested)} {why.dimension} requested, "
         f"{render_amount(why.dimension, why.left)} left to admit"

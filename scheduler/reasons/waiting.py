@@ -47,6 +47,12 @@ class QueueBroken(msgspec.Struct, frozen=True, tag="queue-broken"):
     problem: str
 
 
+class NoGroup(msgspec.Struct, frozen=True, tag="no-group"):
+    """Pods name a PodGroup that is not there, or that cannot be read, which says so itself."""
+
+    group: str
+
+
 class ClusterLimit(msgspec.Struct, frozen=True, tag="cluster-limit"):
     """Admission stops at what the cluster as a whole has left (overcommit)."""
 
@@ -163,6 +169,7 @@ Why = (
     | QueueClosed
     | QueueOverused
     | QueueBroken
+    | NoGroup
     | ClusterLimit
     | NoNode
     | GangShort

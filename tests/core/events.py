@@ -43,8 +43,8 @@ def _delete(world: World, what: Mapping[str, str]) -> None:
             for pod in world.pods_of(name):
                 world.remove("Pod", pod)
             world.remove("PodGroup", f"{NAMESPACE}/{name}")
-        elif kind == "pod":
-            world.remove("Pod", f"{NAMESPACE}/{name}")
+        elif kind in ("pod", "podgroup"):
+            world.remove({"pod": "Pod", "podgroup": "PodGroup"}[kind], f"{NAMESPACE}/{name}")
         else:
             world.remove(kind.capitalize(), name)
 
@@ -80,7 +80,7 @@ def _policy(world: World, text: str) -> None:
 EVENTS: dict[str, Callable[[World, Any], None]] = {
     "add": _add,  # nodes, queues, jobs, as in a table
     "finish": _finish,  # all pods of a job succeed
-    "delete": _delete,  # {job: name}, {pod: name}, {node: name}, {queue: name}
+    "delete": _delete,  # {job: name}, {pod: name}, {podgroup: name}, {node: name}, {queue: name}
     "change": _change,
     "recreate": _recreate,  # the job's controller replaces all its pods by pending ones
     "leave": _leave,  # a running pod is being deleted
