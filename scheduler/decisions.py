@@ -39,13 +39,19 @@ class Nominate(msgspec.Struct, frozen=True):
 
 
 class QueueNumbers(msgspec.Struct, frozen=True):
-    """What a cycle knew of a queue, in quantities per dimension (units of ``scheduler.model.resources``)."""
+    """What a cycle knew of a queue, in quantities per dimension (units of ``scheduler.model.resources``).
+
+    ``request`` is all that its jobs hold or ask for; ``capability`` what it may hold, the guarantees of others left
+    alone; ``overused`` whether it holds so much that it is entitled to no more.
+    """
 
     allocated: dict[str, float] = {}
     deserved: dict[str, float] = {}
+    request: dict[str, float] = {}
     guarantee: dict[str, float] = {}
     capability: dict[str, float] = {}
     share: float | None = None
+    overused: bool | None = None
 
 
 class Decisions(msgspec.Struct):

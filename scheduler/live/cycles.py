@@ -23,6 +23,7 @@ from scheduler.live.metrics import Metrics
 from scheduler.live.policy_file import InForce
 from scheduler.live.publication import Publication
 from scheduler.live.record import Record
+from scheduler.live.stopwatch import Stopwatch
 from scheduler.live.writer import BINDS_IN_FLIGHT, Writer
 
 log = logging.getLogger(__name__)
@@ -122,9 +123,10 @@ class Cycles:
         structlog.contextvars.bind_contextvars(cycle=self.number)
         if self._record is not None:
             self._record.before_cycle(self._feed.cluster, self._policy())
-        started, now = loop.time(), time.time()
+        started, now, watch = loop.time(), time.time(), Stopwatch()
+        cluster, policy = self._feed.cluster, self._policy().policy
         try:
-            decisions = await loop.run_in_executor(self._thread, decide, self._feed.cluster, self._policy().policy, now)
+            decisions = await loop.run_in_executor(self._thread, decide, cluster, policy, now, watch.step)
         except Exception:  # a defect of the core: keep the watches and the writes going, and try again
             pause = self._errors.next()
             log.exception("cycle %d failed, the next in %.1f s", self.number, pause)
@@ -133,7 +135,7 @@ class Cycles:
             return
         self._errors.reset()
         took = loop.time() - started
-        self._metrics.cycle(took, len(decisions.refusals))
+        self._metrics.cycle(took, decisions, watch.laps)
         if self._record is not None:
             self._record.add(Decided(self.number, now, decisions))
         self._carry_out(decisions)

@@ -1,49 +1,27 @@
-"""Numbers for Prometheus, in Volcano's names where they mean the same.
+"""Numbers for Prometheus, in Volcano's names where they mean the same: what this process did and how long it took.
 
 The one rule: metrics are only ever written by the shell; the core does not know of them.
 """
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.registry import Collector
 
-from scheduler.model.resources import CPU, MEMORY
+from scheduler.decisions import Decisions, Evict
+from scheduler.live.stopwatch import Lap
 
 _MILLISECONDS = (0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
+_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, *_MILLISECONDS)
+"""Most steps of a cycle take less than a millisecond."""
 _WAITING = tuple(5 * 2.0**step for step in range(15))
 """From 5 ms to 82 s, as Volcano has them."""
-
-
-class _Amounts:
-    """One kind of a queue's numbers, in Volcano's three metrics: CPU, memory, and all other resources."""
-
-    def __init__(self, what: str, registry: CollectorRegistry) -> None:
-        def gauge(name: str, help_: str, *labels: str) -> Gauge:
-            return Gauge(f"volcano_queue_{what}_{name}", help_, ["queue_name", *labels], registry=registry)
-
-        self._cpu = gauge("milli_cpu", f"CPU of a queue: {what}, in thousandths of a core")
-        self._memory = gauge("memory_bytes", f"Memory of a queue: {what}, in bytes")
-        self._others = gauge("scalar_resources", f"Other resources of a queue: {what}, in thousandths", "resource")
-        self._known: dict[str, set[str]] = {}
-
-    def set(self, name: str, amounts: Mapping[str, float]) -> None:
-        """What the queue has now; a resource that is no longer named is nothing."""
-        known = self._known.setdefault(name, set())
-        known.update(amounts)
-        self._cpu.labels(name).set(amounts.get(CPU, 0.0))
-        self._memory.labels(name).set(amounts.get(MEMORY, 0.0))
-        for resource in known - {CPU, MEMORY}:
-            self._others.labels(name, resource).set(amounts.get(resource, 0.0))
-
-    def forget(self, name: str) -> None:
-        """Show nothing of the queue any more."""
-        self._cpu.remove(name)
-        self._memory.remove(name)
-        for resource in self._known.pop(name) - {CPU, MEMORY}:
-            self._others.remove(name, resource)
+_JOBS = tuple(32 * 2.0**step for step in range(20))
+"""From 32 ms, as Volcano has them, to 4.7 h: a job may wait for its turn."""
+_OPENS = "OnSessionOpen"
+"""Volcano's word for a plugin's start in a cycle; ours have nothing to do at its end."""
 
 
 class Metrics:
@@ -51,49 +29,95 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._cycle = Histogram(
-            "volcano_e2e_scheduling_latency_milliseconds",
-            "Time of one cycle, from the state to the decisions",
-            buckets=_MILLISECONDS,
-            registry=self.registry,
-        )
-        self._attempts = Counter(
+        self._make_for_cycles()
+        self._make_for_waits()
+        self._make_for_evictions()
+        self._attempts = self._counter(
             "volcano_schedule_attempts",
             "Pods by what became of them: scheduled, or error where the API server refused",
-            ["result"],
-            registry=self.registry,
+            "result",
         )
         self._scheduled = self._attempts.labels("scheduled")
-        self._latency = Histogram(
+        self._unschedulable = self._gauge("volcano_unschedule_job_count", "Jobs that wait with a reason")
+        self._malformed = self._gauge(
+            "schedspec_malformed_objects", "Objects that cannot be read and are left out", "kind"
+        )
+        self._policy = self._counter("schedspec_policy_loads", "Policy files read, by outcome", "result")
+        self._throttled = self._gauge("schedspec_throttled_requests", "Requests that the API server answered with 429")
+        self._dropped = self._gauge("schedspec_dropped_events", "Events given up")
+        self._leader = self._gauge("schedspec_leader", "1 where this replica schedules")
+
+    def _make_for_cycles(self) -> None:
+        self._cycle = self._histogram(
+            "volcano_e2e_scheduling_latency_milliseconds",
+            "Time of one cycle, from the state to the decisions",
+            _MILLISECONDS,
+        )
+        self._action = self._histogram(
+            "volcano_action_scheduling_latency_milliseconds", "Time of one action in one cycle", _STEPS, "action"
+        )
+        self._plugin = self._histogram(
+            "volcano_plugin_scheduling_latency_milliseconds",
+            "Time in which one plugin got ready for one cycle",
+            _STEPS,
+            "plugin",
+            "OnSession",
+        )
+
+    def _make_for_waits(self) -> None:
+        self._latency = self._histogram(
             "volcano_task_scheduling_latency_milliseconds",
             "Time of a pod from its creation (which the API tells in whole seconds) to its bind",
-            buckets=_WAITING,
-            registry=self.registry,
+            _WAITING,
         )
-        self._victims = Counter(
-            "volcano_pod_preemption_victims", "Pods evicted, by action", ["action"], registry=self.registry
+        self._start = self._histogram(
+            "volcano_e2e_job_scheduling_latency_milliseconds",
+            "Time of a job from the creation of its PodGroup to the last bind that it needed to start",
+            _JOBS,
         )
-        self._unschedulable = Gauge(
-            "volcano_unschedule_job_counts", "Jobs that wait with a reason", registry=self.registry
-        )
-        self._queue = {what: _Amounts(what, self.registry) for what in ("allocated", "deserved", "capacity")}
-        self._share = Gauge("volcano_queue_share", "Share of a queue", ["queue_name"], registry=self.registry)
-        self._malformed = Gauge(
-            "schedspec_malformed_objects", "Objects that cannot be read and are left out", ["kind"],
-            registry=self.registry,
-        )  # fmt: skip
-        self._policy = Counter(
-            "schedspec_policy_loads", "Policy files read, by outcome", ["result"], registry=self.registry
-        )
-        self._throttled = Gauge(
-            "schedspec_throttled_requests", "Requests that the API server answered with 429", registry=self.registry
-        )
-        self._dropped = Gauge("schedspec_dropped_events", "Events given up", registry=self.registry)
-        self._leader = Gauge("schedspec_leader", "1 where this replica schedules", registry=self.registry)
 
-    def cycle(self, seconds: float, waiting: int) -> None:
+    def _make_for_evictions(self) -> None:
+        self._evicted = self._counter("schedspec_evicted_pods", "Pods evicted, by action", "action")
+        self._transactions = self._counter(
+            "volcano_eviction_transactions", "Times that a cycle evicted for the sake of a job, by action", "action"
+        )
+        self._victims = self._gauge("volcano_pod_preemption_victims", "Pods that preempt chose when it last chose any")
+        # the library ends a counter's name in _total, and Volcano's does not
+        self._preemptions = self._gauge(
+            "volcano_total_preemption_attempts", "Times that preempt chose victims for the sake of a job; only grows"
+        )
+
+    def _counter(self, name: str, help_: str, *labels: str) -> Counter:
+        return Counter(name, help_, labels, registry=self.registry)
+
+    def _gauge(self, name: str, help_: str, *labels: str) -> Gauge:
+        return Gauge(name, help_, labels, registry=self.registry)
+
+    def _histogram(self, name: str, help_: str, buckets: Sequence[float], *labels: str) -> Histogram:
+        return Histogram(name, help_, labels, buckets=buckets, registry=self.registry)
+
+    # ------------------------------------------------------------------------------------------------------- a cycle
+
+    def cycle(self, seconds: float, decisions: Decisions, laps: Iterable[Lap]) -> None:
+        """A cycle ended: how long it took, what it decided, and what its steps took."""
         self._cycle.observe(seconds * 1000)
-        self._unschedulable.set(waiting)
+        self._unschedulable.set(len(decisions.refusals))
+        for lap in laps:
+            step = self._action.labels(lap.name) if lap.kind == "action" else self._plugin.labels(lap.name, _OPENS)
+            step.observe(lap.seconds * 1000)
+        if decisions.evictions:
+            self._chosen(decisions.evictions)
+
+    def _chosen(self, evictions: Iterable[Evict]) -> None:
+        reasons = [eviction.reason for eviction in evictions]
+        for action, _ in {(reason.action, reason.claimant) for reason in reasons}:
+            self._transactions.labels(action).inc()
+        preempting = [reason.claimant for reason in reasons if reason.action == "preempt"]
+        if preempting:
+            self._victims.set(len(preempting))
+            self._preemptions.inc(len(set(preempting)))
+
+    # ------------------------------------------------------------------------------------------- what became of it
 
     def bound(self) -> None:
         self._scheduled.inc()
@@ -102,25 +126,22 @@ class Metrics:
         """How long after its creation a pod got its node."""
         self._latency.observe(max(seconds, 0.0) * 1000)
 
+    def started(self, seconds: float) -> None:
+        """How long after its creation a job had all that it needs to start."""
+        self._start.observe(seconds * 1000)
+
     def refused(self, kind: str) -> None:
         self._attempts.labels("error" if kind == "bind" else "eviction_error").inc()
 
     def evicted(self, action: str) -> None:
-        self._victims.labels(action).inc()
+        self._evicted.labels(action).inc()
 
-    def queue(self, name: str, what: str, amounts: Mapping[str, float]) -> None:
-        """``what``: allocated, deserved or capacity; amounts in the units of :mod:`scheduler.model.resources`."""
-        self._queue[what].set(name, amounts)
+    # ------------------------------------------------------------------------------------------------- how things are
 
-    def queue_gone(self, name: str) -> None:
-        """The queue is gone, and so are its numbers."""
-        for amounts in self._queue.values():
-            amounts.forget(name)
-        with contextlib.suppress(KeyError):
-            self._share.remove(name)
-
-    def share(self, name: str, share: float) -> None:
-        self._share.labels(name).set(share)
+    def show(self, *series: Collector) -> None:
+        """Show series of somebody else's beside these."""
+        for one in series:
+            self.registry.register(one)
 
     def malformed(self, counts: Mapping[str, int]) -> None:
         self._malformed.clear()

@@ -14,8 +14,10 @@ from scheduler.decisions import Bind, Decisions, Evict
 from scheduler.kube import NORMAL, PODGROUPS, PODS, QUEUES, WARNING, KubeError, Recorder
 from scheduler.live import statuses
 from scheduler.live.feed import Feed, Trouble
+from scheduler.live.job_series import JobSeries
 from scheduler.live.metrics import Metrics
 from scheduler.live.publisher import Publisher
+from scheduler.live.queue_series import QueueSeries
 from scheduler.model.job import INQUEUE, Job
 from scheduler.model.objects import PodGroup
 from scheduler.model.task import Task, TaskStatus
@@ -35,6 +37,9 @@ class Publication:
         """Job → the reason that its last event gave."""
         self._queues: dict[str, statuses.Status] = {}
         self._troubles = 0
+        self._job_series = JobSeries(self._is_there, metrics.started)
+        self._queue_series = QueueSeries(lambda: feed.cluster.queues, self._job_series.phases)
+        metrics.show(self._job_series, self._queue_series)
 
     def publish(self, decisions: Decisions, now: float, *, only_urgent: bool = False) -> None:
         """Wish for the statuses that follow from a cycle.
@@ -65,9 +70,15 @@ class Publication:
                 self._pod(task, "", nomination.node, now)
         if not only_urgent:
             self._publish_queues(decisions)
+            self._job_series.forget_all_but(self._feed.cluster.jobs)
+
+    def _is_there(self, key: str) -> bool:
+        job = self._feed.cluster.jobs.get(key)
+        return job is not None and job.group is not None
 
     def _job(self, job: Job, group: PodGroup, phase: str, refusal: Refusal, now: float) -> None:
         message = render_refusal(refusal)
+        self._job_series.note(job, phase, waits=bool(message))
         status = statuses.of_podgroup(job, phase, message, now)
         meta = group.metadata
         if statuses.differs(status, group):
@@ -93,6 +104,7 @@ class Publication:
             self._publisher.merge(PODS, task.namespace, task.name, task.uid, change)
 
     def _publish_queues(self, decisions: Decisions) -> None:
+        self._queue_series.numbers = decisions.queues
         for name, numbers in decisions.queues.items():
             queue = self._feed.cluster.queues.get(name)
             status = statuses.of_queue(numbers)
@@ -100,17 +112,8 @@ class Publication:
                 continue
             self._queues[name] = status
             self._publisher.apply(QUEUES, "", name, queue.object.metadata.uid, status, trust=float("inf"))
-            for what, amounts in (
-                ("allocated", numbers.allocated),
-                ("deserved", numbers.deserved),
-                ("capacity", numbers.capability),
-            ):
-                self._metrics.queue(name, what, amounts)
-            if numbers.share is not None:
-                self._metrics.share(name, numbers.share)
         for gone in self._queues.keys() - decisions.queues.keys():
             del self._queues[gone]
-            self._metrics.queue_gone(gone)
 
     # ---------------------------------------------------------------------------------------------------------- events
 
@@ -129,7 +132,10 @@ class Publication:
         """A bind was answered well."""
         task = self._feed.cluster.tasks.get(bind.task)
         if task is not None and task.uid == bind.uid:
-            self._metrics.waited(time.time() - task.creation)
+            now = time.time()
+            self._metrics.waited(now - task.creation)
+            if (job := self._feed.cluster.jobs.get(task.job)) is not None:
+                self._job_series.bound(job, now)
             message = f"Successfully assigned {bind.task} to {bind.node}"
             self._events.event(PODS, task.pod.metadata, NORMAL, "Scheduled", message)
 

@@ -42,8 +42,10 @@ class Proportion(LendingPlugin):
         fill([account for account in self.accounts if account.name in busy], without_pods(self.session.total))
 
     def overused(self, queue: Queue) -> bool:
+        return self.is_overused(self.accounts.by_name[queue.name])
+
+    def is_overused(self, account: Account) -> bool:
         """Whether the queue holds all that it deserves, in every dimension."""
-        account = self.accounts.by_name[queue.name]
         return resources.less_equal(account.deserved, account.allocated)
 
     def ceilings(self, account: Account) -> list[tuple[Account, Resource]]:

@@ -84,6 +84,10 @@ class QueuePlugin:
         """What a job needs to start: the PodGroup's ``minResources``; None where it has none."""
         return None if job.min_resources is None else without_pods(job.min_resources)
 
+    def is_overused(self, account: Account) -> bool:
+        """Whether the queue holds more than it deserves, by its fullest dimension."""
+        return account.share > 1
+
     def not_entitled(self, queue: Queue, task: Task) -> Why | None:
         """Why the queue may not claim room for this task from others; None if it may."""
         raise NotImplementedError
@@ -191,9 +195,11 @@ class QueuePlugin:
             self.session.decisions.queues[account.name] = QueueNumbers(
                 allocated=dict(account.allocated),
                 deserved=dict(account.deserved),
+                request=dict(account.request),
                 guarantee=dict(account.guarantee),
                 capability={name: amount for name, amount in account.limit.items() if amount < math.inf},
                 share=account.share,
+                overused=self.is_overused(account),
             )
 
     def _lend(self, task: Task, sign: float) -> None:

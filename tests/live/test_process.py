@@ -49,6 +49,17 @@ def test_a_gang_is_bound_and_everything_says_so(ground: Ground) -> None:
             metrics = scheduler.page("/metrics")
             assert 'volcano_schedule_attempts_total{result="scheduled"} 3.0' in metrics
             assert "volcano_e2e_scheduling_latency_milliseconds_count" in metrics
+            assert 'volcano_action_scheduling_latency_milliseconds_count{action="allocate"}' in metrics
+            assert 'volcano_plugin_scheduling_latency_milliseconds_count{OnSession="OnSessionOpen",plugin=' in metrics
+            assert "volcano_e2e_job_scheduling_latency_milliseconds_count 1.0" in metrics
+            assert 'volcano_queue_pod_group_running_count{queue_name="default"} 1.0' in metrics
+            of_job = f'{{job_name="g-0",job_namespace="{NAMESPACE}",queue="default"}}'
+            assert f"volcano_e2e_job_scheduling_duration{of_job}" in metrics
+            await ground.client.delete(PODGROUPS, "g-0", NAMESPACE)
+            await asyncio.sleep(0.5)
+            metrics = scheduler.page("/metrics")
+            assert of_job not in metrics
+            assert 'volcano_queue_pod_group_running_count{queue_name="default"} 0.0' in metrics
             assert scheduler.page("/healthz") == "ok\n"
             assert await asyncio.to_thread(scheduler.stop) == 0
             ground.stopped(scheduler)

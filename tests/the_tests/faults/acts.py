@@ -33,7 +33,7 @@ def _without(action: str) -> Callable[[], None]:
 def _with(action: str) -> Callable[[], None]:
     """The action is taken whether or not the policy names it."""
 
-    def decide_with(cluster: Cluster, policy: Policy, now: float) -> Decisions:
+    def decide_with(cluster: Cluster, policy: Policy, now: float, *_: object) -> Decisions:
         actions = policy.actions if action in policy.actions else (*policy.actions, action)
         return decide(cluster, replace(policy, actions=actions), now)
 

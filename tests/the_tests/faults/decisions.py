@@ -17,6 +17,7 @@ from scheduler.live.writer import Writer
 from scheduler.model.cluster import Cluster
 from scheduler.model.job import Job
 from scheduler.model.task import Task, TaskStatus
+from scheduler.policy import Policy
 from scheduler.reasons import VictimReason
 from tests.the_tests.faults.fault import CONDITIONS, EVERYWHERE, ORDER, Fault, instead
 from tests.the_tests.specimens import Specimen
@@ -32,7 +33,11 @@ def after(change: Callable[[], Change]) -> Callable[[], None]:
 
     def inject() -> None:
         changed = change()
-        instead((cycles, "decide", lambda cluster, policy, now: changed(cluster, decide(cluster, policy, now), now)))()
+
+        def decide_changed(cluster: Cluster, policy: Policy, now: float, *_: object) -> Decisions:
+            return changed(cluster, decide(cluster, policy, now), now)
+
+        instead((cycles, "decide", decide_changed))()
 
     return inject
 

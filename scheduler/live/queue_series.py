@@ -1,0 +1,96 @@
+"""What Prometheus gets to read of each queue, in Volcano's names and units.
+
+The one rule: a queue has series for as long as it is there. They are made of the last cycle's numbers when they are
+asked for, in the thread that asks; nothing of them is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from prometheus_client import Metric
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from scheduler.decisions import QueueNumbers
+from scheduler.model.job import COMPLETED, INQUEUE, PENDING, RUNNING, UNKNOWN
+from scheduler.model.queue import Queue
+from scheduler.model.resources import CPU, MEMORY, PODS
+
+_PHASES = (PENDING, INQUEUE, RUNNING, UNKNOWN, COMPLETED)
+
+
+class QueueSeries(Collector):
+    """The queues that ``queues`` names. ``phases`` says how many PodGroups there are, by queue and phase.
+
+    ``numbers`` are what the last cycle knew of queues: none of those of which no plugin decides what they may have;
+    None until the first cycle, and for as long nothing is shown.
+    """
+
+    def __init__(
+        self, queues: Callable[[], Mapping[str, Queue]], phases: Callable[[], Mapping[tuple[str, str], int]]
+    ) -> None:
+        self.numbers: Mapping[str, QueueNumbers] | None = None
+        self._queues = queues
+        self._phases = phases
+
+    def collect(self) -> Iterator[Metric]:
+        """The series of all queues."""
+        numbers = self.numbers
+        if numbers is None:
+            return
+        queues = dict(self._queues())
+        yield from self._of_groups(queues)
+        yield _gauge("weight", "Weight of a queue", {name: queue.weight for name, queue in queues.items()})
+        known = {name: numbers[name] for name in queues if name in numbers}
+        shares = {name: one.share for name, one in known.items() if one.share is not None}
+        yield _gauge("share", "Share of a queue: how much of what it deserves it holds", shares)
+        overused = {name: one.overused for name, one in known.items() if one.overused is not None}
+        yield _gauge("overused", "1 where a queue has no claim to more", overused)
+        names = {name: _names(one) for name, one in known.items()}
+        for what, help_, amounts in (
+            ("allocated", "held by its jobs", {name: one.allocated for name, one in known.items()}),
+            ("deserved", "deserved", {name: one.deserved for name, one in known.items()}),
+            ("request", "held or asked for by its jobs", {name: one.request for name, one in known.items()}),
+        ):
+            every = {name: dict.fromkeys(names[name], 0.0) | held for name, held in amounts.items()}
+            yield from _amounts(what, help_, every)
+        yield from _amounts("capacity", "its capability", {name: queues[name].capability for name in known})
+        limits = {name: one.capability for name, one in known.items()}
+        yield from _amounts("real_capacity", "what it may hold, the guarantees of others left alone", limits)
+
+    def _of_groups(self, queues: Mapping[str, Queue]) -> Iterator[Metric]:
+        counts = self._phases()
+        for phase in _PHASES:
+            of_phase = {name: counts.get((name, phase), 0) for name in queues}
+            yield _gauge(f"pod_group_{phase.lower()}_count", f"PodGroups of a queue that are {phase}", of_phase)
+
+
+def _names(numbers: QueueNumbers) -> set[str]:
+    """The resources that a queue shows amounts of, be they nothing: what it ever could hold."""
+    held = (numbers.allocated, numbers.deserved, numbers.request, numbers.guarantee, numbers.capability)
+    return {CPU, MEMORY}.union(*held)
+
+
+def _gauge(what: str, help_: str, values: Mapping[str, float]) -> Metric:
+    family = GaugeMetricFamily(f"volcano_queue_{what}", help_, labels=["queue_name"])
+    for name, value in values.items():
+        family.add_metric([name], value)
+    return family
+
+
+def _amounts(what: str, help_: str, amounts: Mapping[str, Mapping[str, float]]) -> Iterator[Metric]:
+    """One kind of amounts, in Volcano's three metrics: CPU, memory, and all other resources."""
+    cpu = {name: held[CPU] for name, held in amounts.items() if CPU in held}
+    memory = {name: held[MEMORY] for name, held in amounts.items() if MEMORY in held}
+    yield _gauge(f"{what}_milli_cpu", f"CPU of a queue: {help_}, in thousandths of a core", cpu)
+    yield _gauge(f"{what}_memory_bytes", f"Memory of a queue: {help_}, in bytes", memory)
+    others = GaugeMetricFamily(
+        f"volcano_queue_{what}_scalar_resources",
+        f"Other resources of a queue: {help_}, in thousandths",
+        labels=["queue_name", "resource"],
+    )
+    for name, held in amounts.items():
+        for resource in sorted(held.keys() - {CPU, MEMORY, PODS}):  # how many pods is no quota
+            others.add_metric([name, resource], held[resource])
+    yield others

@@ -1,0 +1,38 @@
+"""How long each step of one cycle took.
+
+The one rule: one for each cycle; it is written in the thread that decides, and read when the cycle has ended.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from scheduler.progress import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Lap:
+    """One step that ended, and its seconds."""
+
+    kind: Kind
+    name: str
+    seconds: float
+
+
+class Stopwatch:
+    """``laps`` are the steps in the order in which they ended; none where a cycle had nothing to decide anew."""
+
+    def __init__(self) -> None:
+        self.laps: list[Lap] = []
+
+    @contextmanager
+    def step(self, kind: Kind, name: str, /) -> Iterator[None]:
+        """Measure one step: a :class:`scheduler.progress.Step`."""
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.laps.append(Lap(kind, name, time.perf_counter() - started))
