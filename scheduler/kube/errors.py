@@ -62,7 +62,9 @@ class NotFound(ApiError):
 
 
 class Conflict(ApiError):
-    """409: somebody was there first (resourceVersion, uid precondition, a pod already bound)."""
+    """409: somebody was there first (resourceVersion, uid precondition, a pod already bound); also a patch for an
+    object that has a successor of the same name, to which the API server says 422.
+    """
 
 
 class AlreadyExists(Conflict):
@@ -96,12 +98,29 @@ _BY_STATUS: dict[int, type[ApiError]] = {
 }
 
 
+class Cause(msgspec.Struct):
+    """One thing that is wrong with a request."""
+
+    field: str = ""
+
+
+class Details(msgspec.Struct):
+    causes: list[Cause] | None = None
+
+
 class Status(msgspec.Struct):
     """The ``Status`` object of Kubernetes, as far as we read it."""
 
     message: str = ""
     reason: str = ""
     code: int = 0
+    details: Details | None = None
+
+    @property
+    def is_about_another(self) -> bool:
+        """Whether a patch named a uid that is not the object's: the API server calls that an invalid change of it."""
+        causes = self.details.causes if self.details is not None else None
+        return any(cause.field == "metadata.uid" for cause in causes or ())
 
 
 _decoder = msgspec.json.Decoder(Status)
@@ -118,5 +137,7 @@ def error_of(request: str, status: int, body: bytes, retry_after: str | None = N
     kind: type[ApiError] = ServerError if status >= 500 else _BY_STATUS.get(status, ApiError)
     if kind is Conflict and told.reason == "AlreadyExists":
         kind = AlreadyExists
+    if kind is Invalid and told.is_about_another:
+        kind = Conflict
     wait = float(retry_after) if retry_after and retry_after.strip().isdigit() else None
     return kind(request, status, told.reason, told.message or "no message", wait)

@@ -16,6 +16,7 @@ from scheduler.kube import (
     Connection,
     Deposed,
     Http,
+    Invalid,
     NotFound,
     Patch,
     ServerError,
@@ -171,6 +172,20 @@ def test_a_refusal_is_an_error_of_its_kind_that_says_what_was_asked(
                 ApiError, match=f"PATCH /api/v1/namespaces/ns/pods/p: {code} {reason}: because"
             ) as caught:
                 await client.patch(PODS, "p", {}, "ns", kind=Patch.MERGE)
+            assert type(caught.value) is expected
+
+    run(test)
+
+
+@pytest.mark.parametrize(("field", "expected"), [("metadata.uid", Conflict), ("spec.nodeName", Invalid)])
+def test_a_patch_for_an_object_that_has_a_successor_is_a_conflict(field: str, expected: type[ApiError]) -> None:
+    causes = [{"reason": "FieldValueInvalid", "message": "field is immutable", "field": field}]
+    told = {"kind": "Status", "code": 422, "reason": "Invalid", "message": "no", "details": {"causes": causes}}
+
+    async def test() -> None:
+        async with standing_in(lambda asked: Reply(422, told)) as (_, client):
+            with pytest.raises(ApiError) as caught:
+                await client.patch(PODS, "p", {"metadata": {"uid": "old"}}, "ns", kind=Patch.MERGE)
             assert type(caught.value) is expected
 
     run(test)
