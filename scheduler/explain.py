@@ -47,17 +47,17 @@ def explain_job(job: Job, decisions: Decisions) -> list[str]:
 
 def explain_queue(name: str, numbers: QueueNumbers) -> str:
     """What a cycle knew of a queue: ``queue a: cpu 3 allocated, 2 deserved, …``."""
+    kinds = (
+        ("allocated", numbers.allocated),
+        ("deserved", numbers.deserved),
+        ("asked for in all", numbers.request),
+        ("guaranteed", numbers.guarantee),
+        ("at most", numbers.capability),
+    )
     parts = []
-    for dimension in sorted({*numbers.allocated, *numbers.deserved, *numbers.guarantee, *numbers.capability}):
+    for dimension in sorted({name for _, amounts in kinds for name in amounts}):
         known = [
-            f"{render_amount(dimension, amounts[dimension])} {word}"
-            for word, amounts in (
-                ("allocated", numbers.allocated),
-                ("deserved", numbers.deserved),
-                ("guaranteed", numbers.guarantee),
-                ("at most", numbers.capability),
-            )
-            if dimension in amounts
+            f"{render_amount(dimension, amounts[dimension])} {word}" for word, amounts in kinds if dimension in amounts
         ]
         parts.append(f"{dimension} {', '.join(known)}")
     return f"queue {name}: {'; '.join(parts) or 'holds nothing'}"

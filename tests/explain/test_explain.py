@@ -25,7 +25,7 @@ def test_a_victim_learns_for_whom_and_by_whose_vote(reclaimed: Path, capsys: pyt
         "tier 1 decided (gang permits, conformance permits, capacity permits); others: 2 not needed"
     ) in out
     assert "queue b: cpu" not in out
-    assert "nvidia.com/gpu 4 allocated, 2 deserved" in out
+    assert "nvidia.com/gpu 4 allocated, 2 deserved, 4 asked for in all, 4 at most" in out
 
 
 def test_a_claimant_learns_who_made_room(reclaimed: Path, capsys: pytest.CaptureFixture[str]) -> None:
