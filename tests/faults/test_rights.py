@@ -16,7 +16,7 @@ from scheduler.controllers.objects import (
     PYTORCH_JOBS,
     STATEFUL_SETS,
 )
-from scheduler.kube import PODS, Patch, Resource
+from scheduler.kube import PODS, QUEUES, Patch, Resource
 from tests.faults.ground import NAMESPACE, Ground
 from tests.faults.proxy import Answer, Call, Verdict
 from tests.faults.rights import Permission, granted, needed
@@ -70,12 +70,26 @@ OBJECTS: list[tuple[Resource[Any], str, dict[str, Any]]] = [
 ]
 
 
+BRIEF: list[tuple[Resource[Any], str, dict[str, Any]]] = [
+    (JOBS, "brief", {"queue": "b", "ttlSecondsAfterFinished": 0, "tasks": [{"name": "t", "template": TEMPLATE}]}),
+    (
+        PYTORCH_JOBS,
+        "too-long",
+        {
+            "runPolicy": {"activeDeadlineSeconds": 1, "ttlSecondsAfterFinished": 0},
+            "pytorchReplicaSpecs": {"Worker": {"template": TORCH}},
+        },
+    ),
+]
+
+
 async def _everything(ground: Ground) -> None:
     """All that the scheduler and its controllers do."""
     scheduler = ground.start(
         "--leader-elect", "--lease-namespace", "default", "--lease-seconds", "6", controllers="all"
     )
     await ground.ready(scheduler)
+    await _what_ends_at_once(ground)
     await ground.client.create(PODS, _plain("plain"), NAMESPACE)
     for resource, name, spec in OBJECTS:
         await ground.client.create(resource, {"metadata": {"name": name}, "spec": spec}, NAMESPACE)
@@ -83,30 +97,36 @@ async def _everything(ground: Ground) -> None:
     await ground.gang("full", 9, "a")
     await ground.bound(16)
     await ground.gang("large", 40, "b")
-    await ground.gang("claim", 4, "b")
+    await ground.gang("claim", 6, "b")  # wherever the others are, one node is full again
     await ground.history.until(lambda: len(ground.history.condemned) > 0, 20, "something is evicted")
     more = {"spec": {"minAvailable": 3, "tasks": [{"name": "t", "replicas": 3, "template": TEMPLATE}]}}
     await ground.client.patch(JOBS, "job", more, NAMESPACE, kind=Patch.MERGE)
     await asyncio.sleep(1)
-    job = await ground.client.get(JOBS, "job", NAMESPACE)
-    command = {
-        "metadata": {"name": "abort", "namespace": NAMESPACE},
-        "action": "AbortJob",
-        "target": {
-            "apiVersion": "batch.volcano.sh/v1alpha1",
-            "kind": "Job",
-            "name": "job",
-            "uid": job.metadata.uid,
-            "controller": True,
-        },
-    }
-    await ground.client.create(COMMANDS, command, NAMESPACE)
+    await _order(ground, "AbortJob", JOBS, "job")
+    await _order(ground, "CloseQueue", QUEUES, "above")
     await asyncio.sleep(2)
     for resource, name, _ in OBJECTS:
         await ground.client.delete(resource, name, NAMESPACE, propagation="Background")
     await ground.client.delete(PODS, "plain", NAMESPACE, grace=0)
     await asyncio.sleep(3)
     await asyncio.to_thread(scheduler.stop)
+
+
+async def _what_ends_at_once(ground: Ground) -> None:
+    """Jobs that the controllers delete themselves once they have ended."""
+    for resource, name, spec in BRIEF:
+        await ground.client.create(resource, {"metadata": {"name": name}, "spec": spec}, NAMESPACE)
+    await _order(ground, "TerminateJob", JOBS, "brief")
+    async with asyncio.timeout(15):
+        while any([(await ground.client.list(resource, NAMESPACE)).items for resource, _, _ in BRIEF]):
+            await asyncio.sleep(0.1)
+
+
+async def _order(ground: Ground, action: str, resource: Resource[Any], name: str) -> None:
+    found = await ground.client.get(resource, name, NAMESPACE if resource.namespaced else "")
+    target = {"apiVersion": resource.api_version, "kind": resource.kind, "name": name, "uid": found.metadata.uid}
+    command = {"metadata": {"name": f"order-{name}", "namespace": NAMESPACE}, "action": action, "target": target}
+    await ground.client.create(COMMANDS, command, NAMESPACE)
 
 
 def _plain(name: str) -> dict[str, Any]:
@@ -133,6 +153,8 @@ def test_the_roles_grant_what_is_done_and_nothing_else(ground: Ground) -> None:
             queue("default"),
             queue("a", deserved={"cpu": "4"}, reclaimable=True),
             queue("b", deserved={"cpu": "9"}),
+            queue("above"),
+            queue("below", parent="above"),
         ]
         async with ground.scenario(nodes=4, cpu="4", queues=queues):
             ground.proxy.judge = judge
