@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from harness.client import MERGE
 from tests.controllers.place import SCHEDULER, Place, container, order, renewed, task, template, until
 
 pytestmark = pytest.mark.embedded
@@ -104,6 +105,59 @@ class TestQueues:
         finally:
             place.delete("Queue", "busy")
 
+    def test_a_queue_that_is_wrong_says_so_and_stops_no_other(self, place: Place) -> None:
+        """Each of what needs other objects; and a job of a good queue runs beside them."""
+        queues: dict[str, dict[str, Any]] = {
+            "lost": {"parent": "nowhere"},
+            "ring-a": {"parent": "ring-b"},
+            "ring-b": {"parent": "ring-a"},
+            "small": {"deserved": {"cpu": 1}},
+            "large": {"parent": "small", "deserved": {"cpu": 2}},
+            "good": {"weight": 1},
+        }
+        for name, spec in queues.items():
+            place.create("Queue", name, spec)
+        try:
+            place.create("Job", "inside", {"tasks": [task(1)], "queue": "small"})
+            reasons = {
+                "lost": "ParentMissing",
+                "ring-a": "Cycle",
+                "ring-b": "Cycle",
+                "small": "ChildrenDeservedExceed",
+                "large": "Ready",
+                "good": "Ready",
+            }
+            until(lambda: {name: _reason(place, name) for name in queues} == reasons, f"the reasons {reasons}")
+            until(
+                lambda: "1 PodGroups name this queue" in _ready(place, "small")["message"], "both problems to be told"
+            )
+            until(lambda: "queue small has child queues" in _waits(place, "inside"), "the job to say so too")
+            place.delete("Job", "inside")
+            until(lambda: not place.all("PodGroup"), "it to be gone")
+            place.create("Job", "j", {"tasks": [task(1)], "queue": "good"})
+            place.run(1)
+            until(lambda: place.phase("j") == "Running", "a job of another queue to run")
+            place.create("Queue", "nowhere", {"weight": 1})
+            until(lambda: _reason(place, "lost") == "Ready", "the parent to be noticed")
+        finally:
+            for name in (*queues, "nowhere"):
+                place.delete("Queue", name)
+
+
+def _ready(place: Place, name: str) -> dict[str, Any]:
+    conditions = _status(place, name).get("conditions", ())
+    return next((one for one in conditions if one["type"] == "Ready"), {"reason": "", "message": ""})
+
+
+def _reason(place: Place, name: str) -> str:
+    reason: str = _ready(place, name)["reason"]
+    return reason
+
+
+def _waits(place: Place, job: str) -> str:
+    message: str = (place.get("Job", job) or {}).get("status", {}).get("state", {}).get("message", "")
+    return message
+
 
 def _status(place: Place, name: str) -> dict[str, Any]:
     found: dict[str, Any] = (place.get("Queue", name) or {}).get("status", {})
@@ -112,6 +166,12 @@ def _status(place: Place, name: str) -> dict[str, Any]:
 
 def _state(place: Place, name: str) -> str:
     found: str = _status(place, name).get("state", "")
+    return found
+
+
+def _created(place: Place, name: str) -> dict[str, Any]:
+    conditions = (place.get("PyTorchJob", name) or {}).get("status", {}).get("conditions")
+    found: dict[str, Any] = conditions[-1] if conditions else {"reason": ""}
     return found
 
 
@@ -142,6 +202,33 @@ class TestPyTorchJobs:
         until(lambda: renewed(place, before, "t-worker-0"), "a new worker")
         place.bind(3)
         until(lambda: place.state("t") == "Running", "the job to run again")
+
+    def test_a_queue_that_cannot_be_used_is_named_until_it_can(self, place: Place) -> None:
+        place.create("PyTorchJob", "t", {**training(), "runPolicy": {"schedulingPolicy": {"queue": "later"}}})
+        until(lambda: _created(place, "t")["reason"] == "QueueNotUsable", "the reason")
+        assert "queue later does not exist" in _created(place, "t")["message"]
+        place.create("Queue", "later", {"weight": 1})
+        try:
+            until(lambda: _created(place, "t")["reason"] == "PyTorchJobCreated", "the reason to pass")
+            place.run(3)
+            until(lambda: place.state("t") == "Running", "the job to run")
+        finally:
+            place.delete("Queue", "later")
+
+    def test_a_namespace_names_the_queue_of_jobs_that_name_none(self, place: Place) -> None:
+        mark = {"metadata": {"annotations": {"scheduling.volcano.sh/queue-name": "team"}}}
+        place.api.call("PATCH", f"/api/v1/namespaces/{place.namespace}", body=mark, content_type=MERGE)
+        place.create("PyTorchJob", "t", training())
+        place.create("Job", "j", {"tasks": [task(1)]})
+        groups = until(lambda: len(place.all("PodGroup")) == 2 and place.all("PodGroup"), "both PodGroups")
+        assert {group["spec"]["queue"] for group in groups} == {"team"}
+
+    def test_a_job_that_is_over_goes_with_its_time(self, place: Place) -> None:
+        policy = {"activeDeadlineSeconds": 1, "ttlSecondsAfterFinished": 0}
+        place.create("PyTorchJob", "t", {**training(), "runPolicy": policy})
+        place.create("Job", "j", {"tasks": [task(1)], "ttlSecondsAfterFinished": 0})
+        order(place, "TerminateJob", "Job", "j")
+        until(lambda: not place.get("PyTorchJob", "t") and not place.get("Job", "j"), "both to go")
 
     def test_where_a_training_operator_is_installed_nothing_is_done(self, place: Place) -> None:
         labels = {"control-plane": "kubeflow-training-operator"}
