@@ -10,9 +10,9 @@ from harness.errors import RejectedError
 from tests.controllers.test_job_refusals import UNHONOURED as OF_JOBS
 from tests.controllers.test_queue import UNHONOURED as OF_QUEUES
 from tests.controllers.test_training_ends import REFUSED as OF_TRAINING
+from tests.crds.asking import create
 from tests.crds.conftest import CRDS
 from tests.crds.fields import TABLE, Case, cases, leaves, proofs
-from tests.crds.test_refusals import create
 
 CASES = list(cases())
 TOLD = {"Job": OF_JOBS, "PyTorchJob": OF_TRAINING, "Queue": OF_QUEUES}
