@@ -153,6 +153,8 @@ class Cycles:
         self._publication.publish(decisions, now, only_urgent=many and not is_late)
         if len(self._writer.binds):
             self._want(LAZY_UNDER_LOAD)  # what is not published yet
+        if self._publication.again_at is not None:
+            self._want(max(self._publication.again_at - now, LAZY))
         if decisions.wake_at is not None:
             self._want(max(decisions.wake_at - now, DEBOUNCE))
         log.log(

@@ -16,12 +16,13 @@ from scheduler.live import statuses
 from scheduler.live.feed import Feed, Trouble
 from scheduler.live.job_series import JobSeries
 from scheduler.live.metrics import Metrics
+from scheduler.live.patience import Patience
 from scheduler.live.publisher import Publisher
 from scheduler.live.queue_series import QueueSeries
 from scheduler.model.job import INQUEUE, Job
 from scheduler.model.objects import PodGroup
 from scheduler.model.task import Task, TaskStatus
-from scheduler.reasons import PodsMissing, Refusal, render_refusal, render_victim
+from scheduler.reasons import NoGroup, PodsMissing, Refusal, render_refusal, render_victim
 
 
 class Publication:
@@ -37,6 +38,9 @@ class Publication:
         """Job → the reason that its last event gave."""
         self._queues: dict[str, statuses.Status] = {}
         self._troubles = 0
+        self._patience = Patience()
+        self.again_at: float | None = None
+        """When something is to be told though nothing will have happened, in seconds since the epoch."""
         self._job_series = JobSeries(self._is_there, metrics.started)
         self._queue_series = QueueSeries(lambda: feed.cluster.queues, self._job_series.phases)
         metrics.show(self._job_series, self._queue_series)
@@ -53,7 +57,10 @@ class Publication:
         touched.update(decisions.phases)
         touched.update(key for key, refusal in refusals.items() if self._refusals.get(key) != refusal)
         touched.update(self._refusals.keys() - refusals.keys())
+        touched.update(self._patience.due(now))
         self._refusals = refusals
+        for bind in decisions.binds:
+            self._publisher.forget(bind.uid)  # why it waited must not be written over what the bind says
         if only_urgent:
             touched = {key for key, phase in decisions.phases.items() if phase == INQUEUE}
         self._feed.touched -= touched
@@ -61,9 +68,8 @@ class Publication:
             job = self._feed.cluster.jobs.get(key)
             if job is not None and job.group is not None:
                 phase = decisions.phases.get(key, job.phase)
-                self._job(job, job.group, phase, refusals.get(key, Refusal()), now)
-            else:
-                self._told.pop(key, None)
+                self._group(job, job.group, phase, render_refusal(refusals.get(key, Refusal())), now)
+            self._waiting(key, job, refusals.get(key, Refusal()), now)
         for nomination in decisions.nominations:
             task = self._feed.cluster.tasks.get(nomination.task)
             if task is not None and task.uid == nomination.uid:
@@ -71,31 +77,39 @@ class Publication:
         if not only_urgent:
             self._publish_queues(decisions)
             self._job_series.forget_all_but(self._feed.cluster.jobs)
+        self.again_at = None if only_urgent else self._patience.next()
 
     def _is_there(self, key: str) -> bool:
         job = self._feed.cluster.jobs.get(key)
         return job is not None and job.group is not None
 
-    def _job(self, job: Job, group: PodGroup, phase: str, refusal: Refusal, now: float) -> None:
-        message = render_refusal(refusal)
+    def _group(self, job: Job, group: PodGroup, phase: str, message: str, now: float) -> None:
         self._job_series.note(job, phase, waits=bool(message))
         status = statuses.of_podgroup(job, phase, message, now)
         meta = group.metadata
         if statuses.differs(status, group):
             wanted_now = phase == INQUEUE and not job.tasks  # a controller waits for it to create the pods
             self._publisher.apply(PODGROUPS, meta.namespace, meta.name, meta.uid, status, at_once=wanted_now)
-        if not message:
-            self._told.pop(job.key, None)
+
+    def _waiting(self, key: str, job: Job | None, refusal: Refusal, now: float) -> None:
+        """Tell the pods of a job why they wait, and whoever reads events."""
+        message = render_refusal(refusal)
+        if job is None or not message:
+            self._told.pop(key, None)
+            self._patience.forget(key)
             return
-        if all(isinstance(why, PodsMissing) for why in refusal.items):
-            return  # its pods are still being made: what is said of each would be void with the next one
+        if not all(isinstance(why, PodsMissing | NoGroup) for why in refusal.items):
+            self._patience.forget(key)
+        elif not self._patience.has_run_out(key, message, now):
+            return  # what is said of each pod would be void with the next event
         # Of a gated pod the API server says itself why it waits.
         pending = [task for task in job.by_status.get(TaskStatus.PENDING, {}).values() if not task.gated]
         for task in pending:
             self._pod(task, message, None, now)
-        if self._told.get(job.key) != message:
-            self._told[job.key] = message
-            self._events.event(PODGROUPS, meta, WARNING, statuses.UNSCHEDULABLE, message)
+        if self._told.get(key) != message:
+            self._told[key] = message
+            if job.group is not None:
+                self._events.event(PODGROUPS, job.group.metadata, WARNING, statuses.UNSCHEDULABLE, message)
             for task in pending:
                 self._events.event(PODS, task.pod.metadata, WARNING, "FailedScheduling", message)
 
