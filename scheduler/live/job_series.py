@@ -76,32 +76,18 @@ class JobSeries(Collector):
             "Tasks that a waiting job's gang still needs a node for",
             labels=["job_ns", "job_id"],
         )
-        labels = ["job_namespace", "job_name", "queue"]
         took = GaugeMetricFamily(
             "volcano_e2e_job_scheduling_duration",
             "From the creation of a job's PodGroup to its last bind, in milliseconds",
-            labels=labels,
-        )
-        start = GaugeMetricFamily(
-            "volcano_e2e_job_scheduling_start_time",
-            "When the PodGroup of a job was created, in seconds since the epoch",
-            labels=labels,
-        )
-        last = GaugeMetricFamily(
-            "volcano_e2e_job_scheduling_last_time",
-            "When the last pod of a job was bound, in seconds since the epoch",
-            labels=labels,
+            labels=["job_namespace", "job_name", "queue"],
         )
         for key, known in self._there():
             namespace, _, name = key.partition("/")
             if known.lacking is not None:
                 lacking.add_metric([namespace, name], known.lacking)
             if known.bound_at is not None:
-                of_job = [namespace, name, known.queue]
-                took.add_metric(of_job, max(known.bound_at - known.created, 0.0) * 1000)
-                start.add_metric(of_job, known.created)
-                last.add_metric(of_job, known.bound_at)
-        yield from (lacking, took, start, last)
+                took.add_metric([namespace, name, known.queue], max(known.bound_at - known.created, 0.0) * 1000)
+        yield from (lacking, took)
 
     def _known(self, job: Job) -> _Known:
         uid = job.group.metadata.uid if job.group is not None else ""

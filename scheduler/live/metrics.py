@@ -14,8 +14,8 @@ from scheduler.decisions import Decisions, Evict
 from scheduler.live.stopwatch import Lap
 
 _MILLISECONDS = (0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
-_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, *_MILLISECONDS)
-"""Most steps of a cycle take less than a millisecond."""
+_STEPS = (0.02, 0.1, 0.5, 2, 10, 50, 200, 1000, 5000)
+"""Most steps of a cycle take less than a millisecond; few, as there is one set for each plugin."""
 _WAITING = tuple(5 * 2.0**step for step in range(15))
 """From 5 ms to 82 s, as Volcano has them."""
 _JOBS = tuple(32 * 2.0**step for step in range(20))
