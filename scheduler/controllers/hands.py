@@ -71,7 +71,13 @@ class Hands:
             case Reap():
                 await self._reap(write)
             case Change():
-                await self._change(write)
+                try:
+                    await self._change(write)
+                except (Forbidden, Invalid) as error:
+                    if about is not None and write.manager and not write.sub:
+                        told = f"Error applying {write.resource.kind} {write.name}: {error.message}"
+                        self._recorder.event(*about, WARNING, f"FailedApply{write.resource.kind}", told)
+                    raise
             case Create():
                 try:
                     await self._create(write)
