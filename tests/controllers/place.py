@@ -38,7 +38,7 @@ class Controllers:
     """All controllers, in a thread of their own; may be stopped and started."""
 
     def __init__(self, cluster: EmbeddedCluster) -> None:
-        self._cluster = cluster
+        self.cluster = cluster
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
@@ -49,7 +49,7 @@ class Controllers:
         async def main() -> None:
             self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
             begun.set()
-            http = Http(connect(self._cluster.kubeconfig, self._cluster.context))
+            http = Http(connect(self.cluster.kubeconfig, self.cluster.context))
             client = Client(http)
             recorder = Recorder(client, "controllers")
             try:

@@ -97,6 +97,9 @@ def test_the_counters_are_those_of_kubectl() -> None:
     assert (status.running, status.succeeded, status.failed, status.terminating, status.pending) == (1, 1, 1, 1, 0)
     assert status.min_available == 2
     assert status.task_status_count["a"].phase == {"Running": 1, "Succeeded": 1, "Failed": 1}
+    desk.become("Unknown", ["j-a-3"])
+    assert (desk.work().job.status.unknown, desk.job.status.running) == (1, 0)
+    assert (desk.job.status.version, desk.job.status.retry_count) == (0, 0)
 
 
 def test_a_finished_job_goes_when_its_time_is_over() -> None:

@@ -215,12 +215,13 @@ class TestPyTorchJobs:
         finally:
             place.delete("Queue", "later")
 
-    def test_a_namespace_names_the_queue_of_jobs_that_name_none(self, place: Place) -> None:
+    def test_a_namespace_names_the_queue_of_whoever_names_none(self, place: Place) -> None:
         mark = {"metadata": {"annotations": {"scheduling.volcano.sh/queue-name": "team"}}}
         place.api.call("PATCH", f"/api/v1/namespaces/{place.namespace}", body=mark, content_type=MERGE)
         place.create("PyTorchJob", "t", training())
         place.create("Job", "j", {"tasks": [task(1)]})
-        groups = until(lambda: len(place.all("PodGroup")) == 2 and place.all("PodGroup"), "both PodGroups")
+        place.create("Pod", "alone", {**template()["spec"], "schedulerName": SCHEDULER})
+        groups = until(lambda: len(place.all("PodGroup")) == 3 and place.all("PodGroup"), "three PodGroups")
         assert {group["spec"]["queue"] for group in groups} == {"team"}
 
     def test_a_job_that_is_over_goes_with_its_time(self, place: Place) -> None:

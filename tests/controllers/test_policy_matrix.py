@@ -52,7 +52,11 @@ EVENTS: dict[str, tuple[dict[str, Any], Trigger, str, str]] = {
     ),
 }
 """Each event: the policy that names it, what makes it happen, and the task and the pod that it is about."""
-ENDS = {"AbortJob": "Aborted", "TerminateJob": "Terminated", "CompleteJob": "Completed"}
+ENDS = {
+    "AbortJob": ["Aborting", "Aborted"],
+    "TerminateJob": ["Terminating", "Terminated"],
+    "CompleteJob": ["Completing", "Completed"],
+}
 ACTIONS = (*ENDS, "RestartJob", "RestartTask", "RestartPod", "ResumeJob")
 MATRIX = [
     (event, action, level, timeout)
@@ -96,24 +100,43 @@ def test_every_event_with_every_action(event: str, action: str, level: str, time
     desk.leave()
     desk.work()
     phase, status = desk.phase, desk.job.status
+    told = sum(event.reason == "ExecuteAction" for event in desk.events)
+    assert told == _has_effect(action, of_task, of_pod)
     gone = {name for name in ALL if desk.get_uid(name) != before[name]}
     if action in ENDS:
-        assert (phase, status.version, status.retry_count) == (ENDS[action], 1, 0)
+        assert (phase, status.version, status.retry_count) == (ENDS[action][1], 1, 0)
+        assert desk.phases[-2:] == ENDS[action]
         assert desk.pods("Running") == desk.pods("Pending") == []
         assert desk.group is None
     elif action == "RestartJob":
         assert (phase, status.version, status.retry_count) == ("Pending", 1, 1)
+        assert desk.phases[-2:] == ["Restarting", "Pending"]
         assert desk.group.metadata.uid != group, "it has to be let into its queue again"
         assert desk.pods() == []
     elif _has_effect(action, of_task, of_pod):
         assert (status.version, status.retry_count) == (0, 1)
         assert desk.phases.count("Restarting") == 1
         assert gone == ({of_pod} if action == "RestartPod" else {"j-a-0", "j-a-1"})
+        assert set(desk.pods()) == set(ALL), "whose names are taken up again"
         assert desk.group.metadata.uid == group
+        desk.become("Running")
+        assert desk.work().phase == "Running"
     else:
         assert (phase, status.version, status.retry_count) == ("Running", 0, 0)
         assert gone <= ({"j-a-1"} if event == "PodEvicted" else set())
         assert desk.group.metadata.uid == group
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_without_a_policy_nothing_but_a_missing_pod_changes(event: str) -> None:
+    desk = JobDesk({"tasks": [task("a", 3), task("b")], "minAvailable": 1}).run()
+    EVENTS[event][1](desk)
+    desk.work()
+    desk.leave()
+    desk.work()
+    assert desk.phase == "Running"
+    assert desk.job.status.version == 0
+    assert len(desk.pods()) == 5
 
 
 def _has_effect(action: str, of_task: str, of_pod: str) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scheduler.controllers.objects import PYTORCH_JOBS, SERVICES
-from scheduler.kube.resource import PODGROUPS
+from scheduler.kube.resource import PODGROUPS, PRIORITY_CLASSES
 from scheduler.model.objects import Namespace, ObjectMeta
 from tests.controllers.desk import template
 from tests.controllers.training_desk import PyTorchDesk
@@ -118,6 +118,28 @@ def test_a_job_without_a_queue_has_its_namespaces(named: str | None, queue: str)
     assert desk.work().group.spec.queue == queue
     desk.home = None
     assert desk.work().group.spec.queue == queue, "what its PodGroup says stays"
+
+
+def test_what_the_gang_needs_is_what_its_most_important_pods_ask_for() -> None:
+    desk = PyTorchDesk(workers=4, runPolicy={"schedulingPolicy": {"minAvailable": 2}})
+    replicas = desk.objects[PYTORCH_JOBS.id, "t"]["spec"]["pytorchReplicaSpecs"]
+    replicas["Worker"]["template"] = template("pytorch", cpu="8", priorityClassName="high")
+    desk.put(PRIORITY_CLASSES, {"metadata": {"name": "high"}, "value": 100})
+    assert desk.work().group.spec.min_resources == {"cpu": "16", "memory": "2Gi"}
+
+
+def test_annotations_of_the_job_are_its_podgroups_too() -> None:
+    desk = PyTorchDesk()
+    given = {"volcano.sh/sla-waiting-time": "1h", "kubectl.kubernetes.io/last-applied-configuration": "{}"}
+    desk.objects[PYTORCH_JOBS.id, "t"]["metadata"]["annotations"] = given
+    assert desk.work().group.metadata.annotations == {"volcano.sh/sla-waiting-time": "1h"}
+
+
+@pytest.mark.parametrize("phase", ["", "Pending"])
+def test_no_pod_comes_before_the_podgroup_is_let_in(phase: str) -> None:
+    desk = PyTorchDesk().work()
+    desk.admit(phase)
+    assert desk.work().pods() == []
 
 
 @pytest.mark.parametrize("written", range(5))
