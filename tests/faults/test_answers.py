@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.faults.ground import Ground
+from tests.faults.ground import NAMESPACE, Ground
 from tests.faults.proxy import Answer, Call, Ignore, Lose, Verdict
+from tests.faults.told import events, eventually
 from tests.kube.stand_in import run
 
 pytestmark = [pytest.mark.embedded, pytest.mark.faults]
@@ -72,5 +73,13 @@ def test_a_bind_that_is_refused_for_ever_is_not_hammered_and_the_others_go_on(gr
             assert refused - before <= 4
             await ground.gang("later", 3)
             await ground.bound(9)
+
+            async def is_told() -> bool:
+                return "FailedBinding" in await events(ground.client, NAMESPACE, "Pod", "bad-0-0")
+
+            await eventually("an event on the pod", is_told)
+            severity, message = (await events(ground.client, NAMESPACE, "Pod", "bad-0-0"))["FailedBinding"]
+            assert severity == "Warning"
+            assert message.endswith("/pods/bad-0-0/binding: 403 Forbidden: told so by a test")
 
     run(test, seconds=60)

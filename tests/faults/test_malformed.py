@@ -78,6 +78,19 @@ def generated(strategy: st.SearchStrategy[Any], count: int) -> list[Any]:
     return found
 
 
+def _silent(ground: Ground) -> list[str]:
+    """The pods that wait and do not say why."""
+    waiting = [pod for pod in ground.history.pods.values() if not pod.spec.node_name]
+    return [
+        pod.metadata.name
+        for pod in waiting
+        if not any(
+            condition.type == "PodScheduled" and condition.status == "False" and condition.message
+            for condition in pod.status.conditions or ()
+        )
+    ]
+
+
 def test_the_good_ones_run_among_hundreds_of_bad_ones(ground: Ground) -> None:
     pairs = generated(st.tuples(ANNOTATIONS, SPECS, st.lists(SELECTORS, max_size=2)), BAD)
 
@@ -112,6 +125,7 @@ def test_the_good_ones_run_among_hundreds_of_bad_ones(ground: Ground) -> None:
             assert scheduler.process.poll() is None
             assert "cycle failed" not in scheduler.log.read_text()
             scheduler.page("/healthz")
+            await ground.history.until(lambda: not _silent(ground), 30, "each pod that waits says why")
             ground.history.forget("bad")
 
     run(test, seconds=180)

@@ -1,0 +1,61 @@
+"""What users can read of an object: its events and its conditions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+
+from scheduler.kube import Client, Resource
+from scheduler.model.objects import Condition, Object, ObjectMeta
+
+
+class About(Object):
+    kind: str = ""
+    name: str = ""
+
+
+class Event(Object):
+    metadata: ObjectMeta
+    involved_object: About
+    type: str = ""
+    reason: str = ""
+    message: str = ""
+
+
+EVENTS: Resource[Event] = Resource("", "v1", "events", "Event", Event)
+
+
+class _Told(Object):
+    metadata: ObjectMeta
+    status: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+async def events(client: Client, namespace: str, kind: str, name: str) -> dict[str, tuple[str, str]]:
+    """Type and message of an object's events, by reason."""
+    found = (await client.list(EVENTS, namespace)).items
+    about = [event for event in found if (event.involved_object.kind, event.involved_object.name) == (kind, name)]
+    return {event.reason: (event.type, event.message) for event in about}
+
+
+async def conditions(client: Client, resource: Resource[Any], name: str, namespace: str = "") -> dict[str, Condition]:
+    """An object's conditions by type; of one that cannot be read, too."""
+    found = msgspec.convert((await status(client, resource, name, namespace)).get("conditions") or [], list[Condition])
+    return {condition.type: condition for condition in found}
+
+
+async def status(client: Client, resource: Resource[Any], name: str, namespace: str = "") -> dict[str, Any]:
+    """An object's status as it is."""
+    return (await client.get(resource.reading(_Told), name, namespace)).status
+
+
+async def eventually(what: str, check: Callable[[], Awaitable[bool]], seconds: float = 10.0) -> None:
+    """Wait until something holds that the API server has to be asked for."""
+    try:
+        async with asyncio.timeout(seconds):
+            while not await check():
+                await asyncio.sleep(0.05)
+    except TimeoutError:
+        raise AssertionError(f"not within {seconds:g} s: {what}") from None
