@@ -15,7 +15,7 @@ import yaml
 
 from benchmarks.ground import apply_crds, client_of, each, gangs, queue, settled_node
 from benchmarks.process import Scheduler
-from scheduler.kube import NAMESPACES, NODES, PODGROUPS, PODS, QUEUES, Client, Conflict, NotFound
+from scheduler.kube import EVENTS, NAMESPACES, NODES, PODGROUPS, PODS, QUEUES, Client, Conflict, NotFound
 from scheduler.kube.resource import Resource
 from scheduler.live.leader import LEASES
 from scheduler.live.leader import NAME as LEASE
@@ -145,6 +145,8 @@ class Ground:
         self.nodes.clear()
         with contextlib.suppress(NotFound):
             await self.client.delete(LEASES, LEASE, "default")
+        for namespace in (NAMESPACE, "default"):
+            await self.client.http.request("DELETE", EVENTS.path(namespace))
         for resource, grace in ((PODS, 0), (PODGROUPS, None), (NODES, None), (QUEUES, None)):
             await self._remove_all(resource, grace)
 
