@@ -129,6 +129,17 @@ class TestJobs:
         until(lambda: [g for g in place.all("PodGroup") if g["metadata"]["name"].startswith("small")], "a PodGroup")
         place.run(1)
 
+    def test_a_service_that_cannot_be_made_is_told_until_it_can(self, place: Place) -> None:
+        place.create("ResourceQuota", "none", {"hard": {"services": "0"}})
+        until(lambda: "hard" in place.get("ResourceQuota", "none")["status"], "the quota")  # type: ignore[index]
+        place.create("Job", "j", {"tasks": [task(1)], "plugins": {"svc": []}})
+        messages = until(lambda: place.events("FailedApplyService"), "an event")
+        assert "exceeded quota" in messages[0]
+        place.delete("ResourceQuota", "none")
+        until(lambda: place.get("Service", "j"), "the service")
+        place.run(1)
+        until(lambda: place.phase("j") == "Running", "the job to run")
+
     def test_a_pod_of_somebody_else_in_its_place_is_named(self, place: Place) -> None:
         place.create("Pod", "j-a-0", {**template()["spec"], "schedulerName": "somebody"})
         place.create("Job", "j", {"tasks": [task(2)]})
