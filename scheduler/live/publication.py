@@ -58,11 +58,12 @@ class Publication:
         touched.update(key for key, refusal in refusals.items() if self._refusals.get(key) != refusal)
         touched.update(self._refusals.keys() - refusals.keys())
         touched.update(self._patience.due(now))
-        self._refusals = refusals
         for bind in decisions.binds:
             self._publisher.forget(bind.uid)  # why it waited must not be written over what the bind says
         if only_urgent:
             touched = {key for key, phase in decisions.phases.items() if phase == INQUEUE}
+        else:
+            self._refusals = refusals
         self._feed.touched -= touched
         for key in sorted(touched):
             job = self._feed.cluster.jobs.get(key)

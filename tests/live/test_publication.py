@@ -120,3 +120,19 @@ def test_a_victim_and_its_group_are_told_who_takes_its_place() -> None:
         (PODS, WARNING, "Evict", told),
         (PODGROUPS, NORMAL, "Evict", f"pod p {told}"),
     ]
+
+
+def test_a_reason_that_came_when_there_was_no_time_to_tell_it_is_told_later() -> None:
+    feed = make_feed()
+    for given in (Seen("PodGroup", group("Inqueue")), Seen("Pod", pod())):
+        feed.apply(given)
+    publication = of(feed, Metrics())
+    publication.publish(Decisions(), NOW)
+    refused = Decisions(refusals={"ns/g": NO_ROOM})
+    publication.publish(refused, NOW + 1, only_urgent=True)
+    publication._events.event.assert_not_called()  # type: ignore[attr-defined]
+    publication.publish(refused, NOW + 2)
+    assert {call.args[3] for call in publication._events.event.call_args_list} == {  # type: ignore[attr-defined]
+        "Unschedulable",
+        "FailedScheduling",
+    }
