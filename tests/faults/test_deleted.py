@@ -42,6 +42,34 @@ def test_a_node_goes_while_a_gang_is_bound_to_it_and_later_gangs_go_elsewhere(gr
     run(test, seconds=60)
 
 
+def test_a_queue_goes_while_its_gang_is_bound_and_the_gang_is_whole_all_the_same(ground: Ground) -> None:
+    async def test() -> None:
+        queues = [queue("doomed", deserved={"cpu": "8"}), queue("default", deserved={"cpu": "4"})]
+        async with ground.scenario(nodes=4, cpu="4", queues=queues):
+            gone = asyncio.Event()
+
+            async def judge(call: Call) -> Verdict:
+                if call.is_bind and not gone.is_set():
+                    gone.set()
+                    await ground.client.delete(QUEUES, "doomed")
+                return None
+
+            ground.proxy.judge = judge
+            await ground.gang("g", 8, "doomed")
+            await ground.gang("late", 2, "doomed")
+            scheduler = ground.start()
+            await gone.wait()
+            await ground.history.until(lambda: len(ground.history.bound("g-0")) in (0, 8), 20, "all of it or nothing")
+            await ground.gang("other", 4, "default")
+            await ground.history.until(lambda: len(ground.history.bound("other-0")) == 4, 20, "the other gang runs")
+            await ground.rests()
+            assert len(ground.history.bound("g-0")) == 8
+            assert not ground.history.condemned
+            scheduler.page("/healthz")
+
+    run(test, seconds=60)
+
+
 def test_a_queue_goes_while_its_gang_waits_and_the_others_go_on(ground: Ground) -> None:
     async def test() -> None:
         queues = [queue("doomed", deserved={"cpu": "4"}), queue("default", deserved={"cpu": "4"})]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 
@@ -19,25 +20,31 @@ QUEUES = [
 ]
 POINTS = 52
 """The scenario has some 70 writes: binds first, evictions and binds, then statuses and events. Every second or third
-is a point, before it is
-relayed and after."""
+is a point, before it is relayed and after.
+"""
+WATCHES = (1, 4, 8, 10)
+"""The scheduler opens ten watches, most of them before it decides."""
+
+At = Callable[[Call, int, int], bool]
+"""Whether a call is the point, given how many writes and watches there were, it included."""
 
 
-async def _scenario(ground: Ground, point: int) -> int:
-    """Queue a fills the nodes with single-pod gangs, a gang of b reclaims; killed at the point-th write, before it is
-    relayed (odd) or
-    right after (even). Returns how many writes there were before the kill."""
+async def _scenario(ground: Ground, at: At, verdict: Ignore | Lose) -> None:
+    """Queue a fills the nodes with single-pod gangs, a gang of b reclaims; killed at a point, before it is relayed
+    (Ignore) or right after (Lose), and started again.
+    """
     async with ground.scenario(nodes=3, cpu="4", queues=QUEUES):
-        writes = 0
+        writes = watches = 0
         reached = asyncio.Event()
 
         def judge(call: Call) -> Verdict:
-            nonlocal writes
+            nonlocal writes, watches
             writes += call.is_write
-            if call.is_write and writes == 1 + point // 2 * 5 // 2 and not reached.is_set():
+            watches += call.is_watch
+            if not reached.is_set() and at(call, writes, watches):
                 reached.set()
                 scheduler.process.kill()
-                return Ignore() if point % 2 else Lose()
+                return verdict
             return None
 
         ground.proxy.judge = judge
@@ -50,7 +57,7 @@ async def _scenario(ground: Ground, point: int) -> int:
             await _or(ground.bound(12), reached)
         await _or(ground.history.until(lambda: len(ground.history.bound("b-0")) == 6, 30, "b runs"), reached)
         await asyncio.sleep(0.5)  # statuses and events that follow
-        assert reached.is_set(), f"only {writes} writes: point {point} was never reached"
+        assert reached.is_set(), f"only {writes} writes: the point was never reached"
         ground.proxy.judge = lambda _: None
         ground.start()
         await ground.bound(12)
@@ -59,7 +66,6 @@ async def _scenario(ground: Ground, point: int) -> int:
         await ground.history.until(lambda: len(ground.history.bound("b-0")) == 6, 30, "b runs after the restart")
         await ground.rests(0.3)
         assert len(ground.history.condemned) == 6, f"6 evictions are needed, {len(ground.history.condemned)} were made"
-        return writes
 
 
 async def _or(wish: object, reached: asyncio.Event) -> None:
@@ -76,4 +82,47 @@ async def _or(wish: object, reached: asyncio.Event) -> None:
 
 @pytest.mark.parametrize("point", range(POINTS))
 def test_a_kill_at_any_write_loses_nothing_and_repeats_nothing(ground: Ground, point: int) -> None:
-    run(lambda: _scenario(ground, point), seconds=100)
+    number = 1 + point // 2 * 5 // 2
+
+    def at(call: Call, writes: int, watches: int) -> bool:
+        del watches
+        return call.is_write and writes == number
+
+    run(lambda: _scenario(ground, at, Ignore() if point % 2 else Lose()), seconds=100)
+
+
+@pytest.mark.parametrize("number", WATCHES)
+def test_a_kill_while_it_opens_its_watches_loses_nothing(ground: Ground, number: int) -> None:
+    def at(call: Call, writes: int, watches: int) -> bool:
+        del writes
+        return call.is_watch and watches == number
+
+    run(lambda: _scenario(ground, at, Ignore()), seconds=100)
+
+
+def test_after_the_last_write_a_restart_changes_nothing(ground: Ground) -> None:
+    async def test() -> None:
+        async with ground.scenario(nodes=3, cpu="4", queues=QUEUES):
+            first = ground.start()
+            for i in range(12):
+                await ground.gang(f"a{i}", 1, "a")
+            await ground.bound(12)
+            await ground.gang("b", 6, "b")
+            await ground.gang("large", 20, "b")
+            await ground.history.until(lambda: len(ground.history.bound("b-0")) == 6, 30, "b runs")
+            await ground.rests(3.0)
+            first.kill()
+            ground.stopped(first)
+            before = len(ground.proxy.calls)
+            second = ground.start()
+            await ground.ready(second)
+            await ground.rests(3.0)
+            repeated = ("/events", "/queues/")  # a queue's numbers are written once a process, the same again
+            later = [
+                call
+                for call in ground.proxy.calls[before:]
+                if call.is_write and not any(part in call.path for part in repeated)
+            ]
+            assert [f"{call.method} {call.path}" for call in later] == []
+
+    run(test, seconds=60)
