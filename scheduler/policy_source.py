@@ -16,6 +16,8 @@ import yaml
 from scheduler.policy_schema import BOOL, DURATION, FLOAT, INT, MAPPING, TEXT, Argument
 
 _DURATION = re.compile(r"([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+")
+LARGEST = 2**31 - 1
+"""Of a number in a policy: what is larger, or endless, makes no sum and no order."""
 _EXAMPLES = {INT: "2", FLOAT: "1.5", BOOL: "true", TEXT: "nvidia.com/gpu", DURATION: "1h30m", MAPPING: "{key: value}"}
 
 
@@ -158,6 +160,9 @@ class PolicySource:
             quoted = " without quotes" if isinstance(read, str) and rule.kind in (INT, FLOAT, BOOL) else ""
             example = f"{{Job: {rule.values[-1]}}}" if rule.values else _EXAMPLES[rule.kind]
             self.refuse(node, field, shown, f"must be {rule.wording}", f"write for example {example}{quoted}")
+            return None
+        if rule.kind in (INT, FLOAT) and not abs(read) <= LARGEST:
+            self.refuse(node, field, str(node.value), f"must be at most {LARGEST}", "write a smaller number")
             return None
         return read
 

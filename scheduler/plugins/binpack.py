@@ -29,7 +29,7 @@ class Binpack:
         arguments = option.arguments
 
         def weight(key: str) -> float:
-            return max(float(arguments.get(key, 1)), 0.0)
+            return float(arguments.get(key, 1))
 
         self._weight = weight("binpack.weight")
         self._weights = {CPU: weight("binpack.cpu"), MEMORY: weight("binpack.memory")}

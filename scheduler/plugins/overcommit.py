@@ -26,13 +26,12 @@ DEFAULT_FACTOR = 1.2
 
 
 class Overcommit:
-    """The plugin. Argument ``overcommit-factor`` (1.2; below 1 it is 1.2)."""
+    """The plugin. Argument ``overcommit-factor`` (1.2; a policy with less than 1 is refused)."""
 
     name = "overcommit"
 
     def __init__(self, option: PluginOption) -> None:
-        factor = float(option.arguments.get("overcommit-factor", DEFAULT_FACTOR))
-        self._factor = factor if factor >= 1 else DEFAULT_FACTOR
+        self._factor = float(option.arguments.get("overcommit-factor", DEFAULT_FACTOR))
 
     def open(self, session: Session, register: Register) -> None:
         self._session = session
