@@ -112,6 +112,12 @@ def test_410_as_the_status_of_a_watch_means_the_same() -> None:
     expect(script, ["+a@1"], ["5", "9"], lists=2)
 
 
+def test_a_list_that_expires_between_two_pages_is_begun_anew_and_told_once() -> None:
+    first = {"metadata": {"resourceVersion": "5", "continue": "next"}, "items": [group("a", 1)]}
+    lists = [Reply(body=first), status(410, "Expired"), Reply(body=first), listing(5, group("b", 2))]
+    expect(Script(lists, []), ["+a@1", "+b@2"], ["5"])
+
+
 def test_a_successor_found_by_a_list_is_told_as_gone_and_come() -> None:
     script = Script([listing(5, group("a", 1)), listing(9, group("a", 8, uid="new"))], [status(410, "Expired")])
     expect(script, ["+a@1", "-ns/a", "+a@8"], ["5", "9"], lists=2)

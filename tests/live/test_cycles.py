@@ -166,6 +166,27 @@ def test_time_alone_leads_to_a_cycle_where_the_core_asks_for_it_and_else_to_none
     run(test)
 
 
+def test_changes_that_come_together_have_one_cycle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cycles, "DEBOUNCE", 0.2)
+    seen: list[int] = []
+
+    def decide(cluster: Cluster) -> Decisions:
+        seen.append(len(cluster.tasks))
+        return Decisions()
+
+    async def test() -> None:
+        async with looping(monkeypatch, decide) as loop:
+            await until(lambda: loop.cycles.number == 1)
+            for i in range(20):
+                loop.feed.put(Seen("Pod", pod(name=f"p{i}", uid=f"u{i}")))
+                await asyncio.sleep(0.002)
+            await until(lambda: loop.cycles.number == 2)
+            await asyncio.sleep(0.3)
+            assert seen == [0, 20]
+
+    run(test)
+
+
 def test_something_to_do_between_two_cycles_is_done_without_one(monkeypatch: pytest.MonkeyPatch) -> None:
     async def test() -> None:
         async with looping(monkeypatch, lambda _: Decisions()) as loop:
