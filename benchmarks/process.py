@@ -84,14 +84,15 @@ class Scheduler:
 
     def bound(self) -> int:
         """How many binds the API server has answered well."""
-        for line in self.page("/metrics").splitlines():
-            if line.startswith('volcano_schedule_attempts_total{result="scheduled"}'):
+        name = "volcano_schedule_attempts_total"
+        for line in self.page(f"/metrics?name[]={name}").splitlines():
+            if line.startswith(f'{name}{{result="scheduled"}}'):
                 return int(float(line.split()[-1]))
         return 0
 
     def leads(self) -> bool:
         """Whether this replica schedules."""
-        return "schedspec_leader 1.0" in self.page("/metrics")
+        return "schedspec_leader 1.0" in self.page("/metrics?name[]=schedspec_leader")
 
     def kill(self) -> None:
         """SIGKILL, whatever it is doing."""

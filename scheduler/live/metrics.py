@@ -5,7 +5,7 @@ The one rule: metrics are only ever written by the shell; the core does not know
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.registry import Collector
@@ -159,6 +159,6 @@ class Metrics:
     def leads(self, leads: bool) -> None:
         self._leader.set(leads)
 
-    def render(self) -> bytes:
-        """The text that a scrape gets."""
-        return generate_latest(self.registry)
+    def render(self, names: Collection[str] = ()) -> bytes:
+        """The text that a scrape gets; with ``names`` (of samples), only of the metrics that have them."""
+        return generate_latest(self.registry.restricted_registry(names) if names else self.registry)

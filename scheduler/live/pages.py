@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from scheduler.live.feed import Feed
 from scheduler.live.metrics import Metrics
 from scheduler.live.policy_file import PolicyFile
-from scheduler.live.server import METRICS, Answer, Page, data, text
+from scheduler.live.server import METRICS, Answer, Page, Query, data, text
 
 _HANGS_AFTER = 30.0
 """Seconds without a turn of the event loop after which ``/healthz`` says so."""
@@ -39,20 +39,21 @@ class Pages:
             "/policy": self.policy,
         }
 
-    def healthz(self) -> Answer:
+    def healthz(self, _: Query) -> Answer:
         silent = time.monotonic() - self._beat
         return text(200, "ok") if silent < _HANGS_AFTER else text(503, f"the event loop hangs for {silent:.0f} s")
 
-    def readyz(self) -> Answer:
+    def readyz(self, _: Query) -> Answer:
         """200 once every watch has listed; until then, what is missing."""
         reflectors = [reflector for reflector in self._feed.reflectors if not reflector.synced.is_set()]
         waiting = [r.trouble or f"{r.resource.id} not yet listed" for r in reflectors] + self.unlisted()
         return text(503, "\n".join(waiting)) if waiting else text(200, "ok")
 
-    def policy(self) -> Answer:
+    def policy(self, _: Query) -> Answer:
         current = self._policy.current
         said = {"path": current.path, "sha256": current.sha256, "error": current.error}
         return data(said | {"refused_sha256": current.refused_sha256})
 
-    def metrics(self) -> Answer:
-        return 200, METRICS, self._metrics.render()
+    def metrics(self, query: Query) -> Answer:
+        """All metrics, or those named by ``name[]``, as Prometheus clients ask for them."""
+        return 200, METRICS, self._metrics.render(query.get("name[]", ()))

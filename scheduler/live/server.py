@@ -8,14 +8,17 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs
 
 log = logging.getLogger(__name__)
 
 Answer = tuple[int, str, bytes]
 """Status, content type, body."""
-Page = Callable[[], Answer]
+Query = Mapping[str, Sequence[str]]
+"""What was asked after the path's question mark."""
+Page = Callable[[Query], Answer]
 
 TEXT, JSON, METRICS = "text/plain; charset=utf-8", "application/json", "text/plain; version=0.0.4; charset=utf-8"
 
@@ -36,11 +39,12 @@ def data(value: object) -> Answer:
     return 200, JSON, json.dumps(value, indent=1).encode() + b"\n"
 
 
-def _answer(pages: Mapping[str, Page], path: str) -> Answer:
+def _answer(pages: Mapping[str, Page], asked: str) -> Answer:
+    path, _, query = asked.partition("?")
     if path not in pages:
         return text(404, f"no such page; there are {', '.join(pages)}")
     try:
-        return pages[path]()
+        return pages[path](parse_qs(query))
     except Exception as error:  # the page may be asked for while what it reads changes
         log.exception("the page %s cannot be made", path)
         return text(500, f"this page cannot be made: {error!r}; ask again")
@@ -63,7 +67,7 @@ class Server:
             wbufsize = -1  # head and body in one write
 
             def do_GET(self) -> None:
-                status, kind, body = _answer(pages, self.path.partition("?")[0])
+                status, kind, body = _answer(pages, self.path)
                 self.send_response(status)
                 self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(body)))

@@ -76,6 +76,14 @@ def test_the_policy_in_force_and_the_metrics_can_be_read(server: tuple[str, Page
     assert 'volcano_schedule_attempts_total{result="scheduled"} 1.0' in get(f"{url}/metrics")[2]
 
 
+def test_who_names_metrics_gets_those(server: tuple[str, Pages]) -> None:
+    url, _ = server
+    status, _, said = get(f"{url}/metrics?name[]=schedspec_leader&name[]=schedspec_dropped_events")
+    assert status == 200
+    found = {line for line in said.splitlines() if not line.startswith("#")}
+    assert found == {"schedspec_dropped_events 0.0", "schedspec_leader 0.0"}
+
+
 def test_an_unknown_page_names_the_known_ones(server: tuple[str, Pages]) -> None:
     assert get(f"{server[0]}/x") == (
         404,
