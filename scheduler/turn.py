@@ -58,6 +58,8 @@ class Turn:
         another turn.
         """
         session, job = self._session, self._job
+        if self._only_waits(runs):
+            return False
         session.reservations.lift(job, self._statement)
         placed = self._attempt(runs)
         if placed is None and (yielded := session.reservations.yield_to(job, self._statement)):
@@ -87,6 +89,26 @@ class Turn:
         self._whys += [*self._hooks.whys(self._job, runs[0].first), *self._short(self._job.waiting)]
         self._statement.rollback(before)
         return None
+
+    def _only_waits(self, runs: list[Run]) -> bool:
+        """Whether the whole job keeps room that is being freed, and there is too little room now for it to start
+        elsewhere: the most part of most turns in which victims leave.
+        """
+        job = self._job
+        waiting = [task for run in runs for task in run.tasks]
+        lacking = job.min_available - job.ready - job.undemanding
+        if (
+            lacking <= 0
+            or any(task.status is not TaskStatus.PIPELINED for task in waiting)
+            or not self._hooks.votes("job_pipelined", job)
+        ):
+            return False
+        alike: dict[bytes, list[Task]] = {}
+        for task in waiting:
+            alike.setdefault(task.shape, []).append(task)
+        return any(
+            self._placement.slots_now(tasks) < lacking - (len(waiting) - len(tasks)) for tasks in alike.values()
+        )
 
     def _cannot_start(self, runs: list[Run]) -> bool:
         """Whether a gang of alike tasks is too large for the room there is: seen without placing any of them."""

@@ -6,6 +6,8 @@ for a task that minds who runs where it holds for one placement only.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 import numpy as np
 
@@ -153,6 +155,16 @@ class Placement:
         """
         takers = int(np.count_nonzero(self._ranking(task, future=False).value > NOWHERE))
         return takers if takers >= wanted else int(self._slots(task).sum())
+
+    def slots_now(self, waiting: Sequence[Task]) -> int:
+        """How many tasks like these, which are alike and pipelined, would find room now if they gave up what they wait
+        for: no fewer than that, as neighbours are not asked.
+        """
+        nodes, task = self._nodes, waiting[0]
+        others = nodes.pipelined.copy()
+        np.subtract.at(others, [nodes.by_name[each.node].row for each in waiting], nodes.held(task))
+        available = np.minimum(nodes.idle, nodes.idle + nodes.releasing - others)
+        return int(times(nodes, task, available)[self.static(task)].sum())
 
     def _slots(self, task: Task) -> Rows:
         known = self._slot_counts.get(task.shape)
