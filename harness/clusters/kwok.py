@@ -13,12 +13,13 @@ should have no label `kubernetes.io/os`, so that the cluster's DaemonSets stay a
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 from harness.clusters import binaries, probe
-from harness.clusters.embedded_config import kwok_config
+from harness.clusters.embedded_config import GO, kwok_config
 from harness.clusters.places import kind_config
 from harness.clusters.protocol import BootError, PortTakenError, Progress
 from harness.clusters.registry import free_ports
@@ -97,6 +98,7 @@ class Kwok:
         with self.log.open("wb") as log:
             self._process = process = subprocess.Popen(
                 [*([] if self._keep else dies_with_us()), *command],
+                env=os.environ | GO,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
