@@ -45,6 +45,10 @@ _COLLECT = (20_000, 20, 50)
 """Little of ours is ever in a cycle of references; the default would look at everything several times in a burst of
 binds.
 """
+_SWITCH = 0.0005
+"""Seconds for which the thread that decides may keep the event loop waiting after each of its system calls. With
+Python's 5 ms the writes of a large reclaim would stand still while the next cycle decides.
+"""
 _FINISH_WRITES = 10.0
 _FINISH_STATUSES = 2.0
 
@@ -246,6 +250,7 @@ class Deposed(Exception):  # noqa: N818 - as the errors of the API
 async def serve(options: Options) -> int:
     """Run one scheduler process until it ends; returns its exit status. Raises what makes a start impossible."""
     gc.set_threshold(*_COLLECT)
+    sys.setswitchinterval(_SWITCH)
     policy = PolicyFile(options.policy)
     app = App(options, policy)
     policy.on_change = app.on_policy
