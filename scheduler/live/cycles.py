@@ -144,7 +144,7 @@ class Cycles:
         # way, and for what was expected
         many = len(self._writer.binds) > BINDS_IN_FLIGHT
         only_waits = self._writer.is_evicting and not decisions.binds and not decisions.evictions
-        rests = 9 if many else 3 if only_waits else 1
+        rests = 9 if many or only_waits else 1
         self._lazy_not_before = loop.time() + min(took * 9, _LONGEST_REST)
         self._not_before = loop.time() + min(took * rests, _LONGEST_REST)
         is_late = loop.time() - self._published > PUBLISH_AT_LEAST_EVERY
