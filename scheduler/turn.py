@@ -106,9 +106,7 @@ class Turn:
         alike: dict[bytes, list[Task]] = {}
         for task in waiting:
             alike.setdefault(task.shape, []).append(task)
-        return any(
-            self._placement.slots_now(tasks) < lacking - (len(waiting) - len(tasks)) for tasks in alike.values()
-        )
+        return any(self._placement.slots_now(tasks) < lacking - (len(waiting) - len(tasks)) for tasks in alike.values())
 
     def _cannot_start(self, runs: list[Run]) -> bool:
         """Whether a gang of alike tasks is too large for the room there is: seen without placing any of them."""
