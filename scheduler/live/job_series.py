@@ -69,6 +69,10 @@ class JobSeries(Collector):
         """How many PodGroups there are, by queue and phase."""
         return Counter((known.queue, known.phase or PENDING) for _, known in self._there())
 
+    def describe(self) -> Iterator[Metric]:
+        """What there may be series of, for who asks for metrics by name."""
+        return self.collect()
+
     def collect(self) -> Iterator[Metric]:
         """The series of all jobs."""
         lacking = GaugeMetricFamily(

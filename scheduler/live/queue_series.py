@@ -36,11 +36,19 @@ class QueueSeries(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """The series of all queues."""
-        numbers = self.numbers
-        if numbers is None:
-            return
-        queues = dict(self._queues())
-        yield from self._of_groups(queues)
+        if self.numbers is not None:
+            yield from self._families(dict(self._queues()), self.numbers, self._phases())
+
+    def describe(self) -> Iterator[Metric]:
+        """What there may be series of, for who asks for metrics by name."""
+        return self._families({}, {}, {})
+
+    def _families(
+        self, queues: Mapping[str, Queue], numbers: Mapping[str, QueueNumbers], groups: Mapping[tuple[str, str], int]
+    ) -> Iterator[Metric]:
+        for phase in _PHASES:
+            of_phase = {name: groups.get((name, phase), 0) for name in queues}
+            yield _gauge(f"pod_group_{phase.lower()}_count", f"PodGroups of a queue that are {phase}", of_phase)
         yield _gauge("weight", "Weight of a queue", {name: queue.weight for name, queue in queues.items()})
         known = {name: numbers[name] for name in queues if name in numbers}
         shares = {name: one.share for name, one in known.items() if one.share is not None}
@@ -58,12 +66,6 @@ class QueueSeries(Collector):
         yield from _amounts("capacity", "its capability", {name: queues[name].capability for name in known})
         limits = {name: one.capability for name, one in known.items()}
         yield from _amounts("real_capacity", "what it may hold, the guarantees of others left alone", limits)
-
-    def _of_groups(self, queues: Mapping[str, Queue]) -> Iterator[Metric]:
-        counts = self._phases()
-        for phase in _PHASES:
-            of_phase = {name: counts.get((name, phase), 0) for name in queues}
-            yield _gauge(f"pod_group_{phase.lower()}_count", f"PodGroups of a queue that are {phase}", of_phase)
 
 
 def _names(numbers: QueueNumbers) -> set[str]:
