@@ -14,12 +14,13 @@ import multiprocessing
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
 from benchmarks import clusters, core_reclaim
+from benchmarks.figure import Figure
 from scheduler.decide import decide
 from scheduler.model.cluster import Cluster
 from scheduler.policy import DEFAULT_POLICY, PluginOption, Policy
@@ -33,17 +34,6 @@ RECLAIM = Policy(
         tuple(PluginOption(name) for name in ("drf", "predicates", "capacity", "nodeorder")),
     ),
 )
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One line of the table. ``goal`` None: shown for growth only."""
-
-    figure: str
-    value: float
-    unit: str
-    goal: float | None = None
-    ok: bool = True
 
 
 @dataclass(frozen=True)
@@ -126,14 +116,10 @@ def measure(setting: Setting) -> list[Figure]:
     again = time.process_time() - start
     memory = process.memory_info().rss / 2**20
     return [
-        _figure(setting.name, min(times), "s", setting.goal),
-        _figure(f"{setting.name}: nothing changed", again, "s", setting.goal_again),
-        _figure(f"{setting.name}: memory of the process", memory, "MiB", setting.goal_memory),
+        Figure(setting.name, round(min(times), 6), "s", setting.goal),
+        Figure(f"{setting.name}: nothing changed", round(again, 6), "s", setting.goal_again),
+        Figure(f"{setting.name}: memory of the process", round(memory, 1), "MiB", setting.goal_memory),
     ]
-
-
-def _figure(name: str, value: float, unit: str, goal: float | None) -> Figure:
-    return Figure(name, round(value, 6), unit, goal, goal is None or value <= goal)
 
 
 def main(only: str = "") -> int:
@@ -147,16 +133,11 @@ def main(only: str = "") -> int:
         with context.Pool(1) as pool:
             figures = pool.apply(measurement, (number,))
         for figure in figures:
-            print(_line(figure), flush=True)
+            print(figure.line, flush=True)
         found += figures
     OUT.parent.mkdir(exist_ok=True)
-    OUT.write_text(json.dumps([asdict(figure) for figure in found], indent=1) + "\n")
+    OUT.write_text(json.dumps([figure.plain for figure in found], indent=1) + "\n")
     return sum(not figure.ok for figure in found)
-
-
-def _line(figure: Figure) -> str:
-    goal = "" if figure.goal is None else f"{'ok  ' if figure.ok else 'MISS'} goal {figure.goal:g} {figure.unit}"
-    return f"{figure.value:12.6f} {figure.unit:4} {figure.figure:80} {goal}"
 
 
 def _measure(number: int) -> list[Figure]:
@@ -164,7 +145,7 @@ def _measure(number: int) -> list[Figure]:
 
 
 def _measure_reclaim(_: int) -> list[Figure]:
-    return [Figure(**figure) for figure in core_reclaim.figures()]
+    return core_reclaim.figures()
 
 
 if __name__ == "__main__":

@@ -25,9 +25,9 @@ class Figure:
     def line(self) -> str:
         goal = "" if self.goal is None else f"{'≥' if self.at_least else '≤'} {self.goal:g}"
         mark = "" if self.goal is None else "ok" if self.ok else "MISSED"
-        return f"{self.figure:<90} {self.value:>10.2f} {self.unit:<4} {goal:<8} {mark}"
+        return f"{self.figure:<90} {self.value:>10.6g} {self.unit:<4} {goal:<8} {mark}"
 
     @property
     def plain(self) -> dict[str, object]:
-        """For ``live.json``."""
+        """For the files in ``benchmarks/out``."""
         return {"figure": self.figure, "value": self.value, "unit": self.unit, "goal": self.goal, "ok": self.ok}
