@@ -11,7 +11,7 @@ import copy
 from scheduler.controllers.commands import removal
 from scheduler.controllers.job_events import Order, next_due, orders, render_duration
 from scheduler.controllers.job_group import group_removal, group_version, group_writes
-from scheduler.controllers.job_phases import advance, doomed, follow
+from scheduler.controllers.job_phases import advance, condemned, doomed, follow
 from scheduler.controllers.job_plugins import MANAGER, plugin_writes
 from scheduler.controllers.job_pods import missing_pods
 from scheduler.controllers.job_refusals import impossible, unhonoured
@@ -67,7 +67,8 @@ def _reconcile(seen: Observed) -> Outcome:
     if not status.state.phase:
         status.state.phase = PENDING
     order, commands = _order(seen, status)
-    doomed_pods = doomed(job, status, seen.pods, order)
+    status.restarting = condemned(status, seen.pods, order) or None
+    doomed_pods = doomed(job, status, seen.pods)
     census = count(seen.pods, frozenset(pod.metadata.uid for pod in doomed_pods))
     phase = advance(job, status, census)
     if phase != status.state.phase and order is None:
@@ -97,7 +98,7 @@ def _order(seen: Observed, status: JobStatus) -> tuple[Order | None, list[Write]
             return order, [*done, _told(seen, order)]
     if status.state.phase not in (PENDING, RUNNING):
         return None, done
-    order_of_policies, waiting = orders(seen, count(seen.pods))
+    order_of_policies, waiting = orders(seen, count(seen.pods, frozenset(status.restarting or ())))
     status.delayed = waiting or None
     if order_of_policies is not None and follow(order_of_policies, status):
         return order_of_policies, [*done, _told(seen, order_of_policies)]

@@ -56,8 +56,12 @@ class Order:
 
 def happenings(seen: Observed, census: Census) -> Iterator[Happening]:
     """What has happened since the status was written, the worst first."""
-    job, current = seen.job, seen.job.status.version
-    live = [pod for pod in seen.pods if is_live(pod) and version_of(pod) == current]
+    job, current, as_good_as_gone = seen.job, seen.job.status.version, seen.job.status.restarting or ()
+    live = [
+        pod
+        for pod in seen.pods
+        if is_live(pod) and version_of(pod) == current and pod.metadata.uid not in as_good_as_gone
+    ]
     for pod in live:
         if pod.status.phase == "Failed":
             yield Happening(POD_FAILED, task_of(pod), pod.metadata.name, exit_code(pod))

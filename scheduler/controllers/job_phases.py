@@ -103,8 +103,26 @@ def _running(job: Job, census: Census, finished: int) -> str:
     return PENDING if census.of("Pending") > total - min_available(job) else RUNNING
 
 
-def doomed(job: Job, status: JobStatus, pods: Sequence[Pod], order: Order | None = None) -> list[Pod]:
-    """The live pods that have to go in the phase that ``status`` says (and for a restart of one pod or task)."""
+def condemned(status: JobStatus, pods: Sequence[Pod], order: Order | None) -> list[str]:
+    """The uids of live pods that a restart of one pod or task takes: by this order, or by an earlier one, if the
+    controller died before it deleted them.
+    """
+    before = status.restarting or ()
+    ordered = order if order is not None and status.state.phase == RESTARTING else Order("", "")
+    return [
+        pod.metadata.uid
+        for pod in pods
+        if is_live(pod)
+        and (
+            pod.metadata.uid in before
+            or (ordered.action == "RestartPod" and pod.metadata.name == ordered.pod)
+            or (ordered.action == "RestartTask" and task_of(pod) == ordered.task)
+        )
+    ]
+
+
+def doomed(job: Job, status: JobStatus, pods: Sequence[Pod]) -> list[Pod]:
+    """The live pods that have to go in the phase that ``status`` says, or because it names them."""
     phase = status.state.phase
     live = [pod for pod in pods if is_live(pod)]
     if phase in ENDING or phase in FINISHED or phase == ABORTED:
@@ -112,11 +130,5 @@ def doomed(job: Job, status: JobStatus, pods: Sequence[Pod], order: Order | None
     stale = [pod for pod in live if version_of(pod) != status.version]
     if phase != RESTARTING or status.state.reason == RESUME:  # what had finished before an abort stays so
         stale = [pod for pod in stale if pod.status.phase not in POD_FINISHED]
-    gone = {pod.metadata.uid: pod for pod in [*stale, *surplus(job, pods)]}
-    if order is not None and phase == RESTARTING:
-        for pod in live:
-            if (order.action == "RestartPod" and pod.metadata.name == order.pod) or (
-                order.action == "RestartTask" and task_of(pod) == order.task
-            ):
-                gone[pod.metadata.uid] = pod
-    return list(gone.values())
+    named = [pod for pod in live if pod.metadata.uid in (status.restarting or ())]
+    return list({pod.metadata.uid: pod for pod in [*stale, *surplus(job, pods), *named]}.values())

@@ -105,6 +105,8 @@ class JobStatus(Object, omit_defaults=True):
     task_status_count: dict[str, TaskState] | None = None
     conditions: list[JobCondition] | None = None
     delayed: list[DelayedAction] | None = None
+    restarting: list[str] | None = None
+    """Uids of pods that a restart of a part takes and that are not going yet."""
 
 
 class Job(Object):
@@ -172,6 +174,8 @@ class PyTorchJobStatus(Object, omit_defaults=True):
     start_time: str | None = None
     completion_time: str | None = None
     restarts: int = 0
+    restarting: list[str] | None = None
+    """Uids of failed pods that are counted in ``restarts`` and are not going yet."""
 
 
 class PyTorchJob(Object):

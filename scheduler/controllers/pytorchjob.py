@@ -102,7 +102,9 @@ def _restarting(seen: Observed, status: PyTorchJobStatus, live: list[Pod]) -> li
         told = f"PyTorchJob {job.metadata.name} has failed because pod {pod.metadata.name} failed (exit code {code})."
         conditions.put(job, status, conditions.FAILED, seen.now, message=told)
         return []
-    status.restarts += len(found)
+    known = status.restarting or ()
+    status.restarts += sum(pod.metadata.uid not in known for pod in found)
+    status.restarting = [pod.metadata.uid for pod in found] or None
     limit = job.spec.run_policy.backoff_limit
     done = status.restarts + sum(restarts(pod) for pod in live)
     if limit is not None and done > limit:

@@ -151,3 +151,25 @@ class TestCrashes:
         assert desk.phase == expected
         assert desk.job.status.version == 1
         assert len(desk.pods("Pending")) == (3 if action == "RestartJob" else 0)
+
+    @pytest.mark.parametrize("event", ["evicted", "failed"])
+    @pytest.mark.parametrize("action", ["RestartTask", "RestartPod"])
+    @pytest.mark.parametrize("written", range(8))
+    def test_while_it_restarts_a_part(self, event: str, action: str, written: int) -> None:
+        policies = [{"events": ["PodEvicted", "PodFailed"], "action": action}]
+        desk = JobDesk({"tasks": [task("a", 3), task("b", 1)], "policies": policies}).run()
+        if event == "evicted":
+            desk.evict("j-a-0")
+        else:
+            desk.become("Failed", ["j-a-0"])
+        desk.turn(desk.decide, most=written)
+        for _ in range(4):
+            desk.work()
+            desk.leave()
+        assert desk.job.status.retry_count == 1, "a restart that was interrupted is one restart"
+        twice = {name for name in desk.pods() if desk.created.count(name) == 2}
+        assert twice == ({"j-a-0"} if action == "RestartPod" else {"j-a-0", "j-a-1", "j-a-2"})
+        assert len(desk.created) == 4 + len(twice)
+        assert desk.job.status.restarting is None
+        desk.become("Running")
+        assert desk.work().phase == "Running"

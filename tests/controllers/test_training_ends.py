@@ -153,6 +153,20 @@ def test_a_controller_that_dies_leaves_nothing_undone(written: int) -> None:
     assert desk.get(PODGROUPS, "t") is not None
 
 
+@pytest.mark.parametrize("written", range(6))
+def test_a_restart_that_was_interrupted_is_one_restart(written: int) -> None:
+    desk = PyTorchDesk(runPolicy={"backoffLimit": 1}).run()
+    desk.become("Failed", ["t-worker-0"])
+    desk.turn(desk.decide, most=written)
+    for _ in range(3):
+        desk.work()
+        desk.leave()
+    assert desk.job.status.restarts == 1
+    assert desk.created.count("t-worker-0") == 2
+    desk.become("Running")
+    assert desk.work().state == "Running"
+
+
 def test_the_name_of_the_master_is_there_again_before_a_pod_looks_for_it() -> None:
     desk = PyTorchDesk().run()
     del desk.objects[SERVICES.id, "t-master-0"]
