@@ -55,7 +55,7 @@ class Capacity(LendingPlugin):
             (one.share, resources.is_empty(one.deserved), one.queue.creation, one.name)
             for one in account.ancestors[-2::-1]
         ]
-        return (-queue.priority, bool(account.children), branch)
+        return (-queue.priority, branch)
 
     def victim_queue_order(self, queue: Queue, claimant: Queue) -> int:
         """The nearest relatives of the claimant's queue are hit first."""

@@ -206,7 +206,7 @@ class CapacityCard(QueuePlugin):
                 return Protected("service-type", kind)
             if (theirs := rank(task, jobs.get(task.job))) >= mine:
                 return NotLower(theirs, mine)
-        asked, held = self._ask(claimant), {name for name, count in amount.items() if count > 0}
+        asked, held = self._ask(claimant), amount.keys()
         if asked:
             return None if held & asked.keys() else Protected("cards")
         return None if held <= {CPU, MEMORY} and resources.common(amount, claimant.init_request) else OfNoUse()

@@ -234,7 +234,7 @@ def reservation_of(
     phase = session.phase(job)
     if phase != INQUEUE and not (phase == RUNNING and job.count(HOLDING) >= job.min_available):
         return {}
-    rest = {name: max(amount - held.get(name, 0.0), 0.0) for name, amount in minimum.items() if name != PODS}
+    rest = {name: max(amount - held.get(name, 0.0), 0.0) for name, amount in minimum.items()}
     return ungated(job, rest, measure)
 
 
