@@ -11,27 +11,17 @@ import pytest
 
 from scheduler.inputs import Decided
 from scheduler.kube import PODGROUPS, PODS
-from scheduler.kube.resource import Resource
-from scheduler.model.objects import Object, ObjectMeta
 from scheduler.recording import read_segment, segments
 from tests.faults.ground import NAMESPACE, Ground
+from tests.faults.told import EVENTS, events, eventually
 from tests.kube.stand_in import run
 
 pytestmark = pytest.mark.embedded
 
 
-class Event(Object):
-    metadata: ObjectMeta
-    reason: str = ""
-    message: str = ""
-
-
-SEEN_EVENTS: Resource[Event] = Resource("", "v1", "events", "Event", Event)
-
-
 async def reasons(ground: Ground, namespace: str) -> dict[str, str]:
     """Messages of the events of a namespace, by reason."""
-    return {event.reason: event.message for event in (await ground.client.list(SEEN_EVENTS, namespace)).items}
+    return {event.reason: event.message for event in (await ground.client.list(EVENTS, namespace)).items}
 
 
 def test_a_gang_is_bound_and_everything_says_so(ground: Ground) -> None:
@@ -101,8 +91,18 @@ def test_a_changed_policy_is_in_force_and_a_bad_one_is_refused(ground: Ground) -
             loaded = json.loads(scheduler.page("/policy"))
             assert loaded["error"] == ""
             assert loaded["sha256"] != before["sha256"]
-            await asyncio.sleep(1.0)
-            assert {"PolicyRefused", "PolicyLoaded"} <= (await reasons(ground, NAMESPACE)).keys()
+
+            async def are_told() -> bool:
+                return {"PolicyRefused", "PolicyLoaded"} <= (await about_the_lease()).keys()
+
+            async def about_the_lease() -> dict[str, tuple[str, str]]:
+                return await events(ground.client, NAMESPACE, "Lease", "schedspec")
+
+            await eventually("events on the lease", are_told)
+            told = await about_the_lease()
+            assert told["PolicyRefused"] == ("Warning", f"the old one stays: {refused['error']}")
+            where = f"{scheduler.policy_file}, sha256 {loaded['sha256']}"
+            assert told["PolicyLoaded"] == ("Normal", f"{where}, is in force")
 
     run(test, seconds=60)
 
