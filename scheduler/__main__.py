@@ -42,8 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(given: argparse.Namespace) -> int:
     from scheduler.kube import ConfigError  # noqa: PLC0415 - the other commands need no client
     from scheduler.live import log  # noqa: PLC0415
-    from scheduler.live.app import serve  # noqa: PLC0415
     from scheduler.live.policy_file import PolicyUnreadable  # noqa: PLC0415
+    from scheduler.live.process import serve  # noqa: PLC0415
     from scheduler.live.server import ListenError  # noqa: PLC0415
     from scheduler.policy_loader import PolicyError  # noqa: PLC0415
 

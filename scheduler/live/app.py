@@ -12,7 +12,6 @@ import logging
 import os
 import signal
 import socket
-import sys
 import time
 from collections.abc import Coroutine
 from pathlib import Path
@@ -30,7 +29,6 @@ from scheduler.live.policy_file import InForce, PolicyFile
 from scheduler.live.publication import Publication
 from scheduler.live.publisher import Publisher
 from scheduler.live.record import Record, write_cycle
-from scheduler.live.server import Server
 from scheduler.live.writer import Writer
 from scheduler.model.cluster import Cluster
 from scheduler.model.objects import ObjectMeta
@@ -41,14 +39,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 COMPONENT = "schedspec"
-_COLLECT = (20_000, 20, 50)
-"""Little of ours is ever in a cycle of references; the default would look at everything several times in a burst of
-binds.
-"""
-_SWITCH = 0.0005
-"""Seconds for which the thread that decides may keep the event loop waiting after each of its system calls. With
-Python's 5 ms the writes of a large reclaim would stand still while the next cycle decides.
-"""
 _FINISH_WRITES = 10.0
 _FINISH_STATUSES = 2.0
 
@@ -245,21 +235,3 @@ class App:
 
 class Deposed(Exception):  # noqa: N818 - as the errors of the API
     """Another replica leads, or may lead."""
-
-
-async def serve(options: Options) -> int:
-    """Run one scheduler process until it ends; returns its exit status. Raises what makes a start impossible."""
-    gc.set_threshold(*_COLLECT)
-    sys.setswitchinterval(_SWITCH)
-    policy = PolicyFile(options.policy)
-    app = App(options, policy)
-    policy.on_change = app.on_policy
-    app.metrics.policy("loaded")
-    server = Server(*options.listen, app.pages.by_path())
-    sys.stdout.write(f"listening on {server.address}\n")
-    sys.stdout.flush()
-    server.start()
-    try:
-        return await app.run()
-    finally:
-        server.close()

@@ -1,0 +1,41 @@
+"""One scheduler process, from its options to its exit status.
+
+The one rule: what is set for the whole interpreter is set here.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+
+from scheduler.live.app import App
+from scheduler.live.options import Options
+from scheduler.live.policy_file import PolicyFile
+from scheduler.live.server import Server
+
+_COLLECT = (20_000, 20, 50)
+"""Little of ours is ever in a cycle of references; the default would look at everything several times in a burst of
+binds.
+"""
+_SWITCH = 0.0005
+"""Seconds for which the thread that decides may keep the event loop waiting after each of its system calls. With
+Python's 5 ms the writes of a large reclaim would stand still while the next cycle decides.
+"""
+
+
+async def serve(options: Options) -> int:
+    """Run one scheduler process until it ends; returns its exit status. Raises what makes a start impossible."""
+    gc.set_threshold(*_COLLECT)
+    sys.setswitchinterval(_SWITCH)
+    policy = PolicyFile(options.policy)
+    app = App(options, policy)
+    policy.on_change = app.on_policy
+    app.metrics.policy("loaded")
+    server = Server(*options.listen, app.pages.by_path())
+    sys.stdout.write(f"listening on {server.address}\n")
+    sys.stdout.flush()
+    server.start()
+    try:
+        return await app.run()
+    finally:
+        server.close()
