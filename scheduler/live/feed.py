@@ -208,6 +208,8 @@ class Feed:
                 self.touched.add(self.cluster.tasks[given.object.metadata.key].job)
             case Seen(kind="PodGroup"):
                 self.touched.add(given.object.metadata.key)
+            case Lost(kind="PodGroup"):
+                self.touched.add(given.key)
             case Assumed() | Nominated() | Reverted():
                 if (task := self.cluster.tasks.get(given.key)) is not None:
                     self.touched.add(task.job)

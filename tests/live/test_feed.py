@@ -134,6 +134,9 @@ def test_what_happened_to_a_job_is_remembered_until_it_is_published() -> None:
     feed.touched.clear()
     feed.apply(Lost("Pod", "ns/p", "u"))
     assert feed.touched == {"ns/g"}
+    feed.touched.clear()
+    feed.apply(Lost("PodGroup", "ns/g", "ug"))
+    assert feed.touched == {"ns/g"}
 
 
 def test_who_waits_for_a_pod_to_be_gone_is_told() -> None:
