@@ -230,6 +230,22 @@ def test_a_gang_that_must_go_whole_is_one_victim() -> None:
     assert findings(told) == []
 
 
+@pytest.mark.parametrize(("cpu", "found"), [("4", set()), ("6", {"needless-eviction"})])
+def test_a_gang_that_must_go_whole_was_needed_if_not_all_of_it_could_have_stayed(cpu: str, found: set[str]) -> None:
+    told = Told()
+    told.node("n1", cpu=cpu)
+    told.queue("guest")
+    told.queue("owner")
+    told.group("batch", "guest", 4)
+    told.group("mine", "owner")
+    for index in range(4):
+        told.bind(f"batch-{index}", "batch", "n1", "1")
+    for index in range(4):
+        told.evict(f"batch-{index}")
+    told.bind("mine-0", "mine", "n1", "2")
+    assert set(findings(told)) == found
+
+
 def test_a_successor_evicted_for_the_same_claimant_is_found() -> None:
     told = Told()
     told.node("n1", cpu="2")

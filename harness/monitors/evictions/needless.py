@@ -2,7 +2,7 @@
 
 The one rule: a victim was needless if it could have stayed on its node with everything that has been bound there since
 still fitting, and its queue within its limits; computed from what the cluster showed, not from what the scheduler
-thought. A gang that had to go whole is one victim: it was needed if one of its members was.
+thought. A gang that had to go whole is one victim: it was needed if not all of its members could have stayed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ NAME = "needless-eviction"
 
 def judge(ledger: Ledger, rules: Rules) -> Iterator[Finding]:
     for act in ledger.evictions():
-        if all(_was_needless(ledger, member, rules) for member in _unit(ledger, act, rules)):
+        unit = _unit(ledger, act, rules)
+        if all(_was_needless(ledger, member, unit, rules) for member in unit):
             yield Finding(
                 NAME, act.time, act.name, f"evicted, yet {act.node} had room for it and for all that came since"
             )
@@ -39,10 +40,10 @@ def _unit(ledger: Ledger, act: Act, rules: Rules) -> list[Act]:
     return [act] if held else evicted
 
 
-def _was_needless(ledger: Ledger, act: Act, rules: Rules) -> bool:
+def _was_needless(ledger: Ledger, act: Act, unit: list[Act], rules: Rules) -> bool:
     together = [other for other in ledger.evictions() if other.node == act.node and other.cause == act.cause]
     end = _when_served(ledger, act, together)
-    return end is not None and _could_have_stayed(ledger, act, end, rules)
+    return end is not None and _could_have_stayed(ledger, act, end, unit, rules)
 
 
 def _when_served(ledger: Ledger, act: Act, together: list[Act]) -> int | None:
@@ -62,22 +63,25 @@ def _when_served(ledger: Ledger, act: Act, together: list[Act]) -> int | None:
     return came
 
 
-def _could_have_stayed(ledger: Ledger, act: Act, end: int, rules: Rules) -> bool:
+def _could_have_stayed(ledger: Ledger, act: Act, end: int, unit: list[Act], rules: Rules) -> bool:
+    """Whether the victim, and those of its unit that were on the same node, would fit there beside all that came."""
     node = ledger.at(end, Kind.NODE, act.node)
     if node is None:
         return False
+    here = [member for member in unit if member.node == act.node]
+    uids, pod_names = {member.uid for member in here}, {member.name for member in here}
     there = [
         pod
         for pod in ledger.holding(end)
         if pod["spec"]["nodeName"] == act.node
-        and pod["metadata"]["uid"] != act.uid
-        and pod["metadata"]["name"] != act.name
+        and pod["metadata"]["uid"] not in uids
+        and pod["metadata"]["name"] not in pod_names
     ]
-    with_it = amounts.total((taken([*there, *_still_to_come(ledger, act, end)]), amounts.of_pod(act.pod)))
+    with_it = taken([*there, *_still_to_come(ledger, act, end), *(member.pod for member in here)])
     has = amounts.parse(node.get("status", {}).get("allocatable"))
     if amounts.above(with_it, has, with_it):
         return False
-    return not _above_quota(ledger, act, end, rules)
+    return not _above_quota(ledger, act, end, unit, rules)
 
 
 def _still_to_come(ledger: Ledger, act: Act, end: int) -> list[Object]:
@@ -93,11 +97,11 @@ def _still_to_come(ledger: Ledger, act: Act, end: int) -> list[Object]:
     ]
 
 
-def _above_quota(ledger: Ledger, act: Act, end: int, rules: Rules) -> bool:
+def _above_quota(ledger: Ledger, act: Act, end: int, unit: list[Act], rules: Rules) -> bool:
     """Whether the room that had to be made was the queue's, not the node's (preempt at the queue's ceiling)."""
     queue = ledger.queue_of(act.position, act.pod)
     for name in usage.lineage(ledger, end, queue, rules):
-        held = amounts.total((usage.held_below(ledger, end, name, rules), amounts.of_pod(act.pod)))
+        held = amounts.total((usage.held_below(ledger, end, name, rules), taken([member.pod for member in unit])))
         found = ledger.at(end, Kind.QUEUE, name) or {}
         limits = {**usage.capability(found), **({} if not found else usage.card_quota(found))}
         cards = sum((v for n, v in held.items() if "/" in n), NONE)
