@@ -12,6 +12,9 @@ KIND_CONFIG ?= kind-config/cards.yaml
 UNIT := not embedded and not kind and not faults
 DEMO := features/lifecycle/first_job.feature features/cross_queue_reclaim/order_of_victims.feature \
         features/hierarchy/use_case.feature
+# What is run with the scheduler as deploy/ has it: its image, its rights, two replicas.
+IN_CLUSTER := features/lifecycle/first_job.feature features/lifecycle/states.feature features/kubeflow
+ON_KIND = --cluster kind --kind-config $(KIND_CONFIG) $(if $(KIND_IMAGE),--kind-image $(KIND_IMAGE))
 PARTS := lint test-unit test-embedded test-faults features features-kind
 
 # What needs a live cluster gets a second try of what failed, and says so: a machine under load is no finding. $(1): how
@@ -60,8 +63,9 @@ features-kind: .venv/.locked
 	@$(BIN)/python -m harness.clusters.onkind $(FEATURES_ON_KIND) $(KIND_IMAGE); status=$$?; \
 	test $$status != 3 || exit 0; test $$status = 0 || exit $$status; set -e; \
 	$(call live,tests -m kind -q,$(OUT)/tests-kind); \
-	$(call live,features --cluster kind --kind-config $(KIND_CONFIG) $(if $(KIND_IMAGE),--kind-image $(KIND_IMAGE)),$(OUT)/kind/features-kind); \
-	cp $(OUT)/kind/features-kind.xml $(OUT)/
+	$(call live,features $(ON_KIND),$(OUT)/kind/features-kind); \
+	$(call live,$(IN_CLUSTER) $(ON_KIND) --scheduler-in-cluster,$(OUT)/in-cluster/features-in-cluster); \
+	cp $(OUT)/kind/features-kind.xml $(OUT)/in-cluster/features-in-cluster.xml $(OUT)/
 
 lint: .venv/.locked
 	$(BIN)/ruff check .
