@@ -129,6 +129,7 @@ class Cycles:
             decisions = await loop.run_in_executor(self._thread, decide, cluster, policy, now, watch.step)
         except Exception:  # a defect of the core: keep the watches and the writes going, and try again
             pause = self._errors.next()
+            self._metrics.failed()
             log.exception("cycle %d failed, the next in %.1f s", self.number, pause)
             self._not_before = loop.time() + pause
             self._want(pause)

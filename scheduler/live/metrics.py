@@ -43,6 +43,7 @@ class Metrics:
             "schedspec_malformed_objects", "Objects that cannot be read and are left out", "kind"
         )
         self._policy = self._counter("schedspec_policy_loads", "Policy files read, by outcome", "result")
+        self._failed = self._counter("schedspec_failed_cycles", "Cycles that a defect ended before they decided")
         self._throttled = self._gauge("schedspec_throttled_requests", "Requests that the API server answered with 429")
         self._dropped = self._gauge("schedspec_dropped_events", "Events given up")
         self._leader = self._gauge("schedspec_leader", "1 where this replica schedules")
@@ -151,6 +152,10 @@ class Metrics:
     def policy(self, result: str) -> None:
         """``loaded`` or ``refused``."""
         self._policy.labels(result).inc()
+
+    def failed(self) -> None:
+        """A cycle came to nothing: nothing is scheduled until one does better."""
+        self._failed.inc()
 
     def requests(self, throttled: int, dropped_events: int) -> None:
         self._throttled.set(throttled)

@@ -37,6 +37,7 @@ class Loop:
     feed: Feed
     writer: Writer
     cycles: Cycles
+    metrics: Metrics
     inputs: list[Input] = field(default_factory=list)
 
 
@@ -57,7 +58,7 @@ async def looping(monkeypatch: pytest.MonkeyPatch, decide: Decide) -> AsyncItera
     loop = Cycles(feed, writer, publication, policy=lambda: policy.current, metrics=metrics)
     task = asyncio.create_task(loop.run())
     try:
-        yield Loop(feed, writer, loop, inputs)
+        yield Loop(feed, writer, loop, metrics, inputs)
     finally:
         await cancelled(task)
         loop.close()
@@ -143,6 +144,7 @@ def test_a_cycle_that_fails_is_tried_again_and_the_inputs_go_on(monkeypatch: pyt
             before = loop.cycles.number
             await until(lambda: loop.cycles.number > before)
             assert "ns/p" in loop.feed.cluster.tasks
+            assert b"schedspec_failed_cycles_total 2.0" in loop.metrics.render()
 
     run(test)
 
