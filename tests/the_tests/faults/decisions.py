@@ -12,7 +12,7 @@ import msgspec
 
 from scheduler.decide import decide
 from scheduler.decisions import Bind, Decisions, Evict
-from scheduler.live import app, cycles
+from scheduler.live import cycles, process
 from scheduler.live.writer import Writer
 from scheduler.model.cluster import Cluster
 from scheduler.model.job import Job
@@ -177,13 +177,13 @@ def _restless_and_silent() -> None:
 
 def _dies() -> None:
     """It comes up, answers, and is gone."""
-    ready = app.serve
+    ready = process.serve
 
     async def serve(options: Any) -> int:
         asyncio.get_running_loop().call_later(1.0, os._exit, 3)
         return await ready(options)
 
-    instead((app, "serve", serve))()
+    instead((process, "serve", serve))()
 
 
 def _waits_for_reasons(scenario: Specimen) -> bool:
