@@ -67,10 +67,15 @@ class Publication:
         self._feed.touched -= touched
         for key in sorted(touched):
             job = self._feed.cluster.jobs.get(key)
+            refusal = refusals.get(key)
+            message = render_refusal(refusal) if refusal is not None else ""
             if job is not None and job.group is not None:
-                phase = decisions.phases.get(key, job.phase)
-                self._group(job, job.group, phase, render_refusal(refusals.get(key, Refusal())), now)
-            self._waiting(key, job, refusals.get(key, Refusal()), now)
+                self._group(job, job.group, decisions.phases.get(key, job.phase), message, now)
+            if job is not None and refusal is not None and message:
+                self._waiting(job, refusal, message, now)
+            else:
+                self._told.pop(key, None)
+                self._patience.forget(key)
         for nomination in decisions.nominations:
             task = self._feed.cluster.tasks.get(nomination.task)
             if task is not None and task.uid == nomination.uid:
@@ -92,13 +97,9 @@ class Publication:
             wanted_now = phase == INQUEUE and not job.tasks  # a controller waits for it to create the pods
             self._publisher.apply(PODGROUPS, meta.namespace, meta.name, meta.uid, status, at_once=wanted_now)
 
-    def _waiting(self, key: str, job: Job | None, refusal: Refusal, now: float) -> None:
+    def _waiting(self, job: Job, refusal: Refusal, message: str, now: float) -> None:
         """Tell the pods of a job why they wait, and whoever reads events."""
-        message = render_refusal(refusal)
-        if job is None or not message:
-            self._told.pop(key, None)
-            self._patience.forget(key)
-            return
+        key = job.key
         if not all(isinstance(why, PodsMissing | NoGroup) for why in refusal.items):
             self._patience.forget(key)
         elif not self._patience.has_run_out(key, message, now):
