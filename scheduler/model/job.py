@@ -142,8 +142,6 @@ class Job:
             return False
         if len(by_status.get(TaskStatus.RUNNING, ())) == count:  # as nearly all are; asked of every job in every cycle
             return self.phase == RUNNING
-        if self.phase == RUNNING and len(by_status.get(TaskStatus.RUNNING, ())) == count:
-            return True  # what most jobs are at most times, and every cycle asks each of them
         done = len(by_status.get(TaskStatus.SUCCEEDED, ())) + len(by_status.get(TaskStatus.FAILED, ()))
         placed = len(by_status.get(TaskStatus.RUNNING, ())) + len(by_status.get(TaskStatus.BOUND, ()))
         return done + placed == count and self.phase == (RUNNING if placed else COMPLETED)
