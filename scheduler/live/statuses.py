@@ -45,8 +45,8 @@ def of_podgroup(job: Job, phase: str, message: str, now: float) -> Status:
         ("succeeded", TaskStatus.SUCCEEDED),
         ("failed", TaskStatus.FAILED),
     ):
-        if count := job.count(which):
-            status[name] = count
+        if tasks := job.by_status.get(which):
+            status[name] = len(tasks)
     before = {c.type: c for c in job.group.status.conditions or ()}
     wanted: list[objects.Condition] = []
     if message:
