@@ -34,7 +34,7 @@ busy cluster), up to an amount of memory from which on it collects more.
 """
 KWOK_OPTIONS = {
     "cidr": "10.64.0.0/12",
-    "podPlayStageParallelism": 16,
+    "podPlayStageParallelism": 8,
     "podsOnNodeSyncParallelism": 4,
     "nodePlayStageParallelism": 4,
     "nodeLeaseParallelism": 4,
