@@ -66,16 +66,7 @@ class Publication:
             self._refusals = refusals
         self._feed.touched -= touched
         for key in sorted(touched):
-            job = self._feed.cluster.jobs.get(key)
-            refusal = refusals.get(key)
-            message = render_refusal(refusal) if refusal is not None else ""
-            if job is not None and job.group is not None:
-                self._group(job, job.group, decisions.phases.get(key, job.phase), message, now)
-            if job is not None and refusal is not None and message:
-                self._waiting(job, refusal, message, now)
-            else:
-                self._told.pop(key, None)
-                self._patience.forget(key)
+            self._job(key, decisions.phases.get(key, ""), refusals.get(key), now)
         for nomination in decisions.nominations:
             task = self._feed.cluster.tasks.get(nomination.task)
             if task is not None and task.uid == nomination.uid:
@@ -89,21 +80,38 @@ class Publication:
         job = self._feed.cluster.jobs.get(key)
         return job is not None and job.group is not None
 
+    def _job(self, key: str, phase: str, refusal: Refusal | None, now: float) -> None:
+        """Tell what became of a job: its PodGroup and, where it waits, its pods."""
+        job = self._feed.cluster.jobs.get(key)
+        message = render_refusal(refusal) if refusal is not None else ""
+        if job is None or refusal is None or not message:
+            self._told.pop(key, None)
+            self._patience.forget(key)
+        is_told = job is not None and refusal is not None and self._is_to_be_told(key, refusal, message, now)
+        if job is not None and job.group is not None:
+            self._job_series.note(job, phase or job.phase, waits=bool(message))
+            said = message if is_told or not message else statuses.said(job.group)
+            self._group(job, job.group, phase or job.phase, said, now)
+        if job is not None and is_told:
+            self._waiting(job, message, now)
+
+    def _is_to_be_told(self, key: str, refusal: Refusal, message: str, now: float) -> bool:
+        """Whether a job's reason is more than what the next event would make void."""
+        if message and all(isinstance(why, PodsMissing | NoGroup) for why in refusal.items):
+            return self._patience.has_run_out(key, message, now)
+        self._patience.forget(key)
+        return bool(message)
+
     def _group(self, job: Job, group: PodGroup, phase: str, message: str, now: float) -> None:
-        self._job_series.note(job, phase, waits=bool(message))
         status = statuses.of_podgroup(job, phase, message, now)
         meta = group.metadata
         if statuses.differs(status, group):
             wanted_now = phase == INQUEUE and not job.tasks  # a controller waits for it to create the pods
             self._publisher.apply(PODGROUPS, meta.namespace, meta.name, meta.uid, status, at_once=wanted_now)
 
-    def _waiting(self, job: Job, refusal: Refusal, message: str, now: float) -> None:
+    def _waiting(self, job: Job, message: str, now: float) -> None:
         """Tell the pods of a job why they wait, and whoever reads events."""
         key = job.key
-        if not all(isinstance(why, PodsMissing | NoGroup) for why in refusal.items):
-            self._patience.forget(key)
-        elif not self._patience.has_run_out(key, message, now):
-            return  # what is said of each pod would be void with the next event
         # Of a gated pod the API server says itself why it waits.
         pending = [task for task in job.by_status.get(TaskStatus.PENDING, {}).values() if not task.gated]
         for task in pending:

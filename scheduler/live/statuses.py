@@ -103,6 +103,12 @@ def differs(status: Status, group: objects.PodGroup) -> bool:
     return any(known.get(c["type"]) != (c["status"], c["reason"], c["message"]) for c in wanted)
 
 
+def said(group: objects.PodGroup) -> str:
+    """The reason that a PodGroup gives for its waiting as it was last seen, or empty."""
+    conditions = group.status.conditions or ()
+    return next((c.message for c in conditions if c.type == UNSCHEDULABLE and c.status == "True"), "")
+
+
 def malformed(message: str, now: float) -> Status:
     """The condition of an object that cannot be read."""
     return {

@@ -80,10 +80,13 @@ def test_a_pod_whose_gang_or_group_is_still_being_made_is_told_when_that_takes_l
         assert publication.again_at == NOW + 2
         publication.publish(Decisions(refusals={"ns/g": refusal}), NOW + 1)
         assert not publisher.merge.called  # type: ignore[attr-defined]
+        assert not publisher.apply.called  # type: ignore[attr-defined]
         assert not events.event.called  # type: ignore[attr-defined]
         publication.publish(Decisions(refusals={"ns/g": refusal}), NOW + 2)
         assert publication.again_at is None
         assert publisher.merge.call_args.args[-1]["conditions"][0]["message"] == why  # type: ignore[attr-defined]
+        if isinstance(refusal.items[0], PodsMissing):
+            assert publisher.apply.call_args.args[-1]["conditions"][0]["message"] == why  # type: ignore[attr-defined]
         assert events.event.call_args.args[2:] == (WARNING, "FailedScheduling", why)  # type: ignore[attr-defined]
         before = events.event.call_count  # type: ignore[attr-defined]
         publication.publish(Decisions(refusals={"ns/g": refusal}), NOW + 60)
