@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 BINDS_IN_FLIGHT = 64
 EVICTIONS_IN_FLIGHT = 32
 _FORGET_AFTER = 10_000
-_LATEST = 2.0
+_LATEST = 1.0
 """Seconds that a less urgent write waits for binds and evictions, at most."""
 _LEAVE_WITHIN = 2.0
 """Seconds for which victims that are on their way out count as urgent work of others: who ends them needs the API
