@@ -15,14 +15,12 @@ ClusterKind = Literal["auto", "embedded", "kind", "existing"]
 KINDS: tuple[ClusterKind, ...] = ("auto", "embedded", "kind", "existing")
 
 Progress = Callable[[str], None]
+"""Takes one line for the person who waits: what is going on now. Called from the thread that called `up`."""
 Served = Callable[[], None]
 
 
 def nobody_waits() -> None:
     """For `Cluster.up` where nobody has anything to do before it returns."""
-
-
-"""Takes one line for the person who waits: what is going on now. Called from the thread that called `up`."""
 
 
 class ClusterError(Exception):
