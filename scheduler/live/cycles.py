@@ -140,9 +140,9 @@ class Cycles:
         if self._record is not None:
             self._record.add(Decided(self.number, now, decisions))
         self._carry_out(decisions)
-        # at most half of the time goes into cycles, so that a large state cannot starve the writes; a quarter while
-        # victims leave, one after the other, and there is nothing else to decide; a tenth while many binds are under
-        # way, and for what was expected
+        # at most half of the time goes into cycles, so that a large state cannot starve the writes; a tenth while many
+        # binds are under way, while victims leave, one after the other, and there is nothing else to decide, and for
+        # what was expected
         many = len(self._writer.binds) > BINDS_IN_FLIGHT
         only_waits = self._writer.is_evicting and not decisions.binds and not decisions.evictions
         rests = 9 if many or only_waits else 1
