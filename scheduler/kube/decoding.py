@@ -83,7 +83,7 @@ _raw_pages = msgspec.json.Decoder(_RawPage)
 _bare = msgspec.json.Decoder(Bare)
 
 
-def read(resource: Resource[T], data: bytes) -> T:
+def read(resource: Resource[T], data: bytes | msgspec.Raw) -> T:
     """The one object that was asked for. Raises msgspec.DecodeError where the struct cannot read it."""
     found: T = _decoder(resource.struct).decode(data)
     return found
@@ -92,8 +92,7 @@ def read(resource: Resource[T], data: bytes) -> T:
 def decode(resource: Resource[T], data: bytes | msgspec.Raw) -> T | Malformed:
     """One object of many; an unreadable one comes as Malformed, with as much of its metadata as can be read."""
     try:
-        found: T = _decoder(resource.struct).decode(data)
-        return found
+        return read(resource, data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         try:
             metadata = _bare.decode(data).metadata
