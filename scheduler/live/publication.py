@@ -87,20 +87,22 @@ class Publication:
         if job is None or refusal is None or not message:
             self._told.pop(key, None)
             self._patience.forget(key)
-        is_told = job is not None and refusal is not None and self._is_to_be_told(key, refusal, message, now)
-        if job is not None and job.group is not None:
+        if job is None:
+            return
+        is_too_early = refusal is not None and self._is_too_early(key, refusal, message, now)
+        if job.group is not None:
             self._job_series.note(job, phase or job.phase, waits=bool(message))
-            said = message if is_told or not message else statuses.said(job.group)
+            said = statuses.said(job.group) if is_too_early else message
             self._group(job, job.group, phase or job.phase, said, now)
-        if job is not None and is_told:
+        if message and not is_too_early:
             self._waiting(job, message, now)
 
-    def _is_to_be_told(self, key: str, refusal: Refusal, message: str, now: float) -> bool:
-        """Whether a job's reason is more than what the next event would make void."""
+    def _is_too_early(self, key: str, refusal: Refusal, message: str, now: float) -> bool:
+        """Whether a job's reason is one that the next event may make void, and has not stood for long."""
         if message and all(isinstance(why, PodsMissing | NoGroup) for why in refusal.items):
-            return self._patience.has_run_out(key, message, now)
+            return not self._patience.has_run_out(key, message, now)
         self._patience.forget(key)
-        return bool(message)
+        return False
 
     def _group(self, job: Job, group: PodGroup, phase: str, message: str, now: float) -> None:
         status = statuses.of_podgroup(job, phase, message, now)
