@@ -19,7 +19,7 @@ from scheduler.model.task import Task
 from scheduler.placement import unsupported
 from scheduler.placement.explain import no_node
 from scheduler.placement.ranking import NOWHERE, Ranking
-from scheduler.placement.room import ALL, amounts, times, within
+from scheduler.placement.room import ALL, amounts, times, within, without
 from scheduler.reasons import NoNode, Unsupported
 
 
@@ -160,11 +160,8 @@ class Placement:
         """How many tasks like these, which are alike and pipelined, would find room now if they gave up what they wait
         for: no fewer than that, as neighbours are not asked.
         """
-        nodes, task = self._nodes, waiting[0]
-        others = nodes.pipelined.copy()
-        np.subtract.at(others, [nodes.by_name[each.node].row for each in waiting], nodes.held(task))
-        available = np.minimum(nodes.idle, nodes.idle + nodes.releasing - others)
-        return int(times(nodes, task, available)[self.static(task)].sum())
+        found = times(self._nodes, waiting[0], without(self._nodes, waiting))
+        return int(found[self.static(waiting[0])].sum())
 
     def _slots(self, task: Task) -> Rows:
         known = self._slot_counts.get(task.shape)

@@ -5,6 +5,7 @@ The one rule: idle room that somebody pipelined is going to need is not availabl
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,19 @@ def amounts(nodes: Nodes, rows: Any, *, future: bool) -> tuple[Vector, Vector]:
     coming = nodes.pipelined[rows] - nodes.releasing[rows]
     if future:
         return idle - coming, used + coming
-    return np.minimum(idle, idle - coming), used
+    return _now(idle, coming), used
+
+
+def without(nodes: Nodes, waiting: Sequence[Task]) -> Vector:
+    """What would be available now on all rows if these tasks, which are alike and pipelined, were not."""
+    others = nodes.pipelined.copy()
+    np.subtract.at(others, [nodes.by_name[task.node].row for task in waiting], nodes.held(waiting[0]))
+    return _now(nodes.idle, others - nodes.releasing)
+
+
+def _now(idle: Vector, coming: Vector) -> Vector:
+    """Idle room less what those need of it who are pipelined onto more than is being freed."""
+    return np.minimum(idle, idle - coming)
 
 
 def times(nodes: Nodes, task: Task, available: Vector) -> Rows:
