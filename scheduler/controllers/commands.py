@@ -34,15 +34,11 @@ def orders_to(commands: Iterable[Command], target: Resource[Any], key: str, uid:
     mine.sort(key=lambda command: (command.metadata.creation_timestamp or "", command.metadata.name))
     if uid is not None:
         meant = [command for command in mine if command.target.uid in ("", uid)]
-        return Orders(meant, [removal(command) for command in mine if command not in meant])
+        return Orders(meant, [Remove.of(COMMANDS, command.metadata) for command in mine if command not in meant])
     waited = {command.metadata.uid: now - seconds(command.metadata.creation_timestamp) for command in mine}
     late = [command for command in mine if waited[command.metadata.uid] >= _PATIENCE]
     again = min((_PATIENCE - past for past in waited.values() if past < _PATIENCE), default=None)
-    return Orders([], [removal(command) for command in late], again)
-
-
-def removal(command: Command) -> Remove:
-    return Remove(COMMANDS, command.metadata.namespace, command.metadata.name, command.metadata.uid)
+    return Orders([], [Remove.of(COMMANDS, command.metadata) for command in late], again)
 
 
 def _is_to(command: Command, target: Resource[Any], key: str) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 
-from scheduler.controllers.commands import removal
 from scheduler.controllers.job_events import Order, next_due, orders, render_duration
 from scheduler.controllers.job_group import group_removal, group_version, group_writes
 from scheduler.controllers.job_phases import advance, condemned, doomed, follow
@@ -27,7 +26,7 @@ from scheduler.controllers.job_state import (
     count,
     min_available,
 )
-from scheduler.controllers.objects import JOBS, JobCondition, JobStatus, TaskState
+from scheduler.controllers.objects import COMMANDS, JOBS, JobCondition, JobStatus, TaskState
 from scheduler.controllers.pods import TemplateError
 from scheduler.controllers.wanted import Change, Outcome, Remove, Tell, Write, timestamp
 from scheduler.kube.resource import PODS
@@ -78,7 +77,7 @@ def _reconcile(seen: Observed) -> Outcome:
     writes = plugin_writes(job) if job.status.observed_generation != job.metadata.generation else []
     writes += _status_writes(seen, status)
     writes += commands
-    writes += [Remove(PODS, p.metadata.namespace, p.metadata.name, p.metadata.uid) for p in doomed_pods]
+    writes += [Remove.of(PODS, pod.metadata) for pod in doomed_pods]
     writes += _surroundings(seen, status, census)
     removal, ttl = _expiry(seen, status)
     waits = [wait for wait in (ttl, next_due(status.delayed or [], seen.now)) if wait is not None]
@@ -89,7 +88,7 @@ def _order(seen: Observed, status: JobStatus) -> tuple[Order | None, list[Write]
     """Take up a command or what the policies want; the status says afterwards what was taken up."""
     done: list[Write] = []
     for command in seen.commands:
-        done.append(removal(command))
+        done.append(Remove.of(COMMANDS, command.metadata))
         if status.last_command == command.metadata.uid:
             continue
         status.last_command = command.metadata.uid
@@ -183,4 +182,4 @@ def _expiry(seen: Observed, status: JobStatus) -> tuple[list[Write], float | Non
         return [], None
     left = seconds(status.state.last_transition_time) + ttl - seen.now
     meta = seen.job.metadata
-    return ([Remove(JOBS, meta.namespace, meta.name, meta.uid, "Background")], None) if left <= 0 else ([], left)
+    return ([Remove.of(JOBS, meta, "Background")], None) if left <= 0 else ([], left)

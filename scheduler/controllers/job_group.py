@@ -95,7 +95,7 @@ def group_removal(seen: Observed) -> list[Write]:
     group = seen.group
     if group is None or group.metadata.deletion_timestamp is not None:
         return []
-    return [Remove(PODGROUPS, group.metadata.namespace, group.metadata.name, group.metadata.uid)]
+    return [Remove.of(PODGROUPS, group.metadata)]
 
 
 def group_version(group: PodGroup) -> int:

@@ -57,7 +57,7 @@ def left_behind(owner: Resource[Any], key: str, *views: View[Any]) -> list[Reap]
         for item in view.by("owner name", f"{owner.kind} {key}"):
             meta, found = item.metadata, controller_of(item.metadata)
             if found is not None and found.api_version == owner.api_version and meta.deletion_timestamp is None:
-                left.setdefault(found.uid, []).append(Remove(view.resource, namespace, meta.name, meta.uid))
+                left.setdefault(found.uid, []).append(Remove.of(view.resource, meta))
     return [Reap(owner, namespace, name, uid, removes) for uid, removes in left.items()]
 
 

@@ -71,11 +71,11 @@ def type_of(pod: Pod) -> str:
 
 
 def removals(pods: Sequence[Pod]) -> list[Write]:
-    return [Remove(PODS, pod.metadata.namespace, pod.metadata.name, pod.metadata.uid) for pod in pods]
+    return [Remove.of(PODS, pod.metadata) for pod in pods]
 
 
 def group_removal(seen: Observed) -> list[Write]:
     group = seen.group
     if group is None or group.metadata.deletion_timestamp is not None or controller_of(group.metadata) is None:
         return []  # what a user made is the user's to remove
-    return [Remove(PODGROUPS, group.metadata.namespace, group.metadata.name, group.metadata.uid)]
+    return [Remove.of(PODGROUPS, group.metadata)]

@@ -188,7 +188,7 @@ def _after_the_end(seen: Observed, status: PyTorchJobStatus, live: list[Pod]) ->
     if left > 0:
         return Outcome(writes, left)
     meta = job.metadata
-    return Outcome([*writes, Remove(PYTORCH_JOBS, meta.namespace, meta.name, meta.uid, "Background")])
+    return Outcome([*writes, Remove.of(PYTORCH_JOBS, meta, "Background")])
 
 
 def _status_writes(seen: Observed, status: PyTorchJobStatus) -> list[Write]:

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scheduler.controllers import names
-from scheduler.controllers.commands import removal
-from scheduler.controllers.objects import QUEUES, Command, Queue, QueueSpec
+from scheduler.controllers.objects import COMMANDS, QUEUES, Command, Queue, QueueSpec
 from scheduler.controllers.queue_state import (
     CLOSED,
     CLOSING,
@@ -23,7 +22,7 @@ from scheduler.controllers.queue_state import (
     is_in_cycle,
     parent_of,
 )
-from scheduler.controllers.wanted import Change, Create, Outcome, Tell, Write, timestamp
+from scheduler.controllers.wanted import Change, Create, Outcome, Remove, Tell, Write, timestamp
 from scheduler.model import resources
 from scheduler.model.objects import Condition
 from scheduler.model.resources import Resource
@@ -74,7 +73,7 @@ def _ordered(seen: Observed, queue: Queue) -> tuple[str, list[Write]]:
     state = state if state in _STATES else UNKNOWN
     writes: list[Write] = []
     for command in seen.commands:
-        writes.append(removal(command))
+        writes.append(Remove.of(COMMANDS, command.metadata))
         if command.action == "CloseQueue":
             if seen.name == ROOT:
                 told = "root cannot be closed: every queue is part of it; close its children"

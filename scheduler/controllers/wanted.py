@@ -58,6 +58,11 @@ class Remove:
     uid: str
     propagation: str = ""
 
+    @classmethod
+    def of(cls, resource: Resource[Any], meta: ObjectMeta, propagation: str = "") -> Remove:
+        """Delete the object that this is the metadata of."""
+        return cls(resource, meta.namespace, meta.name, meta.uid, propagation)
+
 
 @dataclass(frozen=True, slots=True)
 class Reap:
