@@ -118,6 +118,15 @@ class TestCommands:
         assert [key for key in desk.objects if key[0].startswith("commands")] == []
 
 
+def crash_after(desk: JobDesk, event: str, written: int) -> None:
+    """A pod is evicted or fails, and the controller dies after so many of its writes."""
+    if event == "evicted":
+        desk.evict("j-a-0")
+    else:
+        desk.become("Failed", ["j-a-0"])
+    desk.turn(desk.decide, most=written)
+
+
 class TestCrashes:
     """A controller that dies after any write is continued by the next one."""
 
@@ -138,11 +147,7 @@ class TestCrashes:
     def test_at_any_point(self, event: str, action: str, written: int) -> None:
         policies = [{"events": ["PodEvicted", "PodFailed"], "action": action}]
         desk = JobDesk({"tasks": [task("a", 3)], "policies": policies}).run()
-        if event == "evicted":
-            desk.evict("j-a-0")
-        else:
-            desk.become("Failed", ["j-a-0"])
-        desk.turn(desk.decide, most=written)
+        crash_after(desk, event, written)
         for _ in range(4):
             desk.work()
             desk.leave()
@@ -158,11 +163,7 @@ class TestCrashes:
     def test_while_it_restarts_a_part(self, event: str, action: str, written: int) -> None:
         policies = [{"events": ["PodEvicted", "PodFailed"], "action": action}]
         desk = JobDesk({"tasks": [task("a", 3), task("b", 1)], "policies": policies}).run()
-        if event == "evicted":
-            desk.evict("j-a-0")
-        else:
-            desk.become("Failed", ["j-a-0"])
-        desk.turn(desk.decide, most=written)
+        crash_after(desk, event, written)
         for _ in range(4):
             desk.work()
             desk.leave()

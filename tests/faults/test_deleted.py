@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
 from benchmarks.ground import queue
-from scheduler.kube import NODES, QUEUES
+from scheduler.kube import NODES, QUEUES, Resource
 from tests.faults.ground import Ground
 from tests.faults.proxy import Call, Verdict
 from tests.kube.stand_in import run
@@ -15,18 +16,24 @@ from tests.kube.stand_in import run
 pytestmark = [pytest.mark.embedded, pytest.mark.faults]
 
 
+def going_with_the_first_bind(ground: Ground, resource: Resource[Any], name: str) -> asyncio.Event:
+    """Delete an object when the first bind comes, before it is relayed; the event says that it has come."""
+    gone = asyncio.Event()
+
+    async def judge(call: Call) -> Verdict:
+        if call.is_bind and not gone.is_set():
+            gone.set()
+            await ground.client.delete(resource, name)
+        return None
+
+    ground.proxy.judge = judge
+    return gone
+
+
 def test_a_node_goes_while_a_gang_is_bound_to_it_and_later_gangs_go_elsewhere(ground: Ground) -> None:
     async def test() -> None:
         async with ground.scenario(nodes=2, cpu="4"):
-            gone = asyncio.Event()
-
-            async def judge(call: Call) -> Verdict:
-                if call.is_bind and not gone.is_set():
-                    gone.set()
-                    await ground.client.delete(NODES, "node-0")
-                return None
-
-            ground.proxy.judge = judge
+            gone = going_with_the_first_bind(ground, NODES, "node-0")
             await ground.gang("first", 8)
             scheduler = ground.start()
             await gone.wait()
@@ -46,15 +53,7 @@ def test_a_queue_goes_while_its_gang_is_bound_and_the_gang_is_whole_all_the_same
     async def test() -> None:
         queues = [queue("doomed", deserved={"cpu": "8"}), queue("default", deserved={"cpu": "4"})]
         async with ground.scenario(nodes=4, cpu="4", queues=queues):
-            gone = asyncio.Event()
-
-            async def judge(call: Call) -> Verdict:
-                if call.is_bind and not gone.is_set():
-                    gone.set()
-                    await ground.client.delete(QUEUES, "doomed")
-                return None
-
-            ground.proxy.judge = judge
+            gone = going_with_the_first_bind(ground, QUEUES, "doomed")
             await ground.gang("g", 8, "doomed")
             await ground.gang("late", 2, "doomed")
             scheduler = ground.start()

@@ -125,27 +125,21 @@ def test_a_write_that_failed_comes_again_and_one_that_is_refused_does_not() -> N
     run(test)
 
 
+async def writes_one_after_the_other(handler: Handler) -> None:
+    """Whatever the first is answered with, the second is written too."""
+    async with publishing(handler) as (server, publisher, _):
+        wish(publisher, "Pending")
+        await publisher.drain()
+        wish(publisher, "Running")
+        await publisher.drain()
+        assert phases(server) == ["Pending", "Running"]
+
+
 def test_the_status_of_an_object_that_cannot_be_read_is_written_like_any_other() -> None:
     unreadable = Reply(body={"metadata": {"name": "g"}, "spec": {"minMember": "two"}, "status": []})
-
-    async def test() -> None:
-        async with publishing(lambda asked: unreadable) as (server, publisher, _):
-            wish(publisher, "Pending")
-            await publisher.drain()
-            wish(publisher, "Running")
-            await publisher.drain()
-            assert phases(server) == ["Pending", "Running"]
-
-    run(test)
+    run(lambda: writes_one_after_the_other(lambda asked: unreadable))
 
 
 def test_a_status_with_a_mad_answer_does_not_stop_the_others() -> None:
-    async def test() -> None:
-        async with publishing(scripted(Reply(body=b"<html>sign in</html>"), DONE)) as (server, publisher, _):
-            wish(publisher, "Pending")
-            await publisher.drain()
-            wish(publisher, "Running")
-            await publisher.drain()
-            assert phases(server) == ["Pending", "Running"]
-
-    run(test)
+    mad = Reply(body=b"<html>sign in</html>")
+    run(lambda: writes_one_after_the_other(scripted(mad, DONE)))
