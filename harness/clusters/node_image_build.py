@@ -86,13 +86,13 @@ class _Build:
             self._say("copying files and programs")
             self._furnish(container, programs, names["pause"], work)
             self._say("making the control plane's images")
-            self._docker.call("exec", container, "/root/setup", "kube-proxy", "/root/kube-proxy.tar")
-            self._docker.call("cp", f"{container}:/root/kube-proxy.tar", work)
+            self._docker.call("exec", container, "/setup", "kube-proxy", "/kube-proxy.tar")
+            self._docker.call("cp", f"{container}:/kube-proxy.tar", work)
             image_archive.write(work / "images.tar", _control_plane(programs, names, work / "kube-proxy.tar"))
             self._say("putting them into containerd's store")
-            self._docker.call("cp", work / "images.tar", f"{container}:/root/images.tar")
-            self._docker.call("exec", container, "/root/setup", "import", "/root/images.tar")
-            self._docker.call("exec", container, "rm", "-f", "/root/setup", "/root/kube-proxy.tar")
+            self._docker.call("cp", work / "images.tar", f"{container}:/images.tar")
+            self._docker.call("exec", container, "/setup", "import", "/images.tar")
+            self._docker.call("exec", container, "rm", "-f", "/setup", "/kube-proxy.tar")
             self._say("saving the image")
             self._docker.call("commit", "--change", f"ENTRYPOINT {_ENTRYPOINT}", container, reference())
         self._docker.call("save", "--output", to, reference(), tick=lambda s: self._say(f"saving the image, {s:.0f} s"))
@@ -130,8 +130,8 @@ class _Build:
         for path in files.rglob("*"):  # whatever umask the checkout was made with
             path.chmod(0o755 if path.is_dir() or os.access(path, os.X_OK) else 0o644)
         self._docker.call("cp", f"{files}/.", f"{container}:/")
-        self._docker.call("cp", recipe() / "setup", f"{container}:/root/setup")
-        self._docker.call("exec", container, "/root/setup", "system")
+        self._docker.call("cp", recipe() / "setup", f"{container}:/setup")
+        self._docker.call("exec", container, "/setup", "system")
 
     def _make_root(self, to: Path) -> None:
         if shutil.which("mmdebstrap") is None:
