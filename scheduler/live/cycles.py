@@ -64,6 +64,8 @@ class Cycles:
         """When the next cycle is wanted, by the loop's clock."""
         self._not_before = 0.0
         self._lazy_not_before = 0.0
+        self._patient_until = 0.0
+        """As ``_not_before``, for as long as victims leave."""
         self._published = asyncio.get_running_loop().time()
         self._errors = Backoff(first=0.1, most=10.0)
         self._between: list[Callable[[], None]] = []
@@ -86,14 +88,18 @@ class Cycles:
         loop = asyncio.get_running_loop()
         while True:
             at = self._due
-            wait = None if at is None else max(max(at, self._not_before) - loop.time(), 0.0)
+            wait = None if at is None else max(max(at, self._rests_until) - loop.time(), 0.0)
             if wait != 0.0:
                 await self._arrival(wait)
             self._take_in()
             while self._between:
                 self._between.pop()()
-            if self._due is not None and loop.time() >= max(self._due, self._not_before):
+            if self._due is not None and loop.time() >= max(self._due, self._rests_until):
                 await self._cycle()
+
+    @property
+    def _rests_until(self) -> float:
+        return max(self._not_before, self._patient_until if self._writer.is_evicting else 0.0)
 
     async def _arrival(self, wait: float | None) -> None:
         try:
@@ -144,10 +150,11 @@ class Cycles:
         # binds are under way, while victims leave, one after the other, and there is nothing else to decide, and for
         # what was expected
         many = len(self._writer.binds) > BINDS_IN_FLIGHT
-        only_waits = self._writer.is_evicting and not decisions.binds and not decisions.evictions
-        rests = 9 if many or only_waits else 1
-        self._lazy_not_before = loop.time() + min(took * 9, _LONGEST_REST)
-        self._not_before = loop.time() + min(took * rests, _LONGEST_REST)
+        only_waits = not decisions.binds and not decisions.evictions
+        short, long = (loop.time() + min(took * rests, _LONGEST_REST) for rests in (1, 9))
+        self._lazy_not_before = long
+        self._not_before = long if many else short
+        self._patient_until = long if only_waits else short
         is_late = loop.time() - self._published > PUBLISH_AT_LEAST_EVERY
         if is_late or not many:
             self._published = loop.time()

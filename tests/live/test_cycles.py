@@ -199,3 +199,30 @@ def test_something_to_do_between_two_cycles_is_done_without_one(monkeypatch: pyt
             assert loop.cycles.number == 1
 
     run(test)
+
+
+def test_a_loop_that_rests_while_victims_leave_is_back_as_soon_as_the_last_one_is_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    victims = {"u"}
+    monkeypatch.setattr(cycles, "_LONGEST_REST", 60.0)
+    monkeypatch.setattr(Writer, "is_evicting", property(lambda _: bool(victims)))
+    ended: list[float] = []
+
+    def decide(_: Cluster) -> Decisions:
+        time.sleep(0.2)  # so its rest is 1.8 s, or 0.2 s where nobody leaves
+        ended.append(time.monotonic())
+        return Decisions()
+
+    async def test() -> None:
+        async with looping(monkeypatch, decide) as loop:
+            await until(lambda: len(ended) == 1)
+            loop.feed.put(Seen("Pod", pod()))
+            await asyncio.sleep(0.6)
+            assert len(ended) == 1
+            loop.feed.on_gone = victims.discard
+            loop.feed.put(Lost("Pod", "ns/p", "u"))
+            await until(lambda: len(ended) == 2)
+            assert ended[1] - ended[0] < 1.8
+
+    run(test)
