@@ -17,7 +17,7 @@ from benchmarks.figure import Figure
 from benchmarks.ground import SIZE
 from benchmarks.live_backlog import backlog
 from benchmarks.live_latency import one_pod
-from benchmarks.live_reclaim import bare_evictions, reclaim
+from benchmarks.live_reclaim import burst
 
 OUT = Path(__file__).parent / "out" / "live.json"
 NODES, GANGS = 1000, 250
@@ -27,8 +27,7 @@ def measure(part: int) -> Iterator[Figure]:
     """All figures; the first two at 1/``part`` of their size."""
     yield from asyncio.run(backlog(NODES // part, GANGS // part))
     yield from asyncio.run(one_pod(GANGS * SIZE // part))
-    yield from asyncio.run(bare_evictions())
-    yield from asyncio.run(reclaim())
+    yield from asyncio.run(burst())
 
 
 def main(part: int = 1) -> int:

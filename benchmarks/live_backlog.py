@@ -1,8 +1,14 @@
-"""A backlog of gangs that is there before the scheduler is, against a loop of nothing but the same binds."""
+"""A backlog of gangs that is there before the scheduler is, against a loop of nothing but the same binds.
+
+The one rule: the two are measured in turns (loop, scheduler, scheduler, loop), so that a machine whose speed drifts
+favours neither.
+"""
 
 from __future__ import annotations
 
+import statistics
 import time
+from typing import NamedTuple
 
 from benchmarks.figure import Figure
 from benchmarks.ground import PROPORTION, SIZE, client_of, each, fresh_cluster, gangs, prepare, queue
@@ -10,7 +16,7 @@ from benchmarks.process import scheduling, until_at_rest, until_bound
 from scheduler.model.objects import Pod
 
 
-async def bare_rate(nodes: int, count: int) -> float:
+async def _bare_rate(nodes: int, count: int) -> float:
     """Binds a second of a loop that does nothing else, with the scheduler's own client."""
     with fresh_cluster() as kubeconfig:
         async with client_of(kubeconfig) as client:
@@ -26,9 +32,17 @@ async def bare_rate(nodes: int, count: int) -> float:
             return len(pods) / (time.monotonic() - started)
 
 
-async def backlog(nodes: int, count: int) -> list[Figure]:
-    """A backlog of gangs that is there before the scheduler is."""
-    bare = await bare_rate(nodes, count)
+class _Run(NamedTuple):
+    """Binds a second; seconds to the last bind; CPU seconds until then, and until all is written; MB of memory."""
+
+    rate: float
+    lasted: float
+    cpu: float
+    cpu_in_all: float
+    memory: float
+
+
+async def _scheduler(nodes: int, count: int) -> _Run:
     pods = count * SIZE
     with fresh_cluster() as kubeconfig:
         async with client_of(kubeconfig) as client:
@@ -38,16 +52,25 @@ async def backlog(nodes: int, count: int) -> list[Figure]:
             with scheduling(kubeconfig, PROPORTION) as scheduler:
                 first, before, last = await until_bound(scheduler, pods)
                 cpu, memory = scheduler.cpu_seconds(), scheduler.memory_mb()
-                rate = (pods - before) / (last - first)
                 await until_at_rest(scheduler)
-                after = scheduler.cpu_seconds()
+                return _Run((pods - before) / (last - first), last - started, cpu, scheduler.cpu_seconds(), memory)
+
+
+async def backlog(nodes: int, count: int) -> list[Figure]:
+    """A backlog of gangs that is there before the scheduler is."""
+    loops = [await _bare_rate(nodes, count)]
+    runs = [await _scheduler(nodes, count) for _ in range(2)]
+    loops.append(await _bare_rate(nodes, count))
+    bare, rate = statistics.harmonic_mean(loops), statistics.harmonic_mean(run.rate for run in runs)
+    pods = count * SIZE
+    cpu, in_all = (min(spent) / pods * 1000 for spent in ([r.cpu for r in runs], [r.cpu_in_all for r in runs]))
     what = f"backlog of {pods} pods in gangs of {SIZE}, {nodes} nodes"
     return [
         Figure(f"{what}: bare loop of binds", bare, "1/s"),
         Figure(f"{what}: scheduler, first to last bind", rate, "1/s"),
         Figure(f"{what}: scheduler / bare loop", rate / bare, "", 0.8, at_least=True),
-        Figure(f"{what}: start of the process to the last bind", last - started, "s"),
-        Figure(f"{what}: own CPU a pod until the last bind", cpu / pods * 1000, "ms", 0.6),
-        Figure(f"{what}: own CPU a pod, statuses and events included", after / pods * 1000, "ms"),
-        Figure(f"{what}: own memory", memory, "MB", 250.0),
+        Figure(f"{what}: start of the process to the last bind", min(run.lasted for run in runs), "s"),
+        Figure(f"{what}: own CPU a pod until the last bind, best of 2", cpu, "ms", 0.6),
+        Figure(f"{what}: own CPU a pod, statuses and events included", in_all, "ms"),
+        Figure(f"{what}: own memory", max(run.memory for run in runs), "MB", 250.0),
     ]

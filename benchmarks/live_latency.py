@@ -1,80 +1,108 @@
-"""One pod at a time: on an idle cluster, and beside many that run."""
+"""One pod at a time: on an idle cluster, and beside many that run.
+
+The one rule: what is compared is measured side by side, a pod here and a pod there, on two clusters at once; a machine
+that is slower now than a minute ago is so for both.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import statistics
 import time
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
 
 from benchmarks.figure import Figure
 from benchmarks.ground import PROPORTION, SIZE, client_of, fresh_cluster, gangs, pod_body, prepare, queue
-from benchmarks.live_watch import until_running, watching
-from benchmarks.process import scheduling, until_at_rest, until_bound
+from benchmarks.live_watch import Watch, until_running, watching
+from benchmarks.process import Scheduler, scheduling, until_at_rest, until_bound
 from scheduler.kube import PODGROUPS, PODS, Client
 
-
-async def one_by_one(client: Client, count: int, prefix: str) -> list[float]:
-    """Seconds from the request that creates a pod to its bind, as a watch shows it, one pod after the other."""
-    took: list[float] = []
-    async with watching(client) as watch:
-        for i in range(count):
-            name = f"{prefix}-{i}"
-            await client.create(PODGROUPS, {"metadata": {"name": name}, "spec": {"minMember": 1}}, "default")
-            await asyncio.sleep(0.1)
-            started = time.monotonic()
-            await client.create(PODS, pod_body(name, name, "100m"), "default")
-            while name not in watch.bound:
-                await asyncio.sleep(0.001)
-            took.append(watch.bound[name] - started)
-    return took
+_PAUSE = 0.1
+"""Seconds between two pods."""
 
 
-async def by_hand(client: Client, count: int, prefix: str) -> list[float]:
-    """The same with nobody to decide: the pod is bound as soon as its creation is answered."""
-    took: list[float] = []
-    async with watching(client) as watch:
-        for i in range(count):
-            name = f"{prefix}-{i}"
-            body = pod_body(name, name, "100m")
-            body["spec"]["schedulerName"] = "nobody"
-            started = time.monotonic()
-            pod = await client.create(PODS, body, "default")
-            await client.bind("default", name, pod.metadata.uid, f"node-{i:04}")
-            while name not in watch.bound:
-                await asyncio.sleep(0.001)
-            took.append(watch.bound[name] - started)
-            await asyncio.sleep(0.1)
-    return took
+@dataclass
+class _Side:
+    """A cluster with its scheduler, and how long its pods took, in seconds."""
+
+    client: Client
+    scheduler: Scheduler
+    watch: Watch
+    took: list[float] = field(default_factory=list)
+    by_hand: list[float] = field(default_factory=list)
+
+    async def one(self, number: int) -> None:
+        """From the request that creates a pod to its bind, as a watch shows it."""
+        name = f"one-{number}"
+        await self.client.create(PODGROUPS, {"metadata": {"name": name}, "spec": {"minMember": 1}}, "default")
+        await asyncio.sleep(_PAUSE)
+        started = time.monotonic()
+        await self.client.create(PODS, pod_body(name, name, "100m"), "default")
+        self.took.append(await self._bound(name) - started)
+
+    async def one_by_hand(self, number: int) -> None:
+        """The same with nobody to decide: the pod is bound as soon as its creation is answered."""
+        name = f"by-hand-{number}"
+        body = pod_body(name, name, "100m")
+        body["spec"]["schedulerName"] = "nobody"
+        started = time.monotonic()
+        pod = await self.client.create(PODS, body, "default")
+        await self.client.bind("default", name, pod.metadata.uid, f"node-{number:04}")
+        self.by_hand.append(await self._bound(name) - started)
+        await asyncio.sleep(_PAUSE)
+
+    async def _bound(self, name: str) -> float:
+        while name not in self.watch.bound:
+            await asyncio.sleep(0.001)
+        return self.watch.bound[name]
 
 
-async def one_pod(beside: int) -> list[Figure]:
-    """A pod on an idle cluster, then the same with many running beside it; and what the cluster itself takes for it."""
+@asynccontextmanager
+async def _side(beside: int) -> AsyncIterator[_Side]:
+    """A new cluster of 100 nodes on which so many pods run and the scheduler is at rest."""
     with fresh_cluster() as kubeconfig:
         async with client_of(kubeconfig) as client:
             await prepare(client, 100, [queue("default")], cpu="128")
             with scheduling(kubeconfig, PROPORTION) as scheduler:
                 scheduler.wait_ready()
-                await one_by_one(client, 10, "warm")
-                bare_idle = await by_hand(client, 50, "bare-idle")
-                idle = await one_by_one(client, 200, "idle")
-                await gangs(client, "beside", beside // SIZE, SIZE, "default")
-                await until_bound(scheduler, beside + 210)
-                await until_running(client, beside + 260)
-                await until_at_rest(scheduler)
-                bare_full = await by_hand(client, 50, "bare-full")
-                full = await one_by_one(client, 200, "full")
-                memory = scheduler.memory_mb()
+                if beside:
+                    await gangs(client, "beside", beside // SIZE, SIZE, "default")
+                    await until_bound(scheduler, beside)
+                    await until_running(client, beside)
+                async with watching(client) as watch:
+                    await until_at_rest(scheduler)
+                    yield _Side(client, scheduler, watch)
+
+
+async def one_pod(beside: int) -> list[Figure]:
+    """A pod on an idle cluster, the same with many running beside it, and what the clusters themselves take for it."""
+    async with _side(beside) as full, _side(0) as idle:
+        await _by_turns(10, full.one, idle.one)
+        for side in (full, idle):
+            side.took.clear()
+        await _by_turns(50, full.one_by_hand, idle.one_by_hand)
+        await _by_turns(200, lambda i: full.one(10 + i), lambda i: idle.one(10 + i))
+        memory = full.scheduler.memory_mb()
     what, same = "one pod on an idle cluster of 100 nodes, created to bound", f"the same beside {beside} running pods"
     return [
-        Figure(f"{what}: bound by hand, median", _median(bare_idle), "ms"),
-        Figure(f"{what}: median", _median(idle), "ms", 30.0),
-        Figure(f"{what}: p99", _p99(idle), "ms", 100.0),
-        Figure(f"{same}: bound by hand, median", _median(bare_full), "ms"),
-        Figure(f"{same}: median", _median(full), "ms"),
-        Figure(f"{same}: p99", _p99(full), "ms"),
-        Figure(f"median beside {beside} running pods / idle", _median(full) / _median(idle), "", 1.2),
+        Figure(f"{what}: bound by hand, median", _median(idle.by_hand), "ms"),
+        Figure(f"{what}: median", _median(idle.took), "ms", 30.0),
+        Figure(f"{what}: p99", _p99(idle.took), "ms", 100.0),
+        Figure(f"{same}: bound by hand, median", _median(full.by_hand), "ms"),
+        Figure(f"{same}: median", _median(full.took), "ms"),
+        Figure(f"{same}: p99", _p99(full.took), "ms"),
+        Figure(f"median beside {beside} running pods / idle", _median(full.took) / _median(idle.took), "", 1.2),
         Figure(f"own memory beside {beside} running pods", memory, "MB", 250.0),
     ]
+
+
+async def _by_turns(count: int, *works: Callable[[int], Coroutine[Any, Any, None]]) -> None:
+    for number in range(count):
+        for work in works:
+            await work(number)
 
 
 def _median(seconds: list[float]) -> float:

@@ -1,10 +1,16 @@
-"""Queue a fills 100 nodes, gangs of b take back the half that b deserves: 200 evictions."""
+"""Queue a fills 100 nodes, b takes back the half that it deserves: 200 evictions.
+
+The one rule: a whole measurement is made three times, each with a bare loop of the same calls beside it, and the best
+counts: what else goes on in a machine only ever makes it slower.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import statistics
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 from benchmarks.figure import Figure
 from benchmarks.ground import RECLAIM, SIZE, client_of, each, fresh_cluster, gangs, prepare, queue
@@ -14,10 +20,60 @@ from scheduler.kube import PODS, Client, Patch
 from scheduler.model.objects import Pod
 
 FULL, HALF = 400, 200
+ROUNDS = 3
 
 
-async def bare_evictions() -> list[Figure]:
-    """What the cluster itself takes to be told of 200 pods that they go, to delete them, and to see them gone."""
+class Bare(NamedTuple):
+    """Seconds from the first request until the last pod is asked to go, and until the last one is gone."""
+
+    asked: float
+    gone: float
+
+
+class Reclaim(NamedTuple):
+    """Seconds from the first request that creates something of b; how many pods of a went."""
+
+    created: float
+    first_asked: float
+    last_asked: float
+    gone: float
+    bound: float
+    running: float
+    evictions: int
+
+
+async def burst() -> list[Figure]:
+    """One reclaimer, as large as half of the cluster; and the same as ten gangs that come at once."""
+    bare, one, ten = [], [], []
+    for _ in range(ROUNDS):
+        bare.append(await _bare_evictions())
+        one.append(await _reclaim(1, HALF))
+        ten.append(await _reclaim(HALF // SIZE, SIZE))
+    loop = f"bare loop that tells {HALF} pods why and deletes them"
+    return [
+        Figure(f"{loop}: last one asked for after", min(run.asked for run in bare), "s"),
+        Figure(f"{loop}: last one gone after", min(run.gone for run in bare), "s"),
+        *_figures(f"reclaim of {HALF} pods by one gang of {HALF}", one, 2.0),
+        *_figures(f"the same by {HALF // SIZE} gangs of {SIZE}", ten),
+    ]
+
+
+def _figures(what: str, runs: list[Reclaim], goal: float | None = None) -> list[Figure]:
+    best = min(runs, key=lambda run: run.gone)
+    return [
+        Figure(f"{what}: created after", best.created, "s"),
+        Figure(f"{what}: first victim's deletion asked for after", best.first_asked, "s"),
+        Figure(f"{what}: last victim's deletion asked for after", best.last_asked, "s"),
+        Figure(f"{what}: last victim deleted after", best.gone, "s", goal),
+        Figure(f"{what}: last victim deleted after, median of {ROUNDS}", statistics.median(r.gone for r in runs), "s"),
+        Figure(f"{what}: last reclaimer bound after", best.bound, "s"),
+        Figure(f"{what}: last reclaimer running after", best.running, "s"),
+        Figure(f"{what}: evictions / need, at most", max(run.evictions for run in runs) / HALF, "", 1.0),
+    ]
+
+
+async def _bare_evictions() -> Bare:
+    """What the cluster itself takes to be told of pods that they go, to delete them, and to see them gone."""
     with fresh_cluster() as kubeconfig:
         async with client_of(kubeconfig) as client:
             await prepare(client, 100, [queue("a")], cpu="4")
@@ -34,11 +90,7 @@ async def bare_evictions() -> list[Figure]:
                 await each(pods[:HALF], lambda pod: _evict(client, pod.metadata.name, pod.metadata.uid))
                 asked = time.monotonic() - started
                 await _until(lambda: len(watch.gone) >= HALF, "the pods are not gone")
-    last_gone = max(watch.gone.values()) - started
-    return [
-        Figure("bare loop that tells 200 pods why and deletes them: last one asked for after", asked, "s"),
-        Figure("bare loop that tells 200 pods why and deletes them: last one gone after", last_gone, "s"),
-    ]
+    return Bare(asked, max(watch.gone.values()) - started)
 
 
 async def _evict(client: Client, name: str, uid: str) -> None:
@@ -48,8 +100,8 @@ async def _evict(client: Client, name: str, uid: str) -> None:
     await client.delete(PODS, name, "default", uid=uid)
 
 
-async def reclaim() -> list[Figure]:
-    """The whole of it, from the first request that creates something of b."""
+async def _reclaim(count: int, size: int) -> Reclaim:
+    """The whole of it, by so many gangs of so many pods."""
     queues = [queue("a", deserved={"cpu": "200"}, reclaimable=True), queue("b", deserved={"cpu": "200"})]
     with fresh_cluster() as kubeconfig:
         async with client_of(kubeconfig) as client:
@@ -62,20 +114,13 @@ async def reclaim() -> list[Figure]:
                 await until_at_rest(scheduler)
                 async with watching(client) as watch:
                     started = time.monotonic()
-                    await gangs(client, "b", HALF // SIZE, SIZE, "b")
+                    await gangs(client, "b", count, size, "b")
                     created = time.monotonic() - started
                     await _until(lambda: len(_of_b(watch.running)) >= HALF, "the gangs of b do not run")
     asked, gone = (_of_a(times) for times in (watch.leaving, watch.gone))
-    what = f"reclaim of {HALF} pods by {HALF // SIZE} gangs of {SIZE}"
-    return [
-        Figure(f"{what}: the gangs are created after", created, "s"),
-        Figure(f"{what}: first victim's deletion asked for after", min(asked) - started, "s"),
-        Figure(f"{what}: last victim's deletion asked for after", max(asked) - started, "s"),
-        Figure(f"{what}: last victim deleted after", max(gone) - started, "s", 2.0),
-        Figure(f"{what}: last reclaimer bound after", max(_of_b(watch.bound)) - started, "s"),
-        Figure(f"{what}: last reclaimer running after", max(_of_b(watch.running)) - started, "s"),
-        Figure(f"{what}: evictions / need", len(gone) / HALF, "", 1.0),
-    ]
+    bound, running = (_of_b(times) for times in (watch.bound, watch.running))
+    first, last, ended = (at - started for at in (min(asked), max(asked), max(gone)))
+    return Reclaim(created, first, last, ended, max(bound) - started, max(running) - started, len(gone))
 
 
 def _of_a(times: dict[str, float]) -> list[float]:
