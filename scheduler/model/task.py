@@ -85,6 +85,7 @@ class Task:
         "shape",
         "started",
         "status",
+        "told",
         "uid",
     )
 
@@ -120,6 +121,8 @@ class Task:
         """Tasks of one shape ask for the same and may go to the same nodes; what they differ in never decides where."""
         self.status, self.node = status_of(pod)
         self.nominated = pod.status.nominated_node_name
+        self.told = _is_told(pod)
+        """Whether its conditions say already that it has to go."""
         self.assumed = False
         """Whether ``status`` runs ahead of what the API has confirmed."""
 
@@ -137,6 +140,7 @@ class Task:
         again.started = seconds(pod.status.start_time)
         again.status, again.node = status_of(pod)
         again.nominated = pod.status.nominated_node_name
+        again.told = _is_told(pod)
         again.assumed = False
         return again
 
@@ -182,6 +186,10 @@ def status_of(pod: Pod) -> tuple[TaskStatus, str]:
         case "Failed":
             return TaskStatus.FAILED, node
     return TaskStatus.UNKNOWN, node
+
+
+def _is_told(pod: Pod) -> bool:
+    return any(c.type == "DisruptionTarget" and c.status == "True" for c in pod.status.conditions or ())
 
 
 def index_of(name: str) -> int:

@@ -2,7 +2,8 @@
 
 The one rule: one order for all victims of an action, over all nodes: first what the tiers permit first; then the
 nearest queue; the queue that is served last; the lowest job priority; and among equals the fewest gangs broken, the
-fewest pods, the youngest. A set of victims is compared by its best protected ones first.
+fewest pods, those that have been told already (by a scheduler that ended before it deleted them), the youngest. A set
+of victims is compared by its best protected ones first.
 """
 
 from __future__ import annotations
@@ -40,7 +41,10 @@ class Last:
 
 
 class Ages:
-    """How young jobs and tasks are, for one cycle: smaller is younger, within a job the task that is served last."""
+    """How young jobs and tasks are, for one cycle: smaller is younger, within a job the task that is served last.
+
+    Who has been told to go comes before all others.
+    """
 
     def __init__(self, session: Session) -> None:
         self._task_key = session.hooks.task_key
@@ -51,7 +55,7 @@ class Ages:
     def of(self, task: Task) -> Key:
         young = self._young.get(task.key)
         if young is None:
-            young = self._young[task.key] = (self._job[task.job], Last(self._task_key(task)))
+            young = self._young[task.key] = (not task.told, self._job[task.job], Last(self._task_key(task)))
         return young
 
 
