@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 
 import msgspec
+from structlog.contextvars import bind_contextvars, get_contextvars
 
 from scheduler.decisions import Bind, Evict
 from scheduler.inputs import Reverted
@@ -67,17 +68,20 @@ class Writer:
 
     def bind(self, decision: Bind) -> None:
         """Put the pod onto its node, soon."""
-        self.binds.put(partial(self._carry_out, decision, partial(self._bind, decision)))
+        self.binds.put(partial(self._carry_out, decision, partial(self._bind, decision), get_contextvars()))
 
     def evict(self, waves: Iterable[Sequence[Evict]]) -> None:
         """Tell each pod why it has to go, and delete it, soon. A wave begins when the one before it has been told:
         who watches sees the least important leave first.
         """
         before: Told | None = None
+        cycle = get_contextvars()
         for wave in waves:
             told = Told(len(wave))
             for decision in wave:
-                self.evictions.put(partial(self._carry_out, decision, partial(self._evict, decision, before, told)))
+                self.evictions.put(
+                    partial(self._carry_out, decision, partial(self._evict, decision, before, told), cycle)
+                )
             before = told
 
     def gone(self, uid: str) -> None:
@@ -112,7 +116,9 @@ class Writer:
             group.create_task(self.binds.run(), name="binds")
             group.create_task(self.evictions.run(), name="evictions")
 
-    async def _carry_out(self, decision: Bind | Evict, work: Work) -> None:
+    async def _carry_out(self, decision: Bind | Evict, work: Work, cycle: Mapping[str, object]) -> None:
+        """``cycle`` is what is logged beside all that comes of it: the number of the cycle that decided."""
+        bind_contextvars(**cycle)
         try:
             await work()
         except Exception as error:  # a bug met on one pod: give it back as if it were refused

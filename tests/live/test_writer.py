@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+import structlog
 
 from scheduler.decisions import Bind, Evict
 from scheduler.inputs import Reverted
@@ -177,3 +179,27 @@ def test_a_bind_that_fails_in_an_unforeseen_way_is_given_back(monkeypatch: pytes
             await until(lambda: outcome.bound == ["ns/p"])
 
     run(test)
+
+
+def test_what_is_logged_of_a_write_names_the_cycle_that_decided_it() -> None:
+    logged: list[tuple[object, object]] = []
+
+    class Noted(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            logged.append((structlog.contextvars.get_contextvars().get("cycle"), record.levelname))
+
+    async def test() -> None:
+        async with writing(by_method(POST=status(403, "Forbidden"))) as (_, writer, outcome):
+            for cycle in (7, 8):
+                structlog.contextvars.bind_contextvars(cycle=cycle)
+                writer.bind(BIND)
+            structlog.contextvars.bind_contextvars(cycle=9)
+            await until(lambda: len(outcome.refused) == 2)
+
+    handler = Noted()
+    logging.getLogger("scheduler.live.writer").addHandler(handler)
+    try:
+        run(test)
+    finally:
+        logging.getLogger("scheduler.live.writer").removeHandler(handler)
+    assert sorted(logged) == [(7, "WARNING"), (8, "WARNING")]
