@@ -90,11 +90,11 @@ class Cluster(Others):
         self.version += 1
 
     def _step(self, old: Task, new: Task) -> None:
-        """The pod went on where it was, from its bind to running: what is taken stays as it is."""
+        """The pod goes on where it is, from its bind to running: what is taken stays as it is."""
         if old.job:
             self.jobs[old.job].move(old, new.status)
         old.pod, old.status, old.started, old.assumed = new.pod, new.status, new.started, new.assumed
-        old.nominated = new.nominated
+        old.nominated, old.told = new.nominated, new.told
         (self.nominated.add if new.nominated else self.nominated.discard)(old.key)
         self.version += 1
 

@@ -113,6 +113,19 @@ def test_a_pod_that_goes_on_where_it_is_is_the_same_task_in_the_same_room() -> N
     assert (idle(cluster)["cpu"], job.ready, job.allocated) == (4000.0, 1, {})
 
 
+def test_whoever_tells_a_pod_that_it_has_to_go_and_takes_it_back_is_heard() -> None:
+    cluster = Cluster()
+    cluster.set_node(node())
+    cluster.set_podgroup(msgspec.convert(GROUP, objects.PodGroup))
+    cluster.set_pod(pod("n1", "Running"))
+    for status, told in (("True", True), ("False", False)):
+        shown, version = pod("n1", "Running"), cluster.version
+        shown.status.conditions = [objects.Condition(type="DisruptionTarget", status=status)]
+        cluster.set_pod(shown)
+        assert cluster.tasks["ns/p-0"].told is told
+        assert cluster.version > version
+
+
 def test_an_eviction_in_flight_is_releasing_until_the_pod_is_gone() -> None:
     cluster = Cluster()
     cluster.set_node(node())
