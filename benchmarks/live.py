@@ -1,8 +1,8 @@
 """The scheduler on a live cluster: ``python -m benchmarks.live`` prints a table and writes
 ``benchmarks/out/live.json``.
 
-The one rule: each figure that has a goal is a ratio within one run, or a time on an otherwise idle machine; every
-measurement has a fresh cluster of its own, because rates fall as a cluster fills.
+The one rule: each figure that has a goal is a ratio within one run, or a time on an otherwise idle machine, beside how
+fast that is; every measurement has a fresh cluster of its own, because rates fall as a cluster fills.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from benchmarks.ground import SIZE
 from benchmarks.live_backlog import backlog
 from benchmarks.live_latency import one_pod
 from benchmarks.live_reclaim import burst
+from benchmarks.pace import pace
 
 OUT = Path(__file__).parent / "out" / "live.json"
 NODES, GANGS = 1000, 250
@@ -25,9 +26,13 @@ NODES, GANGS = 1000, 250
 
 def measure(part: int) -> Iterator[Figure]:
     """All figures; the first two at 1/``part`` of their size."""
+    yield pace()
     yield from asyncio.run(backlog(NODES // part, GANGS // part))
+    yield pace()
     yield from asyncio.run(one_pod(GANGS * SIZE // part))
+    yield pace()
     yield from asyncio.run(burst())
+    yield pace()
 
 
 def main(part: int = 1) -> int:
