@@ -59,6 +59,8 @@ def cheapest_cover(lacking: Amounts, options: Sequence[Option]) -> list[Option] 
     Every option of the set is needed. Exact where a level has few options; else a smaller set may exist.
     """
     ranked = sorted(options, key=lambda o: o.rank)
+    if ranked and max(lacking, default=0.0) > EPSILON and _frees(ranked[0], lacking):
+        return ranked[:1]  # nothing is cheaper than the first alone; this is what most nodes come to
     chosen = _accumulate(lacking, ranked, ())
     settled: list[Option] = []
     while chosen:
@@ -121,6 +123,10 @@ class Chosen:
             for have, amount, lacking in zip(self._freed, option.freed, self._lacking, strict=True)
         ):
             self._count(option, -1)
+
+
+def _frees(option: Option, lacking: Amounts) -> bool:
+    return all(freed + EPSILON >= amount for freed, amount in zip(option.freed, lacking, strict=True))
 
 
 def _accumulate(lacking: Amounts, ranked: Sequence[Option], base: Sequence[Option]) -> list[Option] | None:
