@@ -1,12 +1,10 @@
 """A backlog of gangs that is there before the scheduler is, against a loop of nothing but the same binds.
 
-The one rule: the two are measured in turns (loop, scheduler, scheduler, loop), so that a machine whose speed drifts
-favours neither.
+The one rule: the two take turns, and the best of each counts: what else goes on in a machine only ever makes it slower.
 """
 
 from __future__ import annotations
 
-import statistics
 import time
 from typing import NamedTuple
 
@@ -14,6 +12,8 @@ from benchmarks.figure import Figure
 from benchmarks.ground import PROPORTION, SIZE, client_of, each, fresh_cluster, gangs, prepare, queue
 from benchmarks.process import scheduling, until_at_rest, until_bound
 from scheduler.model.objects import Pod
+
+ROUNDS = 3
 
 
 async def _bare_rate(nodes: int, count: int) -> float:
@@ -58,10 +58,11 @@ async def _scheduler(nodes: int, count: int) -> _Run:
 
 async def backlog(nodes: int, count: int) -> list[Figure]:
     """A backlog of gangs that is there before the scheduler is."""
-    loops = [await _bare_rate(nodes, count)]
-    runs = [await _scheduler(nodes, count) for _ in range(2)]
-    loops.append(await _bare_rate(nodes, count))
-    bare, rate = statistics.harmonic_mean(loops), statistics.harmonic_mean(run.rate for run in runs)
+    loops, runs = [], []
+    for _ in range(ROUNDS):
+        loops.append(await _bare_rate(nodes, count))
+        runs.append(await _scheduler(nodes, count))
+    bare, rate = max(loops), max(run.rate for run in runs)
     pods = count * SIZE
     cpu, in_all = (min(spent) / pods * 1000 for spent in ([r.cpu for r in runs], [r.cpu_in_all for r in runs]))
     what = f"backlog of {pods} pods in gangs of {SIZE}, {nodes} nodes"
@@ -70,7 +71,7 @@ async def backlog(nodes: int, count: int) -> list[Figure]:
         Figure(f"{what}: scheduler, first to last bind", rate, "1/s"),
         Figure(f"{what}: scheduler / bare loop", rate / bare, "", 0.8, at_least=True),
         Figure(f"{what}: start of the process to the last bind", min(run.lasted for run in runs), "s"),
-        Figure(f"{what}: own CPU a pod until the last bind, best of 2", cpu, "ms", 0.6),
+        Figure(f"{what}: own CPU a pod until the last bind", cpu, "ms", 0.6),
         Figure(f"{what}: own CPU a pod, statuses and events included", in_all, "ms"),
         Figure(f"{what}: own memory", max(run.memory for run in runs), "MB", 250.0),
     ]
