@@ -59,7 +59,7 @@ def cheapest_cover(lacking: Amounts, options: Sequence[Option]) -> list[Option] 
     Every option of the set is needed. Exact where a level has few options; else a smaller set may exist.
     """
     ranked = sorted(options, key=lambda o: o.rank)
-    if ranked and max(lacking, default=0.0) > EPSILON and _frees(ranked[0], lacking):
+    if ranked and max(lacking, default=0.0) > EPSILON and _suffice(ranked[0].freed, lacking):
         return ranked[:1]  # nothing is cheaper than the first alone; this is what most nodes come to
     chosen = _accumulate(lacking, ranked, ())
     settled: list[Option] = []
@@ -106,7 +106,7 @@ class Chosen:
 
     def covers(self) -> bool:
         """Whether it frees what lacks."""
-        return all(have + EPSILON >= amount for have, amount in zip(self._freed, self._lacking, strict=True))
+        return _suffice(self._freed, self._lacking)
 
     def spare(self, option: Option, instead: Sequence[Option] = ()) -> None:
         """Leave one out, if the others suffice, or those ``instead`` of it."""
@@ -125,8 +125,8 @@ class Chosen:
             self._count(option, -1)
 
 
-def _frees(option: Option, lacking: Amounts) -> bool:
-    return all(freed + EPSILON >= amount for freed, amount in zip(option.freed, lacking, strict=True))
+def _suffice(freed: Sequence[float], lacking: Amounts) -> bool:
+    return all(have + EPSILON >= amount for have, amount in zip(freed, lacking, strict=True))
 
 
 def _accumulate(lacking: Amounts, ranked: Sequence[Option], base: Sequence[Option]) -> list[Option] | None:
