@@ -170,6 +170,16 @@ async def gangs(
     return made
 
 
+async def bind_all(client: Client, pods: Iterable[Pod], nodes: int) -> None:
+    """Bind pods of ``default`` with nobody to decide, to so many nodes in turn."""
+
+    async def bind(item: tuple[int, Pod]) -> None:
+        number, pod = item
+        await client.bind("default", pod.metadata.name, pod.metadata.uid, f"node-{number % nodes:04}")
+
+    await each(enumerate(pods), bind)
+
+
 def pod_body(name: str, group: str, cpu: str = "1") -> Body:
     container = {"name": "main", "image": "worker", "resources": {"requests": {"cpu": cpu, "memory": "64Mi"}}}
     # Not 0: the API server deletes such a pod in two steps, and where the caller dies between them KWOK leaves it as

@@ -9,9 +9,8 @@ import time
 from typing import NamedTuple
 
 from benchmarks.figure import Figure
-from benchmarks.ground import PROPORTION, SIZE, client_of, each, fresh_cluster, gangs, prepare, queue
+from benchmarks.ground import PROPORTION, SIZE, bind_all, client_of, fresh_cluster, gangs, prepare, queue
 from benchmarks.process import scheduling, until_at_rest, until_bound
-from scheduler.model.objects import Pod
 
 ROUNDS = 3
 
@@ -23,12 +22,7 @@ async def _bare_rate(nodes: int, count: int) -> float:
             await prepare(client, nodes, [queue("default")])
             pods = await gangs(client, "g", count, SIZE, "default")
             started = time.monotonic()
-
-            async def bind(item: tuple[int, Pod]) -> None:
-                i, pod = item
-                await client.bind("default", pod.metadata.name, pod.metadata.uid, f"node-{i % nodes:04}")
-
-            await each(enumerate(pods), bind)
+            await bind_all(client, pods, nodes)
             return len(pods) / (time.monotonic() - started)
 
 

@@ -13,11 +13,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from benchmarks.figure import Figure
-from benchmarks.ground import RECLAIM, SIZE, client_of, each, fresh_cluster, gangs, prepare, queue
+from benchmarks.ground import RECLAIM, SIZE, bind_all, client_of, each, fresh_cluster, gangs, prepare, queue
 from benchmarks.live_watch import until_running, watching
 from benchmarks.process import scheduling, until_at_rest, until_bound
 from scheduler.kube import PODS, Client, Patch
-from scheduler.model.objects import Pod
 
 FULL, HALF = 400, 200
 ROUNDS = 3
@@ -78,12 +77,7 @@ async def _bare_evictions() -> Bare:
         async with client_of(kubeconfig) as client:
             await prepare(client, 100, [queue("a")], cpu="4")
             pods = await gangs(client, "a", FULL, 1, "a")
-
-            async def bind(item: tuple[int, Pod]) -> None:
-                number, pod = item
-                await client.bind("default", pod.metadata.name, pod.metadata.uid, f"node-{number % 100:04}")
-
-            await each(enumerate(pods), bind)
+            await bind_all(client, pods, 100)
             await until_running(client, FULL)
             async with watching(client) as watch:
                 started = time.monotonic()
