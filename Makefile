@@ -60,7 +60,7 @@ features: .venv/.locked
 	@cp $(OUT)/embedded/features-embedded.xml $(OUT)/
 
 features-kind: .venv/.locked
-	@$(BIN)/python -m harness.clusters.onkind $(FEATURES_ON_KIND) $(KIND_IMAGE); status=$$?; \
+	@$(BIN)/python -m schedspec.clusters.kind.kind_gate $(FEATURES_ON_KIND) $(KIND_IMAGE); status=$$?; \
 	test $$status != 3 || exit 0; test $$status = 0 || exit $$status; set -e; \
 	$(call live,tests -m kind -q,$(OUT)/tests-kind); \
 	$(call live,features $(ON_KIND),$(OUT)/kind/features-kind); \

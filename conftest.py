@@ -1,4 +1,4 @@
-"""What every run in this tree gets: the harness, and all steps."""
+"""What every run in this tree gets: the plugin, and all steps."""
 
 from importlib import import_module
 from pkgutil import iter_modules
@@ -7,7 +7,7 @@ import pytest
 
 import steps
 
-pytest_plugins = ["harness.plugin", "harness.judging", "pytester"]
+pytest_plugins = ["schedspec.plugin", "schedspec.plugin.monitor_plugin", "pytester"]
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 import yaml
 
-from harness.clusters import Settings
-from harness.clusters.embedded import EmbeddedCluster
+from schedspec.clusters import Settings
+from schedspec.clusters.embedded import EmbeddedCluster
 from scheduler.kube import NODES, PODGROUPS, PODS, QUEUES, AlreadyExists, Client, Http, KubeError, Resource, connect
 from scheduler.model.objects import Node, Object, ObjectMeta, Pod
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from harness import tables, timeouts, views
-from harness.claims import nodes, pods
-from harness.columns import NODES, QUEUES
-from harness.expect import Expect
-from harness.history import History
-from harness.kinds import OWNERS, SERVED, Kind
-from harness.sentences import when
-from harness.world import World
+from schedspec.api import timeouts
+from schedspec.api.kinds import OWNERS, SERVED, Kind
+from schedspec.checks import nodes, pods
+from schedspec.gherkin import tables
+from schedspec.gherkin.step_decorators import when
+from schedspec.observe import view
+from schedspec.observe.expect import Expect
+from schedspec.observe.history import History
+from schedspec.scenario.world import World
+from steps.columns import NODES, QUEUES
 
 JOB_COMMANDS = {"aborted": "AbortJob", "resumed": "ResumeJob"}
 QUEUE_COMMANDS = {"closed": "CloseQueue", "opened": "OpenQueue"}
@@ -18,8 +20,8 @@ QUEUE_COMMANDS = {"closed": "CloseQueue", "opened": "OpenQueue"}
 @when('"{name}" completes')
 def _(world: World, history: History, expect: Expect, name: str) -> None:
     """Every pod of the workload is told to finish, with exit code 0, and has."""
-    for pod in views.pods_of(history.now(), name):
-        if views.runs(pod):
+    for pod in view.pods_of(history.now(), name):
+        if view.runs(pod):
             world.finish(str(pod["metadata"]["name"]), exit_code=0)
     expect.eventually(pods.is_done(name), within=timeouts.COMPLETES)
 

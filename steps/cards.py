@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from harness.columns import Cards
-from harness.live import LiveSession
-from harness.sentences import given
-from harness.world import World
+from schedspec.gherkin.step_decorators import given
+from schedspec.scenario.session import LiveSession
+from schedspec.scenario.world import World
+from steps.columns import Cards
 
 
 @pytest.fixture

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from harness import queries, tables, timeouts
-from harness.expect import Check, Expect, Outcome
-from harness.history import View
-from harness.kinds import Kind
-from harness.sentences import then
+from schedspec.api import timeouts
+from schedspec.api.kinds import Kind
+from schedspec.gherkin import tables
+from schedspec.gherkin.step_decorators import then
+from schedspec.observe import queries
+from schedspec.observe.expect import Check, Expect, Outcome
+from schedspec.observe.history import View
 
 
 def _and_no_more(expect: Expect, check: Check) -> None:

@@ -6,12 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-from harness import tables, timeouts
-from harness.claims import pods, reasons
-from harness.columns import Cards
-from harness.expect import Expect
-from harness.sentences import given, one_of, when
-from harness.world import World
+from schedspec.api import timeouts
+from schedspec.checks import pods, reasons
+from schedspec.gherkin import tables
+from schedspec.gherkin.step_decorators import given, one_of, when
+from schedspec.observe.expect import Expect
+from schedspec.scenario.world import World
+from steps.columns import Cards
 
 
 def _on(event: str) -> Callable[[str], object]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from harness import tables
-from harness.columns import NODES
-from harness.sentences import given
-from harness.world import World
+from schedspec.gherkin import tables
+from schedspec.gherkin.step_decorators import given
+from schedspec.scenario.world import World
+from steps.columns import NODES
 
 
 @given("these nodes:")

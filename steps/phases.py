@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from harness import tables, timeouts
-from harness.claims import phases, reasons
-from harness.expect import Expect
-from harness.sentences import then
+from schedspec.api import timeouts
+from schedspec.checks import phases, reasons
+from schedspec.gherkin import tables
+from schedspec.gherkin.step_decorators import then
+from schedspec.observe.expect import Expect
 
 
 @then('the PodGroup of "{name}" is {phase:w}')

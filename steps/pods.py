@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from harness import timeouts
-from harness.claims import pods, reasons
-from harness.expect import Expect
-from harness.sentences import given, then
+from schedspec.api import timeouts
+from schedspec.checks import pods, reasons
+from schedspec.gherkin.step_decorators import given, then
+from schedspec.observe.expect import Expect
 
 
 @then('"{name}" runs')

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from harness import tables
-from harness.columns import QUEUES, Cards
-from harness.errors import PolicyRefusedError, RejectedError, Unmet
-from harness.sentences import given, then, when
-from harness.world import World
+from schedspec.api.errors import PolicyRefusedError, RejectedError, Unmet
+from schedspec.gherkin import tables
+from schedspec.gherkin.step_decorators import given, then, when
+from schedspec.scenario.world import World
+from steps.columns import QUEUES, Cards
 
 _CLASSES: dict[str, tables.Column] = {"class": ("name", str), "value": ("value", int)}
 

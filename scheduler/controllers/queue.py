@@ -12,16 +12,7 @@ from typing import Any
 
 from scheduler.controllers import names
 from scheduler.controllers.objects import COMMANDS, QUEUES, Command, Queue, QueueSpec
-from scheduler.controllers.queue_state import (
-    CLOSED,
-    CLOSING,
-    DEFAULT,
-    OPEN,
-    ROOT,
-    UNKNOWN,
-    is_in_cycle,
-    parent_of,
-)
+from scheduler.controllers.queue_state import CLOSED, CLOSING, DEFAULT, OPEN, ROOT, UNKNOWN, is_in_cycle, parent_of
 from scheduler.controllers.wanted import Change, Create, Outcome, Remove, Tell, Write, timestamp
 from scheduler.model import resources
 from scheduler.model.objects import Condition

@@ -11,7 +11,7 @@ from typing import Any
 import urllib3
 import yaml
 
-from harness.clusters.protocol import Cluster
+from schedspec.clusters.protocol import Cluster
 
 Object = dict[str, Any]
 

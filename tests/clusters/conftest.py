@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.clusters import Settings
-from harness.clusters.embedded import EmbeddedCluster
+from schedspec.clusters import Settings
+from schedspec.clusters.embedded import EmbeddedCluster
 
 Serve = Callable[[Callable[[socket.socket], None]], str]
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.clusters import ClusterError, Settings, provide
-from harness.clusters.embedded import EmbeddedCluster
-from harness.clusters.kwok import Kwok
-from harness.clusters.processes import programs_of
-from harness.clusters.registry import Registry
+from schedspec.clusters import ClusterError, Settings, provide
+from schedspec.clusters.embedded import EmbeddedCluster
+from schedspec.clusters.kwok import Kwok
+from schedspec.clusters.processes import programs_of
+from schedspec.clusters.registry import Registry
 from tests.clusters.api import Api, condition, node, phase, pod, within
 
 pytestmark = pytest.mark.embedded
@@ -69,7 +69,7 @@ def test_kwok_plays_the_annotated_nodes_only(bare: EmbeddedCluster, api: Api, tm
 def test_kwok_ends_with_the_process_that_started_it(bare: EmbeddedCluster, tmp_path: Path) -> None:
     script = f"""
 from pathlib import Path
-from harness.clusters.kwok import Kwok
+from schedspec.clusters.kwok import Kwok
 Kwok(Path({str(bare.kubeconfig)!r}), Path({str(tmp_path)!r}), progress=print).start()
 print("up", flush=True)
 import time; time.sleep(60)
@@ -83,7 +83,7 @@ import time; time.sleep(60)
 
 
 def test_kwok_that_reaches_no_cluster_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.clusters.kwok._START_SECONDS", 2.0)
+    monkeypatch.setattr("schedspec.clusters.kwok._START_SECONDS", 2.0)
     with pytest.raises(ClusterError, match=r"kwok (ended|did not answer)"):
         Kwok(tmp_path / "absent", tmp_path, progress=print).start()
     assert programs_of(tmp_path) == []

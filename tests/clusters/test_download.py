@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.clusters.download import DownloadError, Downloads, published_checksum
-from harness.clusters.programs import Release
+from schedspec.clusters.programs.download import DownloadError, Downloads, published_checksum
+from schedspec.clusters.programs.pinned import Release
 
 PROGRAM = b"\x7fELF a program"
 HEX = hashlib.sha256(PROGRAM).hexdigest()

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.clusters import ClusterError, Settings, provide
-from harness.clusters.embedded import EmbeddedCluster
-from harness.clusters.processes import programs_of
-from harness.clusters.protocol import Cluster, PortTakenError
-from harness.clusters.registry import Record, Registry
-from harness.clusters.stay import Stay
+from schedspec.clusters import ClusterError, Settings, provide
+from schedspec.clusters.embedded import EmbeddedCluster
+from schedspec.clusters.lifecycle import Stay
+from schedspec.clusters.processes import programs_of
+from schedspec.clusters.protocol import Cluster, PortTakenError
+from schedspec.clusters.registry import Record, Registry
 from tests.clusters.api import Api, ApiError, a_node, condition, phase, pod, within
 
 ROOT = Path(__file__).parents[2]
@@ -107,7 +107,7 @@ def test_a_cluster_is_gone_after_down(state: Path) -> None:
 def test_nothing_outlives_a_run_that_is_ended(state: Path, when: str, end: signal.Signals) -> None:
     script = """
         import time
-        from harness.clusters import Settings, provide
+        from schedspec.clusters import Settings, provide
         cluster = provide(Settings(kind="embedded"))
         try:
             cluster.up(lambda line: print(line, flush=True))
@@ -146,7 +146,7 @@ def _listens(port: int) -> bool:
 
 @pytest.mark.embedded
 def test_a_kept_cluster_outlives_its_run_and_down_removes_it(state: Path) -> None:
-    command = [sys.executable, "-m", "harness.clusters"]
+    command = [sys.executable, "-m", "schedspec.clusters"]
     up = subprocess.run([*command, "up", "--cluster", "embedded"], cwd=ROOT, capture_output=True, text=True, check=True)
     (record,) = Registry().records()
     assert up.stdout == f"export KUBECONFIG={record.kubeconfig}\n"
@@ -179,7 +179,7 @@ def test_a_reused_cluster_is_found_again_and_used_by_one_at_a_time(state: Path) 
         second.down()
         record = Registry().find(first.name)
         assert record is not None
-        subprocess.run([sys.executable, "-m", "harness.clusters", "down", record.name], cwd=ROOT, check=True)
+        subprocess.run([sys.executable, "-m", "schedspec.clusters", "down", record.name], cwd=ROOT, check=True)
     _gone(record)
 
 

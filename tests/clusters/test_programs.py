@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.clusters import build
-from harness.clusters.binaries import Provider, named_folder
-from harness.clusters.cache import Cache
-from harness.clusters.download import Downloads, sha256
-from harness.clusters.programs import EMBEDDED, Program, Release, program, required_version
-from harness.clusters.protocol import BinaryError, SettingsError
+from schedspec.clusters.programs import build
+from schedspec.clusters.programs.binaries import Provider, named_folder
+from schedspec.clusters.programs.cache import Cache
+from schedspec.clusters.programs.download import Downloads, sha256
+from schedspec.clusters.programs.pinned import EMBEDDED, Program, Release, program, required_version
+from schedspec.clusters.protocol import BinaryError, SettingsError
 
 ROOT = Path(__file__).parents[2]
 MAIN = 'package main\n\nvar version = "unset"\n\nfunc main() { println(version) }\n'
@@ -134,8 +134,8 @@ def test_a_killed_builder_leaves_nothing_that_looks_finished(tmp_path: Path, mod
     script = f"""
         import time
         from pathlib import Path
-        from harness.clusters.cache import Cache
-        from harness.clusters.programs import Program
+        from schedspec.clusters.programs.cache import Cache
+        from schedspec.clusters.programs.pinned import Program
         def make(path):
             path.write_text("half")
             print("started", flush=True)
@@ -168,10 +168,10 @@ def test_three_runs_at_once_build_once(tmp_path: Path, module: Path) -> None:
     fake.chmod(0o755)
     script = f"""
         from pathlib import Path
-        from harness.clusters.binaries import Provider
-        from harness.clusters.cache import Cache
-        from harness.clusters.download import Downloads
-        from harness.clusters.programs import Program
+        from schedspec.clusters.programs.binaries import Provider
+        from schedspec.clusters.programs.cache import Cache
+        from schedspec.clusters.programs.download import Downloads
+        from schedspec.clusters.programs.pinned import Program
         tool = Program("tool", "v1", Path({str(module)!r}), "example.test/tool", "-X main.version=v1", None)
         print(Provider(Cache(Path({str(tmp_path / "cache")!r})), Downloads(), None, print).provide([tool])["tool"].path)
     """

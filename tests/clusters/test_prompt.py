@@ -1,4 +1,4 @@
-"""What people see at a prompt: `python -m harness.clusters`."""
+"""What people see at a prompt: `python -m schedspec.clusters`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.clusters import __main__ as prompt
-from harness.clusters import doctor
-from harness.clusters.protocol import ClusterError
-from harness.clusters.registry import Owner, Record, Registry
+from schedspec.clusters import __main__ as prompt
+from schedspec.clusters import doctor
+from schedspec.clusters.protocol import ClusterError
+from schedspec.clusters.registry import Owner, Record, Registry
 
 
 def _add(name: str, home: Path, *, kind: str = "embedded", mine: bool = False, keep: bool = False) -> Record:
@@ -49,7 +49,7 @@ def test_a_cluster_that_cannot_be_removed_does_not_keep_the_others(
     def deaf(name: str) -> None:
         raise ClusterError("the Docker engine does not answer", name, "start Docker")
 
-    monkeypatch.setattr("harness.clusters.kind_removal.delete_cluster", deaf)
+    monkeypatch.setattr("schedspec.clusters.kind_removal.delete_cluster", deaf)
     _add("kind-1", tmp_path / "kind", kind="kind")
     _add("left", tmp_path / "left")
     assert prompt.main(["down"]) == 1
@@ -68,8 +68,8 @@ def test_the_doctor_says_what_is_missing_and_what_to_do(
     state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("SCHEDSPEC_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("harness.clusters.build.go", lambda: None)
-    monkeypatch.setattr("harness.clusters.kind.why_not", lambda settings: "no engine\n  do next: install one")
+    monkeypatch.setattr("schedspec.clusters.programs.build.go", lambda: None)
+    monkeypatch.setattr("schedspec.clusters.kind.cluster.why_not", lambda settings: "no engine\n  do next: install one")
     _add("left", tmp_path / "left")
     assert prompt.main(["doctor"]) == 0
     said = capsys.readouterr().out
@@ -78,7 +78,7 @@ def test_the_doctor_says_what_is_missing_and_what_to_do(
         "no      Kind clusters cannot run, embedded ones need no Docker: no engine\n        do next: install one"
         in said
     )
-    assert "left behind by killed runs: left\n        do next: python -m harness.clusters down" in said
+    assert "left behind by killed runs: left\n        do next: python -m schedspec.clusters down" in said
     monkeypatch.setattr(doctor, "_DISK_NEEDED", 1 << 60)
     assert prompt.main(["doctor"]) == 1
     assert "MISSING" in capsys.readouterr().out

@@ -12,11 +12,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from harness.clusters import auto
-from harness.clusters.cleanup import sweep
-from harness.clusters.processes import programs_of, runs
-from harness.clusters.protocol import BootError, Settings
-from harness.clusters.registry import Owner, Record, Registry, free_ports
+from schedspec.clusters import auto
+from schedspec.clusters.cleanup import sweep
+from schedspec.clusters.processes import programs_of, runs
+from schedspec.clusters.protocol import BootError, Settings
+from schedspec.clusters.registry import Owner, Record, Registry, free_ports
 
 ROOT = Path(__file__).parents[2]
 GONE = Owner(2**22 - 1, 1.0)
@@ -102,7 +102,7 @@ def test_what_was_left_running_is_ended_and_nothing_else(tmp_path: Path) -> None
 def test_ports_that_are_in_use_or_taken_are_not_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         used = listener.getsockname()[1]
-        monkeypatch.setattr("harness.clusters.registry._PORTS", range(used, used + 1))
+        monkeypatch.setattr("schedspec.clusters.registry._PORTS", range(used, used + 1))
         with pytest.raises(BootError, match="fewer than 1 free ports"):
             free_ports(1)
     assert free_ports(1) == (used,)
@@ -114,7 +114,7 @@ def test_runs_at_the_same_time_get_different_ports(tmp_path: Path) -> None:
     script = f"""
         import sys
         from pathlib import Path
-        from harness.clusters import registry
+        from schedspec.clusters import registry
         registry._PORTS = range(31000, 31060)  # a narrow choice: they would meet
         mine = registry.Owner.me()
         for number in range(3):
@@ -132,5 +132,5 @@ def test_runs_at_the_same_time_get_different_ports(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("can_run", "kind"), [(True, "kind"), (False, "embedded")])
 def test_auto_is_kind_where_it_can_run(monkeypatch: pytest.MonkeyPatch, can_run: bool, kind: str) -> None:
-    monkeypatch.setattr("harness.clusters.kind.can_run", lambda settings: can_run)
+    monkeypatch.setattr("schedspec.clusters.kind.cluster.can_run", lambda settings: can_run)
     assert auto.choose(Settings()) == kind

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from harness.clusters import ClusterError, Settings, provide
-from harness.clusters.existing import ExistingCluster, only_context, source
-from harness.clusters.protocol import SettingsError, UnsupportedError
+from schedspec.clusters import ClusterError, Settings, provide
+from schedspec.clusters.existing import ExistingCluster, only_context, source
+from schedspec.clusters.protocol import SettingsError, UnsupportedError
 
 KUBECONFIG = {
     "apiVersion": "v1",

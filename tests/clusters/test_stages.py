@@ -10,7 +10,7 @@ from datetime import datetime
 
 import pytest
 
-from harness.clusters.embedded import EmbeddedCluster
+from schedspec.clusters.embedded import EmbeddedCluster
 from tests.clusters.api import Api, Object, a_node, condition, phase, pod, within
 
 pytestmark = pytest.mark.embedded

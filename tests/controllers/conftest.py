@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.client import APPLY, MERGE, Api
-from harness.clusters import Settings
-from harness.clusters.embedded import EmbeddedCluster
-from harness.crds import install
+from schedspec.api.client import APPLY, MERGE, Api
+from schedspec.api.crds import install
+from schedspec.clusters import Settings
+from schedspec.clusters.embedded import EmbeddedCluster
 from tests.controllers.place import Controllers, Place
 
 CRDS = Path(__file__).parents[2] / "scheduler" / "crds"

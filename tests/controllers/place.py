@@ -9,9 +9,9 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
-from harness.client import MERGE, Api
-from harness.clusters.embedded import EmbeddedCluster
-from harness.errors import RejectedError
+from schedspec.api.client import MERGE, Api
+from schedspec.api.errors import RejectedError
+from schedspec.clusters.embedded import EmbeddedCluster
 from scheduler.controllers import KNOWN, run_controllers
 from scheduler.kube import Client, Http, Recorder, connect
 

@@ -6,7 +6,8 @@ import subprocess
 
 import pytest
 
-from harness.clusters import Settings, binaries
+from schedspec.clusters import Settings
+from schedspec.clusters.programs import binaries
 from tests.controllers.place import Place, task, until
 from tests.controllers.test_live_others import training
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness.client import MERGE
+from schedspec.api.client import MERGE
 from tests.controllers.place import SCHEDULER, Place, container, order, renewed, task, template, until
 
 pytestmark = pytest.mark.embedded

@@ -6,7 +6,7 @@ import copy
 from itertools import count
 from typing import Any
 
-from harness.client import Api
+from schedspec.api.client import Api
 
 Body = dict[str, Any]
 KINDS = {

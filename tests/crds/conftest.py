@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.client import Api
-from harness.clusters import Settings
-from harness.clusters.embedded import EmbeddedCluster
-from harness.crds import install
-from harness.errors import RejectedError
+from schedspec.api.client import Api
+from schedspec.api.crds import install
+from schedspec.api.errors import RejectedError
+from schedspec.clusters import Settings
+from schedspec.clusters.embedded import EmbeddedCluster
 
 CRDS = Path(__file__).parents[2] / "scheduler" / "crds"
 QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from harness.client import Api
-from harness.errors import RejectedError
+from schedspec.api.client import Api
+from schedspec.api.errors import RejectedError
 from tests.controllers.test_job_refusals import UNHONOURED as OF_JOBS
 from tests.controllers.test_queue import UNHONOURED as OF_QUEUES
 from tests.controllers.test_training_ends import REFUSED as OF_TRAINING

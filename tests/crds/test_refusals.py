@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from harness.client import APPLY, Api
-from harness.errors import RejectedError
+from schedspec.api.client import APPLY, Api
+from schedspec.api.errors import RejectedError
 from tests.crds.asking import KINDS, NUMBERS, create, path, pod
 
 pytestmark = pytest.mark.embedded

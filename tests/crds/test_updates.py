@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from harness.client import MERGE, Api
-from harness.errors import RejectedError
+from schedspec.api.client import MERGE, Api
+from schedspec.api.errors import RejectedError
 from tests.crds.asking import KINDS, NUMBERS, Body, path, pod
 
 pytestmark = pytest.mark.embedded

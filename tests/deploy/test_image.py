@@ -10,9 +10,9 @@ from typing import cast
 
 import pytest
 
-from harness.clusters import python_base, scheduler_image
-from harness.clusters.docker import Docker
-from harness.clusters.protocol import BinaryError
+from schedspec.clusters.docker import Docker
+from schedspec.clusters.images import python_base, scheduler_image
+from schedspec.clusters.protocol import BinaryError
 
 ROOT = Path(__file__).parents[2]
 

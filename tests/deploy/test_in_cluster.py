@@ -12,12 +12,13 @@ import pytest
 import urllib3
 import yaml
 
-from harness import deployment, in_cluster
-from harness.client import Api
-from harness.clusters import Settings, binaries
-from harness.errors import PolicyRefusedError, RejectedError, SchedulerDiedError
-from harness.in_cluster import SchedulerInCluster
-from harness.readiness import NotYetError
+from schedspec.api.client import Api
+from schedspec.api.errors import PolicyRefusedError, RejectedError, SchedulerDiedError
+from schedspec.clusters import Settings
+from schedspec.clusters.programs import binaries
+from schedspec.schedulers import deployment, in_cluster
+from schedspec.schedulers.in_cluster import SchedulerInCluster
+from schedspec.schedulers.readiness import NotYetError
 
 OLD, NEW = "actions: allocate\n", "actions: enqueue\n"
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from harness.clusters import Settings
-from harness.clusters.embedded import EmbeddedCluster
+from schedspec.clusters import Settings
+from schedspec.clusters.embedded import EmbeddedCluster
 from tests.faults.ground import Ground
 
 

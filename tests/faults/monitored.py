@@ -10,11 +10,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from harness.client import Api
-from harness.history import History
-from harness.kinds import Kind
-from harness.monitors import MONITORS, Rules, judge
-from harness.watching import Recorder, Watches
+from schedspec.api.client import Api
+from schedspec.api.kinds import Kind
+from schedspec.monitors import MONITORS, Rules, judge
+from schedspec.observe.history import History
+from schedspec.observe.watcher import Recorder, Watches
 
 NOT_ASKED = ("gang",)
 """It wants a gang whole two seconds after its first bind, and a fault may hold the others back for longer; that none

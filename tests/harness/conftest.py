@@ -8,7 +8,7 @@ import pytest
 
 STEPS = '''
 from pytest_bdd import given, when, then, parsers
-from harness.sentences import given as own_given
+from schedspec.gherkin.step_decorators import given as own_given
 
 @given(parsers.parse('there are {n:d} pods'))
 def pods(n):
@@ -40,6 +40,6 @@ def specs(pytester: pytest.Pytester) -> Run:
         pytester.makeconftest(STEPS + steps)
         for name, text in features.items():
             (pytester.path / f"{name}.feature").write_text(text, "utf-8")
-        return pytester.runpytest_inprocess("-p", "harness.plugin", "-p", "no:cacheprovider", *arguments)
+        return pytester.runpytest_inprocess("-p", "schedspec.plugin", "-p", "no:cacheprovider", *arguments)
 
     return run

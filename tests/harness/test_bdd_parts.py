@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import bdd
+from schedspec.gherkin import bdd
 
 FEATURE = """\
 Feature: f

@@ -5,11 +5,11 @@ from __future__ import annotations
 import copy
 from typing import Any, cast
 
-from harness.borrowed import WAS, borrow, give_back
-from harness.client import JSON_PATCH, MERGE, Api
-from harness.errors import RejectedError
-from harness.kinds import Kind, Ref
-from harness.sweep import sweep
+from schedspec.api.client import JSON_PATCH, MERGE, Api
+from schedspec.api.errors import RejectedError
+from schedspec.api.kinds import Kind, Ref
+from schedspec.scenario.restore import WAS, borrow, give_back
+from schedspec.scenario.sweep import sweep
 
 DEFAULT = Ref(Kind.QUEUE, "default")
 

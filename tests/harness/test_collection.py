@@ -76,8 +76,8 @@ def test_junit_names_the_scenario(specs: Run, pytester: pytest.Pytester) -> None
 def test_a_failed_one_is_run_again_by_lf(pytester: pytest.Pytester, specs: Run) -> None:
     feature = GOOD.replace("Then all is well", "Then all is lost", 1)
     specs(pods=feature, steps="")
-    arguments = ("-p", "harness.plugin", "--lf")
-    pytester.runpytest_inprocess("-p", "harness.plugin").assert_outcomes(passed=2, failed=1)
+    arguments = ("-p", "schedspec.plugin", "--lf")
+    pytester.runpytest_inprocess("-p", "schedspec.plugin").assert_outcomes(passed=2, failed=1)
     pytester.runpytest_inprocess(*arguments).assert_outcomes(failed=1)
 
 
@@ -88,7 +88,7 @@ def test_a_defect_of_a_step_keeps_its_traceback_and_names_the_sentence(specs: Ru
 
 def test_items_have_the_line_of_their_scenario(pytester: pytest.Pytester, specs: Run) -> None:
     specs(pods=GOOD)
-    items, _ = pytester.inline_genitems("-p", "harness.plugin", str(pytester.path / "pods.feature"))
+    items, _ = pytester.inline_genitems("-p", "schedspec.plugin", str(pytester.path / "pods.feature"))
     assert [item.location[1] for item in items] == [6, 10, 10]  # counted from 0, the decorating tag not included
 
 

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from harness.errors import HarnessError, Unmet
-from harness.expect import Expect, Outcome
-from harness.history import History, View
-from harness.kinds import Kind, Ref
+from schedspec.api.errors import HarnessError, Unmet
+from schedspec.api.kinds import Kind, Ref
+from schedspec.observe.expect import Expect, Outcome
+from schedspec.observe.history import History, View
 
 POD = Ref(Kind.POD, "train-0", "ns")
 
@@ -73,7 +73,7 @@ def test_a_state_that_lasts_for_no_time_is_seen(history: History) -> None:
 
 
 def test_a_wait_wakes_on_change_and_not_on_the_clock(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.expect.WAKE", 60.0)
+    monkeypatch.setattr("schedspec.observe.expect.WAKE", 60.0)
     with meanwhile(lambda: history.record(POD, "changed", pod("Running"))):
         Expect(history).eventually(is_in("Running"), within=90)
 

@@ -10,13 +10,13 @@ import sys
 import psutil
 import pytest
 
-from harness import leash
+from schedspec.schedulers import pdeathsig
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the kernel's help is Linux's")
 
 PARENT = f"""
 import os, subprocess, sys, time
-child = subprocess.Popen([sys.executable, "-I", "-S", {leash.__file__!r}, str(os.getpid()), "sleep", "60"])
+child = subprocess.Popen([sys.executable, "-I", "-S", {pdeathsig.__file__!r}, str(os.getpid()), "sleep", "60"])
 print(child.pid, flush=True)
 time.sleep(60)
 """
@@ -35,7 +35,7 @@ def test_a_child_dies_with_a_parent_that_is_killed() -> None:
 
 def test_a_child_whose_parent_has_died_already_does_not_start() -> None:
     done = subprocess.run(
-        [sys.executable, "-I", "-S", leash.__file__, str(os.getpid() + 1), "echo", "alive"],
+        [sys.executable, "-I", "-S", pdeathsig.__file__, str(os.getpid() + 1), "echo", "alive"],
         capture_output=True,
         text=True,
         check=False,

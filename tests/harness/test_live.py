@@ -16,10 +16,10 @@ ROOT = Path(__file__).parents[2]
 
 STEPS = '''
 import os, signal
-from harness import timeouts
-from harness.claims import pods
-from harness.kinds import Kind
-from harness.sentences import given, then, when
+from schedspec.api import timeouts
+from schedspec.checks import pods
+from schedspec.api.kinds import Kind
+from schedspec.gherkin.step_decorators import given, then, when
 
 @given('a node of {cpu:d} cpus')
 def node(world, cpu):
@@ -220,7 +220,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     (folder / "wrong.feature").write_text(FEATURE)
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "pytest", "-p", "harness.plugin", "-p", "no:cacheprovider", "-v"),
+            *(sys.executable, "-m", "pytest", "-p", "schedspec.plugin", "-p", "no:cacheprovider", "-v"),
             *("--cluster", "embedded", "--timeout-scale", "0.2", "--out", str(folder / "out")),
         ],
         cwd=folder,

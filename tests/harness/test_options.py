@@ -96,14 +96,14 @@ def test_every_option_has_a_twin_in_the_ini_file(pytester: pytest.Pytester, spec
     pytester.makeini(
         "[pytest]\nschedspec_cluster = embedded\nschedspec_timeout_scale = 3\nschedspec_keep_cluster = true"
     )
-    result = pytester.runpytest_inprocess("-p", "harness.plugin")
+    result = pytester.runpytest_inprocess("-p", "schedspec.plugin")
     result.stdout.fnmatch_lines(["schedspec: cluster embedded, scheduler python, kept, timeouts x 3; *"])
 
 
 def test_the_command_line_overrules_the_ini_file(pytester: pytest.Pytester, specs: Run) -> None:
     specs(f=FEATURE)
     pytester.makeini("[pytest]\nschedspec_cluster = kind")
-    result = pytester.runpytest_inprocess("-p", "harness.plugin", "--cluster", "embedded")
+    result = pytester.runpytest_inprocess("-p", "schedspec.plugin", "--cluster", "embedded")
     result.stdout.fnmatch_lines(["schedspec: cluster embedded, *"])
 
 
@@ -114,12 +114,12 @@ def test_files_go_beside_the_junit_report(specs: Run) -> None:
 
 @pytest.mark.parametrize("argument", ["--help", "--markers", "--fixtures", "--collect-only", "--version"])
 def test_asking_about_the_run_starts_no_cluster(specs: Run, argument: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.live.provide", lambda _: pytest.fail("a cluster was asked for"))
+    monkeypatch.setattr("schedspec.scenario.session.provide", lambda _: pytest.fail("a cluster was asked for"))
     assert specs(argument, f=FEATURE).ret == 0
 
 
 def test_scenarios_that_ask_for_no_world_start_no_cluster(specs: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.live.provide", lambda _: pytest.fail("a cluster was asked for"))
+    monkeypatch.setattr("schedspec.scenario.session.provide", lambda _: pytest.fail("a cluster was asked for"))
     specs(f=FEATURE).assert_outcomes(passed=1)
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from harness import queries
-from harness.expect import Check
-from harness.history import History, View
-from harness.kinds import Kind, Ref
+from schedspec.api.kinds import Kind, Ref
+from schedspec.observe import queries
+from schedspec.observe.expect import Check
+from schedspec.observe.history import History, View
 
 
 def show(history: History, name: str, *, uid: str = "", evicted: bool = False, **status: Any) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import TemplateError
-from harness.render import Rendered, Templates, seconds
+from schedspec.api.errors import TemplateError
+from schedspec.scenario.templates import Rendered, Templates, seconds
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.sharing import Ground, Sharing
+from schedspec.scenario.shared_cluster import Ground, Sharing
 
 GROUND = Ground("kind", False, "/kubeconfig", "kind-x", 1.0, 2.0, None)
 

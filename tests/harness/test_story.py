@@ -10,11 +10,11 @@ from typing import Any, cast
 
 import pytest
 
-from harness import story
-from harness.errors import Unmet
-from harness.history import History
-from harness.kinds import Kind, Ref
-from harness.running import Running, Said
+from schedspec.api.errors import Unmet
+from schedspec.api.kinds import Kind, Ref
+from schedspec.observe.history import History
+from schedspec.report import failure as story
+from schedspec.scenario.run import Running, Said
 
 Run = Callable[..., pytest.RunResult]
 
@@ -141,7 +141,7 @@ def test_the_headline_says_the_sentence_and_what_was_seen() -> None:
 
 
 STEPS = '''
-from harness.errors import Unmet, HarnessError
+from schedspec.api.errors import Unmet, HarnessError
 
 @then("it is unmet")
 def unmet():
@@ -200,12 +200,12 @@ def test_what_a_judge_finds_fails_a_scenario_that_has_passed(specs: Run) -> None
         + '''
 import pytest
 from types import SimpleNamespace
-from harness.running import RUNNING
+from schedspec.scenario.run import RUNNING
 
 @then("a world is used")
 def used(request):
     """It is there."""
-    from harness.history import History
+    from schedspec.observe.history import History
     request.node.stash[RUNNING].world = SimpleNamespace(history=History("ns"), policy="")
 
 def pytest_schedspec_judge(running):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness import tables
+from schedspec.gherkin import tables
 
 COLUMNS: dict[str, tables.Column] = {
     "queue": ("name", str),

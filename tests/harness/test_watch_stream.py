@@ -13,11 +13,11 @@ from urllib.parse import parse_qs, urlparse
 
 import pytest
 
-from harness.client import Api
-from harness.errors import ClusterUnreachableError, HarnessError
-from harness.history import History
-from harness.kinds import Kind
-from harness.watching import Recorder, Watches
+from schedspec.api.client import Api
+from schedspec.api.errors import ClusterUnreachableError, HarnessError
+from schedspec.api.kinds import Kind
+from schedspec.observe.history import History
+from schedspec.observe.watcher import Recorder, Watches
 
 Answer = tuple[int, list[dict[str, Any]] | dict[str, Any] | str]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.history import History
-from harness.kinds import Kind
-from harness.watching import Recorder
+from schedspec.api.kinds import Kind
+from schedspec.observe.history import History
+from schedspec.observe.watcher import Recorder
 
 
 def node(name: str, version: int, uid: str = "u", **more: Any) -> dict[str, Any]:

@@ -12,9 +12,9 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
-from harness.clusters import Settings
-from harness.clusters.kind import KindCluster
-from harness.clusters.places import kind_config
+from schedspec.clusters import Settings
+from schedspec.clusters.kind.cluster import KindCluster
+from schedspec.clusters.paths import kind_config
 from tests.clusters.api import Api
 from tests.kind.fakes import Fakes
 

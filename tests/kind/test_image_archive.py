@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.clusters import images
-from harness.clusters.image_archive import Image, write
+from schedspec.clusters.images import archives
+from schedspec.clusters.images.archive_format import Image, write
 
 
 @pytest.fixture
@@ -69,17 +69,17 @@ def test_a_kept_archive_is_made_once_and_an_interrupted_one_not_at_all(empty_cac
         path.write_bytes(b"whole")
 
     with pytest.raises(KeyboardInterrupt):
-        images.kept("x-1.tar", interrupted, print)
-    assert not images.place("x-1.tar").exists()
-    assert images.kept("x-1.tar", whole, print).read_bytes() == b"whole"
-    assert images.kept("x-1.tar", whole, print).read_bytes() == b"whole"
+        archives.kept("x-1.tar", interrupted, print)
+    assert not archives.place("x-1.tar").exists()
+    assert archives.kept("x-1.tar", whole, print).read_bytes() == b"whole"
+    assert archives.kept("x-1.tar", whole, print).read_bytes() == b"whole"
     assert len(made) == 1
 
 
 def test_the_two_newest_archives_of_a_family_stay(empty_cache: Path) -> None:
     for name in ("x-1.tar", "y-1.tar", "x-2.tar", "x-3.tar"):
-        images.kept(name, lambda path: path.write_bytes(b"") and None, print)  # type: ignore[func-returns-value]
-    assert sorted(path.name for path in images.place("").glob("*.tar")) == ["x-2.tar", "x-3.tar", "y-1.tar"]
+        archives.kept(name, lambda path: path.write_bytes(b"") and None, print)  # type: ignore[func-returns-value]
+    assert sorted(path.name for path in archives.place("").glob("*.tar")) == ["x-2.tar", "x-3.tar", "y-1.tar"]
 
 
 def _read(tar: tarfile.TarFile, name: str) -> bytes:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.clusters import Settings
-from harness.clusters.kind import KindCluster
-from harness.clusters.node_image import KINDEST
-from harness.clusters.protocol import BootError, Cluster, PortTakenError
-from harness.clusters.registry import Registry
+from schedspec.clusters import Settings
+from schedspec.clusters.images.node_image import KINDEST
+from schedspec.clusters.kind.cluster import KindCluster
+from schedspec.clusters.protocol import BootError, Cluster, PortTakenError
+from schedspec.clusters.registry import Registry
 from tests.kind.fakes import Fakes
 
 BROKEN = "ERROR: failed to create cluster: could not find a log line that matches"
@@ -21,7 +21,7 @@ TAKEN = "docker: Error: Bind for 127.0.0.1:6443 failed: port is already allocate
 def cluster(fakes: Fakes, state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KindCluster:
     worker = tmp_path / "worker.tar"
     worker.touch()
-    monkeypatch.setattr("harness.clusters.worker_image.archive", lambda progress: worker)
+    monkeypatch.setattr("schedspec.clusters.images.worker_image.archive", lambda progress: worker)
     fakes.engine_has(KINDEST)
     return KindCluster(Settings(kind="kind", binaries=fakes.folder))
 

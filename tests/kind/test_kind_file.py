@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.clusters.kind_file import read
-from harness.clusters.places import kind_config
-from harness.clusters.protocol import SettingsError
+from schedspec.clusters.kind.config_file import read
+from schedspec.clusters.paths import kind_config
+from schedspec.clusters.protocol import SettingsError
 
 HEAD = "kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\n"
 BAD = {

@@ -15,10 +15,11 @@ from typing import Any
 
 import pytest
 
-from harness.clusters import binaries, worker_image
-from harness.clusters.docker import Docker
-from harness.clusters.kind import KindCluster
-from harness.clusters.registry import Registry
+from schedspec.clusters.docker import Docker
+from schedspec.clusters.images import worker_image
+from schedspec.clusters.kind.cluster import KindCluster
+from schedspec.clusters.programs import binaries
+from schedspec.clusters.registry import Registry
 from tests.clusters.api import Api, Object, condition, node, phase, within
 
 pytestmark = pytest.mark.kind
@@ -117,7 +118,7 @@ def test_names_resolve_in_the_cluster(api: Api) -> None:
 def test_nothing_outlives_a_run_that_is_killed(when: str, state: Path) -> None:
     script = """
         import time
-        from harness.clusters import Settings, provide
+        from schedspec.clusters import Settings, provide
         cluster = provide(Settings(kind="kind"))
         cluster.up(lambda line: print(line, flush=True))
         print("up", flush=True)

@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.clusters import Settings, binaries, node_image, node_image_build, onkind
-from harness.clusters.docker import Docker, DockerError
-from harness.clusters.kind import can_run, why_not
-from harness.clusters.node_image import KINDEST, NodeImageError
+from schedspec.clusters import Settings
+from schedspec.clusters.docker import Docker, DockerError
+from schedspec.clusters.images import node_image, node_image_build
+from schedspec.clusters.images.node_image import KINDEST, NodeImageError
+from schedspec.clusters.kind import kind_gate
+from schedspec.clusters.kind.cluster import can_run, why_not
+from schedspec.clusters.programs import binaries
 from tests.kind.fakes import Fakes
 
 OWN = node_image_build.reference()
@@ -67,7 +70,7 @@ def test_without_an_image_the_error_says_how_to_build_one(fakes: Fakes, empty_ca
     with pytest.raises(NodeImageError) as caught:
         node_image.provide(Settings(kind="kind"), Docker(), print)
     assert "the registry of kindest/node:v1.37.0 is not reached, and none was built here" in str(caught.value)
-    assert "python -m harness.clusters.node_image build" in caught.value.do_next
+    assert "python -m schedspec.clusters.images.node_image build" in caught.value.do_next
 
 
 def test_a_named_image_that_is_nowhere_is_told_by_its_name(fakes: Fakes, empty_cache: Path) -> None:
@@ -87,7 +90,7 @@ def test_an_engine_that_does_not_answer_is_an_error_that_says_what_to_do(fakes: 
 
 
 def test_an_engine_that_hangs_is_given_up(fakes: Fakes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.clusters.docker._ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr("schedspec.clusters.docker._ANSWER_SECONDS", 0.2)
     fakes.engine_hangs()
     assert "the Docker engine did not answer" in (why_not(Settings(kind="kind")) or "")
 
@@ -108,11 +111,11 @@ def test_a_failed_command_is_told_with_what_docker_said(fakes: Fakes) -> None:
 @pytest.mark.parametrize(
     ("when", "at_hand", "status", "said"),
     [
-        ("never", True, onkind.SKIP, "features on Kind: not asked for"),
-        ("auto", True, onkind.RUN, ""),
-        ("auto", False, onkind.SKIP, "features on Kind: not here\nthere is no node image"),
-        ("required", True, onkind.RUN, ""),
-        ("required", False, onkind.FAIL, "features on Kind: required, and they cannot run\nthere is no node image"),
+        ("never", True, kind_gate.SKIP, "features on Kind: not asked for"),
+        ("auto", True, kind_gate.RUN, ""),
+        ("auto", False, kind_gate.SKIP, "features on Kind: not here\nthere is no node image"),
+        ("required", True, kind_gate.RUN, ""),
+        ("required", False, kind_gate.FAIL, "features on Kind: required, and they cannot run\nthere is no node image"),
         ("sometimes", True, 2, "FEATURES_ON_KIND=sometimes: name one of: auto, required, never"),
     ],
 )
@@ -127,14 +130,14 @@ def test_features_run_on_kind_when_asked_and_possible(
 ) -> None:
     if at_hand:
         fakes.engine_has(KINDEST)
-    assert onkind.main([when]) == status
+    assert kind_gate.main([when]) == status
     assert capsys.readouterr().err.startswith(said)
 
 
 def test_our_image_changes_with_what_it_is_made_of(monkeypatch: pytest.MonkeyPatch) -> None:
     before = node_image_build.key()
     assert node_image_build.key() == before
-    monkeypatch.setattr("harness.clusters.own_programs.NETWORK", ("ptp",))
+    monkeypatch.setattr("schedspec.clusters.programs.kind_programs.NETWORK", ("ptp",))
     assert node_image_build.key() != before
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.clusters import build
-from harness.clusters.binaries import Provider
-from harness.clusters.cache import Cache
-from harness.clusters.download import Downloads
-from harness.clusters.own_programs import worker
-from harness.clusters.places import cache_root
+from schedspec.clusters.paths import cache_root
+from schedspec.clusters.programs import build
+from schedspec.clusters.programs.binaries import Provider
+from schedspec.clusters.programs.cache import Cache
+from schedspec.clusters.programs.download import Downloads
+from schedspec.clusters.programs.kind_programs import worker
 from tests.clusters.api import within
 
 pytestmark = pytest.mark.skipif(build.go() is None, reason="Go is not installed")

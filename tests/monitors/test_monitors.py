@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from harness.history import Version
-from harness.kinds import Kind, Ref
-from harness.monitors import Rules, judge
+from schedspec.api.kinds import Kind, Ref
+from schedspec.monitors import Rules, judge
+from schedspec.observe.history import Version
 
 GANG = "scheduling.k8s.io/group-name"
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-from harness.clusters.onkind import SKIP
+from schedspec.clusters.kind.kind_gate import SKIP
 
 
 def main() -> int:
@@ -22,7 +22,10 @@ def main() -> int:
     given = parser.parse_args()
     failed = 0
     for cluster in given.cluster or ("embedded", "kind"):
-        if cluster == "kind" and subprocess.call([sys.executable, "-m", "harness.clusters.onkind", "auto"]) == SKIP:
+        if (
+            cluster == "kind"
+            and subprocess.call([sys.executable, "-m", "schedspec.clusters.kind.kind_gate", "auto"]) == SKIP
+        ):
             continue
         for number in range(given.rounds):
             seed = given.seed + number

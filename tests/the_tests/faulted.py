@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TextIO
 
-from harness.monitors import MONITORS
+from schedspec.monitors import MONITORS
 from tests.the_tests.faults import FAULTS
 from tests.the_tests.faults.fault import TAG
 from tests.the_tests.runs import Lab, Result

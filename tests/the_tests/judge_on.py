@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from harness.errors import Unmet
-from harness.expect import Expect
-from harness.running import RUNNING
+from schedspec.api.errors import Unmet
+from schedspec.observe.expect import Expect
+from schedspec.scenario.run import RUNNING
 
 BROKEN: pytest.StashKey[list[Unmet]] = pytest.StashKey()
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import msgspec
 
-from harness.report.record import Record
+from schedspec.report.record import Record
 from tests.the_tests import specimens
 from tests.the_tests.specimens import Specimen
 

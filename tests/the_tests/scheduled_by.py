@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from harness.live import LiveSession
+from schedspec.scenario.session import LiveSession
 from tests.the_tests.faults import FAULTS
 from tests.the_tests.faults.fault import TAG
 

@@ -7,21 +7,8 @@ not honour it, so that the pod can be kept pending by name instead of being plac
 
 from __future__ import annotations
 
-from scheduler.model.objects.meta import (
-    Condition,
-    Object,
-    ObjectMeta,
-    OwnerReference,
-    Quantities,
-    Quantity,
-)
-from scheduler.model.objects.nodes import (
-    ContainerImage,
-    Node,
-    NodeSpec,
-    NodeStatus,
-    Taint,
-)
+from scheduler.model.objects.meta import Condition, Object, ObjectMeta, OwnerReference, Quantities, Quantity
+from scheduler.model.objects.nodes import ContainerImage, Node, NodeSpec, NodeStatus, Taint
 from scheduler.model.objects.others import (
     CSINode,
     CSINodeDriver,
@@ -70,12 +57,7 @@ from scheduler.model.objects.queueing import (
     QueueSpec,
     QueueStatus,
 )
-from scheduler.model.objects.selectors import (
-    LabelSelector,
-    NodeSelector,
-    NodeSelectorTerm,
-    SelectorRequirement,
-)
+from scheduler.model.objects.selectors import LabelSelector, NodeSelector, NodeSelectorTerm, SelectorRequirement
 
 __all__ = [
     "Affinity",

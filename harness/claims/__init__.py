@@ -1,4 +1,0 @@
-"""What a sentence can claim of a cluster: pure checks over a view, for the expectations of `harness.expect`.
-
-The one rule: a check says what was expected and what was seen, never empty; it waits for nothing.
-"""

@@ -1,0 +1,133 @@
+"""What can be claimed of phases: of jobs, PodGroups and queues, as they are and as they came."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ..api.kinds import Kind
+from ..monitors.amounts import parse
+from ..observe import view as views
+from ..observe.expect import Check, Outcome
+from ..observe.history import Object, View
+from .workloads import about
+
+
+def group_is(name: str, phase: str) -> Check:
+    """Its PodGroup is in that phase."""
+
+    def check(view: View) -> Outcome:
+        group = views.podgroup_of(view, name)
+        seen = "there is none" if group is None else views.phase(group) or "no phase yet"
+        return Outcome(seen == phase, f"the PodGroup of {name} is {phase}", seen, about(view, name))
+
+    return check
+
+
+def group_went_through(name: str, phases: Sequence[str]) -> Check:
+    """The workload's PodGroup was seen in these phases, in that order, others in between."""
+
+    def check(view: View) -> Outcome:
+        group = views.podgroup_of(view, name)
+        own = {str(group["metadata"]["name"])} if group is not None else set()
+        versions = [v.object for v in view.versions(Kind.PODGROUP) if v.ref.name in own or _owned_by(v.object, name)]
+        seen = _runs_of(_phase(version) for version in versions)
+        expected = f"the PodGroup of {name} goes through {', '.join(phases)}"
+        return Outcome(_in_order(phases, seen), expected, ", ".join(seen) or "no PodGroup", about(view, name))
+
+    return check
+
+
+def job_is(name: str, phase: str) -> Check:
+    """The Job is in that phase."""
+
+    def check(view: View) -> Outcome:
+        kind, obj = _job(view, name)
+        seen = _job_phase(kind, obj) if obj is not None else ""
+        return Outcome(seen == phase, f"{name} is {phase}", seen or "no phase yet", about(view, name))
+
+    return check
+
+
+def job_went_through(name: str, phases: Sequence[str]) -> Check:
+    """The Job was seen in these phases, in that order, others in between."""
+
+    def check(view: View) -> Outcome:
+        kind, _ = _job(view, name)
+        seen = _runs_of(_job_phase(kind, version.object) for version in view.versions(kind, name))
+        expected = f"{name} goes through {', '.join(phases)}"
+        return Outcome(_in_order(phases, seen), expected, ", ".join(seen) or "no phase yet", about(view, name))
+
+    return check
+
+
+def queue_is(name: str, state: str) -> Check:
+    def check(view: View) -> Outcome:
+        seen = str(((view.get(Kind.QUEUE, name) or {}).get("status") or {}).get("state", ""))
+        about = (view.history.ref(Kind.QUEUE, name),)
+        return Outcome(seen == state, f"queue {name} is {state}", seen or "no state yet", about)
+
+    return check
+
+
+def queue_has(name: str, field: str, amounts: dict[str, Any]) -> Check:
+    """A field of the queue's status (`allocated`, `deserved`) has these amounts; other dimensions may have any."""
+
+    def check(view: View) -> Outcome:
+        status = (view.get(Kind.QUEUE, name) or {}).get("status") or {}
+        seen, want = parse(status.get(field)), parse(amounts)
+        ok = all(seen.get(dimension, 0) == amount for dimension, amount in want.items())
+        about = (view.history.ref(Kind.QUEUE, name),)
+        return Outcome(ok, f"queue {name} has {field} {amounts}", f"{field} {status.get(field) or 'not set'}", about)
+
+    return check
+
+
+def group_needs(name: str, members: int) -> Check:
+    """The workload's PodGroup has that minMember."""
+
+    def check(view: View) -> Outcome:
+        group = views.podgroup_of(view, name)
+        seen = 0 if group is None else int(group["spec"].get("minMember", 0))
+        expected = f"the PodGroup of {name} has minMember {members}"
+        return Outcome(seen == members, expected, f"minMember {seen}" if group else "there is none", about(view, name))
+
+    return check
+
+
+def _job(view: View, name: str) -> tuple[Kind, Object | None]:
+    """The job of that name: a PyTorchJob or Kubernetes Job if there is one, else a Volcano Job."""
+    for kind in (Kind.PYTORCHJOB, Kind.JOB):
+        if (obj := view.get(kind, name)) is not None:
+            return kind, obj
+    return Kind.VCJOB, view.get(Kind.VCJOB, name)
+
+
+def _owned_by(group: Object, name: str) -> bool:
+    return any(owner["name"] == name for owner in group["metadata"].get("ownerReferences") or ())
+
+
+def _phase(group: Object) -> str:
+    return str((group.get("status") or {}).get("phase") or "Pending")
+
+
+def _job_phase(kind: Kind, obj: Object) -> str:
+    """A Volcano Job's phase; of the others, the last condition that became true."""
+    status = obj.get("status") or {}
+    if kind == Kind.VCJOB:
+        return str((status.get("state") or {}).get("phase", ""))
+    true = [c for c in status.get("conditions") or () if c.get("status") == "True"]
+    return str(max(true, key=lambda c: str(c.get("lastTransitionTime", "")))["type"]) if true else ""
+
+
+def _runs_of(phases: Iterable[str]) -> list[str]:
+    seen: list[str] = []
+    for phase in phases:
+        if phase and (not seen or seen[-1] != phase):
+            seen.append(phase)
+    return seen
+
+
+def _in_order(wanted: Sequence[str], seen: Sequence[str]) -> bool:
+    rest = iter(seen)
+    return all(phase in rest for phase in wanted)

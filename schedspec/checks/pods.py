@@ -1,0 +1,114 @@
+"""What can be claimed of a workload's pods: that they run, are bound, wait, are gone, and how many of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..api.kinds import Kind
+from ..observe import view as views
+from ..observe.expect import Check, Outcome
+from ..observe.history import Object, View
+from .workloads import about, tally, wanted_pods
+
+
+def runs(workload: str) -> Check:
+    """Every pod that it wants is Running."""
+
+    def check(view: View) -> Outcome:
+        pods, wanted = views.pods_of(view, workload), wanted_pods(view, workload)
+        if wanted is None:
+            return Outcome(False, f"{workload} runs", f"there is no workload {workload}", ())
+        running = [pod for pod in pods if views.runs(pod)]
+        expected = f"all {wanted} pods of {workload} run" if wanted != 1 else f"the pod of {workload} runs"
+        return Outcome(len(running) == wanted, expected, tally(pods, wanted), about(view, workload))
+
+    return check
+
+
+def count_runs(workload: str, number: int) -> Check:
+    """Exactly so many of its pods are Running."""
+
+    return _exactly(workload, number, views.runs, f"exactly {number} pods of {workload} run")
+
+
+def is_bound(workload: str) -> Check:
+    """Every pod that it wants has a node."""
+
+    def check(view: View) -> Outcome:
+        pods, wanted = views.pods_of(view, workload), wanted_pods(view, workload)
+        bound = [pod for pod in pods if pod["spec"].get("nodeName") and not views.is_leaving(pod)]
+        return Outcome(len(bound) == wanted, f"{workload} is bound", tally(pods, wanted), about(view, workload))
+
+    return check
+
+
+def waits(workload: str) -> Check:
+    """It is there, and no pod of it has a node; whether its pods exist already is the admission's matter."""
+
+    def check(view: View) -> Outcome:
+        pods = views.pods_of(view, workload)
+        there = wanted_pods(view, workload) is not None
+        ok = there and not any(pod["spec"].get("nodeName") and not views.is_leaving(pod) for pod in pods)
+        seen = tally(pods) if there else f"there is no workload {workload}"
+        return Outcome(ok, f"no pod of {workload} has a node", seen, about(view, workload))
+
+    return check
+
+
+def count_waits(workload: str, number: int) -> Check:
+    """Exactly so many of its pods have no node."""
+
+    return _exactly(workload, number, views.waits, f"exactly {number} of the pods of {workload} wait")
+
+
+def _exactly(workload: str, number: int, state: Callable[[Object], bool], expected: str) -> Check:
+    def check(view: View) -> Outcome:
+        pods = views.pods_of(view, workload)
+        return Outcome(sum(map(state, pods)) == number, expected, tally(pods), about(view, workload))
+
+    return check
+
+
+def has_no_pods(workload: str) -> Check:
+    """It is there and none of its pods is."""
+
+    def check(view: View) -> Outcome:
+        pods = views.pods_of(view, workload)
+        there = wanted_pods(view, workload) is not None
+        seen = tally(pods) if there else f"there is no workload {workload}"
+        return Outcome(there and not pods, f"{workload} has no pods", seen, about(view, workload))
+
+    return check
+
+
+def is_done(workload: str) -> Check:
+    """No pod of it is left that has not run to its end."""
+
+    def check(view: View) -> Outcome:
+        left = [pod for pod in views.pods_of(view, workload) if not views.is_over(pod)]
+        return Outcome(not left, f"{workload} completes", tally(left), about(view, workload))
+
+    return check
+
+
+def is_gone(workload: str) -> Check:
+    """No pod of it is left."""
+
+    def check(view: View) -> Outcome:
+        left = views.pods_of(view, workload)
+        return Outcome(not left, f"{workload} is gone with its pods", tally(left), about(view, workload))
+
+    return check
+
+
+def pod_waits(name: str) -> Check:
+    """A pod, by its own name, is there and has no node."""
+
+    def check(view: View) -> Outcome:
+        pod = view.get(Kind.POD, name)
+        seen = f"there is no pod {name}" if pod is None else views.summary(Kind.POD, pod)
+        return Outcome(
+            pod is not None and views.waits(pod), f"pod {name} waits", seen, (view.history.ref(Kind.POD, name),)
+        )
+
+    return check

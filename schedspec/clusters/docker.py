@@ -1,0 +1,107 @@
+"""The Docker engine, asked through its command line.
+
+The one rule: every question has a deadline. An engine may hang, and there are networks on which every connection is
+answered, by nobody.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from . import subprocess_run
+from .protocol import ClusterError, Progress
+from .subprocess_run import Tick, silent
+
+_ANSWER_SECONDS = 10.0
+_OFFER_SECONDS = 10.0
+_PULL_SECONDS = 900.0
+_WORK_SECONDS = 300.0
+
+
+class DockerError(ClusterError):
+    """The engine is not there, or did not do what it was asked."""
+
+
+class Docker:
+    """One engine: the one that the `docker` in PATH talks to (DOCKER_HOST and contexts are its business)."""
+
+    def __init__(self, program: str | None = None) -> None:
+        self.program = program or shutil.which("docker")
+
+    def version(self) -> str | None:
+        """The engine's version, or None if none answers."""
+        if self.program is None:
+            return None
+        done = subprocess_run.run(
+            [self.program, "version", "--format", "{{.Server.Version}}"], deadline=_ANSWER_SECONDS
+        )
+        return done.output.strip().splitlines()[-1] if done.status == 0 and done.output.strip() else None
+
+    def require(self) -> str:
+        """The engine's version. Raises DockerError, which says what to do, if none answers."""
+        version = self.version()
+        if version is not None:
+            return version
+        if self.program is None:
+            raise DockerError(
+                "a Kind cluster needs Docker, and it is not installed",
+                "PATH",
+                "install Docker and start its engine, or use --cluster embedded, which needs none",
+            )
+        raise DockerError(
+            f"the Docker engine did not answer within {_ANSWER_SECONDS:.0f} s",
+            f"{self.program} version",
+            "start the engine (`systemctl start docker`, or Docker Desktop), or set DOCKER_HOST to where it is; "
+            "--cluster embedded needs none",
+        )
+
+    def call(self, *words: str | Path, deadline: float = _WORK_SECONDS, tick: Tick = silent) -> str:
+        """What the command said on both streams. Raises DockerError if it failed or did not end in time."""
+        if self.program is None:
+            self.require()
+        done = subprocess_run.run([str(self.program), *words], deadline=deadline, tick=tick)
+        if done.status == 0:
+            return done.output
+        how = f"did not end within {deadline:.0f} s" if done.status is None else f"failed (exit status {done.status})"
+        command = " ".join(["docker", *map(str, words)])
+        raise DockerError(f"`docker {words[0]}` {how}:\n{done.last_lines}", command, "repair what Docker says above")
+
+    def succeeds(self, *words: str, deadline: float = _ANSWER_SECONDS) -> bool:
+        """Whether the command ended with status 0 in time; for questions."""
+        return self.program is not None and subprocess_run.run([self.program, *words], deadline=deadline).status == 0
+
+    def has_image(self, reference: str) -> bool:
+        return self.succeeds("image", "inspect", "--format", "{{.Id}}", reference)
+
+    def offers(self, reference: str) -> bool:
+        """Whether a registry that is reached from here has the image. Seconds, where the network answers nothing."""
+        return self.succeeds("manifest", "inspect", reference, deadline=_OFFER_SECONDS)
+
+    def pull(self, reference: str, progress: Progress) -> None:
+        """Fetch an image from its registry. Raises DockerError; fails in seconds where the registry is not reached."""
+        if not self.offers(reference):
+            raise DockerError(
+                f"the image {reference} is not here, and no registry that has it is reached",
+                f"docker manifest inspect {reference}",
+                "name an image that the engine has (`docker images`), or load it: docker load --input FILE",
+            )
+        progress(f"{reference}: pulling")
+        self.call(
+            "pull",
+            "--quiet",
+            reference,
+            deadline=_PULL_SECONDS,
+            tick=lambda s: progress(f"{reference}: pulling, {s:.0f} s"),
+        )
+
+    def load(self, archive: Path, progress: Progress) -> None:
+        """Give the engine the images of an archive as `docker save` writes it."""
+        progress(f"{archive.name}: loading into the Docker engine")
+        self.call(
+            "load",
+            "--quiet",
+            "--input",
+            archive,
+            tick=lambda s: progress(f"{archive.name}: loading into the Docker engine, {s:.0f} s"),
+        )

@@ -1,0 +1,102 @@
+"""What this machine lacks to run clusters, and what to do about it. Looks only; changes nothing."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import sys
+from dataclasses import dataclass
+
+import psutil
+
+from .paths import cache_root, state_root
+from .programs import build
+from .programs.binaries import Provider, named_folder
+from .programs.cache import Cache
+from .programs.download import Downloads
+from .programs.pinned import EMBEDDED, programs
+from .protocol import ClusterError, Settings
+from .registry import Registry
+
+_DISK_NEEDED = 8 << 30
+"""Go's build cache takes about 4 GB, a node image as much."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    good: bool
+    what: str
+    do_next: str = ""
+    needed: bool = True
+    """Without it no cluster runs; else it is only one way less."""
+
+
+def examine() -> list[Finding]:
+    """Every finding, the good ones too."""
+    return [_python(), *_programs(), _disk(), _memory(), _kind(), _left_behind()]
+
+
+def _python() -> Finding:
+    good = sys.version_info >= (3, 11)
+    return Finding(good, f"Python {platform.python_version()}", "" if good else "install Python 3.11 or later")
+
+
+def _programs() -> list[Finding]:
+    try:
+        provider = Provider(Cache(cache_root()), Downloads(), named_folder(None), _unheard)
+        missing = [program.name for program in provider.missing(programs(EMBEDDED))]
+    except ClusterError as error:
+        return [Finding(False, error.what, error.do_next)]
+    if not missing:
+        return [Finding(True, f"programs of the embedded cluster: all there ({cache_root()})")]
+    go = build.go()
+    how = f"Go builds them at the first run, 2 to 8 minutes ({go})" if go else "they have to be downloaded: no Go here"
+    return [
+        Finding(True, f"programs of the embedded cluster: {', '.join(missing)} not there yet; {how}"),
+        Finding(
+            go is not None,
+            "Go, for programs that cannot be downloaded",
+            "" if go else "install Go (https://go.dev/dl), or set SCHEDSPEC_BINARIES to a folder that has them",
+            needed=False,
+        ),
+    ]
+
+
+def _unheard(_line: str) -> None:
+    """Nothing is made here, so there is nothing to tell."""
+
+
+def _disk() -> Finding:
+    free = shutil.disk_usage(cache_root()).free
+    return Finding(
+        free >= _DISK_NEEDED,
+        f"{free >> 30} GiB free for the cache in {cache_root()}",
+        "" if free >= _DISK_NEEDED else "make room, or set SCHEDSPEC_CACHE to a folder on another disk",
+    )
+
+
+def _memory() -> Finding:
+    free = psutil.virtual_memory().available
+    enough = free >= 2 << 30
+    return Finding(
+        enough, f"{free >> 20} MiB of memory available", "" if enough else "free some: a cluster takes 0.5 GiB"
+    )
+
+
+def _kind() -> Finding:
+    from .kind.cluster import why_not  # noqa: PLC0415 - asks Docker
+
+    why = why_not(Settings(kind="kind"))
+    if why is None:
+        return Finding(True, "Kind clusters: a Docker engine answers, a node image is to be had", needed=False)
+    what, _, rest = why.partition("\n")
+    do_next = rest.rpartition("do next: ")[2]
+    return Finding(False, f"Kind clusters cannot run, embedded ones need no Docker: {what}", do_next, needed=False)
+
+
+def _left_behind() -> Finding:
+    abandoned = [record.name for record in Registry().records() if record.abandoned]
+    if abandoned:
+        left = f"left behind by killed runs: {', '.join(abandoned)}"
+        return Finding(False, left, "python -m schedspec.clusters down", needed=False)
+    return Finding(True, f"nothing left behind ({state_root()})")

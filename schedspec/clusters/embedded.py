@@ -1,0 +1,161 @@
+"""A real control plane without containers: etcd, kube-apiserver, kube-controller-manager and KWOK, run by kwokctl.
+
+Everything of a cluster is in one directory and is told by it; see registry.py for who cleans up.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import secrets
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from . import probe, subprocess_run
+from .cleanup import sweep
+from .kwok_config import Ports, fingerprint, kwokctl_config
+from .managed import MadeCluster
+from .paths import kind_config
+from .processes import runs
+from .programs import binaries
+from .programs.pinned import EMBEDDED
+from .protocol import BootError, ClusterFacts, ClusterKind, PortTakenError, Progress, Served, Settings, nobody_waits
+from .registry import Record
+
+_BOOT_SECONDS = 90.0
+_ATTEMPTS = 3
+_DO_NEXT = "see what `python -m schedspec.clusters doctor` says; run it again"
+
+
+class EmbeddedCluster(MadeCluster):
+    kind: ClusterKind = "embedded"
+    simulated = True
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings, fingerprint(kind_config() / "stages") if settings.reuse else secrets.token_hex(3))
+
+    def up(self, progress: Progress, served: Served = nobody_waits) -> None:
+        if self._stay.up:
+            return
+        sweep()
+        self._binaries = binaries.provide(EMBEDDED, folder=self._settings.binaries, progress=progress)
+        if self._settings.reuse and self._stay.adopt(_healthy):
+            progress(f"{self.name}: taken over, it was running")
+            served()
+            return
+        progress(f"{self.name}: booting")
+        self._boot(progress, served)
+
+    def facts(self) -> ClusterFacts:
+        made_of = tuple(str(binary) for name, binary in self._binaries.items() if name not in ("kubectl", "kwokctl"))
+        return ClusterFacts(_probe(self._stay.record).version(), made_of, self._boot_seconds)
+
+    def load_image(self, archive: Path) -> None:
+        """Nothing to do: no node runs containers."""
+
+    def _boot(self, progress: Progress, served: Served) -> None:
+        files = Path("clusters") / self.name
+        for attempt in range(1, _ATTEMPTS + 1):
+            start = time.monotonic()
+            try:
+                with self._stay.making(
+                    str(files / "kubeconfig.yaml"), f"kwok-{self.name}", ports=len(Ports._fields)
+                ) as record:
+                    self._create(record, record.home / files, served)
+            except PortTakenError as error:
+                if attempt == _ATTEMPTS:
+                    raise
+                progress(f"{self.name}: {error.what}; trying other ports")
+            else:
+                self._boot_seconds = time.monotonic() - start
+                return
+
+    def _create(self, record: Record, files: Path, served: Served) -> None:
+        """Run kwokctl; return when all answer. Raises BootError."""
+        version = self._binaries["kube-apiserver"].version
+        paths = {name: binary.path for name, binary in self._binaries.items()}
+        config = record.home / "create.yaml"
+        config.write_text(kwokctl_config(paths, version, Ports(*record.ports), kind_config() / "stages"), "utf-8")
+        command: list[str | Path] = [
+            paths["kwokctl"],
+            "create",
+            "cluster",
+            "--name",
+            record.name,
+            "--config",
+            config,
+            "--kubeconfig=",
+        ]
+        end = time.monotonic() + _BOOT_SECONDS
+        done = subprocess_run.run(
+            command,
+            env={"KWOK_WORKDIR": str(record.home)},
+            deadline=_BOOT_SECONDS,
+            give_up=lambda: _fallen(files) is not None,
+        )
+        if done.status == 0 and _comes(_probe(record).ready, files, end - time.monotonic()):
+            served()
+            if _comes(lambda: _healthy(record), files, end - time.monotonic()):
+                return
+        raise _why(record, files, done)
+
+
+def _probe(record: Record) -> probe.ApiProbe:
+    files = record.kubeconfig.parent
+    return probe.ApiProbe(f"https://127.0.0.1:{Ports(*record.ports).kube_apiserver}", files / "pki")
+
+
+def _healthy(record: Record) -> bool:
+    """The API server is ready, KWOK runs, and the namespace `default` takes pods."""
+    api = _probe(record)
+    return (
+        api.ready()
+        and probe.get(f"http://127.0.0.1:{Ports(*record.ports).kwok}/healthz") is not None
+        and api.has("/api/v1/namespaces/default/serviceaccounts/default")
+    )
+
+
+def _comes(state: Callable[[], bool], files: Path, seconds: float) -> bool:
+    """Wait for a state: False if a program ends or the time is over before."""
+    return probe.wait(lambda: state() or _fallen(files) is not None, seconds) and _fallen(files) is None
+
+
+def _fallen(files: Path) -> str | None:
+    """The first program that was started and has ended."""
+    for path in sorted((files / "pids").glob("*.pid")):
+        with contextlib.suppress(OSError, ValueError):
+            if not runs(int(path.read_text())):
+                return path.stem
+    return None
+
+
+def _why(record: Record, files: Path, done: subprocess_run.Finished) -> BootError:
+    fallen = _fallen(files)
+    if fallen is None:
+        late = "did not finish in time" if done.status in (None, 0) else f"failed (exit status {done.status})"
+        said = _errors(done.output) or done.last_lines
+        return BootError(f"the boot of the embedded cluster {late}:\n{said}", record.name, _DO_NEXT)
+    log = files / "logs" / f"{fallen}.log"
+    said = log.read_text("utf-8", "replace") if log.is_file() else ""
+    taken = re.search(r"listen tcp \S*?:(\d+): bind: address already in use", said)
+    if taken:
+        return PortTakenError(
+            f"port {taken[1]} was taken by another process before {fallen} could listen on it",
+            f"127.0.0.1:{taken[1]}",
+            f"run it again; `ss -ltnp 'sport = :{taken[1]}'` shows who listens there",
+        )
+    last = "\n".join(said.splitlines()[-8:])
+    return BootError(f"{fallen} ended during the boot of the embedded cluster:\n{last}", record.name, _DO_NEXT)
+
+
+def _errors(output: str) -> str:
+    """What kwokctl, which logs JSON, says went wrong."""
+    found = []
+    for line in output.splitlines():
+        with contextlib.suppress(ValueError, AttributeError):
+            entry = json.loads(line)
+            if entry.get("level") == "ERROR":
+                found.append(f"{entry.get('msg')}: {entry.get('err', '')}".strip())
+    return "\n".join(found)

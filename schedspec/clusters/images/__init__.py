@@ -1,0 +1,1 @@
+"""The images that Kind clusters need, and how they are made here."""

@@ -1,0 +1,1 @@
+"""Clusters of real kubelets and containers, made by kind."""

@@ -1,0 +1,193 @@
+"""A cluster of real kubelets and containers, made by kind on a Docker engine; KWOK plays simulated nodes beside them.
+
+Each cluster has a Docker network of its own, named after it: what belongs to it can be told and removed by name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import shutil
+import time
+from pathlib import Path
+
+from .. import subprocess_run
+from ..cleanup import sweep
+from ..docker import Docker, DockerError
+from ..images import node_image, worker_image
+from ..images.node_image import NodeImage
+from ..kubectl import Kubectl
+from ..kwok import Kwok
+from ..managed import MadeCluster
+from ..paths import kind_config, state_root
+from ..processes import programs_of
+from ..programs import binaries
+from ..protocol import BootError, ClusterFacts, ClusterKind, PortTakenError, Progress, Served, Settings, nobody_waits
+from ..registry import Record
+from .config_file import CARDS_LABEL, CARDS_RESOURCE, KindFile, read
+
+_CREATE_SECONDS = 240.0
+_READY_SECONDS = 120.0
+_LOGS_SECONDS = 60.0
+_LOAD_SECONDS = 120.0
+_ATTEMPTS = 2
+_PORT_TAKEN = ("port is already allocated", "address already in use")
+
+
+class KindCluster(MadeCluster):
+    kind: ClusterKind = "kind"
+    simulated = False
+
+    def __init__(self, settings: Settings) -> None:
+        self._file = read(settings.kind_config or kind_config() / "one-node.yaml")
+        super().__init__(settings, _fingerprint(self._file, settings) if settings.reuse else secrets.token_hex(3))
+        self._docker = Docker()
+        self._image: NodeImage | None = None
+        self._kwok: Kwok | None = None
+
+    def up(self, progress: Progress, served: Served = nobody_waits) -> None:
+        if self._stay.up:
+            return
+        self._docker.require()
+        sweep()
+        self._binaries = binaries.provide(("kind", "kubectl"), folder=self._settings.binaries, progress=progress)
+        if self._settings.reuse and self._stay.adopt(self._healthy):
+            progress(f"{self.name}: taken over, it was running")
+            served()
+            return
+        worker = worker_image.archive(progress)
+        self._image = node_image.provide(self._settings, self._docker, progress)
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                self._boot(worker, progress)
+            except BootError as error:
+                if attempt == _ATTEMPTS:
+                    raise
+                progress(f"{self.name}: {error.what.splitlines()[0]}; once more (logs: {error.where})")
+            else:
+                break
+        served()
+
+    def down(self) -> None:
+        if self._kwok is not None and not self._stay.keep:
+            self._kwok.stop()
+        self._kwok = None
+        super().down()
+
+    def facts(self) -> ClusterFacts:
+        made_of = (
+            str(self._image or "node image of an earlier run"),
+            str(self._file),
+            str(self._binaries["kind"]),
+            f"Docker {self._docker.version()}",
+        )
+        return ClusterFacts(self._kubectl(self._stay.record).version(), made_of, self._boot_seconds)
+
+    def load_image(self, archive: Path) -> None:
+        done = subprocess_run.run(
+            [self._binaries["kind"].path, "load", "image-archive", archive, "--name", self.name], deadline=_LOAD_SECONDS
+        )
+        if done.status != 0:
+            raise DockerError(
+                f"kind could not load an image (exit status {done.status}):\n{done.last_lines}",
+                f"kind load image-archive {archive} --name {self.name}",
+                "give it an archive as `docker save` writes it",
+            )
+
+    def _boot(self, worker: Path, progress: Progress) -> None:
+        progress(f"{self.name}: creating ({self._file}; {self._image})")
+        start = time.monotonic()
+        with self._stay.making("kubeconfig.yaml", f"kind-{self.name}") as record:
+            self._create(record, progress)
+            self.load_image(worker)
+            kubectl = self._kubectl(record)
+            kubectl.wait_ready(_READY_SECONDS)
+            for node, cards in kubectl.labels_of_nodes(CARDS_LABEL).items():
+                kubectl.advertise(node, CARDS_RESOURCE, int(cards))
+            kwok = Kwok(
+                record.kubeconfig,
+                record.home,
+                progress=progress,
+                folder=self._settings.binaries,
+                keep=self._stay.keep,
+            )
+            kwok.start()
+            self._kwok = kwok
+        self._boot_seconds = time.monotonic() - start
+
+    def _create(self, record: Record, progress: Progress) -> None:
+        """Run kind. Raises BootError, whose `where` is a directory with the logs of the nodes."""
+        assert self._image is not None
+        command: list[str | Path] = [
+            self._binaries["kind"].path,
+            "create",
+            "cluster",
+            "--retain",
+            "--name",
+            record.name,
+        ]
+        command += ["--image", self._image.reference, "--config", self._file.path, "--kubeconfig", record.kubeconfig]
+        done = subprocess_run.run(
+            command,
+            env={"KIND_EXPERIMENTAL_DOCKER_NETWORK": record.name},
+            deadline=_CREATE_SECONDS,
+            tick=lambda s: progress(f"{record.name}: creating, {s:.0f} s"),
+        )
+        if done.status != 0:
+            raise _why(record, done, self._export_logs(record))
+
+    def _export_logs(self, record: Record) -> Path:
+        folder = state_root() / "logs" / record.name
+        shutil.rmtree(folder, ignore_errors=True)
+        subprocess_run.run(
+            [self._binaries["kind"].path, "export", "logs", folder, "--name", record.name], deadline=_LOGS_SECONDS
+        )
+        return folder
+
+    def _healthy(self, record: Record) -> bool:
+        return self._kubectl(record).ready() and bool(programs_of(record.home))
+
+    def _kubectl(self, record: Record) -> Kubectl:
+        return Kubectl(self._binaries["kubectl"].path, record.kubeconfig)
+
+
+def can_run(settings: Settings) -> bool:
+    """Whether a Kind cluster could run here without building anything: an engine answers, a node image is to be had."""
+    return why_not(settings) is None
+
+
+def why_not(settings: Settings) -> str | None:
+    """What keeps a Kind cluster from running here, with what to do about it; None if nothing does."""
+    docker = Docker()
+    try:
+        docker.require()
+        node_image.require(settings, docker)
+    except (DockerError, node_image.NodeImageError) as error:
+        return str(error)
+    return None
+
+
+def _fingerprint(file: KindFile, settings: Settings) -> str:
+    """Changes with everything that a cluster is made of: two with the same are interchangeable."""
+    digest = hashlib.sha256(file.path.read_bytes())
+    digest.update(f"\0{settings.kind_image or node_image.fingerprint()}".encode())
+    for stage in sorted((kind_config() / "stages").iterdir()):
+        digest.update(stage.read_bytes())
+    return digest.hexdigest()[:8]
+
+
+def _why(record: Record, done: subprocess_run.Finished, logs: Path) -> BootError:
+    taken = next((line.strip() for line in done.output.splitlines() if any(sign in line for sign in _PORT_TAKEN)), None)
+    if taken:
+        return PortTakenError(
+            f"a port that the Kind cluster wants is taken by another process: {taken}",
+            str(logs),
+            "end what listens there (`docker ps`, `ss -ltnp`), or change the port in the file of --kind-config",
+        )
+    late = done.status is None
+    how = f"did not end within {_CREATE_SECONDS:.0f} s" if late else f"failed (exit status {done.status})"
+    return BootError(
+        f"`kind create cluster` {how} for {record.name}:\n{done.last_lines}",
+        str(logs),
+        "look at the nodes' logs there (journal.log, kubelet.log), then run it again",
+    )

@@ -1,0 +1,126 @@
+"""KWOK beside a cluster that has nodes of its own: a process on this machine that plays the annotated nodes only.
+
+    kwok = Kwok(kubeconfig, home, progress=progress)   # home: the cluster's own directory, as in its registry.Record
+    kwok.start()                                       # returns when KWOK watches; raises ClusterError
+    ...
+    kwok.stop()                                        # the second call does nothing
+
+A node is KWOK's if it has the annotation `kwok.x-k8s.io/node: fake`; its pods follow kind-config/stages/. Such a node
+should have no label `kubernetes.io/os`, so that the cluster's DaemonSets stay away. The process dies with this one
+(Linux), and `cleanup.destroy` of the record whose home it was given ends it in any case.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from . import probe
+from .kwok_config import GO, kwok_config
+from .paths import kind_config
+from .programs import binaries
+from .protocol import BootError, PortTakenError, Progress
+from .registry import free_ports
+from .subprocess_run import dies_with_us
+
+NODE_ANNOTATION = "kwok.x-k8s.io/node"
+NODE_ANNOTATION_VALUE = "fake"
+
+_START_SECONDS = 20.0
+_ATTEMPTS = 3
+_LEASE_SECONDS = 40
+"""As a kubelet's: the controller manager of a Kind cluster takes a node for dead after 50 s."""
+_LEFT: list[subprocess.Popen[bytes]] = []
+"""Those that outlive us: of one that runs and that nobody refers to, Python warns, and pytest makes an error of it."""
+
+
+class Kwok:
+    """One KWOK process; one owner. `keep` lets it outlive this process, as a kept cluster does."""
+
+    def __init__(
+        self,
+        kubeconfig: Path,
+        home: Path,
+        *,
+        progress: Progress,
+        folder: Path | None = None,
+        keep: bool = False,
+    ) -> None:
+        self._kubeconfig = kubeconfig
+        self._home = home
+        self._progress = progress
+        self._folder = folder
+        self._keep = keep
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def log(self) -> Path:
+        return self._home / "kwok.log"
+
+    def start(self) -> None:
+        """Return when KWOK answers. Raises ClusterError."""
+        program = binaries.provide(["kwok"], folder=self._folder, progress=self._progress)["kwok"].path
+        config = self._home / "kwok.yaml"
+        config.write_text(kwok_config(kind_config() / "stages"), "utf-8")
+        for attempt in range(1, _ATTEMPTS + 1):
+            (port,) = free_ports(1)
+            try:
+                self._start_at(port, self._command(program, config, port))
+                return
+            except PortTakenError as error:
+                if attempt == _ATTEMPTS:
+                    raise
+                self._progress(f"kwok: {error.what}; trying another port")
+
+    def stop(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            process.wait()
+
+    def _command(self, program: Path, config: Path, port: int) -> list[str]:
+        return [
+            str(program),
+            f"--kubeconfig={self._kubeconfig}",
+            f"--config={config}",
+            "--manage-all-nodes=false",
+            f"--manage-nodes-with-annotation-selector={NODE_ANNOTATION}={NODE_ANNOTATION_VALUE}",
+            f"--node-lease-duration-seconds={_LEASE_SECONDS}",
+            f"--server-address=127.0.0.1:{port}",
+            "--node-ip=127.0.0.1",
+            f"--node-port={port}",
+        ]
+
+    def _start_at(self, port: int, command: Sequence[str]) -> None:
+        with self.log.open("wb") as log:
+            self._process = process = subprocess.Popen(
+                [*([] if self._keep else dies_with_us()), *command],
+                env=os.environ | GO,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        url = f"http://127.0.0.1:{port}/healthz"
+        try:
+            came = probe.wait(lambda: process.poll() is not None or probe.get(url) is not None, _START_SECONDS)
+            if came and process.poll() is None:
+                if self._keep:
+                    _LEFT.append(process)
+                return
+            raise self._why(port, ended=process.poll() is not None)
+        except BaseException:
+            self.stop()
+            raise
+
+    def _why(self, port: int, *, ended: bool) -> BootError:
+        said = self.log.read_text("utf-8", "replace")
+        if "address already in use" in said:
+            return PortTakenError(f"port {port} was taken by another process", f"127.0.0.1:{port}", "run it again")
+        what = "kwok ended" if ended else f"kwok did not answer within {_START_SECONDS:.0f} s"
+        last = "\n".join(said.splitlines()[-5:])
+        return BootError(f"{what}:\n{last}", str(self.log), f"see whether {self._kubeconfig} reaches its cluster")

@@ -1,0 +1,86 @@
+"""What kwokctl is told: a pure function from programs and ports to its configuration file."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from .programs.pinned import EMBEDDED, programs
+
+
+class Ports(NamedTuple):
+    etcd_peer: int
+    etcd: int
+    kube_apiserver: int
+    kube_controller_manager: int
+    kwok: int
+
+
+_KWOK_API = "config.kwok.x-k8s.io/v1alpha1"
+_COMPONENTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kwok-controller")
+_EXTRA_ARGS = {
+    # The cluster lives as long as a run: nothing in it has to survive a power cut.
+    "etcd": {"unsafe-no-fsync": "true"},
+    # Its default of 20 requests a second would make a Deployment of 100 pods take 5 s.
+    "kube-controller-manager": {"kube-api-qps": "1000", "kube-api-burst": "2000", "leader-elect": "false"},
+}
+GO = {"GOGC": "400", "GOMEMLIMIT": "1536MiB"}
+"""Environment of each program: it collects garbage later than Go does by default (a tenth to a sixth of all CPU of a
+busy cluster), up to an amount of memory from which on it collects more.
+"""
+KWOK_OPTIONS = {
+    "cidr": "10.64.0.0/12",
+    "podPlayStageParallelism": 8,
+    "podsOnNodeSyncParallelism": 4,
+    "nodePlayStageParallelism": 4,
+    "nodeLeaseParallelism": 4,
+}
+
+
+def kwokctl_config(binaries: Mapping[str, Path], kube_version: str, ports: Ports, stages: Path) -> str:
+    """The YAML documents for `kwokctl create cluster --config`. `stages` is a folder of *.yaml."""
+    options = {
+        "runtime": "binary",
+        "kubeVersion": kube_version,
+        "bindAddress": "127.0.0.1",
+        "disable": ["kube-scheduler"],
+        "etcdBinary": str(binaries["etcd"]),
+        "kubeApiserverBinary": str(binaries["kube-apiserver"]),
+        "kubeControllerManagerBinary": str(binaries["kube-controller-manager"]),
+        "kwokControllerBinary": str(binaries["kwok"]),
+        "kubectlBinary": str(binaries["kubectl"]),
+        "etcdPeerPort": ports.etcd_peer,
+        "etcdPort": ports.etcd,
+        "kubeApiserverPort": ports.kube_apiserver,
+        "kubeControllerManagerPort": ports.kube_controller_manager,
+        "kwokControllerPort": ports.kwok,
+    }
+    patches = [
+        {
+            "name": component,
+            "extraArgs": [{"key": key, "value": value} for key, value in _EXTRA_ARGS.get(component, {}).items()],
+            "extraEnvs": [{"name": name, "value": value} for name, value in GO.items()],
+        }
+        for component in _COMPONENTS
+    ]
+    kwokctl = {"apiVersion": _KWOK_API, "kind": "KwokctlConfiguration", "options": options}
+    return yaml.safe_dump(kwokctl | {"componentsPatches": patches}) + "---\n" + kwok_config(stages)
+
+
+def kwok_config(stages: Path) -> str:
+    """The YAML documents for `kwok --config`: its options and our stages."""
+    kwok: dict[str, Any] = {"apiVersion": _KWOK_API, "kind": "KwokConfiguration", "options": KWOK_OPTIONS}
+    files = [path.read_text("utf-8").strip() + "\n" for path in sorted(stages.glob("*.yaml"))]
+    return "---\n".join([yaml.safe_dump(kwok), *files])
+
+
+def fingerprint(stages: Path) -> str:
+    """Changes with everything that an embedded cluster is made of: two with the same are interchangeable."""
+    digest = hashlib.sha256(repr((_EXTRA_ARGS, GO, kwok_config(stages))).encode())
+    for program in programs(EMBEDDED):
+        digest.update(program.key.encode())
+    return digest.hexdigest()[:8]

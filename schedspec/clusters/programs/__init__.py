@@ -1,0 +1,1 @@
+"""The programs that clusters need: which, where from, and kept where."""

@@ -1,0 +1,90 @@
+"""Programs that were made once, kept whole or not at all.
+
+An entry is a folder that appears by one rename when it is complete, and is believed only while its program has the
+checksum that was recorded then. One process at a time adds; the others wait for it.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from ..subprocess_run import Tick, silent
+from .download import sha256
+from .pinned import Program
+
+_RECORD = "origin.json"
+_WAIT_TICK = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    path: Path
+    """The program."""
+    origin: str
+    """How it came here: `release` or `built with Go`."""
+
+
+class Cache:
+    def __init__(self, root: Path) -> None:
+        self.root = root / "programs"
+        self.root.mkdir(parents=True, exist_ok=True)
+
+    def find(self, program: Program) -> Entry | None:
+        """The program, if it is there and undamaged."""
+        folder = self._folder(program)
+        try:
+            record = json.loads((folder / _RECORD).read_text("utf-8"))
+            path = folder / program.name
+            return Entry(path, str(record["origin"])) if sha256(path) == record["sha256"] else None
+        except (OSError, ValueError, KeyError):
+            return None
+
+    @contextmanager
+    def adding(self, waiting: Tick = silent) -> Iterator[None]:
+        """Be the one who adds. `waiting` is called every five seconds while another process is."""
+        lock = FileLock(self.root / "adding.lock")
+        waited = 0.0
+        while True:
+            try:
+                lock.acquire(timeout=_WAIT_TICK if waited else 0)
+                break
+            except Timeout:
+                waiting(waited)
+                waited += _WAIT_TICK
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def add(self, program: Program, make: Callable[[Path], str]) -> Entry:
+        """Store what `make(path)` puts at `path`; it returns the origin. Only inside `adding`.
+
+        If `make` fails or is killed, nothing is stored; what a killed one left is removed here.
+        """
+        for left in self.root.glob(f".new-{program.name}-*"):
+            shutil.rmtree(left, ignore_errors=True)
+        new = Path(tempfile.mkdtemp(prefix=f".new-{program.name}-", dir=self.root))
+        try:
+            made = new / program.name
+            origin = make(made)
+            record = {"origin": origin, "sha256": sha256(made), "version": program.version}
+            (new / _RECORD).write_text(json.dumps(record, indent=1) + "\n", "utf-8")
+            folder = self._folder(program)
+            if folder.exists():  # damaged, or `find` would have found it
+                shutil.rmtree(folder)
+            new.rename(folder)
+        except BaseException:
+            shutil.rmtree(new, ignore_errors=True)
+            raise
+        return Entry(folder / program.name, origin)
+
+    def _folder(self, program: Program) -> Path:
+        return self.root / f"{program.name}-{program.version}-{program.key}"

@@ -1,0 +1,158 @@
+"""What runs on this machine: one small file a cluster, written before the first process starts, removed last.
+
+Whoever finds a record can tell whether its owner lives and what has to be cleaned up; nobody has to remember anything.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import socket
+import time
+from collections.abc import Collection
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+import psutil
+from filelock import FileLock
+
+from .paths import state_root
+from .processes import runs
+from .protocol import BootError
+
+_PORTS = range(20000, 32000)
+"""Below the ports that kernels give to outgoing connections: 32768 and up on Linux, 49152 and up on macOS."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """A process, told apart from a later one with the same id by when it was made."""
+
+    pid: int
+    created: float
+
+    @classmethod
+    def me(cls) -> Owner:
+        return cls(os.getpid(), psutil.Process().create_time())
+
+    @property
+    def alive(self) -> bool:
+        try:
+            return abs(psutil.Process(self.pid).create_time() - self.created) < 1 and runs(self.pid)
+        except psutil.NoSuchProcess:
+            return False
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One cluster on this machine."""
+
+    name: str
+    kind: str
+    """Of cluster: `embedded`, `kind`."""
+    owner: Owner
+    keep: bool
+    """It outlives its owner."""
+    home: Path
+    """The directory of its files; nobody else's."""
+    kubeconfig: Path
+    context: str
+    ports: tuple[int, ...] = ()
+    made: float = field(default_factory=time.time)
+
+    def kept(self) -> Record:
+        return replace(self, keep=True)
+
+    @property
+    def abandoned(self) -> bool:
+        """Its owner is gone and did not want it kept."""
+        return not self.keep and not self.owner.alive
+
+
+class Registry:
+    """The records of this user on this machine. Safe for many processes at once."""
+
+    def __init__(self, root: Path | None = None) -> None:
+        self.root = (root or state_root()) / "clusters"
+        self.root.mkdir(parents=True, exist_ok=True)
+
+    def records(self) -> list[Record]:
+        """All of them, oldest first. A file that cannot be read is of another version: it is passed over."""
+        found = (_load(path) for path in self.root.glob("*.json"))
+        return sorted((record for record in found if record), key=lambda record: record.made)
+
+    def find(self, name: str) -> Record | None:
+        return _load(self._path(name))
+
+    def add(self, record: Record, *, ports: int = 0) -> Record:
+        """Write the record, with that many ports that no other record has and nothing listens on.
+
+        Ports are chosen and written under a lock: two runs at once do not choose the same.
+        """
+        with FileLock(self.root / "records.lock"):
+            taken = {port for other in self.records() for port in other.ports}
+            record = replace(record, ports=free_ports(ports, taken))
+            self._write(record)
+        return record
+
+    def update(self, record: Record) -> None:
+        self._write(record)
+
+    def remove(self, record: Record) -> None:
+        """Forget a cluster whose processes have ended, and its files."""
+        shutil.rmtree(record.home, ignore_errors=True)
+        self._path(record.name).unlink(missing_ok=True)
+
+    def lock(self, name: str) -> FileLock:
+        """One user of a reusable cluster at a time."""
+        return FileLock(self.root / f"{name}.lock")
+
+    def _path(self, name: str) -> Path:
+        return self.root / f"{name}.json"
+
+    def _write(self, record: Record) -> None:
+        plain = asdict(record) | {"home": str(record.home), "kubeconfig": str(record.kubeconfig)}
+        path = self._path(record.name)
+        new = path.with_suffix(f".{os.getpid()}.new")
+        new.write_text(json.dumps(plain, indent=1) + "\n", "utf-8")
+        new.replace(path)
+
+
+def _load(path: Path) -> Record | None:
+    try:
+        plain = json.loads(path.read_text("utf-8"))
+        plain["owner"] = Owner(**plain["owner"])
+        plain["home"], plain["kubeconfig"] = Path(plain["home"]), Path(plain["kubeconfig"])
+        plain["ports"] = tuple(plain["ports"])
+        return Record(**plain)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def free_ports(count: int, taken: Collection[int] = ()) -> tuple[int, ...]:
+    """Ports on which nothing listens now, none of them in `taken`. Raises BootError if there are not so many."""
+    chosen: list[int] = []
+    for port in random.sample(_PORTS, len(_PORTS)):
+        if len(chosen) == count:
+            break
+        if port not in taken and _free(port):
+            chosen.append(port)
+    if len(chosen) < count:
+        raise BootError(
+            f"fewer than {count} free ports",
+            f"127.0.0.1:{_PORTS.start}-{_PORTS.stop}",
+            "end what listens there (`python -m schedspec.clusters list` shows our own)",
+        )
+    return tuple(chosen)
+
+
+def _free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True

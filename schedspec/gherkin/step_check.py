@@ -1,0 +1,126 @@
+"""What is wrong with a feature file is said before anything runs, with file and line, all of it at once."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from . import bdd
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing to repair in a feature file."""
+
+    line: int
+    text: str
+
+
+@dataclass
+class StepIndex:
+    """Finds what a sentence means. Remembers the answers: backgrounds repeat themselves."""
+
+    definitions: Sequence[bdd.StepDefinition]
+    _found: dict[tuple[str, str], list[bdd.StepDefinition]] = field(default_factory=dict)
+
+    def find(self, sentence: bdd.Sentence) -> list[bdd.StepDefinition]:
+        """Every definition that matches; exactly one is right."""
+        key = (sentence.type, sentence.text)
+        if key not in self._found:
+            self._found[key] = [
+                it for it in self.definitions if it.type in (None, sentence.type) and it.matches(sentence.text)
+            ]
+        return self._found[key]
+
+    def nearest(self, sentence: bdd.Sentence) -> str | None:
+        """The pattern that the author may have meant."""
+        patterns = [it.pattern for it in self.definitions if it.type in (None, sentence.type)]
+        return next(iter(difflib.get_close_matches(sentence.text, patterns, n=1, cutoff=0.5)), None)
+
+
+def check_document(document: bdd.Document, markers: Collection[str]) -> Iterator[Problem]:
+    """What can be said without the steps: names, tags, examples."""
+    seen: dict[str, int] = {}
+    scenarios = list(bdd.scenarios_of(document))
+    if not scenarios:
+        yield Problem(document.location.line, "the feature has no scenario")
+    for node in scenarios:
+        line = node.location.line
+        if not node.name:
+            yield Problem(line, "a scenario needs a name")
+        if "::" in node.name:
+            yield Problem(line, f"a scenario's name must not contain '::', which separates node ids: {node.name!r}")
+        if node.name in seen:
+            yield Problem(line, f"the name {node.name!r} is taken by the scenario in line {seen[node.name]}")
+        seen.setdefault(node.name, line)
+        yield from _check_examples(node)
+    for tag in _tags(document):
+        name = tag.name.lstrip("@")
+        if name not in markers:
+            near = next(iter(difflib.get_close_matches(name, markers, n=1)), None)
+            hint = f"; is @{near} meant?" if near else ""
+            yield Problem(tag.location.line, f"unknown tag {tag.name}{hint} (`pytest --markers` lists the known ones)")
+
+
+def _check_examples(node: bdd.ScenarioNode) -> Iterator[Problem]:
+    outline = "outline" in node.keyword.lower() or "template" in node.keyword.lower() or bool(node.examples)
+    if outline and not any(it.table_body for it in node.examples):
+        yield Problem(node.location.line, f"the outline {node.name!r} has no row of examples: it would not run")
+    rows: dict[tuple[str, ...], int] = {}
+    for examples in node.examples:
+        for row in examples.table_body or ():
+            values = tuple(cell.value for cell in row.cells)
+            if any("::" in value for value in values):
+                yield Problem(row.location.line, "an example must not contain '::', which separates node ids")
+            if values in rows:
+                yield Problem(row.location.line, f"the same example stands in line {rows[values]}")
+            rows.setdefault(values, row.location.line)
+
+
+def _tags(document: bdd.Document) -> Iterator[bdd.Tag]:
+    yield from document.tags
+    for child in document.children:
+        if child.rule:
+            yield from child.rule.tags
+    for node in bdd.scenarios_of(document):
+        yield from node.tags
+        for examples in node.examples:
+            yield from examples.tags
+
+
+def check_steps(function: Callable[..., object], index: StepIndex) -> Iterator[Problem]:
+    """Undefined, ambiguous and async steps, and placeholders that no column of the examples fills."""
+    told: set[tuple[int, str]] = set()
+    for row, sentences in bdd.sentences_of(function):
+        for sentence in sentences:
+            for text in _check_sentence(sentence, row, index):
+                if (sentence.line, text) not in told:
+                    told.add((sentence.line, text))
+                    yield Problem(sentence.line, text)
+
+
+def _check_sentence(sentence: bdd.Sentence, row: Mapping[str, str], index: StepIndex) -> Iterator[str]:
+    found = index.find(sentence)
+    if not found:
+        near = index.nearest(sentence)
+        hint = f"\n    the nearest is: {sentence.type} {near}" if near else ""
+        filled = f" (with {', '.join(f'{k}={v}' for k, v in row.items())})" if row else ""
+        yield f"no step says: {sentence}{filled}{hint}"
+    if len(found) > 1:
+        places = "".join(f"\n    {it.pattern!r} at {it.where}" for it in found)
+        yield f"{len(found)} steps say: {sentence}{places}"
+    for it in found:
+        if it.is_async:
+            yield f"the step is `async def`, which would never be awaited: {sentence}\n    at {it.where}"
+
+
+def tell(path: Path, root: Path, problems: Sequence[Problem]) -> str:
+    """One line each: `file:line: what`."""
+    try:
+        shown = path.relative_to(root)
+    except ValueError:
+        shown = path
+    ordered = sorted(problems, key=lambda problem: problem.line)
+    return "\n".join(f"{shown}:{problem.line}: {problem.text}" for problem in ordered)

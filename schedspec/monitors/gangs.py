@@ -1,0 +1,76 @@
+"""A gang is bound whole and is not left in part, where the gang plugin has its say.
+
+The one rule: a gang is judged when a burst of binds or evictions of it is over, not pod by pod: writes take their time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..api.kinds import Kind
+from ..observe.view import eviction
+from .ledger import Act, Finding, Ledger, group_of, is_leaving
+from .rules import Rules
+
+NAME = "gang"
+BURST = 2.0
+"""Seconds between two acts on one gang that still belong to one decision."""
+
+SWITCHES = {"reclaim": "enableReclaimable", "preempt": "enablePreemptable"}
+
+
+def judge(ledger: Ledger, rules: Rules) -> Iterator[Finding]:
+    if not rules.has("gang"):
+        return
+    groups = {group_of(act.pod) for act in ledger.acts} - {""}
+    for group in sorted(groups):
+        acts = [act for act in ledger.acts if group_of(act.pod) == group]
+        for last in _ends_of_bursts(acts):
+            if last.kind == "evict" and not rules.has_say("gang", SWITCHES.get(last.action, "enableReclaimable")):
+                continue
+            if last.kind == "bind" and not rules.has_say("gang", "enableJobReady"):
+                continue
+            yield from _judge_burst(ledger, group, last)
+
+
+def _ends_of_bursts(acts: list[Act]) -> Iterator[Act]:
+    for act, following in zip(acts, [*acts[1:], None], strict=True):
+        if following is None or following.kind != act.kind or following.time - act.time > BURST:
+            yield act
+
+
+def _judge_burst(ledger: Ledger, key: str, last: Act) -> Iterator[Finding]:
+    position = _settled(ledger, last)
+    found = ledger.at(position, Kind.PODGROUP, key)
+    if position == last.position and last.kind == "bind" and _still_moving(ledger, last):
+        return
+    needed = int((found or {"spec": {}})["spec"].get("minMember", 0))
+    members = [pod for pod in ledger.all_at(position, Kind.POD) if group_of(pod) == key]
+    held = [p for p in members if p["spec"].get("nodeName") and not is_leaving(p)]
+    over = [p for p in held if p.get("status", {}).get("phase") == "Failed"]
+    if found is None or over:  # the group, or a member by its own doing, is no more: not the scheduler's
+        return
+    if 0 < len(held) < needed:
+        done = "bound" if last.kind == "bind" else "left"
+        yield Finding(NAME, last.time, key, f"{done} in part: {len(held)} of {needed} pods hold room")
+
+
+def _settled(ledger: Ledger, last: Act) -> int:
+    """The last position before the group's next change that the scheduler did not make, at most a burst later."""
+    position = last.position
+    others = {act.position for act in ledger.acts if act.kind != last.kind and group_of(act.pod) == group_of(last.pod)}
+    for later in range(last.position + 1, len(ledger.versions)):
+        seen = ledger.versions[later]
+        if seen.at - last.time > BURST or later in others:
+            break
+        if seen.ref.kind == Kind.POD and group_of(seen.object) == group_of(last.pod):
+            if seen.change == "gone" or (seen.change == "added" and last.kind == "evict"):
+                break
+            if seen.object["metadata"].get("deletionTimestamp") and not eviction(seen.object):
+                break
+        position = later
+    return position
+
+
+def _still_moving(ledger: Ledger, last: Act) -> bool:
+    return ledger.versions[-1].at - last.time < BURST / 10

@@ -1,0 +1,60 @@
+"""No bind lifts a queue, or one of its ancestors, above its capability; nor above its quota of cards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...api.kinds import Kind
+from .. import amounts
+from ..amounts import NONE, Amounts, Object
+from ..ledger import Act, Finding, Ledger, is_leaving
+from ..rules import Rules
+from . import usage
+
+NAME = "capability"
+
+
+def judge(ledger: Ledger, rules: Rules) -> Iterator[Finding]:
+    """A limit counts as broken only if every version of the queue that was valid in the last second says so."""
+    if not rules.queue_plugin:
+        return
+    for act in ledger.binds():
+        queue = ledger.queue_of(act.position, act.pod)
+        asked = {n: v for n, v in amounts.of_pod(act.pod).items() if v > 0 and n != "pods"}
+        if rules.queue_plugin == "capacity-card":
+            yield from _cards(ledger, act, queue)
+            if rules.argument("capacity-card", "cardUnlimitedCpuMemory") and _card(act.pod):
+                continue
+        for name in usage.lineage(ledger, act.position, queue, rules):
+            held = usage.held_below(ledger, act.position, name, rules)
+            over = [
+                amounts.above(held, usage.capability(v), asked) for v in ledger.lately(act.position, Kind.QUEUE, name)
+            ]
+            if over and all(over):
+                yield Finding(NAME, act.time, act.name, f"lifts queue {name} to {', '.join(over[0])} of its capability")
+
+
+def _card(pod: Object) -> str:
+    return str((pod["metadata"].get("annotations") or {}).get("volcano.sh/card.name", ""))
+
+
+def _cards(ledger: Ledger, act: Act, queue: str) -> Iterator[Finding]:
+    if not _card(act.pod):
+        return
+    held: Amounts = {}
+    for pod in ledger.holding(act.position):
+        if _card(pod) and not is_leaving(pod) and ledger.queue_of(act.position, pod) == queue:
+            model = _model(ledger, act.position, pod)
+            count = sum((v for n, v in amounts.of_pod(pod).items() if "/" in n), NONE)
+            held[model] = held.get(model, NONE) + count
+    over = [amounts.above(held, usage.card_quota(v), held) for v in ledger.lately(act.position, Kind.QUEUE, queue)]
+    if over and all(over):
+        yield Finding(NAME, act.time, act.name, f"lifts queue {queue} to {', '.join(over[0])} of its quota of cards")
+
+
+def _model(ledger: Ledger, position: int, pod: Object) -> str:
+    """The model of card that a pod got: the one that its node has."""
+    wanted = _card(pod).split("|")
+    node = ledger.at(position, Kind.NODE, str(pod["spec"]["nodeName"])) or {"metadata": {}}
+    has = {v for k, v in (node["metadata"].get("labels") or {}).items() if k.endswith(".product")}
+    return next((name for name in wanted if name in has), wanted[0])

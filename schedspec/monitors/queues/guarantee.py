@@ -1,0 +1,75 @@
+"""What is guaranteed to a queue is kept free for it, and reclaim never cuts into it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...api.kinds import Kind
+from .. import amounts
+from ..amounts import NONE, Amounts, Object
+from ..ledger import Act, Finding, Ledger
+from ..rules import Rules
+from . import usage
+
+NAME = "guarantee"
+
+
+def judge(ledger: Ledger, rules: Rules) -> Iterator[Finding]:
+    if rules.queue_plugin not in ("capacity", "proportion"):
+        return
+    for act in ledger.acts:
+        queue = ledger.queue_of(act.position, act.pod)
+        if not queue:
+            continue
+        if act.kind == "bind":
+            yield from _bind(ledger, act, queue, rules)
+        elif act.action == "reclaim":
+            yield from _eviction(ledger, act, queue, rules)
+
+
+def _bind(ledger: Ledger, act: Act, queue: str, rules: Rules) -> Iterator[Finding]:
+    """After a bind beyond the own guarantee, what is left of the cluster still covers what is guaranteed to others."""
+    asked = {n: v for n, v in amounts.of_pod(act.pod).items() if v > 0 and n != "pods"}
+    held = usage.usage(ledger, act.position)
+    nodes = ledger.all_at(act.position, Kind.NODE)
+    left = amounts.total(amounts.parse(node.get("status", {}).get("allocatable")) for node in nodes)
+    for part in held.values():
+        left = {name: amount - part.get(name, NONE) for name, amount in left.items()}
+    kin = set(usage.lineage(ledger, act.position, queue, rules))
+    for other in ledger.all_at(act.position, Kind.QUEUE):
+        name = str(other["metadata"]["name"])
+        if name in kin or name == "root":
+            continue
+        missing = _missing(usage.guarantee(other), usage.held_below(ledger, act.position, name, rules))
+        own = usage.guarantee(ledger.at(act.position, Kind.QUEUE, queue) or other)
+        short = [
+            dimension
+            for dimension in asked
+            if missing.get(dimension, NONE) > left.get(dimension, NONE)
+            and held[queue].get(dimension, NONE) > own.get(dimension, NONE)
+        ]
+        if short and _was_guaranteed(ledger, act, name):
+            yield Finding(NAME, act.time, act.name, f"takes {', '.join(short)} that is guaranteed to queue {name}")
+
+
+def _eviction(ledger: Ledger, act: Act, queue: str, rules: Rules) -> Iterator[Finding]:
+    for name in usage.lineage(ledger, act.position, queue, rules):
+        held = usage.held_below(ledger, act.position, name, rules)
+        cut = [_cut(usage.guarantee(v), held, act.pod) for v in ledger.lately(act.position, Kind.QUEUE, name)]
+        if cut and all(cut):
+            yield Finding(
+                NAME, act.time, act.name, f"its eviction cuts queue {name} below its guarantee: {', '.join(cut[0])}"
+            )
+
+
+def _cut(guaranteed: Amounts, held: Amounts, pod: Object) -> list[str]:
+    gave = amounts.of_pod(pod)
+    return [n for n, v in guaranteed.items() if gave.get(n, NONE) > 0 and held.get(n, NONE) < v]
+
+
+def _missing(guaranteed: Amounts, held: Amounts) -> Amounts:
+    return {name: max(amount - held.get(name, NONE), NONE) for name, amount in guaranteed.items()}
+
+
+def _was_guaranteed(ledger: Ledger, act: Act, queue: str) -> bool:
+    return all(usage.guarantee(version) for version in ledger.lately(act.position, Kind.QUEUE, queue))

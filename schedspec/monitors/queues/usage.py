@@ -1,0 +1,58 @@
+"""What queues hold and what they say, at a position of the ledger.
+
+The one rule: a queue holds what its bound pods ask for, until they are over or marked as victims; in a tree an ancestor
+holds what its descendants hold.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+
+from ...api.kinds import Kind
+from .. import amounts
+from ..amounts import Amounts, Object
+from ..ledger import Ledger, is_leaving, taken
+from ..rules import Rules
+
+CARD_QUOTA = "volcano.sh/card.quota"
+
+
+def usage(ledger: Ledger, position: int) -> dict[str, Amounts]:
+    """What each queue holds, ancestors not included."""
+    pods: dict[str, list[Object]] = {}
+    for pod in ledger.holding(position):
+        if not is_leaving(pod) and (queue := ledger.queue_of(position, pod)):
+            pods.setdefault(queue, []).append(pod)
+    return {queue: taken(members) for queue, members in pods.items()}
+
+
+def lineage(ledger: Ledger, position: int, queue: str, rules: Rules) -> Iterator[str]:
+    """The queue and, where queues form a tree, its ancestors below the root."""
+    seen: set[str] = set()
+    while queue and queue not in seen and queue != "root":
+        yield queue
+        seen.add(queue)
+        spec = (ledger.at(position, Kind.QUEUE, queue) or {}).get("spec") or {}
+        queue = str(spec.get("parent") or "") if rules.is_tree else ""
+
+
+def held_below(ledger: Ledger, position: int, queue: str, rules: Rules) -> Amounts:
+    """What a queue holds, its descendants included."""
+    held = usage(ledger, position)
+    return amounts.total(part for name, part in held.items() if queue in lineage(ledger, position, name, rules))
+
+
+def capability(queue: Mapping[str, object]) -> Amounts:
+    spec = queue.get("spec")
+    return amounts.parse(spec.get("capability") if isinstance(spec, dict) else None)
+
+
+def guarantee(queue: Object) -> Amounts:
+    return amounts.parse(((queue.get("spec") or {}).get("guarantee") or {}).get("resource"))
+
+
+def card_quota(queue: Object) -> Amounts:
+    """The quota by card model, or nothing."""
+    text = (queue["metadata"].get("annotations") or {}).get(CARD_QUOTA)
+    return amounts.parse(json.loads(text)) if text else {}

@@ -1,0 +1,124 @@
+"""What must come, what must hold, what must not be: judged on every state that the cluster showed, woken by change.
+
+A check looks at one `View` and returns an `Outcome`; it never waits and never asks the API server.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay
+
+from ..api.errors import Unmet
+from ..api.kinds import Ref
+from ..api.timeouts import WAKE
+from .history import History, Replay, View
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a check found. `expected` and `seen` are for people and never empty."""
+
+    ok: bool
+    expected: str
+    seen: str
+    about: tuple[Ref, ...] = ()
+    """The objects whose history explains it."""
+
+
+Check = Callable[[View], Outcome]
+Guard = Callable[[], None]
+"""Raises when waiting has become senseless: the scheduler is dead, a watch has ended."""
+
+
+class _NotYetError(Unmet):
+    """Worth another look."""
+
+
+class Expect:
+    """The expectations of one scenario. `scale` stretches every time that is given to it."""
+
+    def __init__(self, history: History, scale: float = 1.0, guards: Sequence[Guard] = ()) -> None:
+        self._history, self._scale, self._guards = history, scale, tuple(guards)
+
+    def now(self, check: Check) -> None:
+        """It holds in the last state seen. Raises Unmet."""
+        outcome = check(self._history.now())
+        if not outcome.ok:
+            raise Unmet(outcome.expected, outcome.seen, outcome.about)
+
+    def eventually(self, check: Check, within: float) -> None:
+        """It holds now or in some later state, be it for a moment, within that time. Raises Unmet."""
+        replay, limit = Replay(self._history), within * self._scale
+
+        def look() -> None:
+            self._guard()
+            for view in replay.states():
+                outcome = check(view)
+                if outcome.ok:
+                    return
+            raise _NotYetError(outcome.expected, outcome.seen, outcome.about, f"within {limit:g} s")
+
+        self._retrying(replay, limit)(look)
+
+    def consistently(self, check: Check, during: float) -> None:
+        """It holds now and in every state for that long. Raises Unmet with the first state in which it does not."""
+        replay, span = Replay(self._history), during * self._scale
+        began = time.monotonic()
+
+        def look() -> None:
+            self._guard()
+            for view in replay.states():
+                outcome = check(view)
+                if not outcome.ok:
+                    after = max(0.0, view.at - began)
+                    raise Unmet(
+                        outcome.expected, outcome.seen, outcome.about, f"for {span:g} s; broken after {after:.2f} s"
+                    )
+            if time.monotonic() - began < span:
+                raise _NotYetError(outcome.expected, "it still holds")
+
+        self._retrying(replay, span + 60.0)(look)
+
+    def settles(self, check: Check, within: float, during: float) -> None:
+        """Within that time it begins to hold and then does, in every state, for so long. Raises Unmet.
+
+        For a number that is passed on the way to another one: two of four pods run before four do.
+        """
+        replay, limit, span = Replay(self._history), within * self._scale, during * self._scale
+        since: float | None = None
+
+        def look() -> None:
+            nonlocal since
+            self._guard()
+            for view in replay.states():
+                outcome = check(view)
+                since = (since or time.monotonic()) if outcome.ok else None
+            if since is None or time.monotonic() - since < span:
+                seen = outcome.seen if since is None else f"{outcome.seen}, but not for {span:g} s"
+                raise _NotYetError(outcome.expected, seen, outcome.about, f"within {limit:g} s")
+
+        self._retrying(replay, limit + span)(look)
+
+    def never(self, check: Check, during: float) -> None:
+        """It holds in no state from now on, for that long. Raises Unmet with the first state in which it does."""
+
+        def inverted(view: View) -> Outcome:
+            outcome = check(view)
+            return Outcome(not outcome.ok, f"never: {outcome.expected}", outcome.seen, outcome.about)
+
+        self.consistently(inverted, during)
+
+    def _guard(self) -> None:
+        for guard in self._guards:
+            guard()
+
+    def _retrying(self, replay: Replay, limit: float) -> Retrying:
+        return Retrying(
+            retry=retry_if_exception_type(_NotYetError),
+            stop=stop_after_delay(limit),
+            sleep=lambda _: self._history.wait(replay.view.seq, WAKE),
+            reraise=True,
+        )

@@ -1,0 +1,212 @@
+"""The options of a run: each on the command line and in the ini file, all in one group, all checked before anything
+starts. Nothing here talks to a cluster.
+"""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import pytest
+
+from .clusters import ClusterError, Settings
+from .clusters.protocol import ClusterKind
+
+_PYTHON = (sys.executable, "-m", "scheduler")
+_NONE = object()
+"""Not given on the command line; then the ini file is asked."""
+
+_FLAGS: dict[str, tuple[str, str]] = {
+    "cluster": (
+        "KIND",
+        "auto, embedded, kind or existing (default: auto: kind where Docker and a node image are, else embedded)",
+    ),
+    "kube-context": ("NAME", "the context of an existing cluster; never the current one by accident"),
+    "reuse-cluster": ("", "take a running cluster of the same configuration and leave it running"),
+    "keep-cluster": ("", "leave the cluster running at the end"),
+    "kind-image": ("IMAGE", "the node image of a Kind cluster"),
+    "kind-config": ("FILE", "the configuration of a Kind cluster"),
+    "binaries": ("DIR", "a folder with the programs of the cluster"),
+    "scheduler": ("WHICH", "python, or none if another scheduler runs already (default: python)"),
+    "scheduler-command": (
+        "COMMAND",
+        "who schedules, by command line: it takes the arguments of `python -m scheduler` (default: that)",
+    ),
+    "scheduler-in-cluster": ("", "run the scheduler as deploy/ has it, in pods of a Kind cluster, not as a process"),
+    "policy": ("FILE", "the policy of scenarios that name none (default: templates/policies/default.yaml)"),
+    "timeout-scale": ("FACTOR", "stretches every timeout (default: 1)"),
+    "out": ("DIR", "where logs, dumps and reports go (default: beside the JUnit file, else out/run)"),
+}
+"""Name, placeholder of the value (none: a switch), what it is for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the user asked for, checked."""
+
+    settings: Settings
+    scheduler: Literal["python", "none"]
+    scheduler_command: tuple[str, ...]
+    """How the scheduler is called, without its arguments."""
+    policy: Path | None
+    timeout_scale: float
+    out: Path
+    in_cluster: bool = False
+    """The scheduler runs in the cluster, from an image."""
+
+    def header(self) -> str:
+        """One line for the top of the run."""
+        it = self.settings
+        said = [f"cluster {it.kind}", f"scheduler {self.scheduler}{' in the cluster' if self.in_cluster else ''}"]
+        said += [f"by {shlex.join(self.scheduler_command)}"] if self.scheduler_command != _PYTHON else []
+        said += [f"context {it.kube_context}"] if it.kube_context else []
+        said += ["reused"] if it.reuse else []
+        said += ["kept"] if it.keep else []
+        said += [f"node image {it.kind_image}"] if it.kind_image else []
+        said += [f"kind configuration {it.kind_config}"] if it.kind_config else []
+        said += [f"binaries {it.binaries}"] if it.binaries else []
+        said += [f"policy {self.policy}"] if self.policy else []
+        said += [f"timeouts x {self.timeout_scale:g}"] if self.timeout_scale != 1 else []
+        return f"schedspec: {', '.join(said)}; reports in {_shown(self.out)}"
+
+
+def declare(parser: pytest.Parser) -> None:
+    """The options and their ini twins (`--kind-image` is `schedspec_kind_image`)."""
+    group = parser.getgroup("schedspec", "schedspec: specifications of a scheduler on a live cluster")
+    for flag, (value, text) in _FLAGS.items():
+        name = _ini(flag)
+        more: dict[str, Any] = {"metavar": value} if value else {"action": "store_true"}
+        group.addoption(f"--{flag}", dest=name, default=_NONE, help=text, **more)
+        kind: Literal["string", "bool"] = "string" if value else "bool"
+        parser.addini(name, f"--{flag}: {text}", type=kind, default=None)
+
+
+def read(config: pytest.Config) -> Options:
+    """The options of this run. Raises pytest.UsageError, which says what, where and what to do."""
+    kind_config, binaries, policy = _file(config, "kind-config"), _folder(config, "binaries"), _file(config, "policy")
+    try:
+        settings = Settings(
+            kind=cast(ClusterKind, _text(config, "cluster") or "auto"),  # which checks the name itself
+            kube_context=_text(config, "kube-context"),
+            reuse=bool(_value(config, "reuse-cluster")),
+            keep=bool(_value(config, "keep-cluster")),
+            kind_image=_text(config, "kind-image"),
+            kind_config=kind_config,
+            binaries=binaries,
+        )
+        if settings.kind == "existing" and settings.kube_context:
+            from .clusters import existing  # noqa: PLC0415 - only where it is asked for
+
+            existing.only_context(existing.source(settings.kubeconfig), settings.kube_context)
+    except ClusterError as problem:
+        raise pytest.UsageError(str(problem)) from None
+    scheduler = _text(config, "scheduler") or "python"
+    if scheduler not in ("python", "none"):
+        raise _refusal("scheduler", scheduler, "is not a scheduler that can be started", "name python or none")
+    scale = _text(config, "timeout-scale") or "1"
+    which: Literal["python", "none"] = "none" if scheduler == "none" else "python"
+    command = _command(config)
+    in_cluster = _in_cluster(config, settings, which == "python" and command == _PYTHON)
+    return Options(settings, which, command, policy, _factor(scale), _out(config), in_cluster)
+
+
+def _in_cluster(config: pytest.Config, settings: Settings, ours: bool) -> bool:
+    if not _value(config, "scheduler-in-cluster"):
+        return False
+    if not ours:
+        why = "needs our own scheduler: leave --scheduler and --scheduler-command out"
+    elif settings.kind not in ("auto", "kind"):
+        why = f"needs a Kind cluster: no image can be brought into one of kind {settings.kind}"
+    else:
+        return True
+    raise pytest.UsageError(f"--scheduler-in-cluster {why}")
+
+
+def _command(config: pytest.Config) -> tuple[str, ...]:
+    text = _text(config, "scheduler-command")
+    if text is None:
+        return _PYTHON
+    try:
+        words = shlex.split(text)
+    except ValueError as problem:
+        why = f"cannot be read: {problem}"
+        raise _refusal("scheduler-command", text, why, "close what was opened") from None
+    if shutil.which(words[0]) is None:
+        raise _refusal(
+            "scheduler-command", text, "names no program that can be run", "name one, by path or on the PATH"
+        )
+    return tuple(words)
+
+
+def _factor(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 1000:
+        raise _refusal("timeout-scale", text, "is not a factor above 0", "name a number, for instance 2")
+    return value
+
+
+def _out(config: pytest.Config) -> Path:
+    named = _text(config, "out")
+    if named:
+        return _absolute(config, named)
+    junit = config.getoption("xmlpath", None)
+    if junit:
+        return _absolute(config, junit).with_suffix("")
+    return config.rootpath / "out" / "run"
+
+
+def _file(config: pytest.Config, flag: str) -> Path | None:
+    path = _path(config, flag)
+    if path is not None and not path.is_file():
+        raise _refusal(flag, str(path), "is not a file", "name a file that exists")
+    return path
+
+
+def _folder(config: pytest.Config, flag: str) -> Path | None:
+    path = _path(config, flag)
+    if path is not None and not path.is_dir():
+        raise _refusal(flag, str(path), "is not a folder", "name a folder that exists")
+    return path
+
+
+def _path(config: pytest.Config, flag: str) -> Path | None:
+    named = _text(config, flag)
+    return _absolute(config, named) if named else None
+
+
+def _absolute(config: pytest.Config, path: str) -> Path:
+    return (config.invocation_params.dir / path).absolute()
+
+
+def _text(config: pytest.Config, flag: str) -> str | None:
+    value = _value(config, flag)
+    return str(value).strip() or None if value is not None else None
+
+
+def _value(config: pytest.Config, flag: str) -> Any:
+    given = config.getoption(_ini(flag))
+    return config.getini(_ini(flag)) if given is _NONE or given is False else given
+
+
+def _ini(flag: str) -> str:
+    return "schedspec_" + flag.replace("-", "_")
+
+
+def _refusal(flag: str, value: str, what: str, do_next: str) -> pytest.UsageError:
+    return pytest.UsageError(
+        f"{value!r} {what}\n  where: --{flag} ({_ini(flag)} in the ini file)\n  do next: {do_next}"
+    )
+
+
+def _shown(path: Path) -> str:
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)

@@ -1,0 +1,126 @@
+"""The pytest plugin: it only connects pytest's hooks with the modules that do the work."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .. import options
+from ..gherkin import collection
+from ..observe.expect import Expect
+from ..observe.history import History
+from ..report import summary
+from ..scenario.session import LiveSession
+from ..scenario.world import World
+from . import scenarios
+from .hooks import HookSpecs
+
+OPTIONS: pytest.StashKey[options.Options] = pytest.StashKey()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options of a run."""
+    options.declare(parser)
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """What other plugins may add."""
+    pluginmanager.add_hookspecs(HookSpecs)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Check the options. Nothing is started before a scenario asks for it."""
+    config.stash[OPTIONS] = options.read(config)
+    config.pluginmanager.register(summary.Summary(config), "schedspec-summary")
+    for line in ("embedded: needs the embedded cluster", "kind: needs a Kind cluster", "slow: takes more than 10 s"):
+        config.addinivalue_line("markers", line)
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """What this run is about."""
+    return config.stash[OPTIONS].header()
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Feature files are test modules."""
+    return collection.collect_file(file_path, parent)
+
+
+@pytest.fixture(scope="session")
+def live(request: pytest.FixtureRequest) -> Iterator[LiveSession]:
+    """The ground of this session: a cluster with the scheduler under test on it."""
+    config = request.config
+    session = LiveSession(config.stash[OPTIONS], summary.worker(config), summary.run_of(config), summary.teller(config))
+    session.open()
+    try:
+        yield session
+    finally:
+        if session.owns:
+            summary.note(config, session)
+        session.close()
+
+
+@pytest.fixture
+def world(live: LiveSession, request: pytest.FixtureRequest) -> Iterator[World]:
+    """The scenario's objects: an empty world, emptied again at the end."""
+    running = scenarios.running(request.node, config_out(request.config))
+    running.session = live
+    with live.scenario(running.name) as world:
+        running.world = world
+        request.config.hook.pytest_schedspec_begins(running=running)
+        yield world
+
+
+@pytest.fixture
+def history(world: World) -> History:
+    """Everything that the cluster has shown since the scenario began."""
+    return world.history
+
+
+@pytest.fixture
+def expect(world: World) -> Expect:
+    """What must come, hold, or never be."""
+    return world.expect
+
+
+def config_out(config: pytest.Config) -> Path:
+    """Where this run's files go."""
+    return config.stash[OPTIONS].out
+
+
+def pytest_bdd_before_scenario(request: pytest.FixtureRequest, feature: Any, scenario: Any) -> None:
+    """Begin the record of a scenario."""
+    scenarios.begin(request.node, feature, scenario, config_out(request.config))
+
+
+def pytest_bdd_before_step(request: pytest.FixtureRequest, step: Any) -> None:
+    """A sentence begins."""
+    scenarios.say(request.node, step)
+
+
+def pytest_bdd_after_step(request: pytest.FixtureRequest) -> None:
+    """It was true."""
+    scenarios.said(request.node, None)
+
+
+def pytest_bdd_step_error(request: pytest.FixtureRequest, exception: BaseException) -> None:
+    """It was not, or could not be told."""
+    scenarios.said(request.node, exception)
+
+
+def pytest_bdd_after_scenario(request: pytest.FixtureRequest) -> None:
+    """All was said: let the monitors judge while the objects are still there."""
+    scenarios.judge(request.node)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Failures in the words of the feature."""
+    report = yield
+    scenarios.explain(item, call, report)
+    return report

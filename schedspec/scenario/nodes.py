@@ -1,0 +1,76 @@
+"""What a scenario may know about nodes. Pure: it looks at views only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+from ..api.errors import DirtyClusterError
+from ..api.kinds import Kind, Ref
+from ..observe.expect import Outcome
+from ..observe.history import Object, View
+
+WORLD = "schedspec.dev/world"
+"""The label of the nodes that the scheduler under test schedules to."""
+SIMULATED = "kwok.x-k8s.io/node"
+"""The annotation of a node that KWOK plays."""
+_HOUSEKEEPING = ("kube-system", "kube-public", "kube-node-lease", "local-path-storage", "schedspec")
+
+
+def real(view: View) -> list[str]:
+    """The nodes with a kubelet that take ordinary pods."""
+    return sorted(
+        node["metadata"]["name"]
+        for node in view.all(Kind.NODE)
+        if SIMULATED not in (node["metadata"].get("annotations") or {})
+        and not any(taint["effect"] != "PreferNoSchedule" for taint in node["spec"].get("taints") or ())
+    )
+
+
+def cards(node: Object | None) -> tuple[str, int]:
+    """The model of a node's cards and how many it offers, as the GPU operator labels them."""
+    if node is None:
+        return "", 0
+    model = (node["metadata"].get("labels") or {}).get("nvidia.com/gpu.product", "")
+    return str(model), int((node.get("status", {}).get("allocatable") or {}).get("nvidia.com/gpu", 0))
+
+
+def guests(view: View, names: Collection[str]) -> list[Object]:
+    """The pods bound to these nodes, those of the cluster's own housekeeping left out."""
+    return [
+        pod
+        for pod in view.all(Kind.POD)
+        if pod["spec"].get("nodeName") in names
+        and pod["metadata"]["namespace"] not in _HOUSEKEEPING
+        and not any(owner["kind"] in ("DaemonSet", "Node") for owner in pod["metadata"].get("ownerReferences") or ())
+    ]
+
+
+def require_empty(view: View, names: Collection[str]) -> None:
+    """Raise DirtyClusterError if anything is bound to these nodes."""
+    found = guests(view, names)
+    if found:
+        listed = ", ".join(
+            f"{pod['metadata']['namespace']}/{pod['metadata']['name']} on {pod['spec']['nodeName']}"
+            for pod in found[:5]
+        )
+        raise DirtyClusterError(f"the scenario's nodes are not empty: {len(found)} pods are bound to them: {listed}")
+
+
+def ready(names: Sequence[str]) -> Callable[[View], Outcome]:
+    """A check: all of them are Ready and carry no taint that says otherwise."""
+
+    def check(view: View) -> Outcome:
+        missing = [name for name in names if not _is_ready(view.get(Kind.NODE, name))]
+        about = tuple(Ref(Kind.NODE, name) for name in missing)
+        return Outcome(not missing, f"{len(names)} nodes are Ready", f"not Ready: {', '.join(missing)}", about)
+
+    return check
+
+
+def _is_ready(node: Object | None) -> bool:
+    if node is None:
+        return False
+    conditions = node.get("status", {}).get("conditions") or ()
+    return any(it["type"] == "Ready" and it["status"] == "True" for it in conditions) and not any(
+        taint["key"].startswith("node.kubernetes.io/") for taint in node["spec"].get("taints") or ()
+    )

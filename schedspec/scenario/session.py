@@ -1,0 +1,229 @@
+"""What a session of tests shares: one cluster with its CRDs, its watches, and the scheduler under test."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+from msgspec import structs
+
+from ..api import crds, timeouts
+from ..api.client import Api
+from ..api.errors import HarnessError
+from ..api.kinds import Kind
+from ..clusters import Cluster, provide
+from ..observe.expect import Expect, Guard
+from ..observe.history import History
+from ..observe.watcher import Recorder, Watches
+from ..options import Options
+from ..schedulers import deployment
+from ..schedulers.in_cluster import SchedulerInCluster
+from ..schedulers.process import SchedulerProcess
+from . import cleanup, sweep
+from .shared_cluster import Ground, Sharing
+from .templates import Templates
+from .world import World
+
+ROOT = Path(__file__).resolve().parents[2]
+TEMPLATES = ROOT / "templates"
+IMAGE = "schedspec.local/worker:1"
+
+
+def _own_logs(logs: Path, worker: str) -> Path:
+    """A folder of this run alone, for logs and policy files: two runs at once in one checkout do not meet.
+
+    It bears the pid of the run (that of xdist's controller); what runs left that are over is taken away.
+    """
+    for old in logs.glob("*"):
+        if old.name.isdigit() and not psutil.pid_exists(int(old.name)):
+            shutil.rmtree(old, ignore_errors=True)
+    return logs / str(os.getppid() if worker else os.getpid())
+
+
+class LiveSession:
+    """One worker's ground: `open` brings it up, `close` takes it down. A run without scenarios never makes one.
+
+    `worker` is the id of an xdist worker, or empty; `run` is the same for all workers of a run.
+    """
+
+    def __init__(self, options: Options, worker: str, run: str, tell: Callable[[str], None]) -> None:
+        self.options = options
+        self.policy = (options.policy or TEMPLATES / "policies/default.yaml").read_text("utf-8")
+        """What is in force where a scenario names no policy."""
+        self.recorder = Recorder()
+        self.first_running: float | None = None
+        """Seconds from the start of the boot until a pod was first seen Running."""
+        self.cluster: Cluster = provide(replace(options.settings, suffix=worker))
+        self._sharing: Sharing | None = None
+        if worker and self.cluster.kind != "embedded":
+            self.cluster = provide(options.settings)
+            self._sharing = Sharing(options.out / ".shared" / run)
+        self.folder = _own_logs(options.out / "logs", worker) / ("" if self._sharing else worker)
+        self._worker, self._tell = worker, tell
+        self._numbers = itertools.count(1)
+        self._closing = contextlib.ExitStack()
+        self._ground: Ground | None = None
+        self._api: Api | None = None
+        self._watches: Watches | None = None
+        self._youngest = 0.0
+        self.scheduler: SchedulerProcess | SchedulerInCluster | None = None
+
+    @property
+    def api(self) -> Api:
+        """The cluster's API server. Raises HarnessError before `open`."""
+        if self._api is None:
+            raise HarnessError("the session is not open")
+        return self._api
+
+    @property
+    def ground(self) -> Ground:
+        """What it stands on. Raises HarnessError before `open`."""
+        if self._ground is None:
+            raise HarnessError("the session is not open")
+        return self._ground
+
+    @property
+    def owns(self) -> bool:
+        """True unless another worker has brought the ground up."""
+        return self._sharing is None or self._sharing.owns
+
+    def open(self) -> None:
+        """Bring everything up. On failure nothing stays. Raises ClusterError, HarnessError."""
+        try:
+            self._open()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Take everything down, in the reverse order. The second call does nothing."""
+        self._closing.close()
+
+    def _open(self) -> None:
+        if self._sharing is not None:
+            self._ground = self._sharing.enter(self._boot)
+            self._closing.callback(self._sharing.leave)
+        else:
+            self._ground = self._boot()
+        if self._api is None:
+            self._connect(Path(self._ground.kubeconfig), self._ground.context)
+        if self.scheduler is None and self._ground.scheduler is not None:
+            self.scheduler = self._scheduler(Path(self._ground.kubeconfig), self._ground.context)
+            self.scheduler.attach(self._ground.scheduler)
+        self._watches = Watches(self.api, self.recorder)
+        self._closing.callback(self._watches.stop)
+        self._watches.start(timeouts.READY)
+        Expect(self.recorder.history).eventually(cleanup.nothing_foreign, within=timeouts.EMPTY)
+
+    def _boot(self) -> Ground:
+        """Bring up the cluster, its CRDs and the scheduler."""
+        if self.options.in_cluster and self.cluster.kind != "kind":
+            raise HarnessError(
+                f"the scheduler cannot run in a cluster of kind {self.cluster.kind}: no image can be brought into it\n"
+                "  do next: add --cluster kind, which says what it misses here, or leave --scheduler-in-cluster out"
+            )
+        self._closing.callback(self.cluster.down)
+        self.cluster.up(self._tell, self._begin)
+        scheduler, seconds = self.scheduler, self.cluster.facts().boot_seconds
+        ground = Ground(
+            kind=self.cluster.kind,
+            simulated=self.cluster.simulated,
+            kubeconfig=str(self.cluster.kubeconfig),
+            context=self.cluster.context,
+            booted_at=time.monotonic() - seconds,
+            boot_seconds=seconds,
+            scheduler=None,
+        )
+        sweep.sweep(self.api)
+        settings = self.options.settings
+        if self.cluster.kind == "existing" or settings.keep or settings.reuse:
+            self._closing.callback(sweep.require_gone, self.api)
+        if self.cluster.kind == "kind":
+            deployment.remove(self.api)  # of a run that was killed
+        if isinstance(scheduler, SchedulerInCluster):
+            scheduler.start(self.policy, self.cluster.load_image, self.options.settings.binaries, self._tell)
+        elif scheduler is not None:
+            scheduler.start(self.policy)
+        crds.grow_up(self._youngest)
+        if scheduler is None:
+            return ground
+        return structs.replace(ground, scheduler=scheduler.handle())
+
+    def _begin(self) -> None:
+        """What need not wait until nodes take pods: the scheduler's start, and its API."""
+        self._connect(self.cluster.kubeconfig, self.cluster.context)
+        if self.options.scheduler != "none":
+            self.scheduler = self._scheduler(self.cluster.kubeconfig, self.cluster.context)
+            self._closing.callback(self.scheduler.stop)
+            if isinstance(self.scheduler, SchedulerProcess):
+                self.scheduler.launch(self.policy)
+        self._youngest = crds.install(self.api, ROOT / "scheduler/crds", overwrite=self.cluster.kind != "existing")
+
+    def _connect(self, kubeconfig: Path, context: str) -> None:
+        self._api = Api(kubeconfig, context)
+        self._closing.callback(self._api.close)
+
+    def _scheduler(self, kubeconfig: Path, context: str) -> SchedulerProcess | SchedulerInCluster:
+        it = self.options
+        if it.in_cluster:
+            return SchedulerInCluster(self.folder, self.api, kubeconfig, scale=it.timeout_scale)
+        return SchedulerProcess(it.scheduler_command, self.folder, kubeconfig, context, scale=it.timeout_scale)
+
+    @contextlib.contextmanager
+    def scenario(self, name: str) -> Iterator[World]:
+        """One scenario's world, open; taken away at the end. Raises DirtyClusterError, SchedulerDiedError."""
+        with (
+            self._sharing.turn() if self._sharing is not None else contextlib.nullcontext(),
+            self._scenario(name) as it,
+        ):
+            yield it
+
+    @contextlib.contextmanager
+    def _scenario(self, name: str) -> Iterator[World]:
+        if self._watches is None:
+            raise HarnessError("the session is not open")
+        guards: list[Guard] = [self._watches.check]
+        if self.scheduler is not None:
+            self.scheduler.check()
+            self.scheduler.use_policy(self.policy)
+            guards.append(self.scheduler.check)
+        history = self.recorder.begin(self._namespace(name))
+        expect = Expect(history, self.options.timeout_scale, guards)
+        common = {
+            "scheduler_name": "schedspec",
+            "image": IMAGE,
+            "namespace": history.namespace,
+            "simulated": self.ground.simulated,
+        }
+        world = World(self.api, history, expect, Templates(TEMPLATES, common), self.scheduler)
+        try:
+            world.open()
+            yield world
+        finally:
+            self._note_first_running(history)
+            # A dead scheduler must not keep the objects from being taken away, nor be told twice.
+            quiet = Expect(history, max(1.0, self.options.timeout_scale), [self._watches.check])
+            world.close(quiet)
+
+    def _namespace(self, name: str) -> str:
+        slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:32].strip("-") or "scenario"
+        worker = f"-{self._worker}" if self._worker else ""
+        return f"spec-{slug}{worker}-{next(self._numbers)}"
+
+    def _note_first_running(self, history: History) -> None:
+        if self.first_running is None:
+            running = (
+                version.at
+                for version in history.versions(Kind.POD)
+                if version.object.get("status", {}).get("phase") == "Running"
+            )
+            first = next(running, None)
+            self.first_running = first - self.ground.booted_at if first is not None else None

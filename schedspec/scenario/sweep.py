@@ -1,0 +1,62 @@
+"""What a killed run left in a cluster that outlives runs is taken away before the first scenario.
+
+Only what carries the label of a scenario is touched, and a queue that a scenario has borrowed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
+
+from ..api import timeouts
+from ..api.client import MERGE, Api
+from ..api.errors import DirtyClusterError, RejectedError
+from ..api.kinds import OWNERS, SERVED, Kind, Ref
+from . import cleanup, nodes
+from .restore import give_back
+
+
+def sweep(api: Api) -> bool:
+    """Delete every object of earlier scenarios; False if there were none. Raises RejectedError."""
+    found = False
+    for space in _labelled(api, "/api/v1/namespaces"):
+        found = True
+        api.delete(f"/api/v1/namespaces/{space}")  # first: controllers make nothing new in it
+        for kind in (*OWNERS, Kind.COMMAND, Kind.PODGROUP, Kind.POD):
+            api.delete(cleanup.path_in(space, kind), grace=0)
+        api.delete(f"/apis/apps/v1/namespaces/{space}/replicasets", grace=0)
+    for name in cleanup.BUILT_IN_QUEUES:
+        with contextlib.suppress(RejectedError):  # a cluster that has none yet
+            found |= give_back(api, Ref(Kind.QUEUE, name))
+    for kind in (Kind.QUEUE, Kind.PRIORITYCLASS, Kind.NODE):
+        for name in _labelled(api, SERVED[kind].path):
+            found = True
+            api.delete(f"{SERVED[kind].path}/{name}", grace=0)
+    for name in _labelled(api, "/api/v1/nodes", f"{nodes.WORLD}=true"):
+        found = True
+        body = {"metadata": {"labels": {nodes.WORLD: None}}}
+        api.call("PATCH", f"/api/v1/nodes/{name}", body=body, content_type=MERGE)
+    return found
+
+
+def require_gone(api: Api) -> None:
+    """Wait for the namespaces that went in the background. Raises DirtyClusterError, which names those that stay."""
+    for attempt in Retrying(
+        retry=retry_if_exception_type(DirtyClusterError),
+        stop=stop_after_delay(timeouts.NAMESPACES),
+        wait=wait_fixed(0.2),
+        reraise=True,
+    ):
+        with attempt:
+            left = _labelled(api, "/api/v1/namespaces")
+            if left:
+                raise DirtyClusterError(
+                    f"the run leaves namespaces behind that do not go: {', '.join(left)}\n"
+                    f"  do next: kubectl get namespace {left[0]} -o yaml (its conditions say what holds it)"
+                )
+
+
+def _labelled(api: Api, path: str, selector: str = cleanup.SCENARIO) -> list[str]:
+    items = api.call("GET", path, query={"labelSelector": selector})["items"]
+    return [str(item["metadata"]["name"]) for item in items]

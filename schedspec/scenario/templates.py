@@ -1,0 +1,157 @@
+"""From a template to objects: Jinja, strict about variables, then YAML. What is wrong is told with file and line.
+
+Templates know besides their parameters: `namespace`, `scheduler_name`, `image`, and `given()`, all of them as a dict.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import yaml
+
+from ..api.errors import TemplateError
+
+Object = dict[str, Any]
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_DURATION = re.compile(r"([0-9.]+)(ms|s|m|h)")
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """One object that a template made."""
+
+    object: Object
+    template: Path
+    text: str
+    """The whole rendered template."""
+    node: yaml.nodes.Node
+    """Where each field stands in `text`."""
+
+    def line_of(self, field: str) -> int | None:
+        """The line of a field as the API server names it (`spec.tasks[0].replicas`), or of its nearest ancestor."""
+        node, line = self.node, None
+        for part in field.replace("[", ".").replace("]", "").split("."):
+            found = _child(node, part)
+            if found is None:
+                break
+            node, line = found
+        return line
+
+    def excerpt(self, field: str) -> str:
+        """Where `field` comes from, for people."""
+        line = self.line_of(field)
+        if line is None:
+            return f"{_shown(self.template)}"
+        return f"{_shown(self.template)}, rendered line {line}: {self.text.splitlines()[line - 1].strip()}"
+
+
+class Templates:
+    """The templates of a folder. `common` is known to all of them."""
+
+    def __init__(self, folder: Path, common: Mapping[str, object]) -> None:
+        self.folder = folder
+        self._environment = jinja2.Environment(
+            loader=jinja2.FileSystemLoader(folder),
+            undefined=jinja2.StrictUndefined,
+            autoescape=False,  # noqa: S701 - YAML, not HTML
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=True,
+        )
+        self._environment.globals.update(common)
+        self._environment.globals["given"] = jinja2.pass_context(lambda context: dict(context.get_all()))
+        self._environment.filters["yaml"] = _inline_yaml
+        self._environment.filters["seconds"] = seconds
+
+    def render(self, name: str, parameters: Mapping[str, object]) -> list[Rendered]:
+        """The objects of `name`.yaml.j2. Raises TemplateError."""
+        path = self.folder / f"{name}.yaml.j2"
+        text = self._text(path, parameters)
+        try:
+            nodes = [node for node in yaml.compose_all(text, yaml.SafeLoader) if node is not None]
+            objects = [obj for obj in yaml.safe_load_all(text) if obj is not None]
+        except yaml.YAMLError as problem:
+            raise TemplateError(f"{_shown(path)} does not make YAML:\n  {problem}\n{_numbered(text)}") from None
+        for obj in objects:
+            if not isinstance(obj, dict) or not {"apiVersion", "kind", "metadata"} <= obj.keys():
+                raise TemplateError(f"{_shown(path)} makes something without apiVersion, kind or metadata: {obj!r}")
+        return [Rendered(obj, path, text, node) for obj, node in zip(objects, nodes, strict=True)]
+
+    def read(self, name: str) -> str:
+        """The text of a file that is no template: a policy. Raises TemplateError."""
+        path = self.folder / name
+        if not path.is_file():
+            raise TemplateError(f"there is no {_shown(path)}; there are: {_siblings(path)}")
+        return path.read_text("utf-8")
+
+    def _text(self, path: Path, parameters: Mapping[str, object]) -> str:
+        try:
+            return self._environment.get_template(path.name).render(parameters)
+        except jinja2.TemplateNotFound:
+            raise TemplateError(f"there is no {_shown(path)}; there are: {_siblings(path)}") from None
+        except jinja2.TemplateSyntaxError as problem:
+            raise TemplateError(f"{_shown(path)}:{problem.lineno}: {problem.message}") from None
+        except jinja2.UndefinedError as problem:
+            given = ", ".join(sorted(parameters)) or "none"
+            raise TemplateError(f"{_place(problem, path)}: {problem.message}\n  given: {given}") from None
+        except TemplateError as problem:  # of one of our filters
+            raise TemplateError(f"{_place(problem, path)}: {problem}") from None
+        except Exception as problem:
+            raise TemplateError(f"{_place(problem, path)}: {type(problem).__name__}: {problem}") from problem
+
+
+def seconds(duration: str) -> float:
+    """`1m30s`, `500ms` as seconds. Raises TemplateError."""
+    parts = _DURATION.findall(duration)
+    if "".join(number + unit for number, unit in parts) != duration or not parts:
+        raise TemplateError(f"{duration!r} is not a duration: write, for instance, 500ms or 2s")
+    return sum(float(number) * _UNITS[unit] for number, unit in parts)
+
+
+def _place(problem: BaseException, path: Path) -> str:
+    """File and line of the innermost template, which may be one that `path` includes."""
+    place, trace = f"{_shown(path)}:0", problem.__traceback__
+    while trace is not None:
+        file = Path(trace.tb_frame.f_code.co_filename)
+        if file.parent == path.parent:
+            place = f"{_shown(file)}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
+
+
+def _child(node: yaml.nodes.Node, part: str) -> tuple[yaml.nodes.Node, int] | None:
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if key.value == part:
+                return value, key.start_mark.line + 1
+    if isinstance(node, yaml.SequenceNode) and part.isdigit() and int(part) < len(node.value):
+        child = node.value[int(part)]
+        return child, child.start_mark.line + 1
+    return None
+
+
+def _inline_yaml(value: object) -> str:
+    """A value as flow YAML on one line: `{{ labels | yaml }}`."""
+    value = "".join(value) if isinstance(value, str) else value  # tojson makes a kind of str that YAML does not know
+    return yaml.safe_dump(value, default_flow_style=True, width=1 << 20).removesuffix("\n").removesuffix("\n...")
+
+
+def _numbered(text: str) -> str:
+    return "\n".join(f"  {number:3} | {line}" for number, line in enumerate(text.splitlines(), 1))
+
+
+def _siblings(path: Path) -> str:
+    return ", ".join(sorted(it.name for it in path.parent.glob("*.y*ml*"))) or "none"
+
+
+def _shown(path: Path) -> str:
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)

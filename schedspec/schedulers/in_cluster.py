@@ -1,0 +1,221 @@
+"""The scheduler under test where its users run it: two replicas in the cluster, from an image of this checkout.
+
+The one rule: it is reached through the API server only. A replica that ended fails the run even where the other took
+over: a scheduler that crashes is no good one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ..api import timeouts
+from ..api.client import MERGE, Api, Object
+from ..api.errors import ClusterUnreachableError, RejectedError, SchedulerDiedError
+from ..clusters.docker import Docker
+from ..clusters.images import scheduler_image
+from ..clusters.programs import binaries
+from . import deployment
+from .deployment import DEPLOYMENT, LEASE, PODS, POLICY, SELECTOR
+from .process import readable
+from .readiness import NotYetError, patiently, require_in_force
+
+_TOUCHED = "schedspec.dev/policy-changed"
+_LOOK_EVERY = 1.0
+_TOUCH_EVERY = 2.0
+"""One is enough nearly always: it takes effect within 0.6 to 1.3 s, and no sooner where there are more."""
+_TAIL = 25
+_HOPELESS = ("CrashLoopBackOff", "CreateContainerConfigError", "ErrImagePull", "ImagePullBackOff", "InvalidImageName")
+
+
+class SchedulerInCluster:
+    """One Deployment. The overlay and, in the end, the logs of its pods are in `folder`."""
+
+    def __init__(self, folder: Path, api: Api, kubeconfig: Path, *, scale: float = 1.0) -> None:
+        self._folder = folder
+        self._api, self._kubeconfig, self._scale = api, kubeconfig, scale
+        self._deployed = False
+        self._pods: tuple[str, ...] = ()
+        self._policy = ""
+        self._looked = 0.0
+
+    def start(
+        self, policy: str, load: Callable[[Path], None], programs: Path | None, tell: Callable[[str], None]
+    ) -> None:
+        """Build the image, `load` it into the nodes, deploy; return when one replica leads and the policy is in force.
+
+        Raises ClusterError, SchedulerDiedError with its last words, PolicyRefusedError.
+        """
+        tag, archive = scheduler_image.archive(Docker(), tell)
+        tell(f"{scheduler_image.NAME}:{tag}: loading into the nodes")
+        load(archive)
+        kubectl = binaries.provide(("kubectl",), folder=programs, progress=tell)["kubectl"].path
+        tell("kubectl apply -k deploy/")
+        self._deployed = True
+        deployment.apply(kubectl, self._kubeconfig, deployment.write_overlay(self._folder / "overlay", tag, policy))
+        self._policy = policy
+        for attempt in self._until(timeouts.ROLLED_OUT, pause=0.2):
+            with attempt:
+                self._pods = self._rolled_out(tag)
+        for attempt in self._until(timeouts.ROLLED_OUT, pause=0.2):
+            with attempt:
+                self._leader()
+        self.use_policy(policy)
+
+    def stop(self) -> None:
+        """Keep its logs, and remove it. The second call does nothing."""
+        deployed, self._deployed, self._pods = self._deployed, False, ()
+        if not deployed:
+            return
+        for pod in self._list():
+            name = pod["metadata"]["name"]
+            text = "\n".join(self._log(name, None))
+            (self._folder / f"scheduler-{name}.log").write_text(f"{text}\n", "utf-8")
+        deployment.remove(self._api)
+
+    def handle(self) -> dict[str, Any]:
+        """What another process needs to reach it."""
+        return {"pods": self._pods, "policy": self._policy}
+
+    def attach(self, handle: dict[str, Any]) -> None:
+        """Be the face of a scheduler that another process has deployed."""
+        self._pods, self._policy = tuple(handle["pods"]), handle["policy"]
+
+    def check(self) -> None:
+        """Raise SchedulerDiedError if a replica ended, even if the other took over. Looks once a second."""
+        if time.monotonic() < self._looked + _LOOK_EVERY:
+            return
+        self._looked = time.monotonic()
+        there = {pod["metadata"]["name"]: pod for pod in self._list()}
+        for name in self._pods:
+            if name not in there:
+                raise SchedulerDiedError(f"pod {name} of the scheduler under test is gone; somebody deleted it")
+            self._require_alive(there[name])
+
+    def use_policy(self, text: str) -> str:
+        """Put a policy into force in every replica; its sha256. Nothing to wait for where it is in force.
+
+        A kubelet brings a changed ConfigMap into its pods up to a minute later, unless something about the pod
+        changes: so an annotation does, until the replicas have it. Raises PolicyRefusedError, SchedulerDiedError.
+        """
+        wanted = hashlib.sha256(text.encode()).hexdigest()
+        if text != self._policy:
+            self._api.call("PATCH", POLICY, body={"data": {"policy.yaml": text}}, content_type=MERGE)
+            self._policy = text
+        touched = time.monotonic() - _TOUCH_EVERY + 0.02  # the kubelet hears of the ConfigMap first
+        for attempt in self._until(timeouts.POLICY_IN_CLUSTER, pause=0.02):
+            with attempt:
+                try:
+                    for pod in self._pods:
+                        require_in_force(self._page_of(pod), wanted)
+                except NotYetError:
+                    if time.monotonic() >= touched + _TOUCH_EVERY:
+                        touched = time.monotonic()
+                        self._touch()
+                    raise
+        return wanted
+
+    def policy(self) -> dict[str, Any]:
+        """What the leader says about the policy in force: path, sha256, error."""
+        return self._page_of(self._leader())
+
+    def metrics(self) -> str:
+        """The leader's metrics page."""
+        return self._get(self._leader(), "metrics").decode()
+
+    def last_lines(self, count: int) -> Sequence[str]:
+        """The end of the leader's log; of all logs where nobody leads."""
+        with contextlib.suppress(NotYetError):
+            return self._log(self._leader(), count)
+        return [line for pod in self._pods for line in self._log(pod, count)]
+
+    # ------------------------------------------------------------------------------------------------------ rolling out
+
+    def _rolled_out(self, tag: str) -> tuple[str, ...]:
+        wanted = self._api.call("GET", DEPLOYMENT)["spec"]["replicas"]
+        pods = [pod for pod in self._list() if "deletionTimestamp" not in pod["metadata"]]
+        for pod in pods:
+            self._require_alive(pod)
+        ready = [pod for pod in pods if _is_ready(pod) and pod["spec"]["containers"][0]["image"].endswith(f":{tag}")]
+        if len(ready) != wanted or len(pods) != wanted:
+            state = "; ".join(f"{pod['metadata']['name']} {_state(pod)}" for pod in pods) or "there are no pods"
+            raise NotYetError(f"{len(ready)} of {wanted} replicas of the scheduler are ready: {state}")
+        return tuple(sorted(pod["metadata"]["name"] for pod in ready))
+
+    def _leader(self) -> str:
+        try:
+            holder = str(self._api.call("GET", LEASE)["spec"].get("holderIdentity") or "")
+        except RejectedError as problem:
+            raise NotYetError(f"no replica of the scheduler leads: {problem}") from None
+        for pod in self._pods:
+            if holder.startswith(f"{pod}_"):
+                return pod
+        raise NotYetError(f"no replica of the scheduler leads; the lease is held by {holder or 'nobody'}")
+
+    def _require_alive(self, pod: Object) -> None:
+        name = pod["metadata"]["name"]
+        for status in pod.get("status", {}).get("containerStatuses") or ():
+            waits = (status.get("state", {}).get("waiting") or {}).get("reason", "")
+            ended = status.get("state", {}).get("terminated") or status.get("lastState", {}).get("terminated")
+            if ended or waits in _HOPELESS:
+                how = (
+                    f"ended ({ended.get('reason')}, exit code {ended.get('exitCode')})" if ended else f"waits: {waits}"
+                )
+                words = self._log(name, _TAIL, previous=True) or self._log(name, _TAIL)
+                told = "\n".join(f"  | {readable(line)}" for line in words) or "  | (its log is empty)"
+                raise SchedulerDiedError(f"the scheduler under test, pod {name}, {how}\n{told}")
+
+    # ------------------------------------------------------------------------------------------- through the API server
+
+    def _list(self) -> list[Object]:
+        items: list[Object] = self._api.call("GET", PODS, query=SELECTOR)["items"]
+        return items
+
+    def _touch(self) -> None:
+        body = {"metadata": {"annotations": {_TOUCHED: f"{time.time():.3f}"}}}
+        for pod in self._pods:
+            self._api.call("PATCH", f"{PODS}/{pod}", body=body, content_type=MERGE)
+
+    def _page_of(self, pod: str) -> dict[str, Any]:
+        page: dict[str, Any] = msgspec.json.decode(self._get(pod, "policy"))
+        return page
+
+    def _get(self, pod: str, page: str) -> bytes:
+        self.check()
+        response = self._api.raw("GET", f"{PODS}/{pod}:8080/proxy/{page}")
+        if response.status != 200:
+            said = response.data.decode(errors="replace")[:500]
+            raise NotYetError(f"pod {pod} of the scheduler says {response.status} to /{page}: {said}")
+        return response.data
+
+    def _log(self, pod: str, count: int | None, *, previous: bool = False) -> list[str]:
+        query = {"previous": str(previous).lower()} | ({"tailLines": str(count)} if count else {})
+        try:
+            response = self._api.raw("GET", f"{PODS}/{pod}/log", query=query)
+        except ClusterUnreachableError as problem:
+            return [str(problem)]
+        return response.data.decode(errors="replace").splitlines() if response.status == 200 else []
+
+    def _until(self, seconds: float, pause: float) -> Any:
+        return patiently(seconds * self._scale, pause)
+
+
+def _is_ready(pod: Object) -> bool:
+    conditions = pod.get("status", {}).get("conditions") or ()
+    return any(it["type"] == "Ready" and it["status"] == "True" for it in conditions)
+
+
+def _state(pod: Object) -> str:
+    for status in pod.get("status", {}).get("containerStatuses") or ():
+        waiting = status.get("state", {}).get("waiting")
+        if waiting:
+            return f"{waiting.get('reason')} {waiting.get('message', '')}".strip()
+    conditions = pod.get("status", {}).get("conditions") or ()
+    refused = next((it for it in conditions if it["status"] == "False" and it.get("message")), None)
+    return str(refused["message"]) if refused else str(pod.get("status", {}).get("phase"))

@@ -1,0 +1,38 @@
+"""The columns that more than one sentence takes, and what a scenario has said of its cards.
+
+Modules in `steps/` never import each other: pytest loads each of them by itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from schedspec.gherkin import tables
+
+NODES: dict[str, tables.Column] = {
+    "node": ("name", str),
+    "cpu": ("cpu", str),
+    "memory": ("memory", str),
+    "cards": ("cards", int),
+    "card": ("card", str),
+    "pods": ("pods", int),
+}
+
+QUEUES: dict[str, tables.Column] = {
+    "queue": ("name", str),
+    "parent": ("parent", str),
+    "weight": ("weight", int),
+    "priority": ("priority", int),
+    "capability": ("capability", tables.amounts),
+    "deserved": ("deserved", tables.amounts),
+    "guarantee": ("guarantee", tables.amounts),
+    "reclaimable": ("reclaimable", tables.yes),
+    "card quota": ("card_quota", int),
+}
+
+
+@dataclass
+class Cards:
+    """The model of card of this scenario's cluster; empty where no sentence has named one."""
+
+    model: str = ""
