@@ -23,7 +23,7 @@ from benchmarks import clusters, core_reclaim
 from benchmarks.figure import Figure
 from scheduler.decide import decide
 from scheduler.model.cluster import Cluster
-from scheduler.policy import DEFAULT_POLICY, PluginOption, Policy
+from scheduler.policy.model import DEFAULT_POLICY, PluginOption, Policy
 
 OUT = Path(__file__).parent / "out" / "core.json"
 NOW = 1_790_000_000.0

@@ -12,10 +12,10 @@ import time
 
 from benchmarks.figure import Figure
 from scheduler.decide import decide
-from scheduler.decisions import Decisions
+from scheduler.framework.decisions import Decisions
 from scheduler.model import objects as api
 from scheduler.model.cluster import Cluster
-from scheduler.policy_loader import load_policy
+from scheduler.policy.loader import load_policy
 
 CARD = "nvidia.com/gpu"
 CARDS = 8

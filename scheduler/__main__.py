@@ -12,14 +12,16 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-from scheduler.live.options import add_run, options_from
+from .live.options import add_run, options_from
 
 _OTHERS = {
     "lint": "say what is wrong, and what is probably wrong, with a policy file",
     "replay": "decide recorded cycles again, or with another policy",
     "explain": "say why a pod or job of a recorded cycle got what it got",
 }
-"""Commands that live in a module of their name, with ``add_arguments(parser)`` and ``main(arguments) -> status``."""
+_MODULES = {"replay": ".recording.replay", "explain": ".recording.explain"}
+"""Commands that live in a module of their name, or in this one, with ``add_arguments(parser)`` and
+``main(arguments) -> status``."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -31,21 +33,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, purpose in _OTHERS.items():
         command = commands.add_parser(name, help=purpose, description=purpose.capitalize() + ".")
         if asked == [name]:  # the others need not be loaded
-            importlib.import_module(f"scheduler.{name}").add_arguments(command)
+            importlib.import_module(_MODULES.get(name, f".{name}"), __package__).add_arguments(command)
     given = parser.parse_args(arguments)
     if given.command == "run":
         return _run(given)
-    status: int = importlib.import_module(f"scheduler.{given.command}").main(given)
+    status: int = importlib.import_module(_MODULES.get(given.command, f".{given.command}"), __package__).main(given)
     return status
 
 
 def _run(given: argparse.Namespace) -> int:
-    from scheduler.kube import ConfigError  # noqa: PLC0415 - the other commands need no client
-    from scheduler.live import log  # noqa: PLC0415
-    from scheduler.live.policy_file import PolicyUnreadable  # noqa: PLC0415
-    from scheduler.live.process import serve  # noqa: PLC0415
-    from scheduler.live.server import ListenError  # noqa: PLC0415
-    from scheduler.policy_loader import PolicyError  # noqa: PLC0415
+    from .kube import ConfigError  # noqa: PLC0415 - the other commands need no client
+    from .live import log  # noqa: PLC0415
+    from .live.policy_file import PolicyUnreadable  # noqa: PLC0415
+    from .live.process import serve  # noqa: PLC0415
+    from .live.server import ListenError  # noqa: PLC0415
+    from .policy.loader import PolicyError  # noqa: PLC0415
 
     options = options_from(given)
     log.set_up(options.log_level)

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scheduler.actions import ACTIONS
-from scheduler.decisions import Decisions
-from scheduler.model.cluster import Cluster
-from scheduler.model.task import TaskStatus
-from scheduler.phases import settle_phases
-from scheduler.plugins import PLUGINS
-from scheduler.policy import Policy
-from scheduler.progress import Step, untold
-from scheduler.reasons import Gated, NotBackfilled
-from scheduler.session import Session
+from .actions import ACTIONS
+from .actions.podgroup_phases import settle_phases
+from .framework.decisions import Decisions
+from .framework.session import Session
+from .framework.tracing import Step, untold
+from .model.cluster import Cluster
+from .model.task import TaskStatus
+from .plugins import PLUGINS
+from .policy.model import Policy
+from .reasons import Gated, NotBackfilled
 
 BACKFILL = "backfill"
 

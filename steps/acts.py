@@ -11,7 +11,8 @@ from schedspec.observe import view
 from schedspec.observe.expect import Expect
 from schedspec.observe.history import History
 from schedspec.scenario.world import World
-from steps.columns import NODES, QUEUES
+
+from .columns import NODES, QUEUES
 
 JOB_COMMANDS = {"aborted": "AbortJob", "resumed": "ResumeJob"}
 QUEUE_COMMANDS = {"closed": "CloseQueue", "opened": "OpenQueue"}

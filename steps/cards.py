@@ -7,7 +7,8 @@ import pytest
 from schedspec.gherkin.step_decorators import given
 from schedspec.scenario.session import LiveSession
 from schedspec.scenario.world import World
-from steps.columns import Cards
+
+from .columns import Cards
 
 
 @pytest.fixture

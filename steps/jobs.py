@@ -12,7 +12,8 @@ from schedspec.gherkin import tables
 from schedspec.gherkin.step_decorators import given, one_of, when
 from schedspec.observe.expect import Expect
 from schedspec.scenario.world import World
-from steps.columns import Cards
+
+from .columns import Cards
 
 
 def _on(event: str) -> Callable[[str], object]:

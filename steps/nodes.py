@@ -5,7 +5,8 @@ from __future__ import annotations
 from schedspec.gherkin import tables
 from schedspec.gherkin.step_decorators import given
 from schedspec.scenario.world import World
-from steps.columns import NODES
+
+from .columns import NODES
 
 
 @given("these nodes:")

@@ -10,7 +10,8 @@ from schedspec.api.errors import PolicyRefusedError, RejectedError, Unmet
 from schedspec.gherkin import tables
 from schedspec.gherkin.step_decorators import given, then, when
 from schedspec.scenario.world import World
-from steps.columns import QUEUES, Cards
+
+from .columns import QUEUES, Cards
 
 _CLASSES: dict[str, tables.Column] = {"class": ("name", str), "value": ("value", int)}
 

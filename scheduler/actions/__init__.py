@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from scheduler.actions.allocate import allocate
-from scheduler.actions.backfill import backfill
-from scheduler.actions.enqueue import enqueue
-from scheduler.actions.preempt import preempt
-from scheduler.actions.reclaim import reclaim
-from scheduler.session import Session
+from ..framework.session import Session
+from .allocate import allocate
+from .backfill import backfill
+from .enqueue import enqueue
+from .preempt import preempt
+from .reclaim import reclaim
 
 ACTIONS: dict[str, Callable[[Session], None]] = {
     "enqueue": enqueue,

@@ -1,16 +1,16 @@
 """allocate: give idle room to waiting tasks, gang by gang (semantics: Volcano's ``actions/allocate``).
 
-The one rule: a job's turn is one transaction (:mod:`scheduler.turn`). It ends as soon as the job is ready, so queues
-alternate task by task once their gangs run.
+The one rule: a job's turn is one transaction (:mod:`scheduler.actions.gang_allocation`). It ends as soon as the job is
+ready, so queues alternate task by task once their gangs run.
 """
 
 from __future__ import annotations
 
-from scheduler.model.job import INQUEUE, Job
-from scheduler.model.task import TaskStatus
-from scheduler.order import Served
-from scheduler.session import Session
-from scheduler.turn import Run, Turn, runs_of
+from ..framework.priority_queue import Served
+from ..framework.session import Session
+from ..model.job import INQUEUE, Job
+from ..model.task import TaskStatus
+from .gang_allocation import Run, Turn, runs_of
 
 WAITING = (TaskStatus.PENDING, TaskStatus.PIPELINED)
 

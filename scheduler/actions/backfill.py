@@ -6,10 +6,10 @@ other.
 
 from __future__ import annotations
 
-from scheduler.model.job import Job
-from scheduler.model.task import Task, TaskStatus
-from scheduler.order import Served
-from scheduler.session import Session
+from ..framework.priority_queue import Served
+from ..framework.session import Session
+from ..model.job import Job
+from ..model.task import Task, TaskStatus
 
 
 def backfill(session: Session) -> None:

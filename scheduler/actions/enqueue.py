@@ -6,9 +6,9 @@ The one rule: a job that is refused does not stand in the way of the next one.
 
 from __future__ import annotations
 
-from scheduler.model.job import Job
-from scheduler.order import Served
-from scheduler.session import Session
+from ..framework.priority_queue import Served
+from ..framework.session import Session
+from ..model.job import Job
 
 
 def enqueue(session: Session) -> None:

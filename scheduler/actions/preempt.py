@@ -2,16 +2,16 @@
 ``actions/preempt``).
 
 The one rule: first between the jobs of a queue, then between the tasks of a job. With ``enableTopologyAwarePreemption``
-the victims of a node are found by :mod:`scheduler.victims.reprieve`, else they are the cheapest set.
+the victims of a node are found by :mod:`scheduler.preemption.topology_aware`, else they are the cheapest set.
 """
 
 from __future__ import annotations
 
-from scheduler.model.job import Job
-from scheduler.order import Served
-from scheduler.session import Session
-from scheduler.victims import PREEMPT, Attempts, Claim, make_room
-from scheduler.victims.starving import starving_jobs
+from ..framework.priority_queue import Served
+from ..framework.session import Session
+from ..model.job import Job
+from ..preemption import PREEMPT, Attempts, Claim, make_room
+from ..preemption.starving import starving_jobs
 
 
 def preempt(session: Session) -> None:

@@ -7,11 +7,11 @@ plugin's say.
 
 from __future__ import annotations
 
-from scheduler.model.job import Job
-from scheduler.order import Served
-from scheduler.session import Session
-from scheduler.victims import RECLAIM, Attempts, Claim, make_room
-from scheduler.victims.starving import starving_jobs
+from ..framework.priority_queue import Served
+from ..framework.session import Session
+from ..model.job import Job
+from ..preemption import RECLAIM, Attempts, Claim, make_room
+from ..preemption.starving import starving_jobs
 
 
 def reclaim(session: Session) -> None:

@@ -14,12 +14,12 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from scheduler.controllers.job_controller import JobController
-from scheduler.controllers.podgroup_controller import PodGroupController
-from scheduler.controllers.pytorch_controller import PyTorchJobController
-from scheduler.controllers.queue_controller import QueueController
-from scheduler.controllers.runtime import Context, Controller
-from scheduler.kube import Client, Recorder, Reflector
+from ..kube import Client, Recorder, Reflector
+from .job.controller import JobController
+from .podgroup.controller import PodGroupController
+from .pytorchjob.controller import PyTorchJobController
+from .queue.controller import QueueController
+from .runtime.controller import Context, Controller
 
 KNOWN: dict[str, Callable[[Context], Controller]] = {
     "job": JobController,

@@ -36,11 +36,11 @@ for deadlines. A malformed object is in ``informer.malformed[key]`` (and not in 
 ``Recorder.event(PODS, pod.metadata, WARNING, "Evict", "…")`` writes events in the background.
 """
 
-from scheduler.kube.changes import Absent, Change, Present, Unreadable
-from scheduler.kube.client import Client, Patch
-from scheduler.kube.config import Connection, connect
-from scheduler.kube.decoding import Listing, Malformed
-from scheduler.kube.errors import (
+from .changes import Absent, Change, Present, Unreadable
+from .client import Client, Patch
+from .config import Connection, connect
+from .decoding import Listing, Malformed
+from .errors import (
     AlreadyExists,
     ApiError,
     ConfigError,
@@ -56,11 +56,11 @@ from scheduler.kube.errors import (
     Unauthorized,
     Unreachable,
 )
-from scheduler.kube.http import Http
-from scheduler.kube.informer import Informer
-from scheduler.kube.recorder import NORMAL, WARNING, Recorder
-from scheduler.kube.reflector import Reflector
-from scheduler.kube.resource import (
+from .http import Http
+from .informer import Informer
+from .recorder import NORMAL, WARNING, Recorder
+from .reflector import Reflector
+from .resource import (
     BUDGETS,
     CLAIMS,
     CSI_NODES,
@@ -74,7 +74,7 @@ from scheduler.kube.resource import (
     VOLUMES,
     Resource,
 )
-from scheduler.kube.workqueue import WorkQueue
+from .workqueue import WorkQueue
 
 __all__ = [
     "BUDGETS",

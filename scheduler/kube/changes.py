@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic
 
-from scheduler.kube.decoding import Malformed
-from scheduler.kube.resource import T
+from .decoding import Malformed
+from .resource import T
 
 
 @dataclass(frozen=True, slots=True)

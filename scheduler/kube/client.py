@@ -14,10 +14,10 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from scheduler.kube.decoding import Listing, read
-from scheduler.kube.errors import Unreachable
-from scheduler.kube.http import Http
-from scheduler.kube.resource import PODS, Resource, T
+from .decoding import Listing, read
+from .errors import Unreachable
+from .http import Http
+from .resource import PODS, Resource, T
 
 PAGE = 1000
 """Objects a page of a list: some MB of JSON, decoded in a few ms, so that a long list never blocks the others."""

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from scheduler.kube.errors import ConfigError, Unreachable
+from .errors import ConfigError, Unreachable
 
 
 @dataclass(frozen=True, slots=True)

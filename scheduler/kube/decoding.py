@@ -12,8 +12,8 @@ from typing import Any, Generic
 
 import msgspec
 
-from scheduler.kube.resource import Bare, Resource, T
-from scheduler.model.objects import ObjectMeta
+from ..model.objects import ObjectMeta
+from .resource import Bare, Resource, T
 
 
 @dataclass(frozen=True, slots=True)

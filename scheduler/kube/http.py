@@ -10,10 +10,10 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 
-from scheduler.kube.backoff import Backoff, spread
-from scheduler.kube.config import Connection
-from scheduler.kube.errors import ApiError, Deposed, ServerError, TooManyRequests, Unauthorized, Unreachable, error_of
-from scheduler.kube.wire import Answer, Wire, WireBroken, connected_socket
+from .backoff import Backoff, spread
+from .config import Connection
+from .errors import ApiError, Deposed, ServerError, TooManyRequests, Unauthorized, Unreachable, error_of
+from .wire import Answer, Wire, WireBroken, connected_socket
 
 CONNECT_SECONDS = 5.0
 _TOKEN_SECONDS = 10.0

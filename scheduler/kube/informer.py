@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Generic
 
-from scheduler.kube.changes import Absent, Change, Present, Unreadable
-from scheduler.kube.client import Client
-from scheduler.kube.decoding import Malformed
-from scheduler.kube.reflector import Reflector
-from scheduler.kube.resource import Resource, T
+from .changes import Absent, Change, Present, Unreadable
+from .client import Client
+from .decoding import Malformed
+from .reflector import Reflector
+from .resource import Resource, T
 
 Listener = Callable[[str], None]
 Index = Callable[[T], list[str]]

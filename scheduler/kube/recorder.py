@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from scheduler.kube.client import Client, Patch
-from scheduler.kube.errors import AlreadyExists, KubeError, NotFound
-from scheduler.kube.resource import EVENTS, Resource
-from scheduler.model.objects import ObjectMeta
+from ..model.objects import ObjectMeta
+from .client import Client, Patch
+from .errors import AlreadyExists, KubeError, NotFound
+from .resource import EVENTS, Resource
 
 log = logging.getLogger(__name__)
 

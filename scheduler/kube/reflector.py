@@ -12,13 +12,13 @@ from typing import Any, Generic
 
 import msgspec
 
-from scheduler.kube.backoff import Backoff, spread
-from scheduler.kube.changes import Absent, Change, Handler, Present, Unreadable
-from scheduler.kube.client import Client
-from scheduler.kube.decoding import Malformed, decode
-from scheduler.kube.errors import ApiError, Forbidden, Gone, NotFound, Unreachable, error_of
-from scheduler.kube.resource import Resource, T
-from scheduler.model.objects import ObjectMeta
+from ..model.objects import ObjectMeta
+from .backoff import Backoff, spread
+from .changes import Absent, Change, Handler, Present, Unreadable
+from .client import Client
+from .decoding import Malformed, decode
+from .errors import ApiError, Forbidden, Gone, NotFound, Unreachable, error_of
+from .resource import Resource, T
 
 log = logging.getLogger(__name__)
 

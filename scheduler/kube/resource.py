@@ -12,8 +12,8 @@ from urllib.parse import quote
 
 import msgspec
 
-from scheduler.model import objects
-from scheduler.model.objects import ObjectMeta
+from ..model import objects
+from ..model.objects import ObjectMeta
 
 T = TypeVar("T", bound=msgspec.Struct)
 Other = TypeVar("Other", bound=msgspec.Struct)

@@ -10,8 +10,8 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from scheduler.kube.backoff import Backoff
-from scheduler.kube.errors import KubeError
+from .backoff import Backoff
+from .errors import KubeError
 
 log = logging.getLogger(__name__)
 

@@ -12,11 +12,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from scheduler.lint.findings import Finding
-from scheduler.lint.objects import Manifest, ManifestError, read_objects
-from scheduler.lint.policy_rules import policy_findings
-from scheduler.lint.queue_rules import queue_findings
-from scheduler.policy_loader import PolicyError, read_document
+from ..policy.loader import PolicyError, read_document
+from .findings import Finding
+from .objects import Manifest, ManifestError, read_objects
+from .policy_rules import policy_findings
+from .queue_rules import queue_findings
 
 __all__ = ["Finding", "add_arguments", "lint", "main"]
 

@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 import yaml
 
-from scheduler.model import objects, resources
-from scheduler.model.queue import Queue
-from scheduler.model.resources import QuantityError, Resource
+from ..model import objects, resources
+from ..model.queue import Queue
+from ..model.resources import QuantityError, Resource
 
 _QUEUES = "scheduling.volcano.sh/"
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from scheduler.lint.findings import Finding
-from scheduler.lint.vote_rules import QUEUE_PLUGINS, Found, evicting, tiers
-from scheduler.policy import Policy
-from scheduler.policy_loader import Document
-from scheduler.policy_schema import ACTIONS, PLUGINS
+from ..policy.loader import Document
+from ..policy.model import Policy
+from ..policy.schema import ACTIONS, PLUGINS
+from .findings import Finding
+from .vote_rules import QUEUE_PLUGINS, Found, evicting, tiers
 
 Rule = Callable[[Document], Found]
 

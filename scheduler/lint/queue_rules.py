@@ -9,13 +9,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 
-from scheduler.lint.findings import Finding
-from scheduler.lint.objects import Manifest
-from scheduler.model import resources
-from scheduler.model.queue import ROOT, Queue
-from scheduler.model.resources import Resource, render_amount
-from scheduler.plugins.cards import QUOTA, CardError, counts
-from scheduler.policy import Policy
+from ..model import resources
+from ..model.queue import ROOT, Queue
+from ..model.resources import Resource, render_amount
+from ..plugins.queue.cards import QUOTA, CardError, counts
+from ..policy.model import Policy
+from .findings import Finding
+from .objects import Manifest
 
 Found = Iterator[tuple[str, str, str, str]]
 """Queue, field, text, remedy."""

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from scheduler.policy import PluginOption, Policy
-from scheduler.policy_loader import Document
-from scheduler.policy_schema import PLUGINS
+from ..policy.loader import Document
+from ..policy.model import PluginOption, Policy
+from ..policy.schema import PLUGINS
 
 Found = Iterator[tuple[str, str, str]]
 """Field, text, remedy."""

@@ -17,24 +17,24 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scheduler.kube import NORMAL, WARNING, Client, Http, Recorder, connect
-from scheduler.live.cycles import Cycles
-from scheduler.live.feed import Feed
-from scheduler.live.leader import LEASES, Leader
-from scheduler.live.leader import NAME as LEASE_NAME
-from scheduler.live.metrics import Metrics
-from scheduler.live.options import Options
-from scheduler.live.pages import Pages
-from scheduler.live.policy_file import InForce, PolicyFile
-from scheduler.live.publication import Publication
-from scheduler.live.publisher import Publisher
-from scheduler.live.record import Record, write_cycle
-from scheduler.live.writer import Writer
-from scheduler.model.cluster import Cluster
-from scheduler.model.objects import ObjectMeta
+from ..kube import NORMAL, WARNING, Client, Http, Recorder, connect
+from ..model.cluster import Cluster
+from ..model.objects import ObjectMeta
+from .endpoints import Pages
+from .leader import LEASES, Leader
+from .leader import NAME as LEASE_NAME
+from .loop import Cycles
+from .metrics import Metrics
+from .options import Options
+from .policy_file import InForce, PolicyFile
+from .record import Record, write_cycle
+from .state_feed import Feed
+from .status_builder import Publication
+from .status_writer import Publisher
+from .writer import Writer
 
 if TYPE_CHECKING:
-    from scheduler.controllers import Context
+    from ..controllers import Context
 
 log = logging.getLogger(__name__)
 
@@ -156,7 +156,7 @@ class App:
     def _start_controllers(self, group: asyncio.TaskGroup) -> None:
         if not self.options.controllers:
             return
-        from scheduler.controllers import run_controllers  # noqa: PLC0415 - not loaded where none runs
+        from ..controllers import run_controllers  # noqa: PLC0415 - not loaded where none runs
 
         work = run_controllers(
             self.client,

@@ -14,7 +14,7 @@ from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from scheduler.model.job import COMPLETED, INQUEUE, PENDING, RUNNING, Job
+from ..model.job import COMPLETED, INQUEUE, PENDING, RUNNING, Job
 
 _NOT_STARTED = ("", PENDING, INQUEUE)
 

@@ -13,9 +13,9 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from scheduler.kube import AlreadyExists, Client, Conflict, KubeError, NotFound, Resource
-from scheduler.kube.backoff import spread
-from scheduler.model.objects import Object, ObjectMeta
+from ..kube import AlreadyExists, Client, Conflict, KubeError, NotFound, Resource
+from ..kube.backoff import spread
+from ..model.objects import Object, ObjectMeta
 
 log = logging.getLogger(__name__)
 

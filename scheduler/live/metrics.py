@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.registry import Collector
 
-from scheduler.decisions import Decisions, Evict
-from scheduler.live.stopwatch import Lap
+from ..framework.decisions import Decisions, Evict
+from .stopwatch import Lap
 
 _MILLISECONDS = (0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 _STEPS = (0.02, 0.1, 0.5, 2, 10, 50, 200, 1000, 5000)

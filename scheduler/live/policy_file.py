@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from scheduler.policy import Policy
-from scheduler.policy_loader import PolicyError, load_policy
+from ..policy.loader import PolicyError, load_policy
+from ..policy.model import Policy
 
 log = logging.getLogger(__name__)
 

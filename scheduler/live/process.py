@@ -8,10 +8,10 @@ from __future__ import annotations
 import gc
 import sys
 
-from scheduler.live.app import App
-from scheduler.live.options import Options
-from scheduler.live.policy_file import PolicyFile
-from scheduler.live.server import Server
+from .app import App
+from .options import Options
+from .policy_file import PolicyFile
+from .server import Server
 
 _COLLECT = (20_000, 20, 50)
 """Little of ours is ever in a cycle of references; the default would look at everything several times in a burst of

@@ -12,10 +12,10 @@ from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from scheduler.decisions import QueueNumbers
-from scheduler.model.job import COMPLETED, INQUEUE, PENDING, RUNNING, UNKNOWN
-from scheduler.model.queue import Queue
-from scheduler.model.resources import CPU, MEMORY, PODS
+from ..framework.decisions import QueueNumbers
+from ..model.job import COMPLETED, INQUEUE, PENDING, RUNNING, UNKNOWN
+from ..model.queue import Queue
+from ..model.resources import CPU, MEMORY, PODS
 
 _PHASES = (PENDING, INQUEUE, RUNNING, UNKNOWN, COMPLETED)
 

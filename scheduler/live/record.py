@@ -10,11 +10,11 @@ import contextlib
 import logging
 from pathlib import Path
 
-from scheduler.decide import decide
-from scheduler.inputs import Decided, Input, PolicyLoaded
-from scheduler.live.policy_file import InForce
-from scheduler.model.cluster import Cluster
-from scheduler.recording import Recorder
+from ..decide import decide
+from ..model.cluster import Cluster
+from ..recording.events import Decided, Input, PolicyLoaded
+from ..recording.segments import Recorder
+from .policy_file import InForce
 
 log = logging.getLogger(__name__)
 

@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-from scheduler.decisions import QueueNumbers
-from scheduler.model import objects
-from scheduler.model.job import Job
-from scheduler.model.resources import PODS, render_amount
-from scheduler.model.task import Task, TaskStatus
+from ..framework.decisions import QueueNumbers
+from ..model import objects
+from ..model.job import Job
+from ..model.resources import PODS, render_amount
+from ..model.task import Task, TaskStatus
 
 Status = dict[str, Any]
 

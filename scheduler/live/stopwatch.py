@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from scheduler.progress import Kind
+from ..framework.tracing import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Stopwatch:
 
     @contextmanager
     def step(self, kind: Kind, name: str, /) -> Iterator[None]:
-        """Measure one step: a :class:`scheduler.progress.Step`."""
+        """Measure one step: a :class:`scheduler.framework.tracing.Step`."""
         started = time.perf_counter()
         try:
             yield

@@ -16,9 +16,8 @@ from functools import partial
 import msgspec
 from structlog.contextvars import bind_contextvars, get_contextvars
 
-from scheduler.decisions import Bind, Evict
-from scheduler.inputs import Reverted
-from scheduler.kube import (
+from ..framework.decisions import Bind, Evict
+from ..kube import (
     PODS,
     ApiError,
     Client,
@@ -30,10 +29,11 @@ from scheduler.kube import (
     TooManyRequests,
     Unreachable,
 )
-from scheduler.kube.backoff import Backoff
-from scheduler.live.lanes import Lane, Leaving, Told, Work
-from scheduler.live.metrics import Metrics
-from scheduler.reasons import render_victim
+from ..kube.backoff import Backoff
+from ..reasons import render_victim
+from ..recording.events import Reverted
+from .metrics import Metrics
+from .write_queue import Lane, Leaving, Told, Work
 
 log = logging.getLogger(__name__)
 

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from scheduler.model import objects, resources
-from scheduler.model.changes import runs_ahead, same_group, same_node, same_queue, same_task
-from scheduler.model.errors import names_the_object
-from scheduler.model.job import Job
-from scheduler.model.nodes import Nodes
-from scheduler.model.others import Others
-from scheduler.model.queue import Queue
-from scheduler.model.task import HOLDING, Task, TaskStatus, job_key_of, seconds
+from . import objects, resources
+from .auxiliary import Others
+from .equality import runs_ahead, same_group, same_node, same_queue, same_task
+from .errors import names_the_object
+from .job import Job
+from .nodes import Nodes
+from .queue import Queue
+from .task import HOLDING, Task, TaskStatus, job_key_of, seconds
 
 
 class Cluster(Others):

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import msgspec
 
-from scheduler.model import resources
-from scheduler.model.objects import Container, Pod
-from scheduler.model.resources import Resource
+from . import resources
+from .objects import Container, Pod
+from .resources import Resource
 
 HostPort = tuple[str, str, int]
 """Protocol, address, port."""

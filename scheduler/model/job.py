@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from scheduler.model.objects import PodGroup
-from scheduler.model.resources import Resource
-from scheduler.model.task import HOLDING, READY, Statuses, Task, TaskStatus
+from .objects import PodGroup
+from .resources import Resource
+from .task import HOLDING, READY, Statuses, Task, TaskStatus
 
 PENDING, INQUEUE, RUNNING, UNKNOWN, COMPLETED = "Pending", "Inqueue", "Running", "Unknown", "Completed"
 """Phases of a PodGroup."""

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler.model import resources
-from scheduler.model.objects import Node
-from scheduler.model.resources import Resource
-from scheduler.model.task import COMPLETED, Task, TaskStatus
+from . import resources
+from .objects import Node
+from .resources import Resource
+from .task import COMPLETED, Task, TaskStatus
 
 Vector = NDArray[np.float64]
 Mask = NDArray[np.bool_]

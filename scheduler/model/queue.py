@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from scheduler.model import objects, resources
-from scheduler.model.task import seconds
+from . import objects, resources
+from .task import seconds
 
 ROOT = "root"
 

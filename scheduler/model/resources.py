@@ -14,7 +14,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 
-from scheduler.model.objects import Quantities, Quantity
+from .objects import Quantities, Quantity
 
 Resource = dict[str, float]
 

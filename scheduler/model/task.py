@@ -11,9 +11,9 @@ import enum
 import re
 from datetime import datetime
 
-from scheduler.model import resources
-from scheduler.model.demand import host_ports_of, requests_of, shape_of
-from scheduler.model.objects import Pod
+from . import resources
+from .demand import host_ports_of, requests_of, shape_of
+from .objects import Pod
 
 GROUP_ANNOTATIONS = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
 ROLE_ANNOTATION = "volcano.sh/task-spec"

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from scheduler.placement.engine import Placement
+from .engine import Placement
 
 __all__ = ["Placement"]

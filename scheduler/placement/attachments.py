@@ -11,11 +11,11 @@ from collections import defaultdict
 
 import numpy as np
 
-from scheduler.model.cluster import Cluster
-from scheduler.model.nodes import Mask, NodeInfo, Nodes, Vector
-from scheduler.model.objects import PersistentVolume
-from scheduler.model.task import COMPLETED, Task, TaskStatus
-from scheduler.placement.volumes import volumes_of
+from ..model.cluster import Cluster
+from ..model.nodes import Mask, NodeInfo, Nodes, Vector
+from ..model.objects import PersistentVolume
+from ..model.task import COMPLETED, Task, TaskStatus
+from .volumes import volumes_of
 
 Attachment = tuple[str, str]
 """Driver, and the volume's name there."""

@@ -10,8 +10,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler.model.nodes import Nodes
-from scheduler.model.task import COMPLETED, Task, TaskStatus
+from ..model.nodes import Nodes
+from ..model.task import COMPLETED, Task, TaskStatus
 
 Counts = NDArray[np.float64]
 Domains = NDArray[np.int64]

@@ -11,16 +11,16 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from scheduler.hooks import Hooks
-from scheduler.model.cluster import Cluster
-from scheduler.model.nodes import Mask, NodeInfo, Rows, Vector
-from scheduler.model.resources import EPSILON
-from scheduler.model.task import Task
-from scheduler.placement import unsupported
-from scheduler.placement.explain import no_node
-from scheduler.placement.ranking import NOWHERE, Ranking
-from scheduler.placement.room import ALL, amounts, times, within, without
-from scheduler.reasons import NoNode, Unsupported
+from ..model.cluster import Cluster
+from ..model.nodes import Mask, NodeInfo, Rows, Vector
+from ..model.resources import EPSILON
+from ..model.task import Task
+from ..policy.hooks import Hooks
+from ..reasons import NoNode, Unsupported
+from . import unsupported
+from .explain import no_node
+from .free_capacity import ALL, amounts, times, within, without
+from .ranking import NOWHERE, Ranking
 
 
 class Placement:

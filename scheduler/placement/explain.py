@@ -10,11 +10,11 @@ from collections import Counter
 
 import numpy as np
 
-from scheduler.hooks import Hooks
-from scheduler.model.nodes import Mask, NodeInfo, Nodes, Rows
-from scheduler.model.resources import EPSILON, PODS
-from scheduler.model.task import Task
-from scheduler.reasons import NodeRule, NoNode
+from ..model.nodes import Mask, NodeInfo, Nodes, Rows
+from ..model.resources import EPSILON, PODS
+from ..model.task import Task
+from ..policy.hooks import Hooks
+from ..reasons import NodeRule, NoNode
 
 OTHER = ("other", "are excluded by a plugin")
 

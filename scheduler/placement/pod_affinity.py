@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from scheduler.model.cluster import Cluster
-from scheduler.model.nodes import Mask, Vector
-from scheduler.model.objects import PodAffinity, PodAffinityTerm, WeightedPodAffinityTerm
-from scheduler.model.task import Task
-from scheduler.placement.counts import PodCounts, domains_of, per_domain
-from scheduler.placement.selectors import selector_matches
+from ..model.cluster import Cluster
+from ..model.nodes import Mask, Vector
+from ..model.objects import PodAffinity, PodAffinityTerm, WeightedPodAffinityTerm
+from ..model.task import Task
+from .counts import PodCounts, domains_of, per_domain
+from .selectors import selector_matches
 
 HARD_WEIGHT = 1
 """What a running pod's required affinity is worth as a preference of others for it (kube-scheduler's

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from scheduler.model.demand import HostPort
-from scheduler.model.nodes import Mask, NodeInfo, Nodes
-from scheduler.model.task import COMPLETED, Task, TaskStatus
-from scheduler.placement.counts import PodCounts
+from ..model.demand import HostPort
+from ..model.nodes import Mask, NodeInfo, Nodes
+from ..model.task import COMPLETED, Task, TaskStatus
+from .counts import PodCounts
 
 ANY = ("", "0.0.0.0", "::")  # noqa: S104 (compared with, not bound to)
 

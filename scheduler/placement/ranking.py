@@ -12,9 +12,9 @@ from typing import Protocol
 
 import numpy as np
 
-from scheduler.model.nodes import Mask, Nodes, Rows, Vector
-from scheduler.model.task import Task
-from scheduler.placement.room import amounts, times, within
+from ..model.nodes import Mask, Nodes, Rows, Vector
+from ..model.task import Task
+from .free_capacity import amounts, times, within
 
 NOWHERE = -np.inf
 

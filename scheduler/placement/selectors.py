@@ -8,15 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from scheduler.model.nodes import NodeInfo
-from scheduler.model.objects import (
-    LabelSelector,
-    NodeSelector,
-    NodeSelectorTerm,
-    SelectorRequirement,
-    Taint,
-    Toleration,
-)
+from ..model.nodes import NodeInfo
+from ..model.objects import LabelSelector, NodeSelector, NodeSelectorTerm, SelectorRequirement, Taint, Toleration
 
 
 def requirement_holds(requirement: SelectorRequirement, labels: Mapping[str, str]) -> bool:

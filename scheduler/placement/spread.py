@@ -10,11 +10,11 @@ import math
 
 import numpy as np
 
-from scheduler.model.nodes import Mask, NodeInfo, Nodes, Vector
-from scheduler.model.objects import TopologySpreadConstraint
-from scheduler.model.task import Task
-from scheduler.placement.counts import Counts, Domains, PodCounts, domains_of, per_domain
-from scheduler.placement.selectors import node_selector_matches, selector_matches, untolerated
+from ..model.nodes import Mask, NodeInfo, Nodes, Vector
+from ..model.objects import TopologySpreadConstraint
+from ..model.task import Task
+from .counts import Counts, Domains, PodCounts, domains_of, per_domain
+from .selectors import node_selector_matches, selector_matches, untolerated
 
 HARD = "DoNotSchedule"
 

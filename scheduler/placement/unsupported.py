@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from scheduler.model.cluster import Cluster
-from scheduler.model.job import Job
-from scheduler.model.task import Task
-from scheduler.placement.volumes import unbound_claim
+from ..model.cluster import Cluster
+from ..model.job import Job
+from ..model.task import Task
+from .volumes import unbound_claim
 
 RESTART_ALL = "RestartAllContainers"
 """What only nodes that declare the feature can do; we do not read what nodes declare."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from scheduler.model.cluster import Cluster
-from scheduler.model.nodes import NodeInfo
-from scheduler.model.objects import PersistentVolume, Volume
-from scheduler.model.task import Task
-from scheduler.placement.selectors import node_selector_matches
+from ..model.cluster import Cluster
+from ..model.nodes import NodeInfo
+from ..model.objects import PersistentVolume, Volume
+from ..model.task import Task
+from .selectors import node_selector_matches
 
 ZONE_LABELS = (
     "topology.kubernetes.io/zone",

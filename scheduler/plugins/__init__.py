@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduler.plugins.binpack import Binpack
-from scheduler.plugins.capacity import Capacity
-from scheduler.plugins.capacity_card import CapacityCard
-from scheduler.plugins.conformance import Conformance
-from scheduler.plugins.drf import Drf
-from scheduler.plugins.gang import Gang
-from scheduler.plugins.nodeorder import NodeOrder
-from scheduler.plugins.overcommit import Overcommit
-from scheduler.plugins.pdb import Pdb
-from scheduler.plugins.predicates import Predicates
-from scheduler.plugins.priority import Priority
-from scheduler.plugins.proportion import Proportion
-from scheduler.plugins.sla import Sla
+from .binpack import Binpack
+from .conformance import Conformance
+from .drf import Drf
+from .gang import Gang
+from .nodeorder import NodeOrder
+from .overcommit import Overcommit
+from .pdb import Pdb
+from .predicates import Predicates
+from .priority import Priority
+from .queue.capacity import Capacity
+from .queue.capacity_card import CapacityCard
+from .queue.proportion import Proportion
+from .sla import Sla
 
 PLUGINS: dict[str, type[Any]] = {
     plugin.name: plugin

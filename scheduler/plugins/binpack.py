@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scheduler.model.nodes import Vector
-from scheduler.model.resources import CPU, EPSILON, MEMORY
-from scheduler.model.task import Task
+from ..model.nodes import Vector
+from ..model.resources import CPU, EPSILON, MEMORY
+from ..model.task import Task
 
 if TYPE_CHECKING:
-    from scheduler.policy import PluginOption
-    from scheduler.session import Register, Session
+    from ..framework.session import Register, Session
+    from ..policy.model import PluginOption
 
 
 class Binpack:

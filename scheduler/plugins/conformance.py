@@ -7,13 +7,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from scheduler.hooks import by_unit
-from scheduler.model.task import Task
-from scheduler.reasons import Denial, Protected
+from ..model.task import Task
+from ..policy.hooks import by_unit
+from ..reasons import Denial, Protected
 
 if TYPE_CHECKING:
-    from scheduler.policy import PluginOption
-    from scheduler.session import Register, Session
+    from ..framework.session import Register, Session
+    from ..policy.model import PluginOption
 
 CRITICAL_CLASSES = frozenset({"system-cluster-critical", "system-node-critical"})
 SYSTEM_NAMESPACE = "kube-system"

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from scheduler.hooks import Vote
-from scheduler.model import resources
-from scheduler.model.job import Job
-from scheduler.model.resources import PODS, Resource
-from scheduler.model.task import Task, TaskStatus
+from ..model import resources
+from ..model.job import Job
+from ..model.resources import PODS, Resource
+from ..model.task import Task, TaskStatus
+from ..policy.hooks import Vote
 
 if TYPE_CHECKING:
-    from scheduler.policy import PluginOption
-    from scheduler.session import Register, Session
+    from ..framework.session import Register, Session
+    from ..policy.model import PluginOption
 
 DELTA = 1e-6
 """Shares closer than this are equal."""

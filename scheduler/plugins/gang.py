@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from scheduler.hooks import Vote, by_unit
-from scheduler.model.job import Job
-from scheduler.model.task import HOLDING, READY, Statuses, Task, TaskStatus
-from scheduler.reasons import PodsMissing, Why
+from ..model.job import Job
+from ..model.task import HOLDING, READY, Statuses, Task, TaskStatus
+from ..policy.hooks import Vote, by_unit
+from ..reasons import PodsMissing, Why
 
 if TYPE_CHECKING:
-    from scheduler.policy import PluginOption
-    from scheduler.session import Register, Session
+    from ..framework.session import Register, Session
+    from ..policy.model import PluginOption
 
 TAKING_PART = HOLDING | TaskStatus.SUCCEEDED | TaskStatus.PIPELINED | TaskStatus.PENDING
 PIPELINED = READY | TaskStatus.PIPELINED
@@ -37,7 +37,7 @@ class Gang:
         register("job_ready", lambda job: _is_ready(job) and _roles_hold(job, READY))
         register("job_pipelined", _pipelined)
         register("job_starving", lambda job: job.ready + job.waiting < job.min_available)
-        register("reclaimable", by_unit)  # which tasks a gang can spare is told by scheduler.victims.units
+        register("reclaimable", by_unit)  # which tasks a gang can spare is told by scheduler.preemption.units
         register("preemptable", by_unit)
 
     @staticmethod

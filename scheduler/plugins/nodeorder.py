@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scheduler.model.nodes import Mask, Nodes, Vector
-from scheduler.model.resources import CPU, MEMORY
-from scheduler.model.task import Task
-from scheduler.placement.pod_affinity import PodAffinities
-from scheduler.placement.selectors import term_matches, tolerates
-from scheduler.placement.spread import Spread
+from ..model.nodes import Mask, Nodes, Vector
+from ..model.resources import CPU, MEMORY
+from ..model.task import Task
+from ..placement.pod_affinity import PodAffinities
+from ..placement.selectors import term_matches, tolerates
+from ..placement.spread import Spread
 
 if TYPE_CHECKING:
-    from scheduler.policy import PluginOption
-    from scheduler.session import Register, Session
+    from ..framework.session import Register, Session
+    from ..policy.model import PluginOption
 
 DEFAULT_WEIGHTS = {
     "leastrequested": 1.0,

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scheduler.hooks import Vote
-from scheduler.model import resources
-from scheduler.model.job import INQUEUE, Job
-from scheduler.model.resources import Resource
-from scheduler.model.task import Task
-from scheduler.plugins.queue_accounts import reservation_of, ungated
-from scheduler.plugins.waiting_line import WaitingLine
-from scheduler.reasons import ClusterLimit, Why
+from ..model import resources
+from ..model.job import INQUEUE, Job
+from ..model.resources import Resource
+from ..model.task import Task
+from ..policy.hooks import Vote
+from ..reasons import ClusterLimit, Why
+from .queue.admission_backlog import WaitingLine
+from .queue.attributes import reservation_of, ungated
 
 if TYPE_CHECKING:
-    from scheduler.policy import PluginOption
-    from scheduler.session import Register, Session
+    from ..framework.session import Register, Session
+    from ..policy.model import PluginOption
 
 DEFAULT_FACTOR = 1.2
 

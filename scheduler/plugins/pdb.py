@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from scheduler.hooks import Vote
-from scheduler.model.objects import PodDisruptionBudget
-from scheduler.model.task import Task, TaskStatus
-from scheduler.placement.selectors import selector_matches
-from scheduler.reasons import Denial, Protected
+from ..model.objects import PodDisruptionBudget
+from ..model.task import Task, TaskStatus
+from ..placement.selectors import selector_matches
+from ..policy.hooks import Vote
+from ..reasons import Denial, Protected
 
 if TYPE_CHECKING:
-    from scheduler.policy import PluginOption
-    from scheduler.session import Register, Session
+    from ..framework.session import Register, Session
+    from ..policy.model import PluginOption
 
 
 class Pdb:

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scheduler.model.nodes import Mask, NodeInfo
-from scheduler.model.objects import PersistentVolume, Taint
-from scheduler.model.task import Task
-from scheduler.placement.attachments import AttachLimits
-from scheduler.placement.pod_affinity import PodAffinities
-from scheduler.placement.ports import HostPorts
-from scheduler.placement.selectors import node_selector_matches, untolerated
-from scheduler.placement.spread import Spread
-from scheduler.placement.volumes import outside_affinity, outside_zone, volumes_of
+from ..model.nodes import Mask, NodeInfo
+from ..model.objects import PersistentVolume, Taint
+from ..model.task import Task
+from ..placement.attachments import AttachLimits
+from ..placement.pod_affinity import PodAffinities
+from ..placement.ports import HostPorts
+from ..placement.selectors import node_selector_matches, untolerated
+from ..placement.spread import Spread
+from ..placement.volumes import outside_affinity, outside_zone, volumes_of
 
 if TYPE_CHECKING:
-    from scheduler.policy import PluginOption
-    from scheduler.session import Register, Session
+    from ..framework.session import Register, Session
+    from ..policy.model import PluginOption
 
 Rule = tuple[str, str]
 OS_LABEL = "kubernetes.io/os"

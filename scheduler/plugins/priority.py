@@ -7,14 +7,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from scheduler.hooks import by_unit
-from scheduler.model.job import Job
-from scheduler.model.task import Task
-from scheduler.reasons import Denial, NotLower
+from ..model.job import Job
+from ..model.task import Task
+from ..policy.hooks import by_unit
+from ..reasons import Denial, NotLower
 
 if TYPE_CHECKING:
-    from scheduler.policy import PluginOption
-    from scheduler.session import Register, Session
+    from ..framework.session import Register, Session
+    from ..policy.model import PluginOption
 
 
 class Priority:

@@ -10,12 +10,12 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from scheduler.hooks import Vote
-from scheduler.model.job import Job
+from ..model.job import Job
+from ..policy.hooks import Vote
 
 if TYPE_CHECKING:
-    from scheduler.policy import PluginOption
-    from scheduler.session import Register, Session
+    from ..framework.session import Register, Session
+    from ..policy.model import PluginOption
 
 WAITING_TIME = "sla-waiting-time"
 _UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}

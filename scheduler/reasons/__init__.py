@@ -7,8 +7,8 @@ The one rule: who decides says why with one of these structs, numbers included; 
 
 from __future__ import annotations
 
-from scheduler.reasons.text import render_denial, render_refusal, render_victim, render_why
-from scheduler.reasons.victims import (
+from .text import render_denial, render_refusal, render_victim, render_why
+from .victims import (
     Denial,
     GangMinimum,
     NotLower,
@@ -23,7 +23,7 @@ from scheduler.reasons.victims import (
     Spared,
     VictimReason,
 )
-from scheduler.reasons.waiting import (
+from .waiting import (
     ClusterLimit,
     GangShort,
     Gated,

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from scheduler.model.resources import PODS, render_amount
-from scheduler.reasons import victims as v
-from scheduler.reasons import waiting as w
+from ..model.resources import PODS, render_amount
+from . import victims as v
+from . import waiting as w
 
 _NODE_RULES = {
     "resource": ("lacks {}", "lack {}"),

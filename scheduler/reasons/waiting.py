@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from scheduler.reasons.victims import Said, Spared
+from .victims import Said, Spared
 
 
 class QueueLimit(msgspec.Struct, frozen=True, tag="queue-limit"):

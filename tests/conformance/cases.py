@@ -11,12 +11,12 @@ from typing import Any
 
 import msgspec
 
-from scheduler.decisions import Decisions
-from scheduler.hooks import SWITCHES
+from scheduler.framework.decisions import Decisions
 from scheduler.model import objects
 from scheduler.model.cluster import Cluster
 from scheduler.model.task import TaskStatus
-from scheduler.policy import PluginOption, Policy
+from scheduler.policy.hooks import SWITCHES
+from scheduler.policy.model import PluginOption, Policy
 
 KINDS: dict[str, tuple[type[Any], str]] = {
     "nodes": (objects.Node, "set_node"),

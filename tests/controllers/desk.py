@@ -11,11 +11,11 @@ from typing import Any
 
 import msgspec
 
-from scheduler.controllers import job
-from scheduler.controllers.job_state import Observed as JobSeen
-from scheduler.controllers.objects import COMMANDS, JOBS
-from scheduler.controllers.queue_state import queue_for
-from scheduler.controllers.wanted import Change, Create, Outcome, Remove, Tell, Write, timestamp
+from scheduler.controllers.job import reconcile as job
+from scheduler.controllers.job.state import Observed as JobSeen
+from scheduler.controllers.queue.state import queue_for
+from scheduler.controllers.runtime.objects import COMMANDS, JOBS
+from scheduler.controllers.runtime.writes import Change, Create, Outcome, Remove, Tell, Write, timestamp
 from scheduler.kube.resource import PODGROUPS, PODS, PRIORITY_CLASSES, Resource
 from scheduler.model.objects import Namespace
 

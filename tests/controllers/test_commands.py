@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler.controllers.commands import orders_to
-from scheduler.controllers.objects import JOBS, QUEUES, Command
+from scheduler.controllers.runtime.commands import orders_to
+from scheduler.controllers.runtime.objects import JOBS, QUEUES, Command
 
 NOW = 1_800_000_000.0
 

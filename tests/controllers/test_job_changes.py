@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.controllers.objects import COMMANDS, JOBS
+from scheduler.controllers.runtime.objects import COMMANDS, JOBS
 from tests.controllers.desk import JobDesk, task
 
 

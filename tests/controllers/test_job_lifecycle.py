@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.controllers.objects import CONFIG_MAPS, JOBS, SERVICES
+from scheduler.controllers.runtime.objects import CONFIG_MAPS, JOBS, SERVICES
 from scheduler.kube.resource import PODGROUPS, PODS, PRIORITY_CLASSES
 from scheduler.model.objects import Namespace, ObjectMeta
 from tests.controllers.desk import JobDesk, task

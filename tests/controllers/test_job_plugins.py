@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.controllers.objects import NETWORK_POLICIES, SERVICES
+from scheduler.controllers.runtime.objects import NETWORK_POLICIES, SERVICES
 from tests.controllers.desk import JobDesk, task
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.controllers.objects import JOBS
+from scheduler.controllers.runtime.objects import JOBS
 from tests.controllers.desk import JobDesk, task
 
 

@@ -8,8 +8,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from scheduler.controllers.job_state import ABORTED, FINISHED
-from scheduler.controllers.objects import JOBS
+from scheduler.controllers.job.state import ABORTED, FINISHED
+from scheduler.controllers.runtime.objects import JOBS
 from scheduler.kube.resource import PODGROUPS, PODS
 from tests.controllers.desk import JobDesk, task
 

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler.controllers.objects import REPLICA_SETS, Workload
-from scheduler.controllers.podgroup import Observed, group_of, reconcile
-from scheduler.controllers.wanted import Change, Create, Reap, Remove, Tell
+from scheduler.controllers.podgroup.reconcile import Observed, group_of, reconcile
+from scheduler.controllers.runtime.objects import REPLICA_SETS, Workload
+from scheduler.controllers.runtime.writes import Change, Create, Reap, Remove, Tell
 from scheduler.kube.resource import PODGROUPS, PODS
 from scheduler.model.objects import OwnerReference, Pod, PodGroup
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scheduler.controllers.objects import JOBS
+from scheduler.controllers.runtime.objects import JOBS
 from tests.controllers.desk import START, JobDesk, task
 
 Trigger = Callable[[JobDesk], object]

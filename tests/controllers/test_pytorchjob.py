@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.controllers.objects import PYTORCH_JOBS, SERVICES
+from scheduler.controllers.runtime.objects import PYTORCH_JOBS, SERVICES
 from scheduler.kube.resource import PODGROUPS, PODS
 from tests.controllers.training_desk import PyTorchDesk
 

@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler.controllers.objects import COMMANDS, Command, Queue
-from scheduler.controllers.queue import Observed, reconcile
-from scheduler.controllers.queue_state import usability
-from scheduler.controllers.wanted import Change, Create, Remove, Tell
+from scheduler.controllers.queue.reconcile import Observed, reconcile
+from scheduler.controllers.queue.state import usability
+from scheduler.controllers.runtime.objects import COMMANDS, Command, Queue
+from scheduler.controllers.runtime.writes import Change, Create, Remove, Tell
 
 
 def queue(name: str, state: str = "Open", parent: str = "root", **given: Any) -> Queue:

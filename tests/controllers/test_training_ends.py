@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scheduler.controllers.objects import PYTORCH_JOBS, SERVICES
+from scheduler.controllers.runtime.objects import PYTORCH_JOBS, SERVICES
 from scheduler.kube.resource import PODGROUPS, PRIORITY_CLASSES
 from scheduler.model.objects import Namespace, ObjectMeta
 from tests.controllers.desk import template

@@ -9,10 +9,10 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from scheduler.controllers import view as module
-from scheduler.controllers.ownership import INDEXES
-from scheduler.controllers.runtime import Context
-from scheduler.controllers.view import View
+from scheduler.controllers.runtime import write_through_cache as module
+from scheduler.controllers.runtime.controller import Context
+from scheduler.controllers.runtime.ownership import INDEXES
+from scheduler.controllers.runtime.write_through_cache import View
 from scheduler.kube import PODS, Absent, Client, Present, Recorder, Reflector
 from scheduler.model.objects import Pod
 

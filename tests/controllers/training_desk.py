@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduler.controllers import pytorchjob
-from scheduler.controllers.objects import PYTORCH_JOBS
-from scheduler.controllers.pytorch_state import Observed, queue_of
-from scheduler.controllers.wanted import Outcome
+from scheduler.controllers.pytorchjob import reconcile as pytorchjob
+from scheduler.controllers.pytorchjob.state import Observed, queue_of
+from scheduler.controllers.runtime.objects import PYTORCH_JOBS
+from scheduler.controllers.runtime.writes import Outcome
 from scheduler.kube.resource import PODS, PRIORITY_CLASSES
 from tests.controllers.desk import Body, Desk, template
 

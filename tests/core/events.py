@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
-from scheduler.policy import Policy
-from scheduler.policy_loader import load_policy
+from scheduler.policy.loader import load_policy
+from scheduler.policy.model import Policy
 from tests.core.notation import NAMESPACE
 from tests.core.world import World
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from scheduler.decisions import Decisions
+from scheduler.framework.decisions import Decisions
 from scheduler.model import resources
 from scheduler.model.cluster import Cluster
 from scheduler.model.task import HOLDING, TaskStatus
-from scheduler.policy import Policy
+from scheduler.policy.model import Policy
 
 
 def snapshot(cluster: Cluster) -> dict[str, Any]:

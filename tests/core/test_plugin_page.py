@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from scheduler import policy_schema
 from scheduler.decide import decide
 from scheduler.plugins import PLUGINS
-from scheduler.policy import PluginOption, Policy
+from scheduler.policy import schema as policy_schema
+from scheduler.policy.model import PluginOption, Policy
 from tests.core import test_tables
 from tests.core.notation import EPOCH, timestamp
 from tests.core.world import World

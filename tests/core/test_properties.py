@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler.decide import decide
-from scheduler.decisions import Decisions
+from scheduler.framework.decisions import Decisions
+from scheduler.framework.session import Session
+from scheduler.framework.statement import Statement
 from scheduler.model.task import TaskStatus
 from scheduler.plugins import PLUGINS
-from scheduler.session import Session
-from scheduler.statement import Statement
 from tests.core import worlds
 from tests.core.events import happen, policy_of
 from tests.core.world import World

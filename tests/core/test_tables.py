@@ -27,7 +27,7 @@ from typing import Any
 import pytest
 import yaml
 
-from scheduler.decisions import Decisions
+from scheduler.framework.decisions import Decisions
 from scheduler.reasons import render_refusal
 from tests.core.events import happen, policy_of
 from tests.core.notation import NAMESPACE

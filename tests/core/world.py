@@ -11,12 +11,12 @@ from typing import Any
 import msgspec
 
 from scheduler.decide import decide
-from scheduler.decisions import Decisions
+from scheduler.framework.decisions import Decisions
+from scheduler.framework.session import Session
 from scheduler.model import objects
 from scheduler.model.cluster import Cluster
 from scheduler.plugins import PLUGINS
-from scheduler.policy import Policy
-from scheduler.session import Session
+from scheduler.policy.model import Policy
 from tests.core.invariants import check_cycle, snapshot
 from tests.core.notation import EPOCH, NAMESPACE, Notation, Object, merged
 

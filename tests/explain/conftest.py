@@ -10,11 +10,11 @@ import msgspec
 import pytest
 
 from scheduler.decide import decide
-from scheduler.decisions import Decisions
-from scheduler.inputs import KINDS, Assumed, Decided, Input, Lost, PolicyLoaded, Seen, take_in
+from scheduler.framework.decisions import Decisions
 from scheduler.model.cluster import Cluster
-from scheduler.policy_loader import load_policy
-from scheduler.recording import Recorder
+from scheduler.policy.loader import load_policy
+from scheduler.recording.events import KINDS, Assumed, Decided, Input, Lost, PolicyLoaded, Seen, take_in
+from scheduler.recording.segments import Recorder
 from tests.core.notation import EPOCH, Notation, Object
 
 POLICY = """

@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from scheduler.__main__ import main
-from scheduler.inputs import KINDS, Seen
-from scheduler.recording import segments
+from scheduler.recording.events import KINDS, Seen
+from scheduler.recording.segments import segments
 from tests.explain.conftest import POLICY
 
 BAD_NODE = {"metadata": {"name": "n2"}, "status": {"allocatable": {"cpu": "many"}}}

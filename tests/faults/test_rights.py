@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarks.ground import ROOT, pod_body, queue
-from scheduler.controllers.objects import BATCH_JOBS, COMMANDS, DEPLOYMENTS, JOBS, PYTORCH_JOBS, STATEFUL_SETS
+from scheduler.controllers.runtime.objects import BATCH_JOBS, COMMANDS, DEPLOYMENTS, JOBS, PYTORCH_JOBS, STATEFUL_SETS
 from scheduler.kube import PODS, QUEUES, Patch, Resource
 from tests.faults.ground import NAMESPACE, Ground
 from tests.faults.proxy import Answer, Call, Verdict

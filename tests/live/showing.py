@@ -10,12 +10,12 @@ from unittest.mock import create_autospec
 import pytest
 
 from scheduler.decide import decide
-from scheduler.decisions import Decisions
+from scheduler.framework.decisions import Decisions
 from scheduler.kube import Recorder
-from scheduler.live import publication
+from scheduler.live import status_builder
 from scheduler.live.metrics import Metrics
-from scheduler.live.publication import Publication
-from scheduler.live.publisher import Publisher
+from scheduler.live.status_builder import Publication
+from scheduler.live.status_writer import Publisher
 from scheduler.live.stopwatch import Stopwatch
 from tests.core.events import policy_of
 from tests.core.world import World
@@ -50,7 +50,7 @@ class Showing:
     def bind(self, decisions: Decisions, monkeypatch: pytest.MonkeyPatch, *, at: float) -> None:
         """The API server binds what was decided, at a time, and the pods run."""
         with monkeypatch.context() as patch:
-            patch.setattr(publication.time, "time", lambda: at)
+            patch.setattr(status_builder.time, "time", lambda: at)
             for bind in decisions.binds:
                 self.publication.bound(bind)
         self.world.carry_out(decisions)

@@ -12,20 +12,20 @@ from typing import Any
 
 import pytest
 
-from scheduler.decisions import Bind, Decisions, Evict
-from scheduler.inputs import Input, Lost, Seen
+from scheduler.framework.decisions import Bind, Decisions, Evict
 from scheduler.kube import Client, Connection, Http, Recorder
-from scheduler.live import cycles
-from scheduler.live.cycles import Cycles
-from scheduler.live.feed import Feed
+from scheduler.live import loop as cycles
+from scheduler.live.loop import Cycles
 from scheduler.live.metrics import Metrics
 from scheduler.live.policy_file import PolicyFile
-from scheduler.live.publication import Publication
-from scheduler.live.publisher import Publisher
+from scheduler.live.state_feed import Feed
+from scheduler.live.status_builder import Publication
+from scheduler.live.status_writer import Publisher
 from scheduler.live.writer import Writer
 from scheduler.model.cluster import Cluster
 from scheduler.model.task import TaskStatus
 from scheduler.reasons import VictimReason
+from scheduler.recording.events import Input, Lost, Seen
 from tests.kube.stand_in import cancelled, run, until
 from tests.live.test_feed import pod
 

@@ -7,7 +7,7 @@ import asyncio
 import msgspec
 import pytest
 
-from scheduler.decisions import Evict
+from scheduler.framework.decisions import Evict
 from tests.kube.stand_in import Answer, Reply, run, status, until
 from tests.live.test_writer import EVICT, a_pod, by_method, writing
 

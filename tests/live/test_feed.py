@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler.inputs import Assumed, Input, Lost, Reverted, Seen
 from scheduler.kube import PODGROUPS, Absent, Client, Connection, Http, Malformed, Present, Unreadable
-from scheduler.live.feed import Feed, Trouble, Urgency
+from scheduler.live.state_feed import Feed, Trouble, Urgency
 from scheduler.model import objects
 from scheduler.model.cluster import Cluster
 from scheduler.model.task import TaskStatus
+from scheduler.recording.events import Assumed, Input, Lost, Reverted, Seen
 
 
 def make_feed(**more: Any) -> Feed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduler.decisions import Decisions
+from scheduler.framework.decisions import Decisions
 from scheduler.live.metrics import Metrics
 from scheduler.live.stopwatch import Lap
 from tests.live.showing import Showing, lines

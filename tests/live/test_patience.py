@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler.live.patience import SECONDS, Patience
+from scheduler.live.debounce import SECONDS, Patience
 
 NOW = 1_800_000_000.0
 

@@ -10,7 +10,7 @@ import pytest
 
 from scheduler.live import policy_file
 from scheduler.live.policy_file import InForce, PolicyFile, PolicyUnreadable
-from scheduler.policy_loader import PolicyError
+from scheduler.policy.loader import PolicyError
 
 GOOD = 'actions: "allocate"\ntiers:\n- plugins: [{name: gang}]\n'
 OTHER = 'actions: "allocate, backfill"\ntiers:\n- plugins: [{name: priority}]\n'

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from scheduler.inputs import Decided
 from scheduler.kube import PODGROUPS, PODS
-from scheduler.recording import read_segment, segments
+from scheduler.recording.events import Decided
+from scheduler.recording.segments import read_segment, segments
 from tests.faults.ground import NAMESPACE, Ground
 from tests.faults.told import EVENTS, events, eventually
 from tests.kube.stand_in import run

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 from unittest.mock import create_autospec
 
-from scheduler.decisions import Bind, Decisions, Evict
-from scheduler.inputs import Lost, Seen
+from scheduler.framework.decisions import Bind, Decisions, Evict
 from scheduler.kube import NORMAL, PODGROUPS, PODS, WARNING, ApiError, Recorder
-from scheduler.live.feed import Feed, Trouble
 from scheduler.live.metrics import Metrics
-from scheduler.live.publication import Publication
-from scheduler.live.publisher import Publisher
+from scheduler.live.state_feed import Feed, Trouble
+from scheduler.live.status_builder import Publication
+from scheduler.live.status_writer import Publisher
 from scheduler.model.objects import ObjectMeta
 from scheduler.reasons import NoGroup, NoNode, PodsMissing, Refusal, VictimReason
+from scheduler.recording.events import Lost, Seen
 from tests.kube.stand_in import cancelled, run, standing_in
 from tests.live.test_feed import group, make_feed, pod
 from tests.live.test_publisher import DONE

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from scheduler.kube import PODGROUPS, PODS
-from scheduler.live.publisher import Publisher
+from scheduler.live.status_writer import Publisher
 from tests.kube.stand_in import Handler, Reply, StandIn, cancelled, run, scripted, standing_in, status, until
 
 DONE = Reply(body={"metadata": {"name": "g"}})

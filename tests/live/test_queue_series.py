@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scheduler.decisions import QueueNumbers
+from scheduler.framework.decisions import QueueNumbers
 from scheduler.live.metrics import Metrics
 from scheduler.live.queue_series import QueueSeries
 from scheduler.model import objects

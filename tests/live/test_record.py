@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from scheduler.inputs import Decided, Input, PolicyLoaded, Seen, Started, take_in
 from scheduler.live import record
 from scheduler.live.policy_file import InForce, PolicyFile
 from scheduler.live.record import Record, write_cycle
 from scheduler.model.cluster import Cluster
-from scheduler.recording import Recorder, read_segment, segments
+from scheduler.recording.events import Decided, Input, PolicyLoaded, Seen, Started, take_in
+from scheduler.recording.segments import Recorder, read_segment, segments
 from tests.live.test_feed import pod
 
 POLICY: InForce = PolicyFile(None).current

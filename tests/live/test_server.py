@@ -12,11 +12,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from scheduler.live.feed import Feed
+from scheduler.live.endpoints import Pages
 from scheduler.live.metrics import Metrics
-from scheduler.live.pages import Pages
 from scheduler.live.policy_file import PolicyFile
 from scheduler.live.server import ListenError, Server
+from scheduler.live.state_feed import Feed
 from scheduler.model.cluster import Cluster
 
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 
-from scheduler.decisions import QueueNumbers
-from scheduler.inputs import Seen, take_in
+from scheduler.framework.decisions import QueueNumbers
 from scheduler.live import statuses
 from scheduler.model import objects
 from scheduler.model.cluster import Cluster
 from scheduler.model.job import Job
+from scheduler.recording.events import Seen, take_in
 
 NOW = 1_800_000_000.0
 STAMP = "2027-01-15T08:00:00Z"

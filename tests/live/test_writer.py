@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import structlog
 
-from scheduler.decisions import Bind, Evict
-from scheduler.inputs import Reverted
+from scheduler.framework.decisions import Bind, Evict
 from scheduler.live.metrics import Metrics
 from scheduler.live.writer import Writer
 from scheduler.reasons import VictimReason
+from scheduler.recording.events import Reverted
 from tests.kube.stand_in import (
     Answer,
     Asked,

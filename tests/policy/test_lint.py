@@ -9,12 +9,12 @@ import pytest
 import yaml
 
 from scheduler.__main__ import main
+from scheduler.framework.session import Session
 from scheduler.lint import lint
 from scheduler.lint.vote_rules import WHEREVER_IT_STANDS
 from scheduler.model.cluster import Cluster
 from scheduler.plugins import PLUGINS
-from scheduler.policy import PluginOption, Policy
-from scheduler.session import Session
+from scheduler.policy.model import PluginOption, Policy
 
 CASES = yaml.safe_load((Path(__file__).parent / "lint.yaml").read_text())
 

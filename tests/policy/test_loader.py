@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler.actions import ACTIONS as IMPLEMENTED_ACTIONS
-from scheduler.hooks import SWITCHES as HOOK_SWITCHES
+from scheduler.framework.session import Session
 from scheduler.model.cluster import Cluster
 from scheduler.plugins import PLUGINS as IMPLEMENTED
-from scheduler.policy import DEFAULT_POLICY, OFF_BY_DEFAULT, PluginOption, Policy
-from scheduler.policy_loader import PolicyError, load_policy
-from scheduler.policy_schema import ACTIONS, MISSING_ACTIONS, MISSING_PLUGINS, PLUGINS, SCORING_ONLY, SWITCHES
-from scheduler.session import Session
+from scheduler.policy.hooks import SWITCHES as HOOK_SWITCHES
+from scheduler.policy.loader import PolicyError, load_policy
+from scheduler.policy.model import DEFAULT_POLICY, OFF_BY_DEFAULT, PluginOption, Policy
+from scheduler.policy.schema import ACTIONS, MISSING_ACTIONS, MISSING_PLUGINS, PLUGINS, SCORING_ONLY, SWITCHES
 
 HERE = Path(__file__).parent
 TEMPLATES = HERE.parents[1] / "templates" / "policies"

@@ -6,11 +6,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from scheduler.framework.session import Session
 from scheduler.model.task import Task, TaskStatus
 from scheduler.plugins import PLUGINS
-from scheduler.plugins.queue_plugin import QueuePlugin
-from scheduler.policy import PluginOption, Policy
-from scheduler.session import Session
+from scheduler.plugins.queue.plugin import QueuePlugin
+from scheduler.policy.model import PluginOption, Policy
 from tests.core.world import World
 
 

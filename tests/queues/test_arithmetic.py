@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scheduler.framework.session import Session
+from scheduler.framework.statement import Statement
 from scheduler.model import resources
 from scheduler.model.task import HOLDING, TaskStatus
-from scheduler.plugins.queue_accounts import Account, without_pods
+from scheduler.plugins.queue.attributes import Account, without_pods
 from scheduler.reasons import VictimReason
-from scheduler.session import Session
-from scheduler.statement import Statement
 from tests.queues.state import queue_rows, queues_of, session_of, tables, task_of, tasks_in
 
 EPS = 1e-6

@@ -13,8 +13,8 @@ from scheduler.model.job import Job
 from scheduler.model.nodes import NodeInfo
 from scheduler.model.objects import Node, NodeStatus, ObjectMeta, OwnerReference, Pod, PodGroup, PodGroupSpec, PodSpec
 from scheduler.model.task import Task
-from scheduler.plugins.cards import QUOTA, CardError, cards_of, counts
-from scheduler.plugins.service_type import ANNOTATION, map_of, rank, service_type
+from scheduler.plugins.queue.cards import QUOTA, CardError, cards_of, counts
+from scheduler.plugins.queue.service_type import ANNOTATION, map_of, rank, service_type
 
 
 def node(allocatable: dict[str, str], **labels: str) -> NodeInfo:

@@ -8,11 +8,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scheduler.framework.session import Session
 from scheduler.model import resources
 from scheduler.model.task import Task, TaskStatus
 from scheduler.plugins import PLUGINS
 from scheduler.reasons import PingPong, Protected, QueueGuarantee, QueueWithinDeserved, render_denial
-from scheduler.session import Session
 from tests.queues.state import queues_of, rivals, session_of, tables, task_of, tasks_in
 
 PLUGIN = st.sampled_from(

@@ -7,12 +7,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 
-from scheduler.decisions import Decisions, Evict
+from scheduler.framework.decisions import Decisions, Evict
 from scheduler.model import resources
 from scheduler.model.cluster import Cluster
 from scheduler.model.resources import EPSILON, PODS, Resource
 from scheduler.model.task import HOLDING, Task, TaskStatus
-from scheduler.policy import Policy
+from scheduler.policy.model import Policy
 
 
 def check_evictions(cluster: Cluster, policy: Policy, decisions: Decisions) -> None:

@@ -7,7 +7,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.victims.cover import Option, cheapest_cover, cost
+from scheduler.preemption.victim_set import Option, cheapest_cover, cost
 
 
 @st.composite

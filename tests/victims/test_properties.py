@@ -12,8 +12,8 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 
 from scheduler.decide import decide
-from scheduler.decisions import Decisions
-from scheduler.policy_loader import load_policy
+from scheduler.framework.decisions import Decisions
+from scheduler.policy.loader import load_policy
 from scheduler.reasons import render_refusal, render_victim
 from tests.core.world import World
 from tests.victims.rules import check_evictions

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 from hypothesis import given
 
-from scheduler.victims.cover import Option, cheapest_cover
-from scheduler.victims.reprieve import node_cost, reprieved_cover
+from scheduler.preemption.topology_aware import node_cost, reprieved_cover
+from scheduler.preemption.victim_set import Option, cheapest_cover
 from tests.victims.test_cover import amounts, options, suffices
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from scheduler.hooks import Vote
+from scheduler.framework.session import Register, Session
 from scheduler.model.task import Task
 from scheduler.plugins import PLUGINS
-from scheduler.policy import PluginOption, Policy
+from scheduler.policy.hooks import Vote
+from scheduler.policy.model import PluginOption, Policy
 from scheduler.reasons import render_refusal
-from scheduler.session import Register, Session
 from tests.core.events import policy_of
 from tests.core.world import World
 

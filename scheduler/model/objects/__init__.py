@@ -7,9 +7,7 @@ not honour it, so that the pod can be kept pending by name instead of being plac
 
 from __future__ import annotations
 
-from scheduler.model.objects.meta import Condition, Object, ObjectMeta, OwnerReference, Quantities, Quantity
-from scheduler.model.objects.nodes import ContainerImage, Node, NodeSpec, NodeStatus, Taint
-from scheduler.model.objects.others import (
+from .auxiliary import (
     CSINode,
     CSINodeDriver,
     CSINodeSpec,
@@ -26,7 +24,9 @@ from scheduler.model.objects.others import (
     VolumeNodeAffinity,
     VolumeNodeResources,
 )
-from scheduler.model.objects.pods import (
+from .meta import Condition, Object, ObjectMeta, OwnerReference, Quantities, Quantity
+from .nodes import ContainerImage, Node, NodeSpec, NodeStatus, Taint
+from .pods import (
     Affinity,
     ClaimSource,
     Container,
@@ -48,16 +48,8 @@ from scheduler.model.objects.pods import (
     Volume,
     WeightedPodAffinityTerm,
 )
-from scheduler.model.objects.queueing import (
-    Guarantee,
-    PodGroup,
-    PodGroupSpec,
-    PodGroupStatus,
-    Queue,
-    QueueSpec,
-    QueueStatus,
-)
-from scheduler.model.objects.selectors import LabelSelector, NodeSelector, NodeSelectorTerm, SelectorRequirement
+from .queueing import Guarantee, PodGroup, PodGroupSpec, PodGroupStatus, Queue, QueueSpec, QueueStatus
+from .selectors import LabelSelector, NodeSelector, NodeSelectorTerm, SelectorRequirement
 
 __all__ = [
     "Affinity",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from scheduler.model.objects.meta import Condition, Object, ObjectMeta, Quantities
+from .meta import Condition, Object, ObjectMeta, Quantities
 
 
 class Taint(Object):

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from scheduler.model.objects.meta import Condition, Object, ObjectMeta, Quantities
-from scheduler.model.objects.selectors import LabelSelector, NodeSelector, NodeSelectorTerm
+from .meta import Condition, Object, ObjectMeta, Quantities
+from .selectors import LabelSelector, NodeSelector, NodeSelectorTerm
 
 
 class Resources(Object):

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from scheduler.model.objects.meta import Condition, Object, ObjectMeta, Quantities
+from .meta import Condition, Object, ObjectMeta, Quantities
 
 
 class Guarantee(Object):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from scheduler.model.objects.meta import Object
+from .meta import Object
 
 
 class SelectorRequirement(Object):

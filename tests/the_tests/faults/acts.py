@@ -6,19 +6,21 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from scheduler import hooks, turn
-from scheduler.actions import ACTIONS
+from scheduler.actions import ACTIONS, gang_allocation
 from scheduler.decide import decide
-from scheduler.decisions import Decisions
-from scheduler.hooks import Vote
-from scheduler.live import cycles
+from scheduler.framework.decisions import Decisions
+from scheduler.live import loop
 from scheduler.model.cluster import Cluster
 from scheduler.model.task import Task
-from scheduler.plugins import gang, priority, queue_admission, queue_plugin
-from scheduler.plugins.queue_plugin import QueuePlugin
-from scheduler.policy import Policy
-from scheduler.victims.attempts import Attempts
-from scheduler.victims.claim import Claim
+from scheduler.plugins import gang, priority
+from scheduler.plugins.queue import admission as queue_admission
+from scheduler.plugins.queue import plugin
+from scheduler.plugins.queue.plugin import QueuePlugin
+from scheduler.policy import hooks
+from scheduler.policy.hooks import Vote
+from scheduler.policy.model import Policy
+from scheduler.preemption.cycle_cache import Attempts
+from scheduler.preemption.request import Claim
 from tests.the_tests.faults.fault import CONDITIONS, RECLAIM, Fault, always, instead
 
 
@@ -37,12 +39,12 @@ def _with(action: str) -> Callable[[], None]:
         actions = policy.actions if action in policy.actions else (*policy.actions, action)
         return decide(cluster, replace(policy, actions=actions), now)
 
-    return instead((cycles, "decide", decide_with))
+    return instead((loop, "decide", decide_with))
 
 
 def _queue_of_one() -> None:
     """Strictly first come, first served: whom a queue cannot serve stands in the way of all behind."""
-    take, enqueueable = turn.Turn.take, QueuePlugin.job_enqueueable
+    take, enqueueable = gang_allocation.Turn.take, QueuePlugin.job_enqueueable
     blocked: dict[int, set[str]] = {}
 
     def of(session: Any) -> set[str]:
@@ -63,7 +65,9 @@ def _queue_of_one() -> None:
             of(self.session).add(job.queue)
         return vote
 
-    instead((turn.Turn, "take", take_unless_blocked), (QueuePlugin, "job_enqueueable", admit_unless_blocked))()
+    instead(
+        (gang_allocation.Turn, "take", take_unless_blocked), (QueuePlugin, "job_enqueueable", admit_unless_blocked)
+    )()
 
 
 def _equal_or_lower(self: Any, claimant: Task, unit: Any) -> Any:
@@ -149,7 +153,7 @@ FAULTS = (
         "closed-queue-serves",
         "takes jobs of a closed queue",
         instead(
-            (queue_plugin.QueuePlugin, "closed", always(None)),
+            (plugin.QueuePlugin, "closed", always(None)),
             (queue_admission.Admission, "vote", always(Vote.PERMIT)),
         ),
         ("lifecycle/states: A closed", "lifecycle/states: A queue with work"),

@@ -11,13 +11,13 @@ from typing import Any
 import msgspec
 
 from scheduler.decide import decide
-from scheduler.decisions import Bind, Decisions, Evict
-from scheduler.live import cycles, process
+from scheduler.framework.decisions import Bind, Decisions, Evict
+from scheduler.live import loop, process
 from scheduler.live.writer import Writer
 from scheduler.model.cluster import Cluster
 from scheduler.model.job import Job
 from scheduler.model.task import Task, TaskStatus
-from scheduler.policy import Policy
+from scheduler.policy.model import Policy
 from scheduler.reasons import VictimReason
 from tests.the_tests.faults.fault import CONDITIONS, EVERYWHERE, ORDER, Fault, instead
 from tests.the_tests.specimens import Specimen
@@ -37,7 +37,7 @@ def after(change: Callable[[], Change]) -> Callable[[], None]:
         def decide_changed(cluster: Cluster, policy: Policy, now: float, *_: object) -> Decisions:
             return changed(cluster, decide(cluster, policy, now), now)
 
-        instead((cycles, "decide", decide_changed))()
+        instead((loop, "decide", decide_changed))()
 
     return inject
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from scheduler.controllers import job
-from scheduler.decisions import Decisions
+from scheduler.controllers.job import reconcile
+from scheduler.framework.decisions import Decisions
 from scheduler.model.cluster import Cluster
 from scheduler.model.job import RUNNING
 from tests.the_tests.faults.acts import admit_everything
@@ -65,7 +65,7 @@ FAULTS = (
     Fault(
         "resumes-unasked",
         "makes pods for a job that was aborted",
-        instead((job, "ABORTED", "no phase")),
+        instead((reconcile, "ABORTED", "no phase")),
         ("lifecycle/states: Aborted",),
     ),
 )

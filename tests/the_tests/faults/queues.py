@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from scheduler.hooks import Vote
 from scheduler.model.queue import Queue
-from scheduler.plugins import capacity_card, hierarchy
-from scheduler.plugins.capacity import Capacity
-from scheduler.plugins.capacity_card import CapacityCard
-from scheduler.plugins.proportion import Proportion
-from scheduler.plugins.queue_admission import Admission
-from scheduler.plugins.queue_lending import LendingPlugin
-from scheduler.plugins.queue_plugin import QueuePlugin
-from scheduler.plugins.service_type import OFFLINE, ONLINE
+from scheduler.plugins.queue import capacity_card, hierarchy
+from scheduler.plugins.queue.admission import Admission
+from scheduler.plugins.queue.capacity import Capacity
+from scheduler.plugins.queue.capacity_card import CapacityCard
+from scheduler.plugins.queue.plugin import QueuePlugin
+from scheduler.plugins.queue.proportion import Proportion
+from scheduler.plugins.queue.reclaim_rules import LendingPlugin
+from scheduler.plugins.queue.service_type import OFFLINE, ONLINE
+from scheduler.policy.hooks import Vote
 from tests.the_tests.faults.fault import CONDITIONS, RECLAIM, Fault, always, instead
 
 _CARDS = f"{RECLAIM}online_reclaims_offline"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from scheduler.live.cycles import Cycles
+from scheduler.live.loop import Cycles
 from scheduler.model.task import HOLDING
-from scheduler.plugins.capacity import Capacity
-from scheduler.victims import claim, jury, order
-from scheduler.victims.claim import Claim
-from scheduler.victims.jury import Jury
-from scheduler.victims.units import GANG, Unit
+from scheduler.plugins.queue.capacity import Capacity
+from scheduler.preemption import eligibility, order, request
+from scheduler.preemption.eligibility import Jury
+from scheduler.preemption.request import Claim
+from scheduler.preemption.units import GANG, Unit
 from tests.the_tests.faults.fault import CONDITIONS, ORDER, RECLAIM, Fault, instead
 
 
@@ -30,7 +30,7 @@ def _takes_what_does_not_run() -> None:
     def statuses(_: Claim) -> int:
         return HOLDING
 
-    instead((claim.Claim, "statuses", property(statuses)))()
+    instead((request.Claim, "statuses", property(statuses)))()
 
 
 def _most_important_first() -> None:
@@ -58,12 +58,12 @@ def _pod_by_pod(self: Jury, candidates: Any) -> list[Unit]:
 
 
 def _gang_has_no_veto() -> None:
-    vote = jury.Jury._vote
+    vote = eligibility.Jury._vote
 
     def voted(self: Jury, entry: Any, *more: Any) -> bool | None:
         return True if entry.plugin == GANG else vote(self, entry, *more)
 
-    instead((jury.Jury, "_vote", voted))()
+    instead((eligibility.Jury, "_vote", voted))()
 
 
 FAULTS = (

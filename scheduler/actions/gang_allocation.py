@@ -1,0 +1,198 @@
+"""One job's turn: as many of its tasks as it takes to be ready, in one transaction.
+
+The one rule: a job that cannot become ready leaves nothing behind, unless all that it lacks is room being freed: then
+its tasks stay where they are for the rest of the cycle, so that nobody served later takes that room. (Semantics:
+Volcano's ``actions/allocate``.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby
+
+from ..framework.session import Session
+from ..model.job import Job
+from ..model.nodes import NodeInfo
+from ..model.queue import Queue
+from ..model.task import Task, TaskStatus
+from ..reasons import GangShort, Why
+
+
+class Run:
+    """Tasks that are alike (shape, nominated node, role) and follow each other in task order; the next one is the
+    last in ``tasks``.
+    """
+
+    __slots__ = ("tasks",)
+
+    def __init__(self, tasks: Iterable[Task]) -> None:
+        self.tasks = list(tasks)[::-1]
+
+    @property
+    def first(self) -> Task:
+        return self.tasks[-1]
+
+    def next(self, count: int) -> list[Task]:
+        """The next so many tasks, in order."""
+        return self.tasks[: -count - 1 : -1]
+
+
+def runs_of(tasks: Iterable[Task]) -> list[Run]:
+    """Tasks in their order, cut into runs."""
+    return [Run(group) for _, group in groupby(tasks, key=lambda task: (task.shape, task.nominated, task.role))]
+
+
+class Turn:
+    """One transaction for one job."""
+
+    def __init__(self, session: Session, queue: Queue, job: Job) -> None:
+        self._session, self._queue, self._job = session, queue, job
+        self._hooks, self._placement = session.hooks, session.placement
+        self._statement = session.statement()
+        self._whys: list[Why] = []
+        self._failed_shapes: set[bytes] = set()
+        self._failed_roles: set[str] = set()
+
+    def take(self, runs: list[Run]) -> bool:
+        """Place what can be placed of ``runs``, taking out what was. Whether the job got anywhere and may have
+        another turn.
+        """
+        session, job = self._session, self._job
+        if self._only_waits(runs):
+            return False
+        session.reservations.lift(job, self._statement)
+        placed = self._attempt(runs)
+        if placed is None and (yielded := session.reservations.yield_to(job, self._statement)):
+            placed = self._attempt(runs)
+            if placed is not None:
+                session.reservations.take_over(job, yielded, self._statement)
+        if placed is None:
+            self._statement.discard()
+        elif self._is_ready():
+            self._statement.commit()
+        for run, count in placed or ():
+            del run.tasks[len(run.tasks) - count :]
+        runs[:] = [run for run in runs if run.tasks]
+        if runs and self._whys:
+            session.refuse(job, self._whys)
+        return bool(placed)
+
+    def _attempt(self, runs: list[Run]) -> list[tuple[Run, int]] | None:
+        """Place what can be placed; None, and nothing placed, if the job is neither ready by that nor only waits."""
+        self._whys = []
+        self._failed_shapes.clear()
+        self._failed_roles.clear()
+        before = self._statement.savepoint()
+        placed = [] if self._cannot_start(runs) else self._place_all(runs)
+        if self._is_ready() or self._hooks.votes("job_pipelined", self._job):
+            return placed
+        self._whys += [*self._hooks.whys(self._job, runs[0].first), *self._short(self._job.waiting)]
+        self._statement.rollback(before)
+        return None
+
+    def _only_waits(self, runs: list[Run]) -> bool:
+        """Whether the whole job keeps room that is being freed, and there is too little room now for it to start
+        elsewhere: the most part of most turns in which victims leave.
+        """
+        job = self._job
+        waiting = [task for run in runs for task in run.tasks]
+        lacking = job.min_available - job.ready - job.undemanding
+        if (
+            lacking <= 0
+            or any(task.status is not TaskStatus.PIPELINED for task in waiting)
+            or not self._hooks.votes("job_pipelined", job)
+        ):
+            return False
+        alike: dict[bytes, list[Task]] = {}
+        for task in waiting:
+            alike.setdefault(task.shape, []).append(task)
+        return any(self._placement.slots_now(tasks) < lacking - (len(waiting) - len(tasks)) for tasks in alike.values())
+
+    def _cannot_start(self, runs: list[Run]) -> bool:
+        """Whether a gang of alike tasks is too large for the room there is: seen without placing any of them."""
+        job, task = self._job, runs[0].first
+        lacking = job.min_available - job.ready - job.undemanding
+        if (
+            len(runs) > 1
+            or lacking <= 1  # one task is as well tried as counted
+            or self._hooks.votes("job_pipelined", job)
+            or self._placement.minds_company(task)
+        ):
+            return False
+        slots = self._placement.slots(task, lacking)
+        if lacking <= slots:
+            return False
+        self._whys = [self._placement.explain(task), *self._short(slots)]
+        return True
+
+    def _short(self, places: int) -> list[Why]:
+        placed = self._job.ready + places
+        return [GangShort(placed, self._job.min_available)] if 0 < placed < self._job.min_available else []
+
+    def _is_ready(self) -> bool:
+        return self._hooks.all_agree("job_ready", self._job)
+
+    def _place_all(self, runs: list[Run]) -> list[tuple[Run, int]]:
+        placed: list[tuple[Run, int]] = []
+        for run in runs:
+            if run.first.shape in self._failed_shapes:
+                continue
+            if count := self._place(run):
+                placed.append((run, count))
+                if self._is_ready():
+                    break
+            if self._failed_roles and not self._may_go_on():
+                break
+        return placed
+
+    def _place(self, run: Run) -> int:
+        """Place tasks of a run one after the other, until the job is ready or no more fit. How many."""
+        job, count, future = self._job, 0, False
+        while count < len(run.tasks):
+            wanted = 1 if self._is_ready() else max(1, job.min_available - job.ready - job.waiting)
+            tasks = run.next(count + wanted)[count:]
+            plan = self._plan(tasks, future=future)
+            if not plan:
+                if future:
+                    self._fail(tasks[0])
+                    break
+                future = True
+                continue
+            for task, node in zip(tasks, plan, strict=False):
+                if not self._hooks.all_agree("allocatable", self._queue, task):
+                    self._whys += self._hooks.whys(job, task)
+                    self._failed_shapes.add(task.shape)
+                    return count
+                if future:
+                    self._statement.pipeline(task, node)
+                else:
+                    self._statement.allocate(task, node)
+                count += 1
+                if self._is_ready():
+                    return count
+        return count
+
+    def _plan(self, tasks: list[Task], *, future: bool) -> list[NodeInfo]:
+        """Nodes for alike tasks: the one that room was freed on for the first of them, else the best."""
+        first = tasks[0]
+        node = self._session.nodes.by_name.get(first.nominated)
+        if node is not None and self._placement.fits(first, node, future=future):
+            return [node]
+        return self._placement.plan(first, len(tasks), future=future)
+
+    def _fail(self, task: Task) -> None:
+        if not self._placement.minds_company(task):
+            self._failed_shapes.add(task.shape)
+        self._failed_roles.add(task.role)
+        self._whys.append(self._placement.explain(task))
+
+    def _may_go_on(self) -> bool:
+        """After a task found no node: whether the others can still make the job ready."""
+        job = self._job
+        if job.min_available == len(job.tasks):
+            return False
+        if job.min_available < sum(job.role_minima.values()):
+            waiting = job.by_status.get(TaskStatus.PENDING, {}).values()
+            return job.ready + sum(task.role not in self._failed_roles for task in waiting) >= job.min_available
+        placed = [task.role for task in job.having(~TaskStatus.PENDING)]
+        return all(placed.count(role) >= job.role_minima.get(role, 0) for role in self._failed_roles)

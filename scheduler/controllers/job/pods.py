@@ -1,0 +1,91 @@
+"""The pods of a Job: which are missing, and how each is made from its task's template.
+
+The one rule: a pod's name says its place (``job-task-index``), its annotations say what it was made for; nothing else
+is remembered about it.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+from ...kube.resource import PODS
+from ..runtime import names
+from ..runtime.objects import JOBS, Job, TaskSpec
+from ..runtime.pods import add_environment
+from ..runtime.writes import Create, owned_by
+from .plugins import equip
+from .state import Census, Observed, pod_name, task_minimum, tasks_of
+
+
+def missing_pods(seen: Observed, group: str, version: int, census: Census) -> Iterator[Create]:
+    """The pods to create: those that do not exist. One that is still going keeps its name until it is gone."""
+    there = {pod.metadata.name for pod in seen.pods}
+    for task in tasks_of(seen.job):
+        if not _may_start(task, seen.job, census):
+            continue
+        for index in range(task.replicas):
+            if pod_name(seen.job, task.name, index) not in there:
+                yield Create(PODS, pod_body(seen, task, index, group, version))
+
+
+def _may_start(task: TaskSpec, job: Job, census: Census) -> bool:
+    """Whether the tasks that this one depends on run (all of them, or any)."""
+    needed = [other for other in tasks_of(job) if task.depends_on and other.name in (task.depends_on.name or ())]
+    if not needed:
+        return True
+    ready = [census.of_task(other.name, "Running", "Succeeded") >= task_minimum(other) for other in needed]
+    return any(ready) if task.depends_on and task.depends_on.iteration == "any" else all(ready)
+
+
+def pod_body(seen: Observed, task: TaskSpec, index: int, group: str, version: int) -> dict[str, Any]:
+    """One pod. What the template says itself is never overwritten, but for what marks the pod as this Job's."""
+    job = seen.job
+    given = copy.deepcopy(task.template.get("metadata") or {})
+    spec: dict[str, Any] = copy.deepcopy(task.template.get("spec") or {})
+    marks = {
+        names.TASK_SPEC: task.name,
+        names.JOB_NAME: job.metadata.name,
+        names.JOB_QUEUE: seen.queue,
+        names.TASK_INDEX: str(index),
+    }
+    annotations = {
+        **_inherited(job.metadata.annotations),
+        **(given.get("annotations") or {}),
+        **marks,
+        names.GROUP_NAME: group,
+        names.JOB_VERSION: str(version),
+        names.TEMPLATE: f"{job.metadata.name}-{task.name}",
+    }
+    labels = {
+        **_inherited(job.metadata.labels),
+        **(given.get("labels") or {}),
+        **marks,
+        names.JOB_NAMESPACE: job.metadata.namespace,
+    }
+    if not spec.get("schedulerName"):
+        spec["schedulerName"] = job.spec.scheduler_name or seen.scheduler_name
+    if spec.get("hostNetwork") and not spec.get("dnsPolicy"):
+        spec["dnsPolicy"] = "ClusterFirstWithHostNet"
+    if job.spec.priority_class_name and not spec.get("priorityClassName"):
+        spec["priorityClassName"] = job.spec.priority_class_name
+    add_environment(
+        spec, [{"name": "VC_TASK_INDEX", "value": str(index)}, {"name": "VK_TASK_INDEX", "value": str(index)}]
+    )
+    equip(job, pod_name(job, task.name, index), spec)
+    return {
+        "metadata": {
+            "name": pod_name(job, task.name, index),
+            "namespace": job.metadata.namespace,
+            "labels": labels,
+            "annotations": annotations,
+            "ownerReferences": [owned_by(JOBS, job.metadata)],
+        },
+        "spec": spec,
+    }
+
+
+def _inherited(given: dict[str, str] | None) -> dict[str, str]:
+    """What a Job hands on to its pods."""
+    return {names.PREEMPTABLE: given[names.PREEMPTABLE]} if given and names.PREEMPTABLE in given else {}

@@ -1,0 +1,174 @@
+"""The Job controller's decision: what to write so that a Job comes nearer to what its spec says.
+
+The one rule: the status is written before anything is done because of it. Whoever comes after a crash finds in it what
+was meant.
+"""
+
+from __future__ import annotations
+
+import copy
+
+from ...kube.resource import PODS
+from ...model.task import seconds
+from ..runtime.objects import COMMANDS, JOBS, JobCondition, JobStatus, TaskState
+from ..runtime.pods import TemplateError
+from ..runtime.writes import Change, Outcome, Remove, Tell, Write, timestamp
+from .events import Order, next_due, orders, render_duration
+from .group import group_removal, group_version, group_writes
+from .phases import advance, condemned, doomed, follow
+from .plugins import MANAGER, plugin_writes
+from .pods import missing_pods
+from .refusals import impossible, unhonoured
+from .state import ABORTED, ENDING, FINISHED, PENDING, RESTARTING, RUNNING, Census, Observed, count, min_available
+
+_REMEMBERED_PHASES = 30
+_OBSTACLES = ("NotHonoured", "Malformed", "QueueNotUsable")
+"""Reasons of a state that a user has to do something about."""
+
+
+def reconcile(seen: Observed) -> Outcome:
+    """What to write for one Job now, and when to look again. Pure: equal input, equal outcome."""
+    job = seen.job
+    if job.metadata.deletion_timestamp is not None:
+        return Outcome()
+    if fields := unhonoured(job):
+        return _refusal(seen, "NotHonoured", f"{fields}: not honoured here; remove it and create the job anew")
+    if problem := impossible(job):
+        return _refusal(seen, "Malformed", f"{problem}; correct it and create the job anew")
+    try:
+        return _reconcile(seen)
+    except TemplateError as error:
+        return _refusal(seen, "Malformed", f"a task's {error}; correct it and create the job anew")
+
+
+def _refusal(seen: Observed, reason: str, message: str) -> Outcome:
+    """A Job that cannot be run as it is written waits, and says why."""
+    status = copy.deepcopy(seen.job.status)
+    status.state.phase = status.state.phase or PENDING
+    status.state.reason, status.state.message = reason, message
+    return Outcome(_status_writes(seen, status))
+
+
+def _reconcile(seen: Observed) -> Outcome:
+    job = seen.job
+    status = copy.deepcopy(job.status)
+    if not status.state.phase:
+        status.state.phase = PENDING
+    order, commands = _order(seen, status)
+    status.restarting = condemned(status, seen.pods, order) or None
+    doomed_pods = doomed(job, status, seen.pods)
+    census = count(seen.pods, frozenset(pod.metadata.uid for pod in doomed_pods))
+    phase = advance(job, status, census)
+    if phase != status.state.phase and order is None:
+        status.state.phase = phase
+        status.state.reason = status.state.message = ""
+    _fill(status, seen, census)
+    writes = plugin_writes(job) if job.status.observed_generation != job.metadata.generation else []
+    writes += _status_writes(seen, status)
+    writes += commands
+    writes += [Remove.of(PODS, pod.metadata) for pod in doomed_pods]
+    writes += _surroundings(seen, status, census)
+    removal, ttl = _expiry(seen, status)
+    waits = [wait for wait in (ttl, next_due(status.delayed or [], seen.now)) if wait is not None]
+    return Outcome([*writes, *removal], min(waits, default=None))
+
+
+def _order(seen: Observed, status: JobStatus) -> tuple[Order | None, list[Write]]:
+    """Take up a command or what the policies want; the status says afterwards what was taken up."""
+    done: list[Write] = []
+    for command in seen.commands:
+        done.append(Remove.of(COMMANDS, command.metadata))
+        if status.last_command == command.metadata.uid:
+            continue
+        status.last_command = command.metadata.uid
+        order = Order(command.action, f"command {command.metadata.name}")
+        if follow(order, status):
+            return order, [*done, _told(seen, order)]
+    if status.state.phase not in (PENDING, RUNNING):
+        return None, done
+    order_of_policies, waiting = orders(seen, count(seen.pods, frozenset(status.restarting or ())))
+    status.delayed = waiting or None
+    if order_of_policies is not None and follow(order_of_policies, status):
+        return order_of_policies, [*done, _told(seen, order_of_policies)]
+    return None, done
+
+
+def _told(seen: Observed, order: Order) -> Tell:
+    return Tell(
+        JOBS, seen.job.metadata, "Normal", "ExecuteAction", f"Start to execute action {order.action}: {order.cause}"
+    )
+
+
+def _surroundings(seen: Observed, status: JobStatus, census: Census) -> list[Write]:
+    """The PodGroup, the plugins' objects and missing pods, as the phase wants them."""
+    phase = status.state.phase
+    if phase in ENDING or phase in FINISHED or phase == ABORTED:
+        return group_removal(seen)
+    if phase == RESTARTING:
+        stale = seen.group is not None and group_version(seen.group) != status.version
+        return group_removal(seen) if stale else []
+    writes = group_writes(seen, status.version)
+    group = seen.group
+    admitted = group is not None and group.status.phase not in ("", PENDING)
+    if group is not None and admitted and group_version(group) == status.version:
+        pods = list(missing_pods(seen, group.metadata.name, status.version, census))
+        writes += [*(plugin_writes(seen.job) if pods else ()), *pods]  # no pod comes before what it mounts
+    return writes
+
+
+def _fill(status: JobStatus, seen: Observed, census: Census) -> None:
+    """Counters, what was seen, and why a waiting Job waits."""
+    job = seen.job
+    status.min_available = min_available(job)
+    status.pending, status.running = census.of("Pending"), census.of("Running")
+    status.succeeded, status.failed = census.of("Succeeded"), census.of("Failed")
+    status.unknown, status.terminating = census.of("Unknown"), census.terminating
+    status.task_status_count = {task: TaskState(dict(phases)) for task, phases in census.by_task.items()} or None
+    status.observed_generation = job.metadata.generation
+    status.controlled_resources = {f"plugin-{name}": name for name in job.spec.plugins or ()} or None
+    if status.state.phase == PENDING:
+        problem = seen.queue_problem
+        status.state.reason, status.state.message = ("QueueNotUsable", problem) if problem else ("", "")
+
+
+def _status_writes(seen: Observed, status: JobStatus) -> list[Write]:
+    """The status, if it changes, and an event where its phase does."""
+    job, before = seen.job, seen.job.status
+    writes: list[Write] = []
+    if status.state.phase != before.state.phase:
+        moment = timestamp(seen.now)
+        status.state.last_transition_time = moment
+        conditions = [*(status.conditions or ()), JobCondition(status.state.phase, moment)]
+        status.conditions = conditions[-_REMEMBERED_PHASES:]
+        if status.state.phase in FINISHED:
+            started = next((c for c in conditions if c.status == RUNNING), None)
+            if started is not None:
+                status.running_duration = render_duration(seen.now - seconds(started.last_transition_time))
+            kind = "Normal" if status.state.phase == "Completed" else "Warning"
+            told = f"The job is {status.state.phase}: {status.succeeded} succeeded, {status.failed} failed"
+            writes.append(Tell(JOBS, job.metadata, kind, status.state.phase, told))
+    if status.state.reason in _OBSTACLES and status.state.message != before.state.message:
+        writes.append(Tell(JOBS, job.metadata, "Warning", status.state.reason, status.state.message))
+    if status != before:
+        change = Change(
+            JOBS,
+            job.metadata.namespace,
+            job.metadata.name,
+            {"status": status},
+            "status",
+            job.metadata.resource_version,
+            job.metadata.uid,
+            MANAGER,
+        )
+        writes.insert(0, change)
+    return writes
+
+
+def _expiry(seen: Observed, status: JobStatus) -> tuple[list[Write], float | None]:
+    """The end of a finished Job's time to live."""
+    ttl = seen.job.spec.ttl_seconds_after_finished
+    if ttl is None or status.state.phase not in FINISHED:
+        return [], None
+    left = seconds(status.state.last_transition_time) + ttl - seen.now
+    meta = seen.job.metadata
+    return ([Remove.of(JOBS, meta, "Background")], None) if left <= 0 else ([], left)

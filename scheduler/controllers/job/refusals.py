@@ -1,0 +1,92 @@
+"""What a Job asks for that nobody here honours, and what nobody could: by its fields, for people.
+
+The one rule: such a field is named and the Job waits; nothing of a spec is quietly left out of account. (Our own schema
+refuses most of it already; a cluster may have Volcano's instead.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..runtime.objects import Job, Policy, TaskSpec
+from .events import EVENTS
+from .phases import ACTIONS
+from .state import tasks_of
+
+PLUGINS: dict[str, tuple[str, ...]] = {"env": (), "svc": ("publish-not-ready-addresses", "disable-network-policy")}
+"""The plugins that we honour, and the flags that each takes."""
+
+
+def flag(argument: str) -> tuple[str, bool]:
+    """A boolean flag as Go reads it: ``--flag`` or ``--flag=true``."""
+    name, _, value = argument.lstrip("-").partition("=")
+    return name, value.lower() in ("", "true", "1", "t")
+
+
+def unhonoured(job: Job) -> str:
+    """The fields of a Job that we do not honour; empty where there are none."""
+    spec = job.spec
+    found = list(_plugins(job))
+    found += ["spec.volumes"] if spec.volumes else []
+    found += ["spec.networkTopology"] if spec.network_topology is not None else []
+    found += _policies("spec", spec.policies)
+    for place, task in enumerate(spec.tasks):
+        found += _of_task(f"spec.tasks[{place}]", task)
+    return ", ".join(found)
+
+
+def _plugins(job: Job) -> Iterator[str]:
+    for name, arguments in sorted((job.spec.plugins or {}).items()):
+        if name not in PLUGINS:
+            yield f"spec.plugins.{name}"
+            continue
+        for argument in arguments:
+            if flag(argument)[0] not in PLUGINS[name]:
+                yield f"spec.plugins.{name} ({argument})"
+
+
+def _of_task(path: str, task: TaskSpec) -> Iterator[str]:
+    if task.partition_policy is not None:
+        yield f"{path}.partitionPolicy"
+    if task.topology_policy not in ("", "none"):
+        yield f"{path}.topologyPolicy ({task.topology_policy})"
+    if task.depends_on is not None and task.depends_on.iteration not in ("", "any", "all"):
+        yield f"{path}.dependsOn.iteration ({task.depends_on.iteration})"
+    yield from _policies(path, task.policies)
+
+
+def _policies(path: str, policies: list[Policy] | None) -> Iterator[str]:
+    for place, policy in enumerate(policies or ()):
+        if policy.action not in ACTIONS:
+            yield f"{path}.policies[{place}].action ({policy.action or 'none'})"
+        for event in (*(policy.events or ()), *([policy.event] if policy.event else ())):
+            if event not in EVENTS:
+                yield f"{path}.policies[{place}].event ({event})"
+
+
+def impossible(job: Job) -> str:
+    """What could never be done: a task without pods to make, or that waits for what never comes; empty if nothing."""
+    tasks = list(tasks_of(job))
+    names = {task.name for task in tasks}
+    for place, task in enumerate(tasks):
+        if "spec" not in task.template:
+            return f"spec.tasks[{place}].template.spec: missing"
+        if strangers := [name for name in _needs(task) if name not in names]:
+            return f"spec.tasks[{place}].dependsOn.name: there is no task {', '.join(strangers)}"
+    started: set[str] = set()
+    while ready := [t for t in tasks if t.name not in started and _could_start(t, started)]:
+        started |= {task.name for task in ready}
+    for place, task in enumerate(tasks):
+        if task.name not in started:
+            return f"spec.tasks[{place}].dependsOn.name: {task.name} would wait for itself by way of {_needs(task)[0]}"
+    return ""
+
+
+def _needs(task: TaskSpec) -> list[str]:
+    return list(task.depends_on.name or ()) if task.depends_on else []
+
+
+def _could_start(task: TaskSpec, started: set[str]) -> bool:
+    needs = [name in started for name in _needs(task)]
+    either = task.depends_on is not None and task.depends_on.iteration == "any"
+    return not needs or (any(needs) if either else all(needs))

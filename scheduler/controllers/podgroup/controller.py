@@ -1,0 +1,85 @@
+"""The PodGroup controller's shell: which gang to look at when a pod, its owner or its PodGroup changes.
+
+The one rule: its keys are PodGroups, so two pods of one owner never race for the same one.
+"""
+
+from __future__ import annotations
+
+from ...kube import NAMESPACES, PODGROUPS, PODS, WorkQueue
+from ...model.objects import Pod, PodGroup
+from ..runtime.controller import Context
+from ..runtime.executor import About
+from ..runtime.objects import Workload
+from ..runtime.writes import Outcome
+from .reconcile import OWNERS, Observed, group_of, reconcile
+
+
+class PodGroupController:
+    """PodGroups for pods of our schedulers' names that bring none."""
+
+    name = "podgroup"
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._queue = WorkQueue(self.name)
+        self._pods = context.view(PODS)
+        self._groups = context.view(PODGROUPS)
+        self._namespaces = context.view(NAMESPACES)
+        self._owners = [context.view(resource) for resource in OWNERS]
+        self._members: dict[str, dict[str, str]] = {}
+        """For each PodGroup (key) its pods: uid to key."""
+        self._pods.informer.on_change(self._pod_changed)
+        self._groups.informer.on_change(self._group_changed)
+        for view in self._owners:
+            view.informer.on_change(self._owner_changed)
+
+    async def run(self) -> None:
+        needs = (self._pods, self._groups, self._namespaces, *self._owners)
+        await self._context.work(self.name, self._queue, self._decide, *needs)
+
+    def _pod_changed(self, before: Pod | None, after: Pod | None) -> None:
+        left, joined = self._key_of(before), self._key_of(after)
+        if before is not None and left:
+            members = self._members.get(left, {})
+            members.pop(before.metadata.uid, None)
+            if not members:
+                self._members.pop(left, None)
+        if after is not None and joined:
+            self._members.setdefault(joined, {})[after.metadata.uid] = after.metadata.key
+        told = before is not None and after is not None and before.metadata.annotations == after.metadata.annotations
+        for key in {left, joined} if left != joined or not told else ():
+            if key:
+                self._queue.add(key)
+
+    def _key_of(self, pod: Pod | None) -> str:
+        """The key of the PodGroup that is ours to make for a pod, or empty."""
+        if pod is None or pod.spec.scheduler_name not in self._context.scheduler_names:
+            return ""
+        name = group_of(pod)
+        return f"{pod.metadata.namespace}/{name}" if name else ""
+
+    def _group_changed(self, before: PodGroup | None, after: PodGroup | None) -> None:
+        group = after or before
+        if group is not None and (after is None or before is None or before.spec != after.spec):
+            self._queue.add(group.metadata.key)
+
+    def _owner_changed(self, before: Workload | None, after: Workload | None) -> None:
+        owner = after or before
+        if owner is None:
+            return
+        key = f"{owner.metadata.namespace}/podgroup-{owner.metadata.uid}"
+        if key in self._members or self._groups.get(key) is not None:
+            self._queue.add(key)
+
+    def _decide(self, key: str) -> tuple[Outcome, About | None]:
+        namespace, _, name = key.partition("/")
+        pods = [pod for member in self._members.get(key, {}).values() if (pod := self._pods.get(member)) is not None]
+        group = self._groups.get(key)
+        if not name.startswith("podgroup-"):
+            return Outcome(), None
+        uid = name.removeprefix("podgroup-")
+        owner: Workload | None = next((found for view in self._owners for found in view.by("uid", uid)), None)
+        home = self._namespaces.get(namespace)
+        annotations = home.metadata.annotations if home else None
+        about: About | None = (PODS, pods[0].metadata) if pods else None
+        return reconcile(Observed(namespace, name, pods, group, owner, annotations)), about

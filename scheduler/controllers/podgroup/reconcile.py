@@ -1,0 +1,140 @@
+"""The PodGroup controller's decision: a gang for pods that bring none (plain pods, Deployments, StatefulSets, Jobs).
+
+The one rule: a PodGroup belongs to what owns the pods, and goes with it; pods that name a PodGroup themselves are left
+alone. (Rules: Volcano's ``pkg/controllers/podgroup``.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...kube.resource import PODGROUPS, PODS, Resource
+from ...model import resources
+from ...model.demand import requests_of
+from ...model.objects import Pod, PodGroup
+from ..runtime import names
+from ..runtime.objects import BATCH_JOBS, REPLICA_SETS, STATEFUL_SETS, Workload
+from ..runtime.pods import controller_of, quantities
+from ..runtime.writes import Change, Create, Outcome, Reap, Remove, Tell, Write
+
+OWNERS: tuple[Resource[Any], ...] = (REPLICA_SETS, STATEFUL_SETS, BATCH_JOBS)
+"""Owners whose annotations and replicas are looked at; others only give the gang their uid."""
+_PREFIX = "podgroup-"
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """The pods of one owner (or one pod without), and what decides their PodGroup."""
+
+    namespace: str
+    name: str
+    """Of the PodGroup."""
+    pods: Sequence[Pod] = ()
+    group: PodGroup | None = None
+    owner: Workload | None = None
+    namespace_annotations: Mapping[str, str] | None = None
+
+
+def group_of(pod: Pod) -> str:
+    """The name of the PodGroup that this controller makes for a pod; empty where the pod has one of its own."""
+    owner = controller_of(pod.metadata)
+    name = f"{_PREFIX}{owner.uid if owner else pod.metadata.uid}"
+    given = (pod.metadata.annotations or {}).get(names.GROUP_NAME)
+    return name if given in (None, "", name) else ""
+
+
+def reconcile(seen: Observed) -> Outcome:
+    """What to write for one PodGroup. Pure: equal input, equal outcome."""
+    pods = [pod for pod in seen.pods if pod.metadata.deletion_timestamp is None]
+    if not pods:
+        return Outcome(_removal(seen))
+    first = min(pods, key=lambda pod: (pod.metadata.creation_timestamp or "", pod.metadata.name))
+    spec, problem = _spec(seen, first)
+    writes: list[Write] = []
+    if problem:
+        about = seen.owner.metadata if seen.owner else first.metadata
+        resource = next((r for r in OWNERS if seen.owner and r.kind == _owner_kind(first)), PODS)
+        writes.append(Tell(resource, about, "Warning", "InvalidMinMember", problem))
+    group = seen.group
+    if group is None:
+        writes.append(Create(PODGROUPS, _body(seen, first, spec)))
+    elif group.metadata.deletion_timestamp is not None:
+        return Outcome()
+    elif group.spec.min_member != spec["minMember"] or (
+        resources.parse(group.spec.min_resources) != resources.parse(spec["minResources"])
+    ):
+        changed = {key: spec[key] for key in ("minMember", "minResources")}
+        changed["minResources"] = {**dict.fromkeys(group.spec.min_resources or ()), **changed["minResources"]}
+        writes.append(Change(PODGROUPS, seen.namespace, seen.name, {"spec": changed}))
+    mark = {"metadata": {"annotations": {names.GROUP_NAME: seen.name}}}
+    writes += [
+        Change(PODS, seen.namespace, pod.metadata.name, mark, uid=pod.metadata.uid)
+        for pod in pods
+        if (pod.metadata.annotations or {}).get(names.GROUP_NAME) != seen.name
+    ]
+    return Outcome(writes)
+
+
+def _removal(seen: Observed) -> list[Write]:
+    """A PodGroup whose owner wants no pods, or is gone, has nothing to schedule."""
+    group, owner = seen.group, seen.owner
+    if group is None or group.metadata.deletion_timestamp is not None or seen.pods:
+        return []
+    removal = Remove(PODGROUPS, seen.namespace, seen.name, group.metadata.uid)
+    if owner is not None:
+        return [removal] if owner.spec.replicas == 0 else []
+    gone = controller_of(group.metadata)
+    kind = next((one for one in (*OWNERS, PODS) if gone and one.kind == gone.kind), None)
+    if gone is None or kind is None:
+        return []
+    return [Reap(kind, seen.namespace, gone.name, gone.uid, [removal])]
+
+
+def _spec(seen: Observed, pod: Pod) -> tuple[dict[str, Any], str]:
+    """The PodGroup's spec, from its first pod and its owner, and what is wrong with an annotation."""
+    of_pod = pod.metadata.annotations or {}
+    of_owner = (seen.owner.metadata.annotations if seen.owner else None) or {}
+    text = of_owner.get(names.GROUP_MIN_MEMBER, of_pod.get(names.GROUP_MIN_MEMBER, "1"))
+    problem = ""
+    if not text.isdigit() or int(text) < 1:
+        problem = f"annotation {names.GROUP_MIN_MEMBER}: {text!r} is not a number of at least 1; 1 is taken"
+        text = "1"
+    minimum = int(text)
+    request, _ = requests_of(pod)
+    amounts = {name: amount * minimum for name, amount in request.items() if name != resources.PODS}
+    by_namespace = (seen.namespace_annotations or {}).get(names.QUEUE_NAME)
+    queue = of_pod.get(names.QUEUE_NAME) or of_owner.get(names.QUEUE_NAME) or by_namespace or "default"
+    spec: dict[str, Any] = {"minMember": minimum, "queue": queue, "minResources": quantities(amounts)}
+    if pod.spec.priority_class_name:
+        spec["priorityClassName"] = pod.spec.priority_class_name
+    return spec, problem
+
+
+def _body(seen: Observed, pod: Pod, spec: dict[str, Any]) -> dict[str, Any]:
+    given = {**((seen.owner.metadata.annotations if seen.owner else None) or {}), **(pod.metadata.annotations or {})}
+    metadata: dict[str, Any] = {
+        "name": seen.name,
+        "namespace": seen.namespace,
+        "annotations": {key: value for key, value in given.items() if key.startswith(names.VOLCANO_PREFIX)},
+        "ownerReferences": [_owner(pod)],
+    }
+    preemptable = (pod.metadata.labels or {}).get(names.PREEMPTABLE)
+    if preemptable is not None:
+        metadata["labels"] = {names.PREEMPTABLE: preemptable}
+    return {"metadata": metadata, "spec": spec}
+
+
+def _owner_kind(pod: Pod) -> str:
+    owner = controller_of(pod.metadata)
+    return owner.kind if owner else ""
+
+
+def _owner(pod: Pod) -> dict[str, Any]:
+    owner = controller_of(pod.metadata)
+    if owner is None:
+        owner_of = {"apiVersion": "v1", "kind": "Pod", "name": pod.metadata.name, "uid": pod.metadata.uid}
+    else:
+        owner_of = {"apiVersion": owner.api_version, "kind": owner.kind, "name": owner.name, "uid": owner.uid}
+    return {**owner_of, "controller": True}

@@ -1,0 +1,167 @@
+"""The pods of a PyTorchJob, the PodGroup they start in and the service by which they find their master.
+
+The one rule: names, labels and environment are those of Kubeflow's training operator, so that a script that runs under
+it runs here. (``pkg/controller.v1/pytorch``, ``pkg/controller.v1/common``.)
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ...model import resources
+from ...model.objects import PriorityClass, Quantities
+from ...model.resources import Resource
+from ..runtime import names
+from ..runtime.objects import PYTORCH_JOBS, SERVICES, PyTorchJob, ReplicaSpec
+from ..runtime.pods import add_environment, priority_of, quantities, request_of, without_applied
+from ..runtime.writes import Change, owned_by
+
+MASTER, WORKER = "Master", "Worker"
+CONTAINER, PORT_NAME, PORT = "pytorch", "pytorchjob-port", 23456
+MANAGER = "schedspec-pytorchjob-controller"
+
+
+def replicas_of(job: PyTorchJob) -> Iterator[tuple[str, ReplicaSpec]]:
+    """Replica types in the order of their ranks: the master first."""
+    for kind in (MASTER, WORKER):
+        if (spec := job.spec.pytorch_replica_specs.get(kind)) is not None:
+            yield kind, spec
+
+
+def total_of(job: PyTorchJob) -> int:
+    return sum(spec.replicas for _, spec in replicas_of(job))
+
+
+def leader_of(job: PyTorchJob) -> str:
+    """The replica type whose first pod the others meet at, and whose end is the job's: the master, if there is one."""
+    return MASTER if MASTER in job.spec.pytorch_replica_specs else WORKER
+
+
+def pod_name(job: PyTorchJob, kind: str, index: int) -> str:
+    return f"{job.metadata.name}-{kind.lower()}-{index}"
+
+
+def labels_of(job: PyTorchJob, kind: str, index: int) -> dict[str, str]:
+    labels = {
+        names.TRAINING_JOB: job.metadata.name,
+        names.TRAINING_OPERATOR: "pytorchjob-controller",
+        names.TRAINING_TYPE: kind.lower(),
+        names.TRAINING_INDEX: str(index),
+    }
+    return {**labels, names.TRAINING_ROLE: "master"} if kind == MASTER else labels
+
+
+def pod_body(job: PyTorchJob, kind: str, spec: ReplicaSpec, index: int, scheduler_name: str) -> dict[str, Any]:
+    """One pod of a replica type."""
+    given = copy.deepcopy(spec.template.get("metadata") or {})
+    pod: dict[str, Any] = copy.deepcopy(spec.template.get("spec") or {})
+    pod["schedulerName"] = pod.get("schedulerName") or scheduler_name
+    policy = spec.restart_policy or "OnFailure"
+    pod["restartPolicy"] = "Never" if policy == "ExitCode" else policy
+    priority = job.spec.run_policy.scheduling_policy
+    if priority is not None and priority.priority_class and not pod.get("priorityClassName"):
+        pod["priorityClassName"] = priority.priority_class
+    add_environment(pod, environment(job, kind, index))
+    marks = {names.GROUP_NAME: job.metadata.name, names.TASK_SPEC: kind.lower()}
+    return {
+        "metadata": {
+            "name": pod_name(job, kind, index),
+            "namespace": job.metadata.namespace,
+            "labels": {**(given.get("labels") or {}), **labels_of(job, kind, index)},
+            "annotations": {**(given.get("annotations") or {}), **marks},
+            "ownerReferences": [owned_by(PYTORCH_JOBS, job.metadata)],
+        },
+        "spec": pod,
+    }
+
+
+def environment(job: PyTorchJob, kind: str, index: int) -> list[dict[str, str]]:
+    """What ``torch.distributed`` and ``torchrun`` read: who the master is, how many there are, which one this is."""
+    leader = leader_of(job)
+    rank = index + 1 if kind == WORKER and leader == MASTER else index
+    processes = job.spec.nproc_per_node
+    world = total_of(job) * (int(processes) if processes.isdigit() else 1)
+    address, port = pod_name(job, leader, 0), str(_port(job))
+    found = {
+        "PYTHONUNBUFFERED": "1",
+        "MASTER_ADDR": address,
+        "MASTER_PORT": port,
+        "WORLD_SIZE": str(world),
+        "RANK": str(rank),
+        "PET_MASTER_ADDR": address,
+        "PET_MASTER_PORT": port,
+        "PET_NNODES": str(total_of(job)),
+        "PET_NODE_RANK": str(rank),
+    }
+    found["PET_NPROC_PER_NODE"] = processes or "auto"
+    return [{"name": name, "value": value} for name, value in found.items()]
+
+
+def service_of(job: PyTorchJob) -> Change:
+    """The headless service under whose name the first pod is found."""
+    leader = leader_of(job)
+    selector = {key: value for key, value in labels_of(job, leader, 0).items() if key != names.TRAINING_ROLE}
+    body = {
+        "metadata": {
+            "labels": labels_of(job, leader, 0),
+            "ownerReferences": [owned_by(PYTORCH_JOBS, job.metadata)],
+        },
+        "spec": {
+            "clusterIP": "None",
+            "selector": selector,
+            "publishNotReadyAddresses": True,
+            "ports": [{"name": PORT_NAME, "port": _port(job)}],
+        },
+    }
+    return Change(SERVICES, job.metadata.namespace, pod_name(job, leader, 0), body, manager=MANAGER)
+
+
+def _port(job: PyTorchJob) -> int:
+    spec = job.spec.pytorch_replica_specs[leader_of(job)].template.get("spec") or {}
+    for container in spec.get("containers", ()):
+        for port in (container.get("ports") or ()) if container.get("name") == CONTAINER else ():
+            if port.get("name") == PORT_NAME:
+                return int(port["containerPort"])
+    return PORT
+
+
+# ------------------------------------------------------------------------------------------------------------ PodGroup
+
+
+def group_spec(job: PyTorchJob, queue: str, classes: Iterable[PriorityClass]) -> dict[str, Any]:
+    """The PodGroup's spec, in a queue."""
+    policy = job.spec.run_policy.scheduling_policy
+    minimum = total_of(job) if policy is None or policy.min_available is None else policy.min_available
+    given: Quantities | None = policy.min_resources if policy else None
+    needed = resources.parse(given) if given else min_resources(job, minimum, list(classes))
+    spec: dict[str, Any] = {"minMember": minimum, "queue": queue, "minResources": quantities(needed)}
+    if policy is not None and policy.priority_class:
+        spec["priorityClassName"] = policy.priority_class
+    return spec
+
+
+def min_resources(job: PyTorchJob, minimum: int, classes: list[PriorityClass]) -> Resource:
+    """The requests of as many pods as the gang needs, those of the highest priority first."""
+    ordered = sorted(
+        replicas_of(job),
+        key=lambda pair: -priority_of((pair[1].template.get("spec") or {}).get("priorityClassName", ""), classes),
+    )
+    total: Resource = {}
+    left = minimum
+    for _, spec in ordered:
+        pods = min(left, spec.replicas)
+        left -= pods
+        resources.add_to(total, {name: amount * pods for name, amount in request_of(spec.template).items()})
+    return total
+
+
+def group_body(job: PyTorchJob, spec: dict[str, Any]) -> dict[str, Any]:
+    metadata = {
+        "name": job.metadata.name,
+        "namespace": job.metadata.namespace,
+        "annotations": without_applied(job.metadata.annotations),
+        "ownerReferences": [owned_by(PYTORCH_JOBS, job.metadata)],
+    }
+    return {"metadata": metadata, "spec": spec}

@@ -1,0 +1,213 @@
+"""The PyTorchJob controller's decision: what to write so that a training job comes nearer to its end.
+
+The one rule: it does what Kubeflow's training operator does with Volcano as its gang scheduler: the PodGroup first, the
+pods once it is let into its queue.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from ...kube.resource import PODGROUPS, PODS
+from ...model import resources
+from ...model.objects import Pod, PodGroup
+from ...model.task import seconds
+from ..runtime.objects import PYTORCH_JOBS, PyTorchCondition, PyTorchJob, PyTorchJobStatus
+from ..runtime.pods import TemplateError, exit_code, restarts
+from ..runtime.writes import Change, Create, Outcome, Remove, Tell, Write, timestamp
+from . import status as conditions
+from .pods import MANAGER, group_body, group_spec, leader_of, pod_body, pod_name, replicas_of, service_of
+from .state import Observed, group_removal, removals, type_of, unhonoured
+
+_RETRYABLE_FROM = 128
+"""Exit codes from here mean that the pod was killed, not that its program is wrong (restartPolicy ExitCode)."""
+_IN_WHOSE_PLACE = "kubeflow.org/training-operator"
+"""The manager of a job that names none (``runPolicy.managedBy``); a job of another is that other's."""
+_STOPS = frozenset(("BackoffLimitExceeded", "DeadlineExceeded"))
+"""Failures that end the pods too, whatever cleanPodPolicy says: they would go on holding their cards."""
+
+
+def reconcile(seen: Observed) -> Outcome:
+    """What to write for one PyTorchJob, and when to look again. Pure: equal input, equal outcome."""
+    job = seen.job
+    if job.metadata.deletion_timestamp is not None or job.spec.run_policy.managed_by not in ("", _IN_WHOSE_PLACE):
+        return Outcome()
+    if fields := unhonoured(job):
+        told = f"{fields}: not honoured here; remove it, or let the training operator run this job"
+        return _refusal(seen, "NotHonoured", told)
+    try:
+        return _reconcile(seen)
+    except TemplateError as error:
+        return _refusal(seen, "Malformed", f"a replica's {error}; correct it and create the job anew")
+
+
+def _refusal(seen: Observed, reason: str, message: str) -> Outcome:
+    """A job that cannot be run as it is written stays Created, and says why."""
+    status = copy.deepcopy(seen.job.status)
+    conditions.put(seen.job, status, conditions.CREATED, seen.now, reason=reason, message=message)
+    return Outcome(_status_writes(seen, status))
+
+
+def _reconcile(seen: Observed) -> Outcome:
+    job = seen.job
+    status = copy.deepcopy(job.status)
+    first = not status.conditions
+    if first:
+        conditions.put(job, status, conditions.CREATED, seen.now)
+    live = [pod for pod in seen.pods if pod.metadata.deletion_timestamp is None]
+    if conditions.is_finished(status):
+        return _after_the_end(seen, status, live)
+    if job.spec.run_policy.suspend:
+        conditions.put(job, status, conditions.SUSPENDED, seen.now)
+        status.start_time = None
+        status.replica_statuses = conditions.count(job, [])
+        return Outcome([*_status_writes(seen, status), *removals(live), *group_removal(seen)])
+    if conditions.has(status, conditions.SUSPENDED):
+        conditions.resume(job, status, seen.now)
+    status.start_time = status.start_time or timestamp(seen.now)
+    again = _restarting(seen, status, live)
+    _progress(seen, status, live, again)
+    ended = conditions.is_finished(status)
+    status.replica_statuses = conditions.count(job, [pod for pod in live if pod not in again])
+    writes: list[Write] = [service_of(job)] if first else []
+    writes += _status_writes(seen, status)
+    if not ended:
+        writes += [*removals(again), *_group_and_pods(seen)]
+    return Outcome(writes, None if ended else _time_left(seen, status))
+
+
+def _restarting(seen: Observed, status: PyTorchJobStatus, live: list[Pod]) -> list[Pod]:
+    """Failed pods that are to be started anew; fails the job where one must not be, or too many were."""
+    job = seen.job
+    policies = {kind.lower(): spec.restart_policy or "OnFailure" for kind, spec in replicas_of(job)}
+    found = []
+    for pod in live:
+        if pod.status.phase != "Failed":
+            continue
+        policy = policies.get(type_of(pod), "Never")
+        code = exit_code(pod)
+        if policy in ("Always", "OnFailure") or (policy == "ExitCode" and (code or 0) >= _RETRYABLE_FROM):
+            found.append(pod)
+            continue
+        told = f"PyTorchJob {job.metadata.name} has failed because pod {pod.metadata.name} failed (exit code {code})."
+        conditions.put(job, status, conditions.FAILED, seen.now, message=told)
+        return []
+    known = status.restarting or ()
+    status.restarts += sum(pod.metadata.uid not in known for pod in found)
+    status.restarting = [pod.metadata.uid for pod in found] or None
+    limit = job.spec.run_policy.backoff_limit
+    done = status.restarts + sum(restarts(pod) for pod in live)
+    if limit is not None and done > limit:
+        told = f"PyTorchJob {job.metadata.name} has failed: {done} restarts are more than its backoffLimit of {limit}."
+        conditions.put(job, status, conditions.FAILED, seen.now, reason="BackoffLimitExceeded", message=told)
+        return []
+    return found
+
+
+def _progress(seen: Observed, status: PyTorchJobStatus, live: list[Pod], again: list[Pod]) -> None:
+    """The condition that the pods' phases mean."""
+    job, now = seen.job, seen.now
+    if conditions.is_finished(status):
+        return
+    deadline = job.spec.run_policy.active_deadline_seconds
+    if deadline is not None and now - seconds(status.start_time) >= deadline:
+        told = f"PyTorchJob {job.metadata.name} has failed because it was active longer than {deadline} s."
+        conditions.put(job, status, conditions.FAILED, now, reason="DeadlineExceeded", message=told)
+        return
+    if _has_succeeded(job, live):
+        conditions.put(job, status, conditions.SUCCEEDED, now)
+        status.completion_time = timestamp(now)
+    elif again:
+        conditions.put(job, status, conditions.RESTARTING, now)
+    elif any(pod.status.phase == "Running" and type_of(pod) == leader_of(job).lower() for pod in live):
+        conditions.put(job, status, conditions.RUNNING, now)
+    else:
+        conditions.put_obstacle(job, status, "QueueNotUsable", seen.queue_problem, now)
+
+
+def _has_succeeded(job: PyTorchJob, live: list[Pod]) -> bool:
+    """The master decides; where there is none, all workers have to succeed."""
+    leader = leader_of(job)
+    wanted = {pod_name(job, leader, index) for index in range(job.spec.pytorch_replica_specs[leader].replicas)}
+    return wanted <= {pod.metadata.name for pod in live if pod.status.phase == "Succeeded"}
+
+
+def _group_and_pods(seen: Observed) -> list[Write]:
+    """The PodGroup, and the pods that are missing once it is let into its queue."""
+    job, group = seen.job, seen.group
+    if group is None:
+        return [Create(PODGROUPS, group_body(job, group_spec(job, seen.queue, seen.classes)))]
+    if group.metadata.deletion_timestamp is not None:
+        return []
+    writes: list[Write] = []
+    wanted = group_spec(job, seen.queue, seen.classes)
+    if _differs(group, wanted):
+        wanted["minResources"] = {**dict.fromkeys(group.spec.min_resources or ()), **wanted["minResources"]}
+        wanted.setdefault("priorityClassName", None)
+        writes.append(Change(PODGROUPS, job.metadata.namespace, group.metadata.name, {"spec": wanted}))
+    if group.status.phase in ("", "Pending"):
+        return writes
+    there = {pod.metadata.name for pod in seen.pods}
+    wanted_names = set()
+    pods: list[Write] = []
+    for kind, spec in replicas_of(job):
+        for index in range(spec.replicas):
+            name = pod_name(job, kind, index)
+            wanted_names.add(name)
+            if name not in there:
+                pods.append(Create(PODS, pod_body(job, kind, spec, index, seen.scheduler_name)))
+    surplus = [p for p in seen.pods if p.metadata.name not in wanted_names and p.metadata.deletion_timestamp is None]
+    if pods:
+        writes.append(service_of(job))  # no pod comes before the name that it looks for
+    return [*writes, *pods, *removals(surplus)]
+
+
+def _after_the_end(seen: Observed, status: PyTorchJobStatus, live: list[Pod]) -> Outcome:
+    """Clean up as the policies say, and at last the job itself."""
+    job, policy = seen.job, seen.job.spec.run_policy
+    stopped = any(one.type == conditions.FAILED and one.reason in _STOPS for one in status.conditions or ())
+    going = {
+        "All": live,
+        "Running": [pod for pod in live if pod.status.phase in ("Running", "Pending", "Unknown")],
+    }.get("All" if stopped else policy.clean_pod_policy, [])
+    status.replica_statuses = conditions.final_count(job, status, [pod for pod in live if pod not in going])
+    writes = [*_status_writes(seen, status), *removals(going), *group_removal(seen)]
+    if policy.ttl_seconds_after_finished is None:
+        return Outcome(writes)
+    left = seconds(conditions.finished_at(status)) + policy.ttl_seconds_after_finished - seen.now
+    if left > 0:
+        return Outcome(writes, left)
+    meta = job.metadata
+    return Outcome([*writes, Remove.of(PYTORCH_JOBS, meta, "Background")])
+
+
+def _status_writes(seen: Observed, status: PyTorchJobStatus) -> list[Write]:
+    job, before = seen.job, seen.job.status
+    if status == before:
+        return []
+    meta = job.metadata
+    body = {"status": status}
+    writes: list[Write] = [
+        Change(PYTORCH_JOBS, meta.namespace, meta.name, body, "status", meta.resource_version, meta.uid, MANAGER)
+    ]
+    last, old = (one.conditions[-1] if one.conditions else PyTorchCondition() for one in (status, before))
+    if (last.type, last.reason) != (old.type, old.reason):
+        bad = last.type in (conditions.FAILED, conditions.RESTARTING) or last.reason in conditions.OBSTACLES
+        kind = "Warning" if bad else "Normal"
+        writes.append(Tell(PYTORCH_JOBS, meta, kind, last.reason, last.message))
+    return writes
+
+
+def _time_left(seen: Observed, status: PyTorchJobStatus) -> float | None:
+    deadline = seen.job.spec.run_policy.active_deadline_seconds
+    return None if deadline is None else max(seconds(status.start_time) + deadline - seen.now, 0.0)
+
+
+def _differs(group: PodGroup, wanted: dict[str, Any]) -> bool:
+    spec = group.spec
+    return (
+        spec.min_member != wanted["minMember"]
+        or spec.priority_class_name != wanted.get("priorityClassName", "")
+        or resources.parse(spec.min_resources) != resources.parse(wanted["minResources"])
+    )

@@ -1,0 +1,183 @@
+"""The Queue controller's decision: state, counts and what is wrong with a queue.
+
+The one rule: state follows commands and the parent; ``allocated`` and ``deserved`` are the scheduler's to write.
+(Rules: Volcano's ``pkg/controllers/queue``.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...model import resources
+from ...model.objects import Condition
+from ...model.resources import Resource
+from ..runtime import names
+from ..runtime.objects import COMMANDS, QUEUES, Command, Queue, QueueSpec
+from ..runtime.writes import Change, Create, Outcome, Remove, Tell, Write, timestamp
+from .state import CLOSED, CLOSING, DEFAULT, OPEN, ROOT, UNKNOWN, is_in_cycle, parent_of
+
+MANAGER = "schedspec-queue-controller"
+CONDITION = "Ready"
+ALWAYS_THERE: dict[str, dict[str, Any]] = {
+    ROOT: {"weight": 1, "reclaimable": False},
+    DEFAULT: {"weight": 1, "reclaimable": True, "parent": ROOT},
+}
+"""Queues that are created where they are missing."""
+_STATES = frozenset((OPEN, CLOSING, CLOSED, UNKNOWN))
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """One queue (None: it does not exist) among all others, the phases of its PodGroups, the commands to it."""
+
+    name: str
+    queue: Queue | None
+    known: Mapping[str, Queue]
+    phases: Mapping[str, int] = field(default_factory=dict)
+    commands: Sequence[Command] = ()
+    now: float = 0.0
+
+
+def reconcile(seen: Observed) -> Outcome:
+    """What to write for one queue. Pure: equal input, equal outcome."""
+    queue = seen.queue
+    if queue is None:
+        if seen.name in ALWAYS_THERE:
+            return Outcome([Create(QUEUES, {"metadata": {"name": seen.name}, "spec": ALWAYS_THERE[seen.name]})])
+        return Outcome()
+    if queue.metadata.deletion_timestamp is not None:
+        return Outcome()
+    state, writes = _ordered(seen, queue)
+    state, marks = _inherited(seen, queue, state)
+    if state in (CLOSING, CLOSED):
+        state = CLOSING if any(seen.phases.values()) else CLOSED
+    status, told = _status(seen, queue, state)
+    opens = state == OPEN
+    return Outcome([*([] if opens else marks), *status, *(marks if opens else []), *writes, *told])
+
+
+def _ordered(seen: Observed, queue: Queue) -> tuple[str, list[Write]]:
+    """The state that commands ask for; each is removed once its effect is in the status."""
+    state = queue.status.state or OPEN
+    state = state if state in _STATES else UNKNOWN
+    writes: list[Write] = []
+    for command in seen.commands:
+        writes.append(Remove.of(COMMANDS, command.metadata))
+        if command.action == "CloseQueue":
+            if seen.name == ROOT:
+                told = "root cannot be closed: every queue is part of it; close its children"
+                writes.append(Tell(QUEUES, queue.metadata, "Warning", "CloseRefused", told))
+            elif state not in (CLOSING, CLOSED):
+                state = CLOSING
+        elif command.action == "OpenQueue":
+            parent = seen.known.get(parent_of(queue))
+            if parent is not None and parent.status.state in (CLOSING, CLOSED):
+                told = f"the parent {parent.metadata.name} is {parent.status.state}; open that first"
+                writes.append(Tell(QUEUES, queue.metadata, "Warning", "OpenRefused", told))
+            else:
+                state = OPEN
+    return state, writes
+
+
+def _inherited(seen: Observed, queue: Queue, state: str) -> tuple[str, list[Write]]:
+    """Close with the parent, open again with it: the annotation says which closing was the parent's."""
+    parent = seen.known.get(parent_of(queue))
+    if parent is None or is_in_cycle(seen.name, seen.known):
+        return state, []
+    marked = (queue.metadata.annotations or {}).get(names.CLOSED_BY_PARENT) == "true"
+    if parent.status.state in (CLOSING, CLOSED):
+        if state == OPEN:
+            return CLOSING, [] if marked else [_mark(queue, "true")]
+        return state, []
+    if marked:
+        return OPEN, [_mark(queue, None)]
+    return state, []
+
+
+def _mark(queue: Queue, value: str | None) -> Write:
+    body = {"metadata": {"annotations": {names.CLOSED_BY_PARENT: value}}}
+    return Change(QUEUES, "", queue.metadata.name, body, uid=queue.metadata.uid)
+
+
+def _status(seen: Observed, queue: Queue, state: str) -> tuple[list[Write], list[Write]]:
+    """The status, if it changes, and events for what changed."""
+    before, counts = queue.status, {phase.lower(): number for phase, number in seen.phases.items()}
+    wanted: dict[str, Any] = {
+        "state": state,
+        **{key: counts.get(key, 0) for key in ("pending", "running", "inqueue", "unknown", "completed")},
+    }
+    problems = list(_problems(seen, queue))
+    reason = problems[0][0] if problems else "Ready"
+    message = "; ".join(text for _, text in problems)
+    condition = {"type": CONDITION, "status": "False" if problems else "True", "reason": reason, "message": message}
+    old = next((one for one in before.conditions or () if one.type == CONDITION), Condition())
+    same = (old.status, old.reason, old.message) == (condition["status"], reason, message)
+    told: list[Write] = []
+    if not same and problems:
+        told.append(Tell(QUEUES, queue.metadata, "Warning", reason, message))
+    if before.state and before.state != state:
+        told.append(Tell(QUEUES, queue.metadata, "Normal", state, f"the queue is {state}"))
+    if same and all(getattr(before, key) == value for key, value in wanted.items()):
+        return [], told
+    flipped = old.status != condition["status"] or not old.last_transition_time
+    condition["lastTransitionTime"] = timestamp(seen.now) if flipped else old.last_transition_time or ""
+    body = {"status": {**wanted, "conditions": [condition]}}
+    return [Change(QUEUES, "", seen.name, body, "status", uid=queue.metadata.uid, manager=MANAGER)], told
+
+
+def _problems(seen: Observed, queue: Queue) -> Iterator[tuple[str, str]]:
+    """What is wrong with the queue as part of its hierarchy: reason and text, the worst first."""
+    parent_name = parent_of(queue)
+    parent = seen.known.get(parent_name)
+    if parent_name and parent is None:
+        yield "ParentMissing", f"spec.parent: queue {parent_name} does not exist; create it, or name another"
+    if is_in_cycle(seen.name, seen.known):
+        yield "Cycle", f"spec.parent: {seen.name} is its own ancestor by way of {parent_name}; name another parent"
+    children = [child for child in seen.known.values() if parent_of(child) == seen.name]
+    for what, of in (("deserved", _deserved), ("guarantee.resource", _guarantee)):
+        own, total = of(queue), resources.total_of(of(child) for child in children)
+        if children and own and (over := _over(total, own)):
+            reason = "ChildrenDeservedExceed" if what == "deserved" else "ChildrenGuaranteeExceed"
+            yield (
+                reason,
+                f"spec.{what}: the children ask for more than their parent has: {over}; lower theirs or raise it",
+            )
+    if parent is not None and (over := _over(_capability(queue), _capability(parent))):
+        yield "CapabilityExceeds", f"spec.capability: more than the parent {parent_name} has: {over}; lower it"
+    if children and (busy := sum(number for phase, number in seen.phases.items() if phase != "Completed")):
+        yield (
+            "NotALeaf",
+            f"{busy} PodGroups name this queue, which has child queues, and wait; they have to name a child",
+        )
+    if fields := [name for name, is_set in _unhonoured(queue.spec) if is_set]:
+        yield "NotHonoured", f"spec.{', spec.'.join(fields)}: not honoured here; leave it out"
+
+
+def _unhonoured(spec: QueueSpec) -> Iterator[tuple[str, bool]]:
+    yield "affinity", spec.affinity is not None
+    yield "extendClusters", bool(spec.extend_clusters)
+    yield "dequeueStrategy", spec.dequeue_strategy not in ("", "traverse")
+    yield "dra", spec.dra is not None
+
+
+def _over(amounts: Resource, limits: Resource) -> str:
+    """The dimensions in which ``amounts`` are above ``limits`` that are set, for people."""
+    return ", ".join(
+        f"{name} {resources.render_amount(name, amount)} > {resources.render_amount(name, limits[name])}"
+        for name, amount in sorted(amounts.items())
+        if name in limits and amount > limits[name]
+    )
+
+
+def _deserved(queue: Queue) -> Resource:
+    return resources.parse(queue.spec.deserved)
+
+
+def _capability(queue: Queue) -> Resource:
+    return resources.parse(queue.spec.capability)
+
+
+def _guarantee(queue: Queue) -> Resource:
+    return resources.parse(queue.spec.guarantee.resource if queue.spec.guarantee else None)

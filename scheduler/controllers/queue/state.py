@@ -1,0 +1,72 @@
+"""What Queues mean for those who use them: which are usable, who is whose parent.
+
+The one rule: a queue that is wrong makes only itself and what depends on it unusable, and the reason can be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ...model.objects import Namespace, PodGroup, Queue
+from ..runtime import names
+
+ROOT, DEFAULT = "root", "default"
+OPEN, CLOSING, CLOSED, UNKNOWN = "Open", "Closing", "Closed", "Unknown"
+
+
+def parent_of(queue: Queue) -> str:
+    """The name of a queue's parent; empty for root."""
+    return "" if queue.metadata.name == ROOT else queue.spec.parent or ROOT
+
+
+def is_news(before: Queue | None, after: Queue | None) -> bool:
+    """Whether a change of a queue matters to others: all but the amounts and counts in its status does."""
+    if before is None or after is None or before.metadata.uid != after.metadata.uid:
+        return True
+    was, now = before.metadata, after.metadata
+    return (before.spec, before.status.state, before.status.conditions, was.annotations, was.deletion_timestamp) != (
+        after.spec,
+        after.status.state,
+        after.status.conditions,
+        now.annotations,
+        now.deletion_timestamp,
+    )
+
+
+def queue_for(named: str, group: PodGroup | None, home: Namespace | None) -> str:
+    """The queue of a job that names ``named``. Where that is ``default`` or nothing, its namespace's annotation is
+    asked, once: what its PodGroup says stays.
+    """
+    if named not in ("", DEFAULT):
+        return named
+    if group is not None:
+        return group.spec.queue or DEFAULT
+    return ((home.metadata.annotations if home else None) or {}).get(names.QUEUE_NAME) or DEFAULT
+
+
+def children_of(name: str, queues: Iterable[Queue]) -> list[Queue]:
+    return [queue for queue in queues if parent_of(queue) == name]
+
+
+def usability(name: str, queues: Iterable[Queue]) -> str:
+    """Why jobs cannot run in the queue ``name``: not there, not open, not a leaf. Empty if they can."""
+    known = {queue.metadata.name: queue for queue in queues}
+    queue = known.get(name)
+    if queue is None:
+        return f"queue {name} does not exist; create it, or name another in a new job"
+    if queue.status.state in (CLOSING, CLOSED):
+        return f"queue {name} is {queue.status.state}; open it, or use another queue"
+    if name == ROOT or any(child.spec.parent == name for child in known.values()):
+        return f"queue {name} has child queues; use one of those"
+    return ""
+
+
+def is_in_cycle(name: str, known: Mapping[str, Queue]) -> bool:
+    """Whether following parents from a queue never reaches root."""
+    seen = set()
+    while name in known and name != ROOT:
+        if name in seen:
+            return True
+        seen.add(name)
+        name = parent_of(known[name])
+    return False

@@ -1,0 +1,1 @@
+"""What all controllers share: their shell, what they see, how they write."""

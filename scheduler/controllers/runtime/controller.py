@@ -1,0 +1,118 @@
+"""The shell that all controllers share: what they see, their queue of keys, and hands to write with.
+
+The one rule: a controller's decision is pure; what it sees comes from here, what it wants goes to
+:class:`scheduler.controllers.runtime.executor.Hands`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
+
+from ...kube import WARNING, Client, Recorder, Reflector, Resource, WorkQueue
+from .executor import About, Hands
+from .ownership import INDEXES
+from .write_through_cache import TRUST, View
+from .writes import Outcome, Tell
+
+log = logging.getLogger(__name__)
+
+_PATIENCE = 10.0
+"""Seconds after which a controller says what it waits for."""
+
+
+class Controller(Protocol):
+    """One controller; ``run`` works until cancelled, once all that the context watches has been listed."""
+
+    name: str
+
+    async def run(self) -> None: ...
+
+
+class Context:
+    """What controllers are given: the API server, the recorder of events, the names of pods' schedulers, the time.
+
+    ``scheduler_names``: objects that name another scheduler are left alone; one that names none gets the first of them.
+    ``reflectors`` are those that run anyway: what one of them tells is not watched a second time.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        recorder: Recorder,
+        scheduler_names: Sequence[str],
+        clock: Callable[[], float] = time.time,
+        reflectors: Iterable[Reflector[Any]] = (),
+    ) -> None:
+        self._client = client
+        self._hands = Hands(client, recorder, self._views_of)
+        self.scheduler_names = tuple(scheduler_names)
+        self.clock = clock
+        self._views: dict[str, View[Any]] = {}
+        self._running = {reflector.resource: reflector for reflector in reflectors}
+
+    def view(self, resource: Resource[Any], *, labels: str = "") -> View[Any]:
+        """What is seen of a kind, one for all controllers; looked up by :data:`~ownership.INDEXES`."""
+        key = f"{resource.id} {labels}"
+        if key not in self._views:
+            follow = None if labels else self._running.get(resource)
+            self._views[key] = View(self._client, resource, INDEXES, labels=labels, follow=follow)
+        found: View[Any] = self._views[key]
+        return found
+
+    async def watch(self) -> None:
+        """Follow the cluster until cancelled; run it beside the controllers."""
+        async with asyncio.TaskGroup() as group:
+            for view in self._views.values():
+                group.create_task(view.informer.run(), name=f"watch {view.resource.id} for controllers")
+
+    def unlisted(self) -> list[str]:
+        """What has not been listed yet, and why: until there is nothing, some controller waits."""
+        informers = [view.informer for view in self._views.values() if not view.informer.synced.is_set()]
+        return [it.reflector.trouble or f"{it.reflector.resource.id} not yet listed" for it in informers]
+
+    def is_ours(self, scheduler_name: str) -> bool:
+        return not scheduler_name or scheduler_name in self.scheduler_names
+
+    async def work(
+        self, name: str, queue: WorkQueue, decide: Callable[[str], tuple[Outcome, About | None]], *needs: View[Any]
+    ) -> None:
+        """Work a queue of keys: decide, carry out, look again when told to. Begins once ``needs`` have been listed."""
+        await _listed(name, needs)
+
+        async def turn(key: str) -> None:
+            outcome, about = decide(key)
+            await self._hands.carry_out(outcome.writes, about)
+            if outcome.again is not None:
+                queue.add_after(key, outcome.again)
+            elif any(view.is_ahead for view in needs):
+                queue.add_after(key, TRUST + 0.1)  # should the watch never show it
+
+        await queue.run(turn)
+
+    def _views_of(self, resource: Resource[Any]) -> list[View[Any]]:
+        return [view for view in self._views.values() if view.resource.id == resource.id]
+
+
+async def _listed(name: str, views: Sequence[View[Any]]) -> None:
+    """Wait until every kind has been listed; a controller whose kinds are not served waits alone, and says so."""
+    for view in views:
+        while not view.informer.synced.is_set():
+            try:
+                async with asyncio.timeout(_PATIENCE):
+                    await view.informer.synced.wait()
+            except TimeoutError:
+                trouble = view.informer.reflector.trouble or f"{view.resource.id} is not listed yet"
+                log.warning("controller %s waits: %s", name, trouble)
+
+
+def unreadable(view: View[Any], key: str) -> Outcome | None:
+    """What to tell of an object that exists and cannot be read; nothing else is done about it."""
+    found = view.informer.malformed.get(key)
+    if found is None:
+        return None
+    told = f"cannot be read and is left alone: {found.error}"
+    return Outcome([Tell(view.resource, found.metadata, WARNING, "Malformed", told)])

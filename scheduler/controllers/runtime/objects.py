@@ -1,0 +1,234 @@
+"""The API objects that only controllers read, and how they are called.
+
+The one rule: a pod template stays the plain mapping that the user wrote, so that nothing of it is lost on its way into
+a pod.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ...kube import resource
+from ...kube.resource import Bare, Resource
+from ...model import objects
+from ...model.objects import Object, ObjectMeta, OwnerReference, Quantities
+
+Template = dict[str, Any]
+"""A PodTemplateSpec as JSON."""
+
+
+class Policy(Object):
+    """What a Job does (``action``, after ``timeout``) when something happens (``event(s)`` or ``exit_code``)."""
+
+    action: str = ""
+    event: str | None = None
+    events: list[str] | None = None
+    exit_code: int | None = None
+    timeout: str | None = None
+
+
+class DependsOn(Object):
+    name: list[str] | None = None
+    iteration: str = "all"
+
+
+class TaskSpec(Object):
+    name: str = ""
+    replicas: int = 1
+    min_available: int | None = None
+    max_retry: int = 3
+    policies: list[Policy] | None = None
+    depends_on: DependsOn | None = None
+    partition_policy: dict[str, Any] | None = None
+    topology_policy: str = ""
+    template: Template = msgspec.field(default_factory=dict)
+
+
+class JobSpec(Object):
+    scheduler_name: str = ""
+    queue: str = "default"
+    priority_class_name: str = ""
+    min_available: int | None = None
+    min_success: int | None = None
+    max_retry: int = 3
+    ttl_seconds_after_finished: int | None = None
+    plugins: dict[str, list[str]] | None = None
+    volumes: list[Any] | None = None
+    network_topology: dict[str, Any] | None = None
+    policies: list[Policy] | None = None
+    tasks: list[TaskSpec] = msgspec.field(default_factory=list)
+
+
+class JobState(Object, omit_defaults=True):
+    phase: str = ""
+    reason: str = ""
+    message: str = ""
+    last_transition_time: str | None = None
+
+
+class TaskState(Object, omit_defaults=True):
+    phase: dict[str, int] | None = None
+
+
+class JobCondition(Object, omit_defaults=True):
+    status: str = ""
+    last_transition_time: str | None = None
+
+
+class DelayedAction(Object, omit_defaults=True):
+    """An action that waits for its policy's timeout; ``until`` is when it is due (RFC 3339)."""
+
+    event: str = ""
+    action: str = ""
+    task: str = ""
+    pod: str = ""
+    until: str = ""
+
+
+class JobStatus(Object, omit_defaults=True):
+    state: JobState = msgspec.field(default_factory=JobState)
+    min_available: int = 0
+    pending: int = 0
+    running: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    terminating: int = 0
+    unknown: int = 0
+    version: int = 0
+    retry_count: int = 0
+    observed_generation: int = 0
+    last_command: str = ""
+    running_duration: str = ""
+    controlled_resources: dict[str, str] | None = None
+    task_status_count: dict[str, TaskState] | None = None
+    conditions: list[JobCondition] | None = None
+    delayed: list[DelayedAction] | None = None
+    restarting: list[str] | None = None
+    """Uids of pods that a restart of a part takes and that are not going yet."""
+
+
+class Job(Object):
+    metadata: ObjectMeta
+    spec: JobSpec = msgspec.field(default_factory=JobSpec)
+    status: JobStatus = msgspec.field(default_factory=JobStatus)
+
+
+class Command(Object):
+    metadata: ObjectMeta
+    action: str = ""
+    target: OwnerReference = msgspec.field(default_factory=OwnerReference)
+
+
+class SchedulingPolicy(Object):
+    queue: str = ""
+    priority_class: str = ""
+    min_available: int | None = None
+    min_resources: Quantities | None = None
+    schedule_timeout_seconds: int | None = None
+
+
+class RunPolicy(Object):
+    clean_pod_policy: str = ""
+    ttl_seconds_after_finished: int | None = None
+    active_deadline_seconds: int | None = None
+    backoff_limit: int | None = None
+    suspend: bool = False
+    managed_by: str = ""
+    scheduling_policy: SchedulingPolicy | None = None
+
+
+class ReplicaSpec(Object):
+    replicas: int = 1
+    restart_policy: str = ""
+    template: Template = msgspec.field(default_factory=dict)
+
+
+class PyTorchJobSpec(Object):
+    nproc_per_node: str = ""
+    elastic_policy: dict[str, Any] | None = None
+    run_policy: RunPolicy = msgspec.field(default_factory=RunPolicy)
+    pytorch_replica_specs: dict[str, ReplicaSpec] = msgspec.field(default_factory=dict)
+
+
+class PyTorchCondition(Object, omit_defaults=True):
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    last_update_time: str | None = None
+    last_transition_time: str | None = None
+
+
+class ReplicaStatus(Object, omit_defaults=True):
+    active: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    selector: str = ""
+
+
+class PyTorchJobStatus(Object, omit_defaults=True):
+    conditions: list[PyTorchCondition] | None = None
+    replica_statuses: dict[str, ReplicaStatus] | None = None
+    start_time: str | None = None
+    completion_time: str | None = None
+    restarts: int = 0
+    restarting: list[str] | None = None
+    """Uids of failed pods that are counted in ``restarts`` and are not going yet."""
+
+
+class PyTorchJob(Object):
+    metadata: ObjectMeta
+    spec: PyTorchJobSpec = msgspec.field(default_factory=PyTorchJobSpec)
+    status: PyTorchJobStatus = msgspec.field(default_factory=PyTorchJobStatus)
+
+
+class WorkloadSpec(Object):
+    replicas: int | None = None
+
+
+class Workload(Object):
+    """A ReplicaSet, StatefulSet or batch/v1 Job: what owns plain pods."""
+
+    metadata: ObjectMeta
+    spec: WorkloadSpec = msgspec.field(default_factory=WorkloadSpec)
+
+
+JOBS = Resource("batch.volcano.sh", "v1alpha1", "jobs", "Job", Job)
+COMMANDS = Resource("bus.volcano.sh", "v1alpha1", "commands", "Command", Command)
+PYTORCH_JOBS = Resource("kubeflow.org", "v1", "pytorchjobs", "PyTorchJob", PyTorchJob)
+REPLICA_SETS = Resource("apps", "v1", "replicasets", "ReplicaSet", Workload)
+STATEFUL_SETS = Resource("apps", "v1", "statefulsets", "StatefulSet", Workload)
+BATCH_JOBS = Resource("batch", "v1", "jobs", "Job", Workload)
+DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment", Bare)
+SERVICES = Resource("", "v1", "services", "Service", Bare)
+CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap", Bare)
+NETWORK_POLICIES = Resource("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy", Bare)
+
+
+class QueueSpec(objects.QueueSpec):
+    """With the fields that we do not honour, so that we can say so."""
+
+    affinity: dict[str, Any] | None = None
+    extend_clusters: list[Any] | None = None
+    dequeue_strategy: str = ""
+    dra: dict[str, Any] | None = None
+
+
+class QueueStatus(objects.QueueStatus):
+    pending: int = 0
+    running: int = 0
+    inqueue: int = 0
+    unknown: int = 0
+    completed: int = 0
+
+
+class Queue(objects.Queue):
+    """A Queue with all that its controller reads."""
+
+    spec: QueueSpec = msgspec.field(default_factory=QueueSpec)
+    status: QueueStatus = msgspec.field(default_factory=QueueStatus)
+
+
+QUEUES = resource.QUEUES.reading(Queue)

@@ -1,0 +1,127 @@
+"""What a controller sees: the informer's memory, and ahead of it what the controller itself has just written.
+
+The one rule: a controller never acts on something older than its own last write. Without that it would create a pod
+twice, or take its own deletion for an eviction, whenever the watch lags behind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any, Generic
+
+import msgspec
+
+from ...kube.client import Client
+from ...kube.informer import Index, Informer
+from ...kube.reflector import Reflector
+from ...kube.resource import Resource, T
+
+_REMEMBERED = 10_000
+TRUST = 10.0
+"""Seconds after which a write that the watch never showed is no longer believed (its object came and went unseen)."""
+
+
+class View(Generic[T]):
+    """One kind of objects. ``wrote`` and ``removed`` are told what the API server has confirmed."""
+
+    def __init__(
+        self,
+        client: Client,
+        resource: Resource[T],
+        indexes: dict[str, Index[T]] | None = None,
+        *,
+        labels: str = "",
+        follow: Reflector[T] | None = None,
+    ) -> None:
+        self.resource = resource
+        self.informer = Informer(client, resource, labels=labels, indexes=indexes, follow=follow)
+        self._indexes = indexes or {}
+        self._written: dict[str, tuple[T, float]] = {}
+        self._removed: dict[str, float] = {}
+        self._gone: dict[str, None] = {}
+        """Uids whose end the watch has shown: an answer may come later than what the watch says of its object."""
+        self.informer.on_change(self._caught_up)
+
+    def wrote(self, item: T) -> None:
+        """This is how the API server answered a create or a change."""
+        meta = _meta(item)
+        seen = self.informer.get(meta.key)
+        if meta.uid in self._gone:
+            return
+        if seen is None or _meta(seen).uid != meta.uid or _version(seen) < _version(item):
+            self._written[meta.key] = (item, _now())
+
+    def removed(self, uid: str) -> None:
+        """The API server has accepted the deletion of the object of this uid."""
+        if uid not in self._gone:
+            self._removed[uid] = _now()
+
+    @property
+    def is_ahead(self) -> bool:
+        """Whether something that was written has not been shown by the watch yet."""
+        limit = _now() - TRUST
+        self._written = {key: one for key, one in self._written.items() if one[1] >= limit}
+        self._removed = {uid: at for uid, at in self._removed.items() if at >= limit}
+        return bool(self._written or self._removed)
+
+    def get(self, key: str) -> T | None:
+        """The object of a key, as new as we know it."""
+        mine = self._written.get(key)
+        if mine is not None and _now() - mine[1] > TRUST:
+            del self._written[key]
+            mine = None
+        found = mine[0] if mine is not None else self.informer.get(key)
+        return None if found is None else self._going(found)
+
+    def by(self, index: str, value: str) -> list[T]:
+        """The objects that an index of the informer finds, as new as we know them, in the order of their keys."""
+        keys = {_meta(item).key for item in self.informer.by(index, value)}
+        keys |= {key for key, (item, _) in self._written.items() if value in self._indexes[index](item)}
+        return [item for key in sorted(keys) if (item := self.get(key)) is not None]
+
+    def __iter__(self) -> Iterator[T]:
+        for key in sorted({*self.informer.objects, *self._written}):
+            if (item := self.get(key)) is not None:
+                yield item
+
+    def _going(self, item: T) -> T:
+        meta = _meta(item)
+        at = self._removed.get(meta.uid)
+        if at is None or meta.deletion_timestamp is not None:
+            return item
+        if _now() - at > TRUST:
+            del self._removed[meta.uid]
+            return item
+        return msgspec.structs.replace(item, metadata=msgspec.structs.replace(meta, deletion_timestamp="now"))
+
+    def _caught_up(self, before: T | None, after: T | None) -> None:
+        for item in (before, after):
+            if item is None:
+                continue
+            meta = _meta(item)
+            mine = self._written.get(meta.key)
+            shown = after is item and mine is not None and _version(item) >= _version(mine[0])
+            ended = after is None and mine is not None and _meta(mine[0]).uid == meta.uid
+            if shown or ended:
+                del self._written[meta.key]
+            if after is None or meta.deletion_timestamp is not None:
+                self._removed.pop(meta.uid, None)
+        if before is not None and (after is None or _meta(after).uid != _meta(before).uid):
+            self._gone[_meta(before).uid] = None
+            if len(self._gone) > _REMEMBERED:
+                del self._gone[next(iter(self._gone))]
+
+
+def _meta(item: Any) -> Any:
+    return item.metadata
+
+
+def _version(item: Any) -> int:
+    """Versions of one API server grow; one that is not a number is newer than all."""
+    text = item.metadata.resource_version
+    return int(text) if text.isdigit() else 1 << 62
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,185 @@
+"""One cycle: the state, the policy's plugins, and the transactions that actions make.
+
+The one rule: a session is made for one cycle, by :func:`scheduler.decide.decide`, and is gone with it; plugins keep
+what they compute for a cycle in themselves, and what outlives a cycle lives in the cluster's state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol
+
+from ..model.cluster import Cluster
+from ..model.job import INQUEUE, Job
+from ..model.queue import Queue
+from ..model.resources import Resource
+from ..model.task import HOLDING, Task, TaskStatus
+from ..placement import Placement, unsupported
+from ..policy.hooks import Fn, Hooks
+from ..policy.model import PluginOption, Policy
+from ..reasons import NoGroup, QueueBroken, Refusal, Unsupported, VictimReason, Why
+from .decisions import Decisions
+from .nominations import Reservations
+from .statement import Change, Statement
+from .tracing import Step, untold
+
+CLAIMING = HOLDING | TaskStatus.PIPELINED
+"""Statuses in which a task counts in the queue plugins' ``allocated`` within a cycle (Volcano fires AllocateFunc for
+a pipelined task).
+"""
+
+
+class Plugin(Protocol):
+    """What a plugin module's class looks like. ``open`` computes and registers; a new instance serves each cycle."""
+
+    name: str
+
+    def __init__(self, option: PluginOption) -> None: ...
+
+    def open(self, session: Session, register: Register) -> None: ...
+
+
+class Register(Protocol):
+    """What ``open`` registers with: hook name (:data:`scheduler.policy.hooks.SWITCHES`), function."""
+
+    def __call__(self, hook: str, fn: Fn) -> None: ...
+
+
+class Session:
+    """The state as actions and plugins see it.
+
+    ``jobs`` are those with a PodGroup and an existing queue, ``unsettled`` those of them that an action may have
+    something to do for; ``total`` is what all ready nodes have; ``now`` is seconds since the epoch, given by the shell.
+    ``decisions`` is what has been decided so far. ``placement`` knows where tasks may go. ``facts`` is where plugins
+    leave numbers for others (queue numbers, shares), by plugin name. ``step`` is told of each plugin that opens.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        policy: Policy,
+        now: float,
+        plugins: Mapping[str, type[Any]],
+        step: Step = untold,
+    ) -> None:
+        self.cluster = cluster
+        self.policy = policy
+        self.now = now
+        self.nodes = cluster.nodes
+        self.nodes.settle()
+        self.total: Resource = self.nodes.total()
+        self.queues: dict[str, Queue] = dict(sorted(cluster.queues.items()))
+        self.jobs: dict[str, Job] = {}
+        self.phases: dict[str, str] = {}
+        self.decisions = Decisions()
+        for key, job in sorted(cluster.jobs.items()):
+            if job.group is None:
+                if job.by_status.get(TaskStatus.PENDING):
+                    self.decisions.refusals[key] = Refusal((NoGroup(key),))
+                continue
+            if job.queue in self.queues:
+                self.jobs[key] = job
+            elif job.is_pending or job.by_status.get(TaskStatus.PENDING):
+                self.decisions.refusals[key] = Refusal((QueueBroken(job.queue, "does not exist"),))
+        self.unsettled: list[Job] = [job for job in self.jobs.values() if not job.is_settled]
+        self._objections: dict[str, Any] = {}
+        self.log: list[Change] = []
+        self.hooks = Hooks(policy)
+        self.placement = Placement(cluster, self.hooks)
+        self.reservations = Reservations(self)
+        self.facts: dict[str, Any] = {}
+        self._on_shift: list[Callable[[Task, float], None]] = []
+        for number, tier in enumerate(policy.tiers):
+            for option in tier:
+                with step("plugin", option.name):
+                    self._open(plugins[option.name](option), number, option)
+
+    def _open(self, plugin: Plugin, tier: int, option: PluginOption) -> None:
+        def register(hook: str, fn: Fn) -> None:
+            self.hooks.register(tier, option, hook, fn)
+
+        plugin.open(self, register)
+
+    # ------------------------------------------------------------------------------------------------------- changes
+
+    def on_shift(self, handler: Callable[[Task, float], None]) -> None:
+        """Call ``handler(task, +1.0)`` when a task begins to count as allocated, ``-1.0`` when it stops (undo
+        included).
+        """
+        self._on_shift.append(handler)
+
+    def statement(self) -> Statement:
+        return Statement(self)
+
+    def change(self, task: Task, status: TaskStatus, node: str, reason: VictimReason | None) -> None:
+        """Give a task another status and node, and note how to take it back. For statements only."""
+        self.log.append((task, task.status, task.node, reason))
+        self._shift(task, status, node)
+
+    def _shift(self, task: Task, status: TaskStatus, node: str) -> None:
+        before = bool(task.status & CLAIMING)
+        if task.node and (info := self.nodes.by_name.get(task.node)) is not None:
+            self.nodes.lift(info, task, task.status)
+        if job := self.cluster.jobs.get(task.job):
+            job.move(task, status)
+        else:
+            task.status = status
+        task.node = node
+        if node and (info := self.nodes.by_name.get(node)) is not None:
+            self.nodes.place(info, task, status)
+        after = bool(status & CLAIMING)
+        if before != after:
+            for handler in self._on_shift:
+                handler(task, 1.0 if after else -1.0)
+
+    def undo(self, savepoint: int) -> None:
+        """Take back the changes since a savepoint, last first. For statements, and for the end of a cycle."""
+        while len(self.log) > savepoint:
+            task, status, node, _ = self.log.pop()
+            self._shift(task, status, node)
+
+    def admit(self, job: Job) -> None:
+        """The job's PodGroup becomes Inqueue: its pods may be created and scheduled."""
+        self.phases[job.key] = INQUEUE
+
+    def refuse(self, job: Job, whys: Iterable[Why]) -> None:
+        """Note what stands in the way of a job; more than one action may."""
+        known = self.decisions.refusals.get(job.key, Refusal())
+        self.decisions.refusals[job.key] = known.also(*whys)
+
+    def wake_at(self, time: float) -> None:
+        """Time alone changes the outcome at ``time``."""
+        known = self.decisions.wake_at
+        self.decisions.wake_at = time if known is None else min(known, time)
+
+    def close(self) -> None:
+        """Leave the state as it was found. What plugins have computed is void from then on."""
+        self._on_shift.clear()
+        self.undo(0)
+
+    # ---------------------------------------------------------------------------------------------------- questions
+
+    def phase(self, job: Job) -> str:
+        """The job's PodGroup phase, as far as this cycle has changed it."""
+        return self.phases.get(job.key, job.phase)
+
+    def is_pending(self, job: Job) -> bool:
+        return self.phase(job) in ("", "Pending")
+
+    def is_schedulable(self, job: Job) -> bool:
+        """Whether nothing keeps the job as a whole from being placed; what does is noted."""
+        objection = self._objections.get(job.key, self)
+        if objection is self:
+            field = unsupported.of_job(job)
+            objection = Unsupported(job.key, field) if field else self.hooks.first_objection("job_valid", job)
+            self._objections[job.key] = objection
+            if objection is not None:
+                self.refuse(job, [objection])
+        return objection is None
+
+    def job_of(self, task: Task) -> Job | None:
+        return self.jobs.get(task.job)
+
+    def queue_of(self, task: Task) -> Queue | None:
+        job = self.jobs.get(task.job)
+        return None if job is None else self.queues.get(job.queue)

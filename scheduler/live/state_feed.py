@@ -1,0 +1,244 @@
+"""From watches to the state.
+
+The one rule: what the watches and the writer tell is put into an inbox as it comes, and reaches the state only when
+the cycle loop asks for it, between two cycles; so the reader never waits for a cycle and a cycle never sees the state
+move.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..kube import (
+    BUDGETS,
+    CLAIMS,
+    CSI_NODES,
+    NAMESPACES,
+    NODES,
+    PODGROUPS,
+    PODS,
+    PRIORITY_CLASSES,
+    QUEUES,
+    VOLUMES,
+    Absent,
+    Change,
+    Client,
+    Present,
+    Reflector,
+    Resource,
+    Unreadable,
+)
+from ..model.cluster import Cluster
+from ..model.objects import ObjectMeta
+from ..model.task import TaskStatus
+from ..recording.events import Assumed, Input, Lost, Nominated, Reverted, Seen, take_in
+
+log = logging.getLogger(__name__)
+
+WATCHED: tuple[Resource[Any], ...] = (
+    PRIORITY_CLASSES,
+    NAMESPACES,
+    QUEUES,
+    PODGROUPS,
+    NODES,
+    PODS,
+    BUDGETS,
+    VOLUMES,
+    CLAIMS,
+    CSI_NODES,
+)
+"""What the state is made of."""
+
+_COMING = TaskStatus.BINDING | TaskStatus.BOUND
+
+
+class Urgency(enum.IntEnum):
+    """How soon a change wants a cycle."""
+
+    NONE = 0
+    LAZY = 1
+    """It confirms what was expected: a bound pod runs."""
+    SOON = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """An object that the state could not take in: it is left out, the others go on."""
+
+    resource: Resource[Any]
+    metadata: ObjectMeta
+    error: str
+
+
+class Feed:
+    """The reflectors, the inbox and the state that it is emptied into.
+
+    ``on_trouble`` is told of objects that cannot be read; ``on_input`` of each input that was taken in (for the
+    record).
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        client: Client,
+        *,
+        on_trouble: Callable[[Trouble], None] = lambda _: None,
+        on_input: Callable[[Input], None] | None = None,
+    ) -> None:
+        self.cluster = cluster
+        self.arrived = asyncio.Event()
+        """Set when the inbox has something."""
+        self.troubles: dict[tuple[str, str], Trouble] = {}
+        """By kind and key, for as long as the object is as it is."""
+        self.on_input = on_input
+        self.on_gone: Callable[[str], None] = lambda _: None
+        """Told the uid of each pod that is gone."""
+        self.touched: set[str] = set()
+        """Jobs whose tasks or PodGroup changed since the publication of their status; who publishes empties it."""
+        self.reflectors = [Reflector(client, resource, self._hearing(resource)) for resource in WATCHED]
+        self._resources = {resource.kind: resource for resource in WATCHED}
+        self.on_trouble = on_trouble
+        self._inbox: list[Input | Trouble] = []
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether every watch has listed."""
+        return all(reflector.synced.is_set() for reflector in self.reflectors)
+
+    def obstacles(self) -> list[str]:
+        """What keeps watches from listing or watching right now, for people."""
+        return [reflector.trouble for reflector in self.reflectors if reflector.trouble]
+
+    async def run(self) -> None:
+        """Watch until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for reflector in self.reflectors:
+                group.create_task(reflector.run(), name=f"watch {reflector.resource.id}")
+
+    async def synced(self) -> None:
+        """Wait until every watch has listed."""
+        for reflector in self.reflectors:
+            await reflector.synced.wait()
+
+    def put(self, given: Input) -> None:
+        """Have an input taken in between two cycles."""
+        self._inbox.append(given)
+        self.arrived.set()
+
+    def _hearing(self, resource: Resource[Any]) -> Callable[[Change[Any]], None]:
+        kind = resource.kind
+
+        def hear(change: Change[Any]) -> None:
+            match change:
+                case Present():
+                    self._inbox.append(Seen(kind, change.object))
+                case Absent():
+                    self._inbox.append(Lost(kind, change.key, change.uid))
+                case Unreadable():
+                    self._inbox.append(Trouble(resource, change.malformed.metadata, change.malformed.error))
+            self.arrived.set()
+
+        return hear
+
+    # --------------------------------------------------------------------------------------------------------- emptying
+
+    def empty(self) -> Urgency:
+        """Take in all that has arrived; says how soon a cycle should follow."""
+        self.arrived.clear()
+        inbox, self._inbox = self._inbox, []
+        urgency = Urgency.NONE
+        for item in inbox:
+            urgency = max(urgency, self._refuse(item) if isinstance(item, Trouble) else self.apply(item))
+        return urgency
+
+    def apply(self, given: Input) -> Urgency:
+        """Take in one input now. For the cycle loop, between two cycles."""
+        place = (given.kind, _key_of(given)) if isinstance(given, Seen | Lost) else None
+        if place is not None and self.troubles:
+            self.troubles.pop(place, None)
+        before = self._look(given)
+        if isinstance(given, Lost) and given.kind == "Pod":
+            self.on_gone(given.uid)
+            if (task := self.cluster.tasks.get(given.key)) is not None:
+                self.touched.add(task.job)
+        version = self.cluster.version
+        try:
+            take_in(self.cluster, given)
+        except Exception as error:  # whatever one object does to us must not stop the others
+            if not isinstance(given, Seen):
+                raise
+            if not isinstance(error, ValueError):
+                log.exception("cannot take in %s %s", given.kind, _key_of(given))
+            return self._refuse(Trouble(self._resources[given.kind], given.object.metadata, str(error)))
+        if self.on_input is not None:
+            self.on_input(given)
+        self._touch(given)
+        if self.cluster.version == version:
+            return Urgency.NONE
+        return _urgency(given, before, self._look(given))
+
+    def _look(self, given: Input) -> Any:
+        """What the state knows of the thing that an input is about, as far as it decides how urgent the input is."""
+        if not isinstance(given, Seen):
+            return None
+        if given.kind == "Pod":
+            task = self.cluster.tasks.get(given.object.metadata.key)
+            if task is None:
+                return None
+            meta = task.pod.metadata  # its annotations name its PodGroup, which may come after the pod, and be Inqueue
+            return task.uid, task.status, task.node, task.gated, meta.annotations, meta.labels
+        if given.kind == "PodGroup":
+            job = self.cluster.jobs.get(given.object.metadata.key)
+            group = job.group if job is not None else None
+            return group and (group.metadata.uid, group.spec, group.status.phase, group.metadata.annotations)
+        if given.kind == "Queue":
+            queue = self.cluster.queues.get(given.object.metadata.name)
+            found = queue.object if queue is not None else None
+            return found and (found.metadata.uid, found.spec, found.status.state, found.metadata.annotations)
+        return None
+
+    def _touch(self, given: Input) -> None:
+        match given:
+            case Seen(kind="Pod"):
+                self.touched.add(self.cluster.tasks[given.object.metadata.key].job)
+            case Seen(kind="PodGroup"):
+                self.touched.add(given.object.metadata.key)
+            case Lost(kind="PodGroup"):
+                self.touched.add(given.key)
+            case Assumed() | Nominated() | Reverted():
+                if (task := self.cluster.tasks.get(given.key)) is not None:
+                    self.touched.add(task.job)
+
+    def _refuse(self, trouble: Trouble) -> Urgency:
+        kind, meta = trouble.resource.kind, trouble.metadata
+        self.troubles[kind, meta.key] = trouble
+        self.on_trouble(trouble)
+        version = self.cluster.version
+        if meta.key:
+            lost = Lost(kind, meta.key)
+            take_in(self.cluster, lost)
+            if self.on_input is not None:
+                self.on_input(lost)
+        return Urgency.SOON if self.cluster.version != version else Urgency.NONE
+
+
+def _key_of(given: Seen | Lost) -> str:
+    key: str = given.key if isinstance(given, Lost) else given.object.metadata.key
+    return key
+
+
+def _urgency(given: Input, before: Any, after: Any) -> Urgency:
+    if isinstance(given, Reverted) or before is None or after is None:
+        return Urgency.SOON
+    if before == after:
+        return Urgency.NONE
+    if isinstance(given, Seen) and given.kind == "Pod":
+        (uid, was, *_), (now_uid, status, *_) = before, after
+        expected = uid == now_uid and was & _COMING and status & (TaskStatus.BOUND | TaskStatus.RUNNING)
+        return Urgency.LAZY if expected else Urgency.SOON
+    return Urgency.SOON

@@ -1,0 +1,59 @@
+"""Room on nodes, as arrays.
+
+The one rule: idle room that somebody pipelined is going to need is not available to others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..model.nodes import Mask, Nodes, Rows, Vector
+from ..model.resources import EPSILON
+from ..model.task import Task
+
+ALL = slice(None)
+MANY = 2**31
+
+
+def amounts(nodes: Nodes, rows: Any, *, future: bool) -> tuple[Vector, Vector]:
+    """What is available and what is used on some rows: now, or once the releasing have left and the pipelined have
+    come.
+    """
+    idle = nodes.idle[rows]
+    used = nodes.allocatable[rows] - idle
+    coming = nodes.pipelined[rows] - nodes.releasing[rows]
+    if future:
+        return idle - coming, used + coming
+    return _now(idle, coming), used
+
+
+def without(nodes: Nodes, waiting: Sequence[Task]) -> Vector:
+    """What would be available now on all rows if these tasks, which are alike and pipelined, were not."""
+    others = nodes.pipelined.copy()
+    np.subtract.at(others, [nodes.by_name[task.node].row for task in waiting], nodes.held(waiting[0]))
+    return _now(nodes.idle, others - nodes.releasing)
+
+
+def _now(idle: Vector, coming: Vector) -> Vector:
+    """Idle room less what those need of it who are pipelined onto more than is being freed."""
+    return np.minimum(idle, idle - coming)
+
+
+def times(nodes: Nodes, task: Task, available: Vector) -> Rows:
+    """How many tasks like this one fit into each row of ``available``, one after the other."""
+    needed, held = nodes.needed(task), nodes.held(task)
+    asked = needed > 0
+    with np.errstate(divide="ignore"):
+        spare = (available[:, asked] + EPSILON - needed[asked]) / held[asked]
+    times: Rows = np.maximum(np.floor(spare.min(axis=1, initial=MANY)) + 1, 0).astype(np.int64)
+    return times
+
+
+def within(needed: Vector, available: Vector) -> Mask:
+    """Rows of ``available`` with at least ``needed`` of all that is asked."""
+    asked = needed > 0
+    mask: Mask = np.logical_and.reduce(available[:, asked] + EPSILON >= needed[asked], axis=1)
+    return mask

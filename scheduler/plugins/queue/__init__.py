@@ -1,0 +1,1 @@
+"""The plugins that divide the cluster among queues, and what they share. A policy has one of them."""

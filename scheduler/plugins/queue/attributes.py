@@ -1,0 +1,247 @@
+"""What queues hold, ask for and have reserved, live throughout a cycle: the arithmetic that all queue plugins share.
+
+The one rule: an account's ``allocated`` follows every change that a statement makes or takes back, in the queue and
+in all its ancestors alike, so that a rule never has to add up a history of its own. ``pods`` is no quota and is in no
+amount here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from ...framework.session import Session
+from ...model import resources
+from ...model.job import INQUEUE, RUNNING, Job
+from ...model.queue import Queue
+from ...model.resources import PODS, Resource
+from ...model.task import HOLDING, Task, TaskStatus
+
+Measure = Callable[[Task], Mapping[str, float]]
+
+
+class Counting(Protocol):
+    """How a plugin counts: in resources, or in cards."""
+
+    in_requests: bool
+    """Whether a task counts as its request, so that sums of requests can be taken as they are."""
+
+    def measure(self, task: Task) -> Mapping[str, float]:
+        """What a task counts in its queue; the same for all tasks of a shape that are not placed."""
+
+    def varies(self, task: Task) -> bool:
+        """Whether what a task counts depends on the node it is on."""
+
+    def minimum(self, job: Job) -> Mapping[str, float] | None:
+        """What a job needs to start; None where it does not say."""
+
+
+def without_pods(resource: Mapping[str, float]) -> Resource:
+    """The amounts that quotas speak of."""
+    return {name: amount for name, amount in resource.items() if name != PODS}
+
+
+class Account:
+    """One queue's numbers, in the units of :mod:`scheduler.model.resources`.
+
+    ``limit`` is the real capability: what the queue may hold at most, the guarantees of others left alone.
+    ``elastic`` is what its jobs hold beyond their minima; ``request`` all they hold or ask for. ``problem`` says why
+    nothing of the queue is scheduled.
+    """
+
+    __slots__ = (
+        *("allocated", "ancestors", "basis", "children", "deserved", "elastic", "guarantee", "inqueue", "limit"),
+        *("parent", "problem", "queue", "request", "share_known"),
+    )
+
+    def __init__(self, queue: Queue) -> None:
+        self.queue = queue
+        self.allocated: Resource = {}
+        self.request: Resource = {}
+        self.inqueue: Resource = {}
+        self.elastic: Resource = {}
+        self.deserved = without_pods(queue.deserved)
+        self.guarantee = without_pods(queue.guarantee)
+        self.limit: Resource = {}
+        self.parent: Account | None = None
+        self.children: list[Account] = []
+        self.ancestors: tuple[Account, ...] = (self,)
+        """The queue itself, its parent, and so on; the root comes last."""
+        self.problem = ""
+        self.basis: Resource | None = None
+        """What the share is counted of, where that is not what the queue deserves."""
+        self.share_known: float | None = None
+
+    @property
+    def name(self) -> str:
+        return self.queue.name
+
+    @property
+    def share(self) -> float:
+        """How much of what it deserves the queue holds, by its fullest dimension.
+
+        A queue that deserves nothing is full.
+        """
+        if self.share_known is None:
+            basis, held = self.deserved if self.basis is None else self.basis, self.allocated
+            parts = [held.get(name, 0.0) / amount for name, amount in basis.items() if amount >= resources.EPSILON]
+            self.share_known = max(parts, default=1.0)
+        return self.share_known
+
+    def add(self, amount: Mapping[str, float], sign: float) -> None:
+        """Let the queue and its ancestors hold more, or less."""
+        for account in self.ancestors:
+            account.share_known = None
+            held = account.allocated
+            for name, value in amount.items():
+                held[name] = held.get(name, 0.0) + sign * value
+
+    def __repr__(self) -> str:
+        return f"<Account {self.name} {self.allocated} of {self.deserved}>"
+
+
+@dataclass(slots=True)
+class _Sums:
+    """What a queue's jobs hold and ask for, added up."""
+
+    free: Resource = field(default_factory=dict)
+    """Held by jobs that do not say what they need to start."""
+    bound: Resource = field(default_factory=dict)
+    """Held by those that do."""
+    beyond: Resource = field(default_factory=dict)
+    """The part of ``bound`` that lies above what they need to start."""
+    waiting: Resource = field(default_factory=dict)
+
+
+class Accounts:
+    """The accounts of all queues, opened with what jobs hold and kept up to date by the session's shifts.
+
+    Queues that have parents are linked (:mod:`scheduler.plugins.queue.hierarchy`) before :meth:`open`.
+    """
+
+    def __init__(self, session: Session, counting: Counting) -> None:
+        self.session = session
+        self.by_name = {name: Account(queue) for name, queue in session.queues.items()}
+        self.version = 0
+        """Grows whenever what any queue holds changes."""
+        self._counting = counting
+        self._amounts: dict[bytes, Mapping[str, float]] = {}
+        self._counted: dict[str, Mapping[str, float]] = {}
+        """What placed tasks were counted as, of those that count by their node."""
+
+    def __iter__(self) -> Iterator[Account]:
+        return iter(self.by_name.values())
+
+    def of_task(self, task: Task) -> Account | None:
+        """The account that the task counts in; None for a pod of no job, or of a job without a queue."""
+        job = self.session.jobs.get(task.job)
+        return None if job is None else self.by_name.get(job.queue)
+
+    def amount(self, task: Task) -> Mapping[str, float]:
+        """What the task counts in its queue."""
+        if self._counted and (counted := self._counted.get(task.key)) is not None:
+            return counted
+        known = self._amounts.get(task.shape)
+        if known is None:
+            known = self._counting.measure(task)
+            if not self._counting.varies(task):
+                self._amounts[task.shape] = known
+        return known
+
+    def held(self, job: Job) -> Resource:
+        """What the job holds."""
+        return without_pods(job.allocated) if self._counting.in_requests else self._sum(job.having(HOLDING))
+
+    def open(self) -> None:
+        """Take in what jobs hold, ask for and have reserved, and follow the session from now on."""
+        sums = {name: _Sums() for name in self.by_name}
+        for job in self.session.jobs.values():  # most of them run, and only hold: every line here is paid for each
+            of_queue = sums[job.queue]
+            held = job.allocated if self._counting.in_requests else self._sum(job.having(HOLDING))
+            if minimum := self._counting.minimum(job):
+                resources.add_to(of_queue.bound, held)
+                resources.add_to(of_queue.beyond, resources.exceeded_part(held, minimum))
+            else:
+                resources.add_to(of_queue.free, held)
+            if job.by_status.get(TaskStatus.PENDING):
+                resources.add_to(of_queue.waiting, self._asked(job))
+        for name, of_queue in sums.items():
+            held = without_pods(resources.plus(of_queue.free, of_queue.bound))
+            elastic = without_pods(resources.plus(of_queue.free, of_queue.beyond))
+            asked = resources.plus(held, of_queue.waiting)
+            for one in self.by_name[name].ancestors:
+                resources.add_to(one.allocated, held)
+                resources.add_to(one.elastic, elastic)
+                resources.add_to(one.request, asked)
+        self.session.on_shift(self._shift)
+
+    def reservation(self, job: Job) -> Resource:
+        """What an admitted job has reserved and does not hold yet; nothing where it is not admitted."""
+        minimum = self._counting.minimum(job)
+        return reservation_of(job, self.session, minimum, self.held(job), self.amount) if minimum else {}
+
+    def ungated(self, job: Job, amount: Resource) -> Resource:
+        """An amount less what the job's gated pods count."""
+        return ungated(job, amount, self.amount)
+
+    def _sum(self, tasks: Iterable[Task]) -> Resource:
+        return resources.total_of(self.amount(task) for task in tasks)
+
+    def _asked(self, job: Job) -> Resource:
+        """What the job's waiting tasks count; those of a shape, which count the same, at once."""
+        alike: dict[bytes, list[Task]] = {}
+        for task in job.by_status[TaskStatus.PENDING].values():
+            alike.setdefault(task.shape, []).append(task)
+        total: Resource = {}
+        for tasks in alike.values():
+            amount = self.amount(tasks[0])
+            resources.add_to(total, {name: value * len(tasks) for name, value in amount.items()})
+        return total
+
+    def _shift(self, task: Task, sign: float) -> None:
+        account = self.of_task(task)
+        if account is None:
+            return
+        self.version += 1
+        if not self._counting.in_requests and self._counting.varies(task):
+            if sign > 0:
+                self._counted[task.key] = self._counting.measure(task)
+            amount = self.amount(task)
+            if sign < 0:
+                self._counted.pop(task.key, None)
+        else:
+            amount = self.amount(task)
+        account.add(amount, sign)
+
+
+def request_of(task: Task) -> Mapping[str, float]:
+    """What a task counts where it counts its request."""
+    return task.request
+
+
+def reservation_of(
+    job: Job,
+    session: Session,
+    minimum: Mapping[str, float],
+    held: Mapping[str, float],
+    measure: Measure = request_of,
+) -> Resource:
+    """What an admitted job has reserved and does not hold yet, nothing where it is not admitted.
+
+    ``minimum`` is what the job needs to start, ``held`` what it holds. Gated pods reserve nothing.
+    """
+    phase = session.phase(job)
+    if phase != INQUEUE and not (phase == RUNNING and job.count(HOLDING) >= job.min_available):
+        return {}
+    rest = {name: max(amount - held.get(name, 0.0), 0.0) for name, amount in minimum.items()}
+    return ungated(job, rest, measure)
+
+
+def ungated(job: Job, amount: Resource, measure: Measure = request_of) -> Resource:
+    """An amount less what the job's gated pods ask for, never below nothing."""
+    if not job.gated:
+        return amount
+    waiting = job.by_status.get(TaskStatus.PENDING, {}).values()
+    gated = resources.total_of(measure(task) for task in waiting if task.gated)
+    return {name: max(value - gated.get(name, 0.0), 0.0) for name, value in amount.items()}

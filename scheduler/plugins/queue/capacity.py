@@ -1,0 +1,129 @@
+"""capacity: a queue deserves what its spec says, may borrow up to its capability, and gives back what it borrowed.
+
+The one rule: who reclaims must stay within what it deserves, and who gives must be above it, in the queue and as far
+up the tree as the policy says (semantics of Volcano's capacity plugin, flat and hierarchical, v1.15).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ...framework.session import Register, Session
+from ...model import resources
+from ...model.queue import ROOT, Queue
+from ...model.resources import Resource
+from ...reasons import NotEntitled, QueueLimit, QueueWithinDeserved
+from . import hierarchy
+from .attributes import Account
+from .plugin import fits, over_limit
+from .reclaim_rules import LendingPlugin, not_entitled, within_deserved
+
+
+class Capacity(LendingPlugin):
+    """See the module."""
+
+    name = "capacity"
+
+    def open(self, session: Session, register: Register) -> None:
+        self.tree = self.option.enabled("enableHierarchy")
+        self.level = int(self.option.arguments.get("ancestorReclaimLevel", 0)) if self.tree else 0
+        super().open(session, register)
+        if self.tree:
+            register("victim_queue_order", self.victim_queue_order)
+
+    def arrange(self) -> None:
+        total = self.session.total
+        if self.tree:
+            hierarchy.link(self.accounts)
+            hierarchy.hand_down(self.accounts.by_name[ROOT], total)
+            return
+        guarantees = resources.total_of(account.guarantee for account in self.accounts)
+        for account in self.accounts:
+            account.limit = hierarchy.flat_limit(account, total, guarantees)
+            cut = resources.smallest(account.deserved, account.limit, missing_is_unlimited=True)
+            account.deserved = hierarchy.raised_to(cut, account.guarantee)
+
+    # ---------------------------------------------------------------------------------------------------------- order
+
+    def queue_order(self, queue: Queue) -> Any:
+        """As for flat queues; in a tree, the shares of the two branches decide before those of the leaves on them."""
+        if not self.tree:
+            return super().queue_order(queue)
+        account = self.accounts.by_name[queue.name]
+        branch = [
+            (one.share, resources.is_empty(one.deserved), one.queue.creation, one.name)
+            for one in account.ancestors[-2::-1]
+        ]
+        return (-queue.priority, branch)
+
+    def victim_queue_order(self, queue: Queue, claimant: Queue) -> int:
+        """The nearest relatives of the claimant's queue are hit first."""
+        by_name = self.accounts.by_name
+        return -hierarchy.common_ancestors(by_name[queue.name], by_name[claimant.name])
+
+    # -------------------------------------------------------------------------------------------------- who may claim
+
+    def entitled(self, account: Account, amount: Mapping[str, float]) -> NotEntitled | QueueLimit | None:
+        """A queue may claim what leaves it within its capability, and it or a near ancestor within what that
+        deserves."""
+        broken = next(over_limit(account, amount, account.limit, self.limit_name), None)
+        if broken is not None:
+            return broken
+        if any(_within(one, amount) for one in (account, *self._near(account))):
+            return None
+        return not_entitled(account, amount)
+
+    def _near(self, account: Account) -> Iterable[Account]:
+        """The ancestors whose deserved counts for the queue too.
+
+        As many as ``ancestorReclaimLevel``, never the root.
+        """
+        return (one for one in account.ancestors[1 : self.level + 1] if one.parent is not None)
+
+    # --------------------------------------------------------------------------------------------------- who may give
+
+    def useless(self, taker: Account, giver: Account, wanted: Mapping[str, float]) -> bool:
+        """Where an ancestor of the taker is full, only room from under that ancestor can help."""
+        inside = set(map(id, giver.ancestors))
+        return any(id(one) not in inside and not fits(one, wanted, one.limit) for one in taker.ancestors[1:])
+
+    def kept(
+        self, taker: Account, giver: Account, wanted: Mapping[str, float], amount: Resource
+    ) -> QueueWithinDeserved | None:
+        """The giver, and its near ancestors that are not the taker's at the same height, must all be above what
+        they deserve."""
+        if _names_none_of(giver, amount) and self._both_without(taker, giver, wanted):
+            return within_deserved(giver, amount)
+        if not _above(giver, amount):
+            return within_deserved(giver, amount)
+        for height, one in enumerate(giver.ancestors[1 : self.level + 1], start=1):
+            same = height < len(taker.ancestors) and taker.ancestors[height] is one
+            if one.parent is not None and not same and not _above(one, amount):
+                return within_deserved(one, amount)
+        return None
+
+    def _both_without(self, taker: Account, giver: Account, wanted: Mapping[str, float]) -> bool:
+        """Near relatives of which neither deserves anything leave each other in peace."""
+        if self.level == 0 or not _names_none_of(taker, wanted):
+            return False
+        mine = {id(one) for one in self._near(taker)}
+        return any(id(one) in mine for one in self._near(giver))
+
+
+def _within(account: Account, amount: Mapping[str, float]) -> bool:
+    """Whether with ``amount`` more the queue holds at most what it deserves in any dimension asked for."""
+    return resources.any_within(resources.plus(account.allocated, amount), account.deserved, amount)
+
+
+def _names_none_of(account: Account, amount: Mapping[str, float]) -> bool:
+    """Whether the queue deserves nothing in any dimension of ``amount``."""
+    return not resources.common(amount, account.deserved)
+
+
+def _above(account: Account, amount: Resource) -> bool:
+    """Whether the queue holds more than it deserves in a dimension of ``amount``.
+
+    All of it where it names none of them.
+    """
+    return _names_none_of(account, amount) or resources.any_above(account.allocated, account.deserved, amount)

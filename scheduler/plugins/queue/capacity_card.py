@@ -1,0 +1,202 @@
+"""capacity-card: quota counted in cards by model, and online services that reclaim the cards of offline work.
+
+The one rule: a card quota is a ceiling and the base of a queue's share, never what it deserves. Who takes from whom
+follows from what the work is: an online service takes from offline work of strictly lower priority that holds a card
+it asks for; nobody else takes, and nothing else is taken. (Semantics: Volcano's open pull request for capacity-card,
+and the fork with reclaim.)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+from ...framework.session import Register, Session
+from ...model import resources
+from ...model.job import Job
+from ...model.queue import Queue
+from ...model.resources import CPU, MEMORY, Resource
+from ...model.task import HOLDING, Task
+from ...policy.model import PluginOption
+from ...reasons import Denial, NotLower, OfNoUse, Protected, QueueBroken, QueueLimit, Why, WrongCard, WrongService
+from .attributes import Account
+from .card_nodes import CardNodes
+from .cards import EITHER, QUOTA, REQUEST, CardError, counts, discover
+from .plugin import QueuePlugin, over_limit
+from .service_type import OFFLINE, ONLINE, map_of, rank, service_type
+
+
+class CapacityCard(QueuePlugin):
+    """See the module."""
+
+    name = "capacity-card"
+    in_requests = False
+    limit_name = admission_name = "quota"
+
+    def __init__(self, option: PluginOption) -> None:
+        super().__init__(option)
+        self._unlimited = bool(option.arguments.get("cardUnlimitedCpuMemory", False))
+        self._weight = float(option.arguments.get("nodeOrderWeight", 1.0))
+        self.admission_factor = float(option.arguments.get("overCommitFactor", 1.0))
+        self._kinds = map_of(option.arguments)
+        self._wrong: dict[bytes, str] = {}
+        self._asked: dict[bytes, Mapping[str, float]] = {}
+        self._bad_quota: dict[str, str] = {}
+
+    def open(self, session: Session, register: Register) -> None:
+        self._cards = discover(session.nodes.rows)
+        super().open(session, register)
+        nodes = CardNodes(self._cards, session.nodes.rows, self._ask, self._problem, self._left)
+        register("feasible", nodes.feasible)
+        register("predicate", nodes.predicate)
+        register("node_rule", nodes.node_rule)
+        register("score", lambda task, _: nodes.score(task, self._weight))
+
+    def arrange(self) -> None:
+        for account in self.accounts:
+            queue = account.queue
+            try:
+                quota = counts(queue.annotations, QUOTA)
+            except CardError as error:
+                quota = {}
+                self._bad_quota[queue.name] = str(error)
+            set_ = {name: amount for name, amount in queue.capability.items() if name in (CPU, MEMORY) and amount > 0}
+            account.limit = {CPU: math.inf, MEMORY: math.inf, **set_, **quota}
+            account.deserved = {name: amount for name, amount in account.deserved.items() if name in (CPU, MEMORY)}
+            account.guarantee = {name: amount for name, amount in account.guarantee.items() if name in (CPU, MEMORY)}
+            account.basis = {**account.deserved, **quota}
+
+    # ------------------------------------------------------------------------------------------------- what is counted
+
+    def measure(self, task: Task) -> Mapping[str, float]:
+        """Cards by model, cpu and memory.
+
+        A task that would take several models counts as ``A|B`` until it has a node.
+        """
+        plain = {name: task.request[name] for name in (CPU, MEMORY) if name in task.request}
+        asked = self._ask(task)
+        if not asked:
+            return plain
+        held = self._cards.on(task.node, asked) if task.node else None
+        count = asked[held] if held is not None else next(iter(asked.values()))
+        return {**({} if self._unlimited else plain), held or EITHER.join(asked): count}
+
+    def varies(self, task: Task) -> bool:
+        """Whether what the task counts as depends on its node."""
+        return len(self._ask(task)) > 1
+
+    def minimum(self, job: Job) -> Mapping[str, float] | None:
+        """The cards of as many of its pods as it needs, or those it announces while it has none; cpu and memory of its
+        ``minResources``."""
+        cards = self._cards_of(job)
+        if job.min_resources is None:
+            return cards or None
+        if cards and self._unlimited:
+            return cards
+        return {**{name: job.min_resources[name] for name in (CPU, MEMORY) if name in job.min_resources}, **cards}
+
+    def _cards_of(self, job: Job) -> Resource:
+        tasks = list(job.tasks.values())
+        if len(tasks) > job.min_available:
+            tasks.sort(key=lambda task: (not task.status & HOLDING, task.index, task.key))
+        wanted: Resource = {}
+        for task in tasks[: job.min_available]:
+            resources.add_to(wanted, {n: v for n, v in self.accounts.amount(task).items() if n not in (CPU, MEMORY)})
+        if wanted or job.group is None:
+            return wanted
+        try:
+            return counts(job.group.metadata.annotations or {}, REQUEST)
+        except CardError:
+            return {}
+
+    def _ask(self, task: Task) -> Mapping[str, float]:
+        """The cards that the task would take, the preferred first, with how many; none where it asks for them
+        wrongly.
+        """
+        known = self._asked.get(task.shape)
+        if known is None:
+            try:
+                known = self._cards.asked(task)
+            except CardError as error:
+                known = {}
+                self._wrong[task.shape] = str(error)
+            self._asked[task.shape] = known
+        return known
+
+    def _problem(self, task: Task) -> str:
+        """What is wrong with the cards that the task asks for."""
+        self._ask(task)
+        return self._wrong.get(task.shape, "")
+
+    # --------------------------------------------------------------------------------------------------------- limits
+
+    def limits(self, account: Account, task: Task) -> Iterator[QueueLimit]:
+        """The quotas that the task would lift its queue above; of several models one with quota left is enough."""
+        amount = self.accounts.amount(task)
+        either = next((name for name in amount if EITHER in name), None)
+        if either is None:
+            yield from over_limit(account, amount, account.limit, "quota")
+            return
+        rest = {name: value for name, value in amount.items() if name != either}
+        yield from over_limit(account, rest, account.limit, "quota")
+        count = amount[either]
+        short = [limit for card in either.split(EITHER) for limit in self._over(account, card, count)]
+        if len(short) == len(either.split(EITHER)):
+            yield from short
+
+    def _over(self, account: Account, card: str, count: float) -> list[QueueLimit]:
+        return list(over_limit(account, {card: count}, account.limit, "quota"))
+
+    def _left(self, task: Task) -> list[str]:
+        """The cards that the task would take and its queue has quota left of."""
+        account = self.accounts.of_task(task)
+        cards = self._ask(task).items()
+        return [card for card, count in cards if account is None or not self._over(account, card, count)]
+
+    def allocatable(self, queue: Queue, task: Task) -> bool:
+        account = self.accounts.by_name[queue.name]
+        if self.closed(account) is not None or self._problem(task):
+            return False
+        return next(self.limits(account, task), None) is None
+
+    def why(self, job: Job, task: Task | None) -> Iterator[Why]:
+        if job.queue in self._bad_quota:
+            yield QueueBroken(job.queue, self._bad_quota[job.queue])
+        if task is not None and (problem := self._problem(task)):
+            yield WrongCard(task.key, problem)
+        yield from super().why(job, task)
+
+    # -------------------------------------------------------------------------------------------------------- reclaim
+
+    def _type(self, task: Task) -> str:
+        return service_type(task, self.session.jobs.get(task.job), self._kinds)
+
+    def not_entitled(self, queue: Queue, task: Task) -> Why | None:
+        """Only online services claim, and only what their quota has left."""
+        account = self.accounts.by_name[queue.name]
+        if (closed := self.closed(account)) is not None:
+            return closed
+        if (kind := self._type(task)) != ONLINE:
+            return WrongService(task.key, kind)
+        return next(self.limits(account, task), None)
+
+    def denial(
+        self,
+        claimant: Task,
+        taker: Account,  # noqa: ARG002
+        unit: Sequence[Task],
+        giver: Account,  # noqa: ARG002
+        amount: Resource,
+    ) -> Denial | None:
+        """Every member must be offline work of strictly lower priority, and the unit hold a card that is asked for."""
+        jobs = self.session.jobs
+        mine = rank(claimant, jobs.get(claimant.job))
+        for task in unit:
+            if (kind := self._type(task)) != OFFLINE:
+                return Protected("service-type", kind)
+            if (theirs := rank(task, jobs.get(task.job))) >= mine:
+                return NotLower(theirs, mine)
+        asked, held = self._ask(claimant), amount.keys()
+        if asked:
+            return None if held & asked.keys() else Protected("cards")
+        return None if held <= {CPU, MEMORY} and resources.common(amount, claimant.init_request) else OfNoUse()

@@ -1,0 +1,144 @@
+"""Which cards there are: models of accelerators, told from node labels, and what pods, jobs and queues say of them.
+
+The one rule: a card is known by the name that the nodes' labels give it (``nvidia.com/gpu.product``), also where it
+is shared or cut to pieces; a name that no node knows is an error of who names it, never a card of its own.
+(Semantics: Volcano's capacity-card.)
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from ...model.nodes import NodeInfo
+from ...model.resources import Resource
+from ...model.task import Task
+
+QUOTA = "volcano.sh/card.quota"
+REQUEST = "volcano.sh/card.request"
+NAME = "volcano.sh/card.name"
+EITHER = "|"
+"""Between the models that a pod would take, the preferred first.
+
+Also in the dimension that such a pod counts in until it has a node.
+"""
+
+MOST = 10**9
+"""More cards than this in an annotation are a mistake."""
+
+_PRODUCT = re.compile(r"(.+?/\w+)\.product")
+_MIG = "nvidia.com/mig-"
+_SHARED = "nvidia.com/gpu.shared"
+_REPLICAS = "nvidia.com/gpu.replicas"
+
+
+class CardError(ValueError):
+    """A card that does not exist, or is not asked for in the way that its nodes offer it."""
+
+
+@dataclass(slots=True)
+class Catalog:
+    """The cards of a cluster: the resource that each is asked for by, and which of them each node has, in millis."""
+
+    resource_of: dict[str, str] = field(default_factory=dict)
+    on_node: dict[str, dict[str, float]] = field(default_factory=dict)
+
+    def models_of(self, resource: str) -> list[str]:
+        """The cards that are asked for by a resource."""
+        return sorted(card for card, name in self.resource_of.items() if name == resource)
+
+    def asked(self, task: Task) -> dict[str, float]:
+        """The cards that a task would take, the preferred first, with how many of each in millis; none if it asks for
+        none.
+
+        A pod that asks for a card's resource without naming a card means the only model there is.
+
+        :raises CardError: there are several, or what it names does not exist, or is not what its containers ask for.
+        """
+        named = (task.pod.metadata.annotations or {}).get(NAME, "")
+        names = list(dict.fromkeys(name.strip() for name in named.split(EITHER) if name.strip()))
+        for name in names:
+            if name not in self.resource_of:
+                raise CardError(f"no node has the card {name} that annotation {NAME} names")
+        if not names:
+            wanted = sorted(
+                {name for name, amount in task.request.items() if amount > 0} & set(self.resource_of.values())
+            )
+            names = self.models_of(wanted[0]) if wanted else []
+            if len(names) > 1:
+                models = " or ".join(names)
+                raise CardError(f"it asks for {wanted[0]}, which is {models}; say which in annotation {NAME}")
+        counted = {name: task.request.get(self.resource_of[name], 0.0) for name in names}
+        found = {name: count for name, count in counted.items() if count > 0}
+        if names and not found:
+            missing = self.resource_of[names[0]]
+            raise CardError(f"annotation {NAME} names the card {names[0]}, but no container asks for {missing}")
+        return found
+
+    def on(self, node: str, names: Iterable[str]) -> str | None:
+        """The first of some cards that a node has."""
+        there = self.on_node.get(node, {})
+        return next((name for name in names if name in there), None)
+
+
+def discover(nodes: Iterable[NodeInfo]) -> Catalog:
+    """The catalog of a cluster."""
+    catalog = Catalog()
+    for node in nodes:
+        cards = dict(cards_of(node))
+        if cards:
+            catalog.on_node[node.name] = {card: amount for card, (_, amount) in cards.items()}
+            for card, (resource, _) in cards.items():
+                catalog.resource_of.setdefault(card, resource)
+    return catalog
+
+
+def cards_of(node: NodeInfo) -> Iterable[tuple[str, tuple[str, float]]]:
+    """A node's cards with their resource and amount.
+
+    Whole ones, shared ones (MPS) and pieces (MIG) of its one product.
+    """
+    labels = node.labels
+    keys = (key for key in sorted(labels) if key.endswith(".product") and _MIG not in key and _PRODUCT.fullmatch(key))
+    label = next(keys, None)
+    if label is None or not labels[label]:
+        return
+    product, prefix = labels[label], label.removesuffix(".product")
+    for resource, amount in node.allocatable.items():
+        if amount <= 0:
+            continue
+        if resource.startswith(_MIG):
+            yield f"{product}/mig-{resource.removeprefix(_MIG)}-mixed", (resource, amount)
+        elif resource == _SHARED:
+            replicas, memory = _number(labels.get(_REPLICAS)), _number(labels.get(f"{prefix}.memory"))
+            if replicas > 0:
+                yield f"{product}/mps-{round(memory / 1024)}g*1/{replicas}", (resource, amount)
+        elif resource.startswith(prefix) and not resource.startswith(f"{prefix}."):
+            yield product, (resource, amount)
+
+
+def counts(annotations: Mapping[str, str], key: str) -> Resource:
+    """What an annotation says of cards (``{"NVIDIA-A100": 8}``), in millis; nothing where it is not there.
+
+    :raises CardError: it is no JSON object of numbers that are not negative.
+    """
+    text = annotations.get(key, "")
+    if not text:
+        return {}
+    try:
+        said = json.loads(text)
+    except (ValueError, RecursionError):
+        said = None
+    if not isinstance(said, dict) or not all(_is_count(number) for number in said.values()):
+        raise CardError(f'annotation {key} must be like {{"NVIDIA-A100": 8}}, not {text[:80]}')
+    return {card.strip(): float(number) * 1000.0 for card, number in said.items()}
+
+
+def _is_count(number: object) -> bool:
+    return isinstance(number, int | float) and not isinstance(number, bool) and 0 <= number <= MOST
+
+
+def _number(text: str | None) -> int:
+    return int(text) if text and text.isdecimal() else 0

@@ -1,0 +1,113 @@
+"""Queues that lend: what both capacity and proportion ask before a queue gives something back.
+
+The one rule: a unit goes only from a queue that is above what it deserves before and keeps its guarantee after, and
+never where its queue, with the unit pending again, could take the room back from whom it was given to: two queues
+never play ping-pong with a pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+
+from ...model import resources
+from ...model.queue import Queue
+from ...model.resources import Resource
+from ...model.task import Task
+from ...policy.model import PluginOption
+from ...reasons import Denial, NotEntitled, OfNoUse, PingPong, QueueGuarantee, QueueLimit, QueueWithinDeserved, Why
+from .attributes import Account
+from .plugin import QueuePlugin
+
+
+class LendingPlugin(QueuePlugin):
+    """Base of the plugins whose queues deserve something."""
+
+    def __init__(self, option: PluginOption) -> None:
+        super().__init__(option)
+        self._said: dict[tuple[Hashable, ...], Denial | None] = {}
+        self._said_at = -1
+
+    def entitled(self, account: Account, amount: Mapping[str, float]) -> NotEntitled | QueueLimit | None:
+        """None if the queue may claim ``amount`` more from others, or why not."""
+        raise NotImplementedError
+
+    def useless(self, taker: Account, giver: Account, wanted: Mapping[str, float]) -> bool:  # noqa: ARG002
+        """Whether room from this giver cannot help the taker."""
+        return False
+
+    def kept(
+        self, taker: Account, giver: Account, wanted: Mapping[str, float], amount: Resource
+    ) -> QueueWithinDeserved | None:
+        """Why the giver keeps ``amount``: it is not above what it deserves. None if it is."""
+        raise NotImplementedError
+
+    def not_entitled(self, queue: Queue, task: Task) -> Why | None:
+        account = self.accounts.by_name[queue.name]
+        return self.closed(account) or self.entitled(account, self.accounts.amount(task))
+
+    def denial(
+        self, claimant: Task, taker: Account, unit: Sequence[Task], giver: Account, amount: Resource
+    ) -> Denial | None:
+        if len(unit) > 1:
+            return self._denial(claimant, taker, unit, giver, amount)
+        # Thousands of pods of one shape in one queue are one question, as long as no queue's holdings change.
+        if self._said_at != self.accounts.version:
+            self._said.clear()
+            self._said_at = self.accounts.version
+        key = (taker.name, claimant.shape, claimant.preemptable, giver.name, unit[0].shape)
+        if key not in self._said:
+            self._said[key] = self._denial(claimant, taker, unit, giver, amount)
+        return self._said[key]
+
+    def _denial(
+        self, claimant: Task, taker: Account, unit: Sequence[Task], giver: Account, amount: Resource
+    ) -> Denial | None:
+        wanted = self.accounts.amount(claimant)
+        if not resources.common(amount, claimant.init_request) or self.useless(taker, giver, wanted):
+            return OfNoUse()
+        for one in giver.ancestors:
+            if one.guarantee and one not in taker.ancestors:
+                after = resources.minus(one.allocated, amount)
+                if not resources.less_equal(one.guarantee, after):
+                    return _below_guarantee(one, after)
+        return self.kept(taker, giver, wanted, amount) or self._ping_pong(claimant, taker, unit, giver, amount)
+
+    def _ping_pong(
+        self, claimant: Task, taker: Account, unit: Sequence[Task], giver: Account, amount: Resource
+    ) -> PingPong | None:
+        """Whether the giver, with the unit pending again, could take from the taker what the taker takes now."""
+        if not (claimant.preemptable and taker.queue.reclaimable):
+            return None
+        wanted = dict(self.accounts.amount(claimant))
+        job = self.session.jobs[unit[0].job]
+        again = self.amount(unit[: max(1, min(job.min_available, len(unit)))])
+        giver.add(amount, -1.0)
+        taker.add(wanted, 1.0)
+        try:
+            if not resources.common(wanted, again) or self.entitled(giver, again) is not None:
+                return None
+            if self.kept(giver, taker, again, wanted) is not None:
+                return None
+            name = next((n for n in again if n in giver.deserved), next(iter(again), ""))
+            return PingPong(giver.name, name, giver.allocated.get(name, 0.0), giver.deserved.get(name, 0.0))
+        finally:
+            taker.add(wanted, -1.0)
+            giver.add(amount, 1.0)
+
+
+def within_deserved(account: Account, amount: Mapping[str, float]) -> QueueWithinDeserved:
+    """The denial, with the numbers of the first dimension of ``amount`` that the queue deserves something of."""
+    name = next((n for n in amount if n in account.deserved), next(iter(amount), ""))
+    return QueueWithinDeserved(account.name, name, account.allocated.get(name, 0.0), account.deserved.get(name, 0.0))
+
+
+def not_entitled(account: Account, amount: Mapping[str, float], dimension: str = "") -> NotEntitled:
+    """The refusal of a claim, with the numbers of ``dimension``, or of the first one asked for."""
+    name = dimension or next((n for n, v in amount.items() if v > 0), "")
+    held, deserved = account.allocated.get(name, 0.0), account.deserved.get(name, 0.0)
+    return NotEntitled(account.name, name, held, amount.get(name, 0.0), deserved)
+
+
+def _below_guarantee(account: Account, after: Resource) -> QueueGuarantee:
+    name, guaranteed = next((n, v) for n, v in account.guarantee.items() if after.get(n, 0.0) < v)
+    return QueueGuarantee(account.name, name, account.allocated.get(name, 0.0), guaranteed)

@@ -1,0 +1,1 @@
+"""The scheduler's configuration: its model, its schema, its source with line numbers, its loader."""

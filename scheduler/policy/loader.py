@@ -1,0 +1,245 @@
+"""Reading a policy file: Volcano's ``volcano-scheduler.conf``, unchanged, or refused with line and field.
+
+The one rule: nothing in a file is passed over in silence. What we cannot do is an error that says where it stands and
+what to write instead, and all errors of a file come at once. (Volcano ignores most of them, a misspelt switch or an
+unknown action, and dies of the others.)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from .model import PluginOption, Policy
+from .schema import (
+    ACTIONS,
+    BOOL,
+    MAPPING,
+    MISSING_ACTIONS,
+    MISSING_PLUGINS,
+    PLUGINS,
+    RETIRED_SWITCHES,
+    SCORING_ONLY,
+    SWITCHES,
+    TEXT,
+    Argument,
+)
+from .source import PolicyError, PolicySource, Problem, suggest
+
+__all__ = ["Document", "PolicyError", "Problem", "load_policy", "read_document"]
+
+WRAPPER = "default_scheduler_conf"
+"""The key under which a cloud provider's add-on keeps the file."""
+_FIELDS = ("actions", "tiers", "configurations", "metrics")
+_QUEUE_PLUGINS = ("capacity", "proportion", "capacity-card")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A policy together with where its parts stand: what lint reads.
+
+    ``lines`` are by field (``tiers[0].plugins[1].enableJobOrder``), ``places`` the fields of plugins by name
+    (configurations of actions as ``action:<name>``), ``left_out`` the plugins that are accepted and do nothing here.
+    """
+
+    policy: Policy
+    lines: Mapping[str, int]
+    places: Mapping[str, str]
+    left_out: Mapping[str, str]
+    retired: tuple[str, ...] = ()
+
+    def line(self, field: str) -> int:
+        """The line of a field, or of the closest part of the file that holds it."""
+        while field and field not in self.lines:
+            field = re.sub(r"(^|\.)[^.\[\]]*$|\[\d+\]$", "", field)
+        return self.lines.get(field, 1)
+
+
+def load_policy(text: str, source: str) -> Policy:
+    """The policy that ``text`` says; ``source`` is its name in errors.
+
+    :raises PolicyError: with everything that is wrong with it.
+    """
+    return read_document(text, source).policy
+
+
+def read_document(text: str, source: str) -> Document:
+    """:func:`load_policy`, with the places kept."""
+    return _Reader(source).read(text)
+
+
+class _Reader:
+    def __init__(self, name: str) -> None:
+        self.source = PolicySource(name)
+        self.places: dict[str, str] = {}
+        self.left_out: dict[str, str] = {}
+        self.retired: list[str] = []
+
+    def read(self, text: str) -> Document:
+        root = self._root(text)
+        if (metrics := root.get("metrics")) is not None:  # where plugins get measurements; none of ours takes any
+            self.source.value(metrics, "metrics", Argument(MAPPING))
+        policy = Policy(
+            self._actions(root.get("actions")),
+            self._tiers(root.get("tiers")),
+            self._configurations(root.get("configurations")),
+        )
+        self._check_together(policy)
+        if self.source.problems:
+            raise PolicyError(self.source.name, self.source.problems)
+        return Document(policy, self.source.lines, self.places, self.left_out, tuple(self.retired))
+
+    def _root(self, text: str) -> dict[str, yaml.Node]:
+        root = dict(self.source.entries(self.source.compose(text), ""))
+        if isinstance(kind := root.get("kind"), yaml.ScalarNode) and kind.value == "ConfigMap":
+            files = {
+                name: node for name, node in self.source.entries(root.get("data"), "data") if name.endswith(".conf")
+            }
+            if len(files) != 1 or not isinstance(node := next(iter(files.values())), yaml.ScalarNode):
+                self.source.refuse(kind, "data", "", "needs exactly one file *.conf", "give the one that is meant")
+                raise PolicyError(self.source.name, self.source.problems)
+            root = dict(self.source.entries(self.source.inner(node), ""))
+        if WRAPPER in root:  # its neighbours belong to the add-on that wraps the file
+            root = dict(self.source.entries(root[WRAPPER], ""))
+        for name in [name for name in root if name not in _FIELDS]:
+            self.source.refuse(root.pop(name), name, "", "no field of a policy", suggest(name, _FIELDS))
+        return root
+
+    # -------------------------------------------------------------------------------------------------------- actions
+
+    def _actions(self, node: yaml.Node | None) -> tuple[str, ...]:
+        example = 'write for example actions: "enqueue, allocate, backfill"'
+        if node is None:
+            if not self.source.problems:
+                self.source.note(1, "actions", "", "missing", example)
+            return ()
+        text = self.source.value(node, "actions", Argument(TEXT))
+        if text is None:
+            return ()
+        names = [name.strip() for name in text.split(",") if name.strip()]
+        if not names:
+            self.source.refuse(node, "actions", "", "names no action", example)
+        for name in dict.fromkeys(names):
+            self._check_action(node, "actions", name)
+            if names.count(name) > 1:
+                self.source.refuse(node, "actions", name, "named twice", "name each action once")
+        return tuple(names)
+
+    def _check_action(self, node: yaml.Node, field: str, name: str) -> bool:
+        if name in ACTIONS:
+            return True
+        if name in MISSING_ACTIONS:
+            text = "an action of Volcano's that this scheduler has not"
+            self.source.refuse(node, field, name, text, MISSING_ACTIONS[name])
+        else:
+            self.source.refuse(node, field, name, "no such action", suggest(name, ACTIONS))
+        return False
+
+    def _configurations(self, node: yaml.Node | None) -> dict[str, dict[str, Any]]:
+        found: dict[str, dict[str, Any]] = {}
+        for field, item in self.source.items(node, "configurations"):
+            entries = dict(self.source.entries(item, field))
+            name = self._name(item, entries, field)
+            if not name or not self._check_action(item, f"{field}.name", name):
+                continue
+            if name in found:
+                self.source.refuse(item, f"{field}.name", name, "configured twice", "keep one")
+            self.places[f"action:{name}"] = field
+            arguments, rules = entries.get("arguments"), ACTIONS[name]
+            found[name] = self._arguments(arguments, f"{field}.arguments", rules.get, rules)
+            for other in entries.keys() - {"name", "arguments"}:
+                text = "no field of a configuration"
+                self.source.refuse(entries[other], f"{field}.{other}", "", text, "write name and arguments")
+        return found
+
+    # -------------------------------------------------------------------------------------------------------- plugins
+
+    def _tiers(self, node: yaml.Node | None) -> tuple[tuple[PluginOption, ...], ...]:
+        tiers: list[tuple[PluginOption, ...]] = []
+        for field, tier in self.source.items(node, "tiers"):
+            entries = dict(self.source.entries(tier, field))
+            for other in entries.keys() - {"plugins"}:
+                text = "no field of a tier"
+                self.source.refuse(
+                    entries[other], f"{field}.{other}", "", text, "a tier holds plugins and nothing else"
+                )
+            if "plugins" not in entries and isinstance(tier, yaml.MappingNode):
+                self.source.refuse(tier, field, "", "a tier without plugins", "write plugins: and one item a plugin")
+            items = self.source.items(entries.get("plugins"), f"{field}.plugins")
+            options = [self._plugin(item, inner) for inner, item in items]
+            tiers.append(tuple(option for option in options if option is not None))
+        return tuple(tiers)
+
+    def _plugin(self, node: yaml.Node, field: str) -> PluginOption | None:
+        entries = dict(self.source.entries(node, field))
+        name = self._name(node, entries, field)
+        if not name or not self._check_plugin(node, field, name):
+            return None
+        if name in self.places:
+            self.source.refuse(node, field, name, f"named before, at {self.places[name]}", "name each plugin once")
+        self.places.setdefault(name, field)
+        rule = PLUGINS[name]
+        known = (*rule.arguments, *(f"{prefix}<name>" for prefix in rule.prefixes))
+        arguments = self._arguments(entries.pop("arguments", None), f"{field}.arguments", rule.argument, known)
+        switches: dict[str, bool] = {}
+        for key, value in entries.items():
+            inner = f"{field}.{key}"
+            if key in SWITCHES:
+                if (setting := self.source.value(value, inner, Argument(BOOL))) is not None:
+                    switches[key] = setting
+            elif key in RETIRED_SWITCHES:
+                self.retired.append(inner)
+            elif key != "name":
+                self.source.refuse(value, inner, "", "no such switch", suggest(key, (*SWITCHES, "arguments")))
+        return PluginOption(name, switches, arguments)
+
+    def _check_plugin(self, node: yaml.Node, field: str, name: str) -> bool:
+        if name in PLUGINS:
+            return True
+        if name in SCORING_ONLY:
+            self.left_out[name] = field
+        elif name in MISSING_PLUGINS:
+            text = f"a plugin of Volcano's that this scheduler has not ({MISSING_PLUGINS[name]})"
+            self.source.refuse(node, f"{field}.name", name, text, "take it out and do without what it does")
+        else:
+            self.source.refuse(node, f"{field}.name", name, "no such plugin", suggest(name, PLUGINS))
+        return False
+
+    def _name(self, node: yaml.Node, entries: Mapping[str, yaml.Node], field: str) -> str:
+        if "name" in entries:
+            return self.source.value(entries["name"], f"{field}.name", Argument(TEXT)) or ""
+        if isinstance(node, yaml.MappingNode):
+            self.source.refuse(node, field, "", "has no name", "write name: and what it is called")
+        return ""
+
+    def _arguments(
+        self, node: yaml.Node | None, field: str, rule_of: Callable[[str], Argument | None], known: Iterable[str]
+    ) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for name, value in self.source.entries(node, field):
+            rule = rule_of(name)
+            if rule is None:
+                self.source.refuse(value, f"{field}.{name}", "", "no such argument", suggest(name, known))
+            elif (read := self.source.value(value, f"{field}.{name}", rule)) is not None:
+                found[name] = read
+        return found
+
+    def _check_together(self, policy: Policy) -> None:
+        rivals = [name for name in _QUEUE_PLUGINS if name in self.places]
+        for name in rivals[1:]:
+            text = f"not together with {rivals[0]}: either alone decides what queues may have"
+            self._refuse_plugin(name, text, "keep one of them")
+        drf = policy.plugin("drf")
+        if drf is not None and drf.enabled("enableHierarchy"):
+            text = "hierarchical drf is not here"
+            if "proportion" in self.places:
+                text = "hierarchical drf does not go together with proportion: both order queues by shares"
+            self._refuse_plugin("drf", text, "take enableHierarchy from drf; trees of queues are capacity's")
+
+    def _refuse_plugin(self, name: str, text: str, remedy: str) -> None:
+        field = self.places[name]
+        self.source.note(self.source.lines[field], f"{field}.name", name, text, remedy)

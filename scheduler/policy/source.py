@@ -1,0 +1,197 @@
+"""YAML with its places: what a policy file says, where it says it, and what is wrong with it.
+
+The one rule: a reader never stops at the first error; it notes it with line, field, value and remedy, and goes on.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from .schema import BOOL, DURATION, FLOAT, INT, MAPPING, TEXT, Argument
+
+_DURATION = re.compile(r"([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+")
+LARGEST = 2**31 - 1
+"""Of a number in a policy: what is larger, or endless, makes no sum and no order."""
+_EXAMPLES = {INT: "2", FLOAT: "1.5", BOOL: "true", TEXT: "nvidia.com/gpu", DURATION: "1h30m", MAPPING: "{key: value}"}
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that a file may not say."""
+
+    line: int
+    field: str
+    value: str
+    text: str
+    remedy: str
+
+    def render(self, source: str) -> str:
+        """The problem as the user reads it."""
+        value = f" {self.value!r}:" if self.value else ""
+        return f"{source}:{self.line}: {self.field}:{value} {self.text}; {self.remedy}"
+
+
+class PolicyError(ValueError):
+    """A policy file that is refused. ``problems`` are all of them, in the order of the file."""
+
+    def __init__(self, source: str, problems: Iterable[Problem]) -> None:
+        self.source = source
+        self.problems = tuple(sorted(problems, key=lambda problem: problem.line))
+        super().__init__("\n".join(problem.render(source) for problem in self.problems))
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """What to write instead of a name that does not exist."""
+    names = sorted(known)
+    close = difflib.get_close_matches(name.lower(), [n.lower() for n in names], n=1, cutoff=0.6)
+    if close:
+        return f"did you mean {next(n for n in names if n.lower() == close[0])}?"
+    return f"there are {', '.join(names)}" if names else "it takes none"
+
+
+class PolicySource:
+    """One file being read: ``problems`` found so far, and ``lines`` of the fields seen."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.problems: list[Problem] = []
+        self.lines: dict[str, int] = {}
+        self._above = 0
+
+    def inner(self, node: yaml.ScalarNode) -> yaml.Node:
+        """The document that a text within this one holds (the file in a ConfigMap); lines count from the outer start.
+
+        :raises PolicyError: there is none, or the text is not YAML.
+        """
+        if node.style in ("|", ">"):
+            self._above = node.start_mark.line + 1
+        return self.compose(node.value)
+
+    def line_of(self, node: yaml.Node) -> int:
+        """The line of the file that a node begins on, from 1."""
+        return self._above + node.start_mark.line + 1
+
+    def compose(self, text: str) -> yaml.Node:
+        """The file's only document.
+
+        :raises PolicyError: there is none, or the text is not YAML.
+        """
+        try:
+            node = yaml.compose(text, Loader=yaml.SafeLoader)
+        except yaml.MarkedYAMLError as error:
+            line = self._above + (error.problem_mark.line + 1 if error.problem_mark else 1)
+            self.note(line, "file", "", f"not YAML: {error.problem}", "mend the indentation or quoting there")
+        except yaml.YAMLError as error:
+            self.note(1, "file", "", f"not YAML: {error}", "take out what is no text")
+        except RecursionError:
+            self.note(self._above + 1, "file", "", "nested too deep", "close the brackets that were opened")
+        else:
+            if node is not None:
+                return node
+            self.note(1, "file", "", "empty", "write at least actions and tiers")
+        raise PolicyError(self.name, self.problems)
+
+    def note(self, line: int, field: str, value: str, text: str, remedy: str) -> None:
+        """Note a problem."""
+        self.problems.append(Problem(line, field, value, text, remedy))
+
+    def refuse(self, node: yaml.Node, field: str, value: str, text: str, remedy: str) -> None:
+        """Note a problem with what a node says."""
+        self.note(self.line_of(node), field, value, text, remedy)
+
+    def entries(self, node: yaml.Node | None, field: str) -> Iterator[tuple[str, yaml.Node]]:
+        """The entries of a mapping; nothing, and a problem, where the node is none."""
+        if node is None:
+            return
+        if not isinstance(node, yaml.MappingNode):
+            self.refuse(
+                node, field or "file", "", f"a mapping is needed here, this is {_kind_of(node)}", "write key: value"
+            )
+            return
+        seen: set[str] = set()
+        for key_node, value in node.value:
+            key = str(key_node.value)
+            inner = f"{field}.{key}" if field else key
+            self.lines[inner] = self.line_of(key_node)
+            if key in seen:
+                self.refuse(key_node, inner, "", "written twice", "keep one")
+                continue
+            seen.add(key)
+            yield key, value
+
+    def items(self, node: yaml.Node | None, field: str) -> Iterator[tuple[str, yaml.Node]]:
+        """The items of a list with their fields; nothing, and a problem, where the node is none."""
+        if node is None or _is_null(node):
+            return
+        if not isinstance(node, yaml.SequenceNode):
+            self.refuse(
+                node,
+                field,
+                "",
+                f"a list is needed here, this is {_kind_of(node)}",
+                "write one item a line, after a dash",
+            )
+            return
+        for index, item in enumerate(node.value):
+            inner = f"{field}[{index}]"
+            self.lines[inner] = self.line_of(item)
+            yield inner, item
+
+    def value(self, node: yaml.Node, field: str, rule: Argument) -> Any:
+        """What a node says, as ``rule`` wants it; None, and a problem, where it says something else."""
+        loader = yaml.SafeLoader("")
+        try:
+            read = loader.construct_object(node, deep=True)
+        except (yaml.YAMLError, ValueError, AttributeError) as error:
+            # PyYAML stumbles so over `!!timestamp soon`
+            why = f"its tag {node.tag} does not fit" if isinstance(error, AttributeError) else error
+            self.refuse(node, field, "", f"cannot be read: {why}", f"write for example {_EXAMPLES[rule.kind]}")
+            return None
+        finally:
+            loader.dispose()
+        if not _fits(read, rule):
+            shown = str(node.value) if isinstance(node, yaml.ScalarNode) else _kind_of(node)
+            quoted = " without quotes" if isinstance(read, str) and rule.kind in (INT, FLOAT, BOOL) else ""
+            example = f"{{Job: {rule.values[-1]}}}" if rule.values else _EXAMPLES[rule.kind]
+            self.refuse(node, field, shown, f"must be {rule.wording}", f"write for example {example}{quoted}")
+            return None
+        if rule.kind in (INT, FLOAT) and not abs(read) <= LARGEST:
+            self.refuse(node, field, str(node.value), f"must be at most {LARGEST}", "write a smaller number")
+            return None
+        return read
+
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    INT: (int,), FLOAT: (int, float), BOOL: (bool,), TEXT: (str,), DURATION: (str,), MAPPING: (dict,),
+}  # fmt: skip
+
+
+def _fits(read: Any, rule: Argument) -> bool:
+    value: Any = read
+    if not isinstance(read, _TYPES[rule.kind]) or (isinstance(read, bool) and rule.kind != BOOL):
+        return False
+    if rule.kind == DURATION:
+        return _DURATION.fullmatch(value) is not None
+    if rule.values:
+        return all(isinstance(key, str) and said in rule.values for key, said in value.items())
+    if rule.minimum is None:
+        return True
+    return bool(value > rule.minimum if rule.exclusive else value >= rule.minimum)
+
+
+def _is_null(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:null"
+
+
+def _kind_of(node: yaml.Node) -> str:
+    if _is_null(node):
+        return "nothing"
+    if isinstance(node, yaml.CollectionNode):
+        return "a mapping" if isinstance(node, yaml.MappingNode) else "a list"
+    return "a single value"

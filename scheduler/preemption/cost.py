@@ -1,0 +1,82 @@
+"""What a unit frees on a node and what it costs, as an option among others.
+
+The one rule: pure reading of the state as it is; nothing is evicted and nobody is asked for a vote here.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..model import resources
+from ..model.nodes import NodeInfo
+from ..model.resources import EPSILON
+from ..model.task import Task
+from .eligibility import Jury
+from .node_queue import Cost
+from .order import Order
+from .request import Claim
+from .topology_aware import node_cost, reprieved_cover
+from .units import Unit
+from .victim_set import Amounts, Option, cheapest_cover, cost
+
+
+class Pricing:
+    """The options of one claim, and which of them go.
+
+    ``frugal``: among victims of one rank those that free the least go first.
+    """
+
+    def __init__(self, claim: Claim, jury: Jury, order: Order, *, frugal: bool) -> None:
+        self._claim = claim
+        self._session, self._nodes = claim.session, claim.session.nodes
+        self._jury, self._order = jury, order
+        self._frugal = frugal
+        self.cover, self.cost = (reprieved_cover, node_cost) if claim.reprieves else (cheapest_cover, cost)
+
+    def bound(self, task: Task, row: int) -> Cost | None:
+        """What room on a node costs at least, votes not asked; None if all candidates together do not make it."""
+        node = self._nodes.rows[row]
+        lacking, columns = self.lacking(task, row)
+        if all(amount <= EPSILON for amount in lacking):
+            return ()
+        units = self._jury.units(self._jury.candidates(task, node))
+        chosen = self.cover(lacking, [self.option(unit, node, columns, 0) for unit in units])
+        return None if chosen is None else self.cost(chosen)
+
+    def lacking(self, task: Task, row: int) -> tuple[Amounts, list[int]]:
+        """What a node lacks for the task even after all releasing have left, by dimension."""
+        nodes = self._nodes
+        needed = nodes.needed(task)
+        lacking = needed - (nodes.idle[row] + nodes.releasing[row] - nodes.pipelined[row])
+        columns = [int(i) for i in np.flatnonzero((needed > 0) & (lacking > EPSILON))]
+        return tuple(float(lacking[i]) for i in columns), columns
+
+    def option(self, unit: Unit, node: NodeInfo | None, columns: list[int], first: int) -> Option:
+        """The unit as a choice.
+
+        What it frees of ``columns`` on ``node`` (nothing where it goes for a quota's sake); ``first`` is the tier by
+        which it is permitted.
+        """
+        freed = [0.0] * len(columns)
+        for task in unit.tasks:
+            if node is not None and task.node == node.name:
+                held = self._nodes.held(task)
+                for i, column in enumerate(columns):
+                    freed[i] += held[column]
+        priority = self._claim.priority(unit.job, unit.tasks[0])
+        return Option(
+            freed=tuple(freed),
+            level=(first, *self._order.level(unit.job, priority)),
+            gangs=int(unit.breaks),
+            pods=len(unit.tasks),
+            youth=(self._freed(unit) if self._frugal else 0.0, self._order.youth(unit.tasks[0])),
+            job=unit.job.key,
+            whole=unit.whole,
+            limits=unit.limits,
+        )
+
+    def _freed(self, unit: Unit) -> float:
+        """How much a unit frees, in shares of the cluster."""
+        total = self._session.total
+        held = resources.total_of(task.request for task in unit.tasks)
+        return max((resources.share(amount, total.get(name, 0.0)) for name, amount in held.items()), default=0.0)

@@ -1,0 +1,185 @@
+"""Which candidates the policy's plugins permit, and by which tier.
+
+The one rule: a unit is permitted by the first tier all of whose plugins permit it; a tier that vetoes leaves the
+question to the next one, as in Volcano. What a plugin says of units (``reclaim_unit``, ``preempt_unit``) stands
+whatever tier decides. The gang plugin's vote is the arithmetic of :mod:`scheduler.preemption.units`: it permits spare
+tasks and vetoes whole gangs in its tier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ..model.job import Job
+from ..model.nodes import NodeInfo
+from ..model.task import HOLDING, Task
+from ..policy.hooks import Registered, Vote
+from ..reasons import Denial, GangMinimum, PartOfProtectedGang, Protected, Said
+from .order import Order
+from .request import Claim
+from .units import GANG, Unit, single, whole_gang
+
+
+@dataclass(slots=True, frozen=True, eq=False)
+class Verdict:
+    """A permitted unit:
+
+    The tier that permits it, the first tier that does so but for gang's veto, and what was voted.
+    """
+
+    unit: Unit
+    tier: int
+    first: int
+    votes: tuple[tuple[str, bool], ...]
+
+
+class Jury:
+    """The votes on the candidates of one claim, and why those that were refused are spared."""
+
+    def __init__(self, claim: Claim, order: Order) -> None:
+        self._claim = claim
+        self._order = order
+        self._session = claim.session
+        hooks = claim.session.hooks
+        self._tiers = hooks.by_tier(claim.hook)
+        self._judges = hooks.of(claim.unit_hook)
+        self._judging = {entry.plugin for entry in self._judges}
+        self.gangs = any(entry.plugin == GANG for _, entries in self._tiers for entry in entries)
+        self.denials: dict[str, Denial] = {}
+        self.seen: set[str] = set()
+        self._gang_verdicts: dict[tuple[str, int], Verdict | None] = {}
+
+    def serve(self, claim: Claim) -> None:
+        """Judge for another claim of the same kind from now on."""
+        self._claim = claim
+
+    # ----------------------------------------------------------------------------------------------------- candidates
+
+    def candidates(self, claimant: Task, node: NodeInfo) -> list[Task]:
+        """The tasks on a node that may be asked to go, the first to go first."""
+        claim, jobs = self._claim, self._session.jobs
+        found: list[tuple[Job, Task]] = []
+        for task in node.tasks.values():
+            job = jobs.get(task.job)
+            if job is None or not task.status & HOLDING or not claim.concerns(job):
+                continue
+            self.seen.add(task.key)
+            if protection := claim.protection(claimant, task):
+                self.denials[task.key] = Protected(protection)
+            else:
+                found.append((job, task))
+        found.sort(key=lambda pair: (self._order.level(pair[0], claim.priority(*pair)), self._order.youth(pair[1])))
+        return [task for _, task in found]
+
+    def units(self, candidates: Sequence[Task]) -> list[Unit]:
+        """The units that candidates on one node belong to, votes not asked."""
+        jobs, gangs = self._session.jobs, self.gangs and not self._claim.within_job
+        units = [unit for task in candidates if (unit := single(jobs[task.job], task, gangs=gangs)) is not None]
+        if gangs:
+            whole = dict.fromkeys(task.job for task in candidates)
+            units += [whole_gang(jobs[key]) for key in whole if jobs[key].min_available > 0]
+        return units
+
+    def permitted(self, claimant: Task, node: NodeInfo) -> list[Verdict]:
+        """What may go from a node as things stand."""
+        candidates = self.candidates(claimant, node)
+        ballot = _Ballot(claimant, candidates)
+        verdicts = []
+        for unit in self.units(candidates):
+            verdict = self._of_gang(claimant, unit) if unit.whole else self._verdict(claimant, unit, ballot)
+            if verdict is not None:
+                verdicts.append(verdict)
+                for task in unit.tasks:
+                    self.denials.pop(task.key, None)
+        return verdicts
+
+    def permits_anyone(self, claimant: Task, nodes: Iterable[NodeInfo]) -> bool:
+        """Whether anyone on some nodes may go; why not is noted only where nobody may."""
+        before = dict(self.denials)
+        if not any(self.permitted(claimant, node) for node in nodes):
+            return False
+        self.denials = before
+        self._gang_verdicts.clear()
+        return True
+
+    # ---------------------------------------------------------------------------------------------------------- votes
+
+    def objection(self, claimant: Task, unit: Unit) -> Denial | None:
+        """What stands against the unit whatever tier decides, as things stand."""
+        for judge in self._judges:
+            denial: Denial | None = judge.fn(claimant, unit.tasks)
+            if denial is not None:
+                return denial
+        return None
+
+    def _of_gang(self, claimant: Task, unit: Unit) -> Verdict | None:
+        key = (unit.job.key, len(self._session.nodes.touched))
+        if key not in self._gang_verdicts:
+            self._gang_verdicts[key] = self._verdict(claimant, unit, None)
+        return self._gang_verdicts[key]
+
+    def _verdict(self, claimant: Task, unit: Unit, ballot: _Ballot | None) -> Verdict | None:
+        denial = self._protected_member(claimant, unit) if unit.whole else None
+        denial = denial or self.objection(claimant, unit)
+        if denial is not None:
+            self._deny(unit, denial)
+            return None
+        first, votes, vetoed = -1, [], ""
+        for number, entries in self._tiers:
+            says = [
+                (entry.plugin, vote)
+                for entry in entries
+                if (vote := self._vote(entry, claimant, unit, ballot)) is not None
+            ]
+            votes += says
+            if says and first < 0 and all(vote for plugin, vote in says if plugin != GANG):
+                first = number
+            if says and all(vote for _, vote in says):
+                asked = {plugin for plugin, _ in votes}
+                votes += [(judge.plugin, True) for judge in self._judges if judge.plugin not in asked]
+                return Verdict(unit, number, first, tuple(votes))
+            vetoed = next((plugin for plugin, vote in says if not vote and plugin != GANG), vetoed)
+        self._deny(unit, Said(vetoed, "vetoed") if vetoed else GangMinimum(unit.job.key, unit.job.min_available))
+        return None
+
+    def _vote(self, entry: Registered, claimant: Task, unit: Unit, ballot: _Ballot | None) -> bool | None:
+        """A plugin's vote on a unit that no judge objects to; None if it abstains."""
+        if entry.plugin == GANG:
+            return not unit.whole
+        if entry.plugin in self._judging:
+            return True
+        if ballot is not None:
+            named = ballot.named(entry)
+            return None if named is None else unit.tasks[0].uid in named
+        # A gang is one victim: each member is judged as it stands now, not as if the others had left already.
+        said = [entry.fn(claimant, [task]) for task in unit.tasks]
+        return None if all(vote == Vote.ABSTAIN for _, vote in said) else all(permitted for permitted, _ in said)
+
+    def _protected_member(self, claimant: Task, unit: Unit) -> Denial | None:
+        for task in unit.tasks:
+            if self._claim.protection(claimant, task):
+                return PartOfProtectedGang(unit.job.key, task.key)
+        return None
+
+    def _deny(self, unit: Unit, denial: Denial) -> None:
+        for task in unit.tasks:
+            known = self.denials.get(task.key)
+            if known is None or not isinstance(known, Protected):
+                self.denials[task.key] = denial
+
+
+class _Ballot:
+    """What plugins that walk task by task permit of the candidates of one node; each is asked once."""
+
+    def __init__(self, claimant: Task, candidates: Sequence[Task]) -> None:
+        self._claimant = claimant
+        self._candidates = candidates
+        self._named: dict[int, set[str] | None] = {}
+
+    def named(self, entry: Registered) -> set[str] | None:
+        key = id(entry)
+        if key not in self._named:
+            permitted, vote = entry.fn(self._claimant, self._candidates)
+            self._named[key] = None if vote == Vote.ABSTAIN else {task.uid for task in permitted}
+        return self._named[key]

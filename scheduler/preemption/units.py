@@ -1,0 +1,74 @@
+"""What goes together: spare tasks one by one, the rest of a gang as a whole.
+
+The one rule: no gang is left in part. A task above the gang's minimum (and its role's) may go alone; any other only
+with all tasks of its gang that hold room, on whatever nodes. Where the policy gives the gang plugin no say, every
+task may go alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..model.job import Job
+from ..model.task import HOLDING, Task, TaskStatus
+
+READY = HOLDING | TaskStatus.SUCCEEDED
+GANG = "gang"
+"""The plugin whose say makes gangs units."""
+
+
+@dataclass(slots=True, frozen=True, eq=False)
+class Unit:
+    """Victims that go together, or not at all.
+
+    ``breaks``: the gang stops by it; ``limits`` as in :class:`~.cover.Option`.
+    """
+
+    job: Job
+    tasks: tuple[Task, ...]
+    whole: bool = False
+    breaks: bool = False
+    limits: tuple[tuple[Any, int], ...] = ()
+
+
+def spare_tasks(job: Job) -> int:
+    """How many of its tasks the job can lose and go on."""
+    return max(job.ready - job.min_available, 0)
+
+
+def spare_of_role(job: Job, role: str) -> int | None:
+    """How many tasks of a role the job can lose; None if the role has no minimum that binds."""
+    minimum = job.binding_roles.get(role)
+    if minimum is None:
+        return None
+    return max(sum(task.role == role for task in job.having(READY)) - minimum, 0)
+
+
+def single(job: Job, task: Task, *, gangs: bool) -> Unit | None:
+    """The task as a victim of its own, or None if its gang cannot spare it.
+
+    ``gangs``: whether the gang plugin has a say.
+    """
+    spare = spare_tasks(job)
+    if not gangs:
+        return Unit(job, (task,), breaks=job.ready == job.min_available)
+    of_role = spare_of_role(job, task.role)
+    if spare == 0 or of_role == 0:
+        return None
+    limits: list[tuple[Any, int]] = [((job.key, None), spare)]
+    if of_role is not None:
+        limits.append(((job.key, task.role), of_role))
+    return Unit(job, (task,), limits=tuple(limits))
+
+
+def is_still_whole(unit: Unit) -> bool:
+    """Whether the unit is what it was when it was made: all of it there, and spare if it was spare."""
+    if not all(task.status & HOLDING for task in unit.tasks):
+        return False
+    return not unit.limits or single(unit.job, unit.tasks[0], gangs=True) is not None
+
+
+def whole_gang(job: Job) -> Unit:
+    """All tasks of the job that hold room."""
+    return Unit(job, tuple(job.having(HOLDING)), whole=True, breaks=True)

@@ -1,0 +1,21 @@
+"""One unit that has been evicted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..model.task import Task
+from .eligibility import Verdict
+from .victim_set import Option
+
+
+@dataclass(slots=True, frozen=True, eq=False)
+class Victim:
+    """A unit that has been evicted, and what it was chosen as."""
+
+    verdict: Verdict
+    option: Option
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        return self.verdict.unit.tasks

@@ -1,0 +1,181 @@
+"""The cheapest set of victims that makes room enough on one node.
+
+The one rule: pure arithmetic on options that are all permitted; nothing here knows of votes, queues or the cluster.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..model.resources import EPSILON
+
+EXACT = 12
+"""Up to so many options of one level, every smaller set is tried; beyond, the order alone decides."""
+
+Amounts = tuple[float, ...]
+
+
+@dataclass(slots=True, frozen=True, eq=False)
+class Option:
+    """One unit as a choice: what it frees of each dimension that lacks, and what it costs.
+
+    ``limits`` says how many options with the same key may be taken together (spare tasks of a job, of a role of it);
+    ``whole`` that it contains every other option of ``job``.
+    """
+
+    freed: Amounts
+    level: tuple[Any, ...]
+    gangs: int
+    pods: int
+    youth: tuple[Any, ...]
+    job: str
+    whole: bool = False
+    limits: tuple[tuple[Any, int], ...] = ()
+    unit: Any = None
+
+    @property
+    def rank(self) -> tuple[Any, ...]:
+        """Smaller goes first."""
+        return (self.level, self.gangs, self.pods, self.youth)
+
+
+def cost(chosen: Sequence[Option]) -> tuple[Any, ...]:
+    """What a set costs, comparable:
+
+    Level by level from the best protected, in each gangs, pods and ages, oldest first.
+    """
+    levels = itertools.groupby(sorted(chosen, key=lambda o: o.rank, reverse=True), key=lambda o: o.level)
+    return tuple((level, *_within_level(tuple(options))) for level, options in levels)
+
+
+def cheapest_cover(lacking: Amounts, options: Sequence[Option]) -> list[Option] | None:
+    """The cheapest set of ``options`` that frees at least ``lacking``, the first to go first; None if all together do
+    not.
+
+    Every option of the set is needed. Exact where a level has few options; else a smaller set may exist.
+    """
+    ranked = sorted(options, key=lambda o: o.rank)
+    if ranked and max(lacking, default=0.0) > EPSILON and _suffice(ranked[0].freed, lacking):
+        return ranked[:1]  # nothing is cheaper than the first alone; this is what most nodes come to
+    chosen = _accumulate(lacking, ranked, ())
+    settled: list[Option] = []
+    while chosen:
+        top = chosen[-1].level
+        lower = [o for o in ranked if o.level < top]
+        same, found = [o for o in ranked if o.level == top], [o for o in chosen if o.level == top]
+        settled += _fewer(lacking, same, lower, settled, found)
+        chosen = _accumulate(lacking, lower, settled)
+        chosen = [o for o in chosen or () if o not in settled]
+    return None if chosen is None else _needed(lacking, settled)
+
+
+class Chosen:
+    """A set of options that keeps its sums, and whether they make room enough for what lacks."""
+
+    def __init__(self, lacking: Amounts, options: Iterable[Option] = ()) -> None:
+        self._lacking = lacking
+        self._freed = [0.0] * len(lacking)
+        self._taken: Counter[Any] = Counter()
+        self.options: list[Option] = []
+        for option in options:
+            self._count(option, 1)
+
+    def _count(self, option: Option, sign: int) -> None:
+        if sign > 0:
+            self.options.append(option)
+        else:
+            self.options.remove(option)
+        for i, amount in enumerate(option.freed):
+            self._freed[i] += sign * amount
+        self._taken[option.job, option.whole] += sign
+        for key, _ in option.limits:
+            self._taken[key] += sign
+
+    def add(self, option: Option) -> None:
+        """Take one more, if that is allowed; a whole gang takes the place of its tasks."""
+        if self._taken[option.job, True] or any(self._taken[key] >= limit for key, limit in option.limits):
+            return
+        if option.whole and self._taken[option.job, False]:
+            for other in [o for o in self.options if o.job == option.job]:
+                self._count(other, -1)
+        self._count(option, 1)
+
+    def covers(self) -> bool:
+        """Whether it frees what lacks."""
+        return _suffice(self._freed, self._lacking)
+
+    def spare(self, option: Option, instead: Sequence[Option] = ()) -> None:
+        """Leave one out, if the others suffice, or those ``instead`` of it."""
+        if option not in self.options:
+            return
+        if instead:
+            self._count(option, -1)
+            for other in instead:
+                self.add(other)
+            if not self.covers():
+                self.add(option)
+        elif all(
+            have - amount + EPSILON >= lacking
+            for have, amount, lacking in zip(self._freed, option.freed, self._lacking, strict=True)
+        ):
+            self._count(option, -1)
+
+
+def _suffice(freed: Sequence[float], lacking: Amounts) -> bool:
+    return all(have + EPSILON >= amount for have, amount in zip(freed, lacking, strict=True))
+
+
+def _accumulate(lacking: Amounts, ranked: Sequence[Option], base: Sequence[Option]) -> list[Option] | None:
+    """Options in their order until there is room enough, without those that turn out not to be needed."""
+    chosen = Chosen(lacking, base)
+    for option in ranked:
+        if chosen.covers():
+            break
+        chosen.add(option)
+    return _needed(lacking, chosen.options) if chosen.covers() else None
+
+
+def _needed(lacking: Amounts, options: Sequence[Option]) -> list[Option]:
+    """The options without those that the others make unnecessary, the best protected left out first."""
+    ranked = sorted(options, key=lambda o: o.rank)
+    chosen = Chosen(lacking, ranked)
+    for option in reversed(ranked):
+        chosen.spare(option)
+    return chosen.options
+
+
+def _fewer(
+    lacking: Amounts, same: list[Option], lower: list[Option], settled: list[Option], found: list[Option]
+) -> list[Option]:
+    """A cheaper choice among the options of one level, if all lower ones come along; else ``found``."""
+    if len(found) < 2 or len(same) > EXACT or len({(o.freed, o.gangs, o.pods) for o in same}) == 1:
+        return found
+    best, best_cost = found, _within_level(found)
+    for size in range(1, len(found) + 1):
+        for combination in itertools.combinations(same, size):
+            price = _within_level(combination)
+            if price < best_cost and _suffices(lacking, [*combination, *settled], lower):
+                best, best_cost = list(combination), price
+        if best is not found:
+            break
+    return best
+
+
+def _within_level(options: Sequence[Option]) -> tuple[Any, ...]:
+    ages = tuple(sorted((o.youth for o in options), reverse=True))
+    return (sum(o.gangs for o in options), sum(o.pods for o in options), ages)
+
+
+def _suffices(lacking: Amounts, base: Sequence[Option], lower: Sequence[Option]) -> bool:
+    chosen = Chosen(lacking)
+    for option in base:
+        chosen.add(option)
+    if len(chosen.options) < len(base):  # not allowed together
+        return False
+    for option in lower:
+        chosen.add(option)
+    return chosen.covers()

@@ -1,0 +1,1 @@
+"""Inputs as data: events, segments of a record, exact replay, explanations."""

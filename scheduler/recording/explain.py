@@ -1,0 +1,127 @@
+"""``scheduler explain``: why a pod or job of a recorded cycle got what it got.
+
+The one rule: nothing is computed anew; what is shown is what the cycle decided and the reasons that it recorded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..framework.decisions import Decisions, QueueNumbers
+from ..model.cluster import Cluster
+from ..model.job import Job
+from ..model.resources import render_amount
+from ..model.task import Task
+from ..reasons import render_refusal, render_victim
+from .replay import Cycle, cycles
+from .segments import RecordError
+
+
+def explain_task(task: Task, decisions: Decisions) -> list[str]:
+    """What a cycle decided about a pod, a line each; empty if nothing."""
+    lines = [f"bound to {bind.node}" for bind in decisions.binds if bind.uid == task.uid]
+    for evict in decisions.evictions:
+        if evict.uid == task.uid:
+            lines.append(f"evicted: {render_victim(evict.reason)}")
+        elif evict.reason.claimant_task == task.key:
+            lines.append(f"{evict.task} makes room for it: {render_victim(evict.reason)}")
+    if node := decisions.pipelined.get(task.key):
+        lines.append(f"waits for room on {node}")
+    return lines
+
+
+def explain_job(job: Job, decisions: Decisions) -> list[str]:
+    """What a cycle decided about a job and its pods, a line each; empty if nothing."""
+    lines = []
+    if phase := decisions.phases.get(job.key):
+        lines.append(f"its PodGroup becomes {phase}")
+    if refusal := decisions.refusals.get(job.key):
+        lines.append(f"waits: {render_refusal(refusal)}")
+    for _, task in sorted(job.tasks.items()):
+        lines += [f"{task.key}: {line}" for line in explain_task(task, decisions)]
+    return lines
+
+
+def explain_queue(name: str, numbers: QueueNumbers) -> str:
+    """What a cycle knew of a queue: ``queue a: cpu 3 allocated, 2 deserved, …``."""
+    kinds = (
+        ("allocated", numbers.allocated),
+        ("deserved", numbers.deserved),
+        ("asked for in all", numbers.request),
+        ("guaranteed", numbers.guarantee),
+        ("at most", numbers.capability),
+    )
+    parts = []
+    for dimension in sorted({name for _, amounts in kinds for name in amounts}):
+        known = [
+            f"{render_amount(dimension, amounts[dimension])} {word}" for word, amounts in kinds if dimension in amounts
+        ]
+        parts.append(f"{dimension} {', '.join(known)}")
+    return f"queue {name}: {'; '.join(parts) or 'holds nothing'}"
+
+
+def explanation(cycle: Cycle, kind: str, name: str) -> list[str]:
+    """All that a cycle has to say about one pod or job; empty if it decided nothing about it."""
+    found = subject(cycle.cluster, kind, name)
+    decisions = cycle.decided.decisions
+    if found is None:
+        return []
+    job = found if isinstance(found, Job) else cycle.cluster.jobs.get(found.job)
+    if isinstance(found, Job):
+        lines = explain_job(found, decisions)
+    else:
+        lines = explain_task(found, decisions)
+        if job is not None and (refusal := decisions.refusals.get(job.key)) and found.key not in decisions.pipelined:
+            lines.append(f"its job {job.key} waits: {render_refusal(refusal)}")
+    if not lines:
+        return []
+    return [*lines, *_queue_lines(cycle.cluster, decisions, job.queue if job is not None else "")]
+
+
+def subject(cluster: Cluster, kind: str, name: str) -> Task | Job | None:
+    return cluster.tasks.get(name) if kind == "pod" else cluster.jobs.get(name)
+
+
+def _queue_lines(cluster: Cluster, decisions: Decisions, name: str) -> Iterator[str]:
+    """The numbers of a queue and its ancestors."""
+    seen: set[str] = set()
+    while name in decisions.queues and name not in seen:
+        seen.add(name)
+        yield explain_queue(name, decisions.queues[name])
+        name = cluster.queues[name].parent if name in cluster.queues else ""
+
+
+# ------------------------------------------------------------------------------------------------------------- command
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("recording", type=Path, help="directory of `run --record`, or one of its files")
+    parser.add_argument("kind", choices=("pod", "job"))
+    parser.add_argument("name", help="namespace/name")
+    parser.add_argument("--cycle", type=int, help="this cycle, not the last that decided something about it")
+    parser.add_argument("--all", action="store_true", help="every cycle that decided something about it")
+
+
+def main(given: argparse.Namespace) -> int:
+    """0: shown; 1: no cycle decided anything about it; 2: bad input."""
+    shown: list[tuple[str, list[str]]] = []
+    known = False
+    try:
+        for cycle in cycles(given.recording):
+            if given.cycle not in (None, cycle.decided.cycle):
+                continue
+            known = known or subject(cycle.cluster, given.kind, given.name) is not None
+            if lines := explanation(cycle, given.kind, given.name):
+                shown = [*(shown if given.all else ()), (cycle.title, lines)]
+    except RecordError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    for title, lines in shown:
+        sys.stdout.write(f"{given.kind} {given.name}, {title}\n" + "".join(f"  {line}\n" for line in lines))
+    if not shown:
+        what = "decided anything about it" if known else "knew it (write namespace/name)"
+        sys.stderr.write(f"{given.kind} {given.name}: no recorded cycle {what}\n")
+    return 0 if shown else 1

@@ -1,0 +1,138 @@
+"""``scheduler replay``: decide the cycles of a recording again, with the recorded policy or with another one.
+
+The one rule: a replayed cycle sees exactly the inputs that the recorded one saw. Under the recorded policy the
+decisions are equal bit for bit, or the scheduler is at fault; under another policy each cycle shows what that policy
+would have decided in the state that the recorded policy had led to.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from ..decide import decide
+from ..framework.decisions import Decisions
+from ..model.cluster import Cluster
+from ..policy.loader import PolicyError, load_policy
+from ..policy.model import Policy
+from ..reasons import render_refusal, render_victim
+from .events import Decided, Input, PolicyLoaded, Started, take_in
+from .segments import RecordError, read_segment, segments
+
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    """A recorded cycle, with the state that it decided on.
+
+    ``cluster`` changes with the next cycle that is asked for.
+    """
+
+    decided: Decided
+    cluster: Cluster
+    policy: Policy
+
+    @property
+    def title(self) -> str:
+        return f"cycle {self.decided.cycle} at {datetime.fromtimestamp(self.decided.now, UTC):%Y-%m-%d %H:%M:%S.%f}Z"
+
+
+def cycles(path: Path) -> Iterator[Cycle]:
+    """The cycles of a recording (a directory, or one segment), oldest first.
+
+    :raises RecordError: there is none, or it cannot be read.
+    """
+    found = segments(path)
+    if not found:
+        raise RecordError(f"{path} holds no recording; `run --record {path}` makes one")
+    for segment in found:
+        yield from cycles_of(read_segment(segment))
+
+
+def cycles_of(inputs: Iterable[Input]) -> Iterator[Cycle]:
+    """The cycles of a stream of inputs that begins with a checkpoint."""
+    cluster, policy = Cluster(), Policy((), ())
+    for given in inputs:
+        match given:
+            case Started():
+                cluster = Cluster(given.scheduler_names, given.node_selector)
+            case PolicyLoaded():
+                policy = load_policy(given.text, given.source)
+            case Decided():
+                yield Cycle(given, cluster, policy)
+            case _:
+                try:
+                    take_in(cluster, given)
+                except ValueError:  # an object that the live scheduler could not read either
+                    continue
+
+
+def is_equal(a: Decisions, b: Decisions) -> bool:
+    """Whether two decisions are the same bit for bit, reasons included."""
+    return _encode(a) == _encode(b)
+
+
+def difference(was: Decisions, would_be: Decisions) -> list[str]:
+    """What one decided and the other did not, a line each: ``-`` was, ``+`` would be."""
+    before, after = _lines(was), _lines(would_be)
+    return [f"- {line}" for line in before if line not in after] + [f"+ {line}" for line in after if line not in before]
+
+
+def _lines(decisions: Decisions) -> dict[str, None]:
+    lines = [f"bind {bind.task} to {bind.node}" for bind in decisions.binds]
+    lines += [f"evict {evict.task}: {render_victim(evict.reason)}" for evict in decisions.evictions]
+    lines += [f"nominate {n.task} for {n.node or 'no node'}" for n in decisions.nominations]
+    lines += [f"{task} waits for room on {node}" for task, node in decisions.pipelined.items()]
+    lines += [f"{job} becomes {phase}" for job, phase in decisions.phases.items()]
+    lines += [f"{job} waits: {render_refusal(refusal)}" for job, refusal in decisions.refusals.items()]
+    return dict.fromkeys(lines)
+
+
+# ------------------------------------------------------------------------------------------------------------- command
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("recording", type=Path, help="directory of `run --record`, or one of its files")
+    parser.add_argument("--policy", type=Path, help="decide with this policy file and show what differs")
+    parser.add_argument("--cycle", type=int, help="only this cycle")
+
+
+def main(given: argparse.Namespace) -> int:
+    """0:
+
+    All decided alike, or the difference to another policy was shown; 1: some cycle decided otherwise; 2: bad input.
+    """
+    out = sys.stdout.write
+    try:
+        other = load_policy(given.policy.read_text(), str(given.policy)) if given.policy else None
+        count, differing = 0, 0
+        for cycle in cycles(given.recording):
+            if given.cycle not in (None, cycle.decided.cycle):
+                continue
+            count += 1
+            would_be = decide(cycle.cluster, other or cycle.policy, cycle.decided.now)
+            if is_equal(cycle.decided.decisions, would_be):
+                continue
+            lines = difference(cycle.decided.decisions, would_be)
+            if other and not lines:
+                continue
+            differing += 1
+            out(f"{cycle.title}\n" + "".join(f"  {line}\n" for line in lines or ["(in numbers only)"]))
+    except (RecordError, PolicyError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    except OSError as error:
+        sys.stderr.write(f"{error.filename}: {error.strerror}\n")
+        return 2
+    if not count:
+        sys.stderr.write(f"{given.recording} holds no cycle" + (f" {given.cycle}\n" if given.cycle else "\n"))
+        return 2
+    out(f"{count} cycles, {differing} decided otherwise{' with this policy' if other else ''}\n")
+    return 1 if differing and not other else 0

@@ -1,0 +1,141 @@
+"""Recordings: every input of the scheduler, so that its decisions can be made again.
+
+The one rule: a segment stands on its own. It begins with a checkpoint of the state and holds every later input in the
+order in which the state took it in, so that the oldest segments can be dropped at any time.
+
+A segment is a gzip file of JSON lines (:mod:`scheduler.recording.events`), ``zcat`` and ``jq`` read it; it is flushed
+after every cycle.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from ..model.cluster import Cluster
+from ..model.task import TaskStatus
+from .events import Assumed, Decided, Input, Nominated, PolicyLoaded, Seen, Started, read_line, write_line
+
+VERSION = 1
+SUFFIX = ".jsonl.gz"
+
+
+class RecordError(Exception):
+    """A recording that cannot be read: says which file and line, and what is wrong."""
+
+
+class Recorder:
+    """Writes a recording into a directory.
+
+    ``segment_bytes`` is how large a segment may grow (before compression), ``keep`` how many segments stay; a
+    scheduler that starts anew goes on with a new segment.
+    """
+
+    def __init__(self, directory: Path, *, segment_bytes: int = 256 << 20, keep: int = 8) -> None:
+        self.directory = directory
+        self._segment_bytes, self._keep = segment_bytes, keep
+        self._file: gzip.GzipFile | None = None
+        self._written = 0
+
+    @property
+    def wants_checkpoint(self) -> bool:
+        """Whether the next thing to write is a checkpoint: at the beginning, and when the segment is full."""
+        return self._file is None or self._written >= self._segment_bytes
+
+    def checkpoint(self, cluster: Cluster, policy: PolicyLoaded) -> None:
+        """Begin a new segment with the state as it is now, drop the oldest. Raises OSError."""
+        self.close()
+        self.directory.mkdir(parents=True, exist_ok=True)
+        known = segments(self.directory)
+        number = int(known[-1].name.removesuffix(SUFFIX).rpartition("-")[2]) + 1 if known else 1
+        for old in known[: max(len(known) + 1 - self._keep, 0)]:
+            old.unlink()
+        self._file = gzip.open(self.directory / f"cycles-{number:06d}{SUFFIX}", "wb", compresslevel=1)  # noqa: SIM115
+        self._written = 0
+        for given in checkpoint_of(cluster, policy):
+            self.write(given)
+
+    def write(self, given: Input) -> None:
+        """Record one input, before or after the state has taken it in. Raises OSError."""
+        if self._file is None:
+            return
+        line = write_line(given) + b"\n"
+        self._written += len(line)
+        self._file.write(line)
+        if isinstance(given, Decided):
+            self._file.flush(zlib.Z_SYNC_FLUSH)
+
+    def close(self) -> None:
+        """Finish the segment."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def checkpoint_of(cluster: Cluster, policy: PolicyLoaded) -> Iterator[Input]:
+    """Inputs that lead from nothing to the state as it is."""
+    yield Started(VERSION, sorted(cluster.scheduler_names), cluster.node_selector)
+    yield policy
+    kept: tuple[tuple[str, dict[str, msgspec.Struct]], ...] = (
+        ("PriorityClass", dict(cluster.priority_classes)),
+        ("Namespace", dict(cluster.namespaces)),
+        ("CSINode", dict(cluster.csi_nodes)),
+        ("PersistentVolume", dict(cluster.volumes)),
+        ("PersistentVolumeClaim", dict(cluster.claims)),
+        ("PodDisruptionBudget", dict(cluster.budgets)),
+        ("Node", {name: info.object for name, info in cluster.nodes.by_name.items()}),
+        ("Queue", {name: queue.object for name, queue in cluster.queues.items()}),
+        ("PodGroup", {key: job.group for key, job in cluster.jobs.items() if job.group is not None}),
+        ("Pod", {key: task.pod for key, task in cluster.tasks.items()}),
+    )
+    for kind, found in kept:
+        for _, item in sorted(found.items()):
+            yield Seen(kind, item)
+    for key, task in sorted(cluster.tasks.items()):
+        if task.assumed:
+            yield Assumed(key, task.uid, "" if task.status is TaskStatus.RELEASING else task.node)
+        if task.nominated != task.pod.status.nominated_node_name:
+            yield Nominated(key, task.uid, task.nominated)
+
+
+def segments(path: Path) -> list[Path]:
+    """The segments of a recording, oldest first; a file is its own only one."""
+    return [path] if path.is_file() else sorted(path.glob(f"cycles-*{SUFFIX}"))
+
+
+def read_segment(path: Path) -> Iterator[Input]:
+    """The inputs of one segment. One that the scheduler is still writing, or died writing, ends with its last whole
+    line.
+
+    :raises RecordError: it is no recording, or of another version.
+    """
+    for number, line in _lines(path):
+        try:
+            given = read_line(line)
+        except msgspec.DecodeError as error:
+            raise RecordError(f"{path}, line {number}: {error}") from None
+        if number == 1 and not isinstance(given, Started):
+            raise RecordError(f"{path} does not begin with a checkpoint; is it a recording of `run --record`?")
+        if isinstance(given, Started) and given.version != VERSION:
+            raise RecordError(f"{path} is a recording of version {given.version}, this program reads version {VERSION}")
+        yield given
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    number, rest = 0, b""
+    unzip = zlib.decompressobj(wbits=31)
+    try:
+        with path.open("rb") as file:
+            while chunk := file.read(1 << 20):
+                *whole, rest = (rest + unzip.decompress(chunk)).split(b"\n")
+                for line in whole:
+                    number += 1
+                    yield number, line
+    except zlib.error as error:
+        raise RecordError(f"{path}: {error}; a segment is a gzip file named cycles-*{SUFFIX}") from None
+    except OSError as error:
+        raise RecordError(f"{path}: {error.strerror}") from None
