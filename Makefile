@@ -80,7 +80,7 @@ soak: .venv/.locked ## every feature five times in a row and in random order, on
 	$(BIN)/python -m tests.soak
 
 test-the-tests: .venv/.locked ## faulty schedulers: what catches which
-	$(BIN)/python -m tests.the_tests
+	$(BIN)/python -m tests.fault_injection
 
 mutate: .venv/.locked .venv-mutation/.locked ## a sample of mutants of actions and plugins: the share that tests notice
 	.venv-mutation/bin/python -m tests.mutation

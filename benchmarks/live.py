@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.figure import Figure
-from benchmarks.ground import SIZE
 from benchmarks.live_backlog import backlog
 from benchmarks.live_latency import one_pod
 from benchmarks.live_reclaim import burst
 from benchmarks.pace import pace
+from tests.support.live.api_objects import SIZE
 
 OUT = Path(__file__).parent / "out" / "live.json"
 NODES, GANGS = 1000, 250

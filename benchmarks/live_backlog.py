@@ -9,8 +9,8 @@ import time
 from typing import NamedTuple
 
 from benchmarks.figure import Figure
-from benchmarks.ground import PROPORTION, SIZE, bind_all, client_of, fresh_cluster, gangs, prepare, queue
-from benchmarks.process import scheduling, until_at_rest, until_bound
+from tests.support.live.api_objects import PROPORTION, SIZE, bind_all, client_of, fresh_cluster, gangs, prepare, queue
+from tests.support.live.scheduler_process import scheduling, until_at_rest, until_bound
 
 ROUNDS = 3
 

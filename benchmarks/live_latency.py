@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks.figure import Figure
-from benchmarks.ground import PROPORTION, SIZE, client_of, fresh_cluster, gangs, pod_body, prepare, queue
 from benchmarks.live_watch import Watch, until_running, watching
-from benchmarks.process import Scheduler, scheduling, until_at_rest, until_bound
 from scheduler.kube import PODGROUPS, PODS, Client
+from tests.support.live.api_objects import PROPORTION, SIZE, client_of, fresh_cluster, gangs, pod_body, prepare, queue
+from tests.support.live.scheduler_process import Scheduler, scheduling, until_at_rest, until_bound
 
 _PAUSE = 0.1
 """Seconds between two pods."""

@@ -13,10 +13,20 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from benchmarks.figure import Figure
-from benchmarks.ground import RECLAIM, SIZE, bind_all, client_of, each, fresh_cluster, gangs, prepare, queue
 from benchmarks.live_watch import until_running, watching
-from benchmarks.process import scheduling, until_at_rest, until_bound
 from scheduler.kube import PODS, Client, Patch
+from tests.support.live.api_objects import (
+    RECLAIM,
+    SIZE,
+    bind_all,
+    client_of,
+    each,
+    fresh_cluster,
+    gangs,
+    prepare,
+    queue,
+)
+from tests.support.live.scheduler_process import scheduling, until_at_rest, until_bound
 
 FULL, HALF = 400, 200
 ROUNDS = 3

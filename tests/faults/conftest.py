@@ -9,7 +9,7 @@ import pytest
 
 from schedspec.clusters import Settings
 from schedspec.clusters.embedded import EmbeddedCluster
-from tests.faults.ground import Ground
+from tests.support.live.ground import Ground
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from tests.faults.proxy import Call
+from tests.support.live.proxy import Call
 
 _PATH = re.compile(
     r"^/(?:api/v1|apis/(?P<group>[^/]+)/[^/]+)(?:/namespaces/(?P<namespace>[^/]+)(?=/[^/]+))?"

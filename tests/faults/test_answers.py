@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.faults.ground import NAMESPACE, Ground
-from tests.faults.proxy import Answer, Call, Ignore, Lose, Verdict
-from tests.faults.told import events, eventually
-from tests.kube.stand_in import run
+from tests.support.fake_server import run
+from tests.support.live.ground import NAMESPACE, Ground
+from tests.support.live.proxy import Answer, Call, Ignore, Lose, Verdict
+from tests.support.live.status_queries import events, eventually
 
 pytestmark = [pytest.mark.embedded, pytest.mark.faults]
 

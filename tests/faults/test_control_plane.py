@@ -12,8 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.faults.ground import Ground
-from tests.kube.stand_in import run
+from tests.support.fake_server import run
+from tests.support.live.ground import Ground
 
 pytestmark = [pytest.mark.embedded, pytest.mark.faults]
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from benchmarks.ground import queue
 from scheduler.kube import NODES, QUEUES, Resource
-from tests.faults.ground import Ground
-from tests.faults.proxy import Call, Verdict
-from tests.kube.stand_in import run
+from tests.support.fake_server import run
+from tests.support.live.api_objects import queue
+from tests.support.live.ground import Ground
+from tests.support.live.proxy import Call, Verdict
 
 pytestmark = [pytest.mark.embedded, pytest.mark.faults]
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from benchmarks.ground import queue
-from tests.faults.ground import Ground
-from tests.faults.proxy import Call, Ignore, Lose, Verdict
-from tests.kube.stand_in import run
+from tests.support.fake_server import run
+from tests.support.live.api_objects import queue
+from tests.support.live.ground import Ground
+from tests.support.live.proxy import Call, Ignore, Lose, Verdict
 
 pytestmark = [pytest.mark.embedded, pytest.mark.faults]
 

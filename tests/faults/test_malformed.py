@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from benchmarks.ground import each, pod_body
 from scheduler.kube import PODGROUPS, PODS, ApiError
-from tests.faults.ground import NAMESPACE, Ground
-from tests.kube.stand_in import run
+from tests.support.fake_server import run
+from tests.support.live.api_objects import each, pod_body
+from tests.support.live.ground import NAMESPACE, Ground
 
 pytestmark = [pytest.mark.embedded, pytest.mark.faults]
 

@@ -8,10 +8,10 @@ import signal
 
 import pytest
 
-from benchmarks.process import Scheduler
 from scheduler.live.leader import LEASES, NAME
-from tests.faults.ground import Ground
-from tests.kube.stand_in import run
+from tests.support.fake_server import run
+from tests.support.live.ground import Ground
+from tests.support.live.scheduler_process import Scheduler
 
 pytestmark = [pytest.mark.embedded, pytest.mark.faults]
 

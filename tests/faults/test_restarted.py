@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.ground import pod_body, queue
 from scheduler.kube import PODGROUPS, PODS
-from tests.faults.ground import NAMESPACE, Ground
-from tests.kube.stand_in import run
+from tests.support.fake_server import run
+from tests.support.live.api_objects import pod_body, queue
+from tests.support.live.ground import NAMESPACE, Ground
 
 pytestmark = [pytest.mark.embedded, pytest.mark.faults]
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from benchmarks.ground import ROOT, pod_body, queue
 from scheduler.controllers.runtime.objects import BATCH_JOBS, COMMANDS, DEPLOYMENTS, JOBS, PYTORCH_JOBS, STATEFUL_SETS
 from scheduler.kube import PODS, QUEUES, Patch, Resource
-from tests.faults.ground import NAMESPACE, Ground
-from tests.faults.proxy import Answer, Call, Verdict
 from tests.faults.rights import Permission, granted, needed
-from tests.kube.stand_in import run
+from tests.support.fake_server import run
+from tests.support.live.api_objects import ROOT, pod_body, queue
+from tests.support.live.ground import NAMESPACE, Ground
+from tests.support.live.proxy import Answer, Call, Verdict
 
 pytestmark = [pytest.mark.embedded, pytest.mark.faults]
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from benchmarks.ground import pod_body, queue
 from scheduler.kube import PODS, AlreadyExists, NotFound
 from scheduler.model.objects import Pod
-from tests.faults.ground import NAMESPACE, Ground
-from tests.faults.proxy import Call, Verdict
-from tests.kube.stand_in import run
+from tests.support.fake_server import run
+from tests.support.live.api_objects import pod_body, queue
+from tests.support.live.ground import NAMESPACE, Ground
+from tests.support.live.proxy import Call, Verdict
 
 pytestmark = [pytest.mark.embedded, pytest.mark.faults]
 

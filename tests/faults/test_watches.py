@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from tests.faults.ground import Ground
-from tests.faults.proxy import Answer, Call, Verdict
-from tests.kube.stand_in import run
+from tests.support.fake_server import run
+from tests.support.live.ground import Ground
+from tests.support.live.proxy import Answer, Call, Verdict
 
 pytestmark = [pytest.mark.embedded, pytest.mark.faults]
 

@@ -27,8 +27,8 @@ from tests.mutation.annotations import Annotations
 
 ROOT = Path(__file__).parents[2]
 MUTATED = ("scheduler/actions", "scheduler/plugins")
-TABLES = ("tests/core/test_tables.py", "tests/core/test_pod_fields.py")
-TESTS = ("tests/conformance", *TABLES, "tests/queues", "tests/policy")
+TABLES = ("tests/scheduler/decide/test_tables.py", "tests/scheduler/placement/test_pod_fields.py")
+TESTS = ("tests/scheduler/conformance", *TABLES, "tests/scheduler/plugins/queue", "tests/scheduler/policy")
 """Conformance and table tests. What random tests find is left to them."""
 GOAL = 0.8
 _PATIENCE = 10.0

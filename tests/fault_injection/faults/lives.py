@@ -1,0 +1,71 @@
+"""Faults of what becomes of work that waits or was stopped: what it is said to be, and what is done with it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from scheduler.controllers.job import reconcile
+from scheduler.framework.decisions import Decisions
+from scheduler.model.cluster import Cluster
+from scheduler.model.job import RUNNING
+from tests.fault_injection.faults.acts import admit_everything
+from tests.fault_injection.faults.decisions import Change, after, eviction, overcommit, running
+from tests.fault_injection.faults.fault import Fault, instead
+
+
+def _said_to_run() -> Change:
+    def change(_: Cluster, decisions: Decisions, __: float) -> Decisions:
+        return msgspec.structs.replace(
+            decisions, phases={**decisions.phases, **dict.fromkeys(decisions.refusals, RUNNING)}
+        )
+
+    return change
+
+
+def _admits_and_overcommits() -> None:
+    admit_everything()
+    after(overcommit)()
+
+
+def _makes_way() -> Change:
+    """Once a job runs, a pod of the job before it goes."""
+    known: set[str] = set()
+
+    def change(cluster: Cluster, decisions: Decisions, _: float) -> Decisions:
+        run = {task.job for task in running(cluster, set())}
+        new, more = run - known, []
+        victim = next(running(cluster, new), None) if known else None
+        if new and victim is not None:
+            more.append(eviction(cluster, victim, min(new)))
+        known.update(new)
+        return msgspec.structs.replace(decisions, evictions=[*decisions.evictions, *more])
+
+    return change
+
+
+FAULTS = (
+    Fault(
+        "makes-way",
+        "evicts a pod for every job that has started",
+        after(_makes_way),
+        ("keeps running",),
+    ),
+    Fault(
+        "says-that-it-runs",
+        "says of a PodGroup that waits that it runs",
+        after(_said_to_run),
+        ("kubeflow/backfill", "kubeflow/priority"),
+    ),
+    Fault(
+        "admits-and-overcommits",
+        "lets every PodGroup in and binds its pods, room or not",
+        _admits_and_overcommits,
+        ("lifecycle/states: A job that does not fit",),
+    ),
+    Fault(
+        "resumes-unasked",
+        "makes pods for a job that was aborted",
+        instead((reconcile, "ABORTED", "no phase")),
+        ("lifecycle/states: Aborted",),
+    ),
+)

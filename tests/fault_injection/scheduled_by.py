@@ -1,0 +1,39 @@
+"""A pytest plugin (``-p tests.fault_injection.scheduled_by``): ``@fault-NAME`` says which faulty scheduler schedules.
+
+The one rule: the scheduler is another process with every change of fault, and the cluster stays.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+
+import pytest
+
+from schedspec.scenario.session import LiveSession
+from tests.fault_injection.faults import FAULTS
+from tests.fault_injection.faults.fault import TAG
+
+SHORT = 0.1
+"""How far timeouts are scaled where the scheduler does nothing: that takes no time."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """One marker for each fault."""
+    for name, fault in FAULTS.items():
+        config.addinivalue_line("markers", f"{TAG}{name}: scheduled by one that {fault.does}")
+
+
+@pytest.fixture(autouse=True)
+def _scheduled_by(live: LiveSession, request: pytest.FixtureRequest) -> None:
+    names = [mark.name.removeprefix(TAG) for mark in request.node.iter_markers() if mark.name.startswith(TAG)]
+    scheduler, usual = live.scheduler, live.options.scheduler_command
+    assert scheduler is not None
+    command = (sys.executable, "-m", "tests.fault_injection.faulty", names[0]) if names else usual
+    if scheduler.command == command:
+        return
+    scheduler.stop()
+    scheduler.command = command
+    scheduler.start(live.policy)
+    scale = SHORT if names and not FAULTS[names[0]].acts else request.config.getoption("schedspec_timeout_scale")
+    live.options = dataclasses.replace(live.options, timeout_scale=float(scale))

@@ -1,0 +1,133 @@
+"""The tests of the tests, tested: scenarios are read as they run, claims cut out as they should, faults take hold."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.fault_injection import faulted, specimens, without_when
+from tests.fault_injection.faults import FAULTS
+from tests.fault_injection.runs import ROOT, Result
+from tests.fault_injection.specimens import Specimen, Step
+
+FEATURE = """
+Feature: f
+  Background:
+    Given these queues:
+      | queue |
+      | q     |
+
+  Rule: r
+    @without-monitor-gang
+    Scenario Outline: A job that <does>
+      When "<job>" is submitted
+      And "x" is submitted
+      Then "<job>" <does>
+      And nothing is evicted
+      When "<job>" completes
+      Then "<job>" goes through Pending, Completed
+
+      Examples:
+        | job | does |
+        | a   | runs |
+        | b   | waits |
+"""
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> list[Specimen]:
+    (tmp_path / "room").mkdir()
+    (tmp_path / "room/f.feature").write_text(FEATURE)
+    return specimens.read(tmp_path)
+
+
+def test_a_scenario_is_read_with_its_background_its_example_and_its_tags(read: list[Specimen]) -> None:
+    first, second = read
+    assert (first.title, second.title) == ("room/f: A job that runs", "room/f: A job that waits")
+    assert first.tags == ("@without-monitor-gang",)
+    assert first.steps[0] == Step("Given", "these queues:", ("| queue |", "| q |"))
+    assert [it.keyword for it in first.steps] == ["Given", "When", "When", "Then", "Then", "When", "Then"]
+
+
+def test_what_is_written_is_read_again_as_it_was(read: list[Specimen], tmp_path: Path) -> None:
+    specimens.write(read, tmp_path / "again/f.feature")
+    again = specimens.read(tmp_path / "again")
+    assert [it.name for it in again] == ["000", "001"]
+    assert [(it.steps, it.tags) for it in again] == [(it.steps, it.tags) for it in read]
+
+
+def test_a_claim_loses_every_when_of_its_block_and_what_came_after(read: list[Specimen]) -> None:
+    first, second = without_when.blocks(read[0])
+    assert [it.text for it in first.without.steps] == ["these queues:", '"a" runs']
+    assert [it.text for it in second.without.steps][-2:] == [
+        "nothing is evicted",
+        '"a" goes through Pending, Completed',
+    ]
+    assert [it.keyword for it in second.without_any.steps] == ["Given", "Then"]
+
+
+@pytest.mark.parametrize(
+    ("broken", "failure", "fails"),
+    [
+        ((1,), "x", True),
+        ((0,), "x", False),
+        ((), "", False),
+        ((), 'the sentence: Then "a" runs', True),
+        ((), "no cluster", False),
+    ],
+    ids=["the claim", "something before it", "nothing", "the claim, unrecorded", "the run"],
+)
+def test_only_the_claim_itself_may_fail(
+    read: list[Specimen], broken: tuple[int, ...], failure: str, fails: bool
+) -> None:
+    block = next(iter(without_when.blocks(read[0])))
+    result = Result(block.without, not failure, broken, (), failure)
+    assert [it.fails for it in without_when._verdicts(block, result)] == [fails]
+
+
+def test_a_fault_that_nobody_saw_is_told_and_fails_the_run(read: list[Specimen]) -> None:
+    out = io.StringIO()
+    assert not faulted.tell({"no-reclaim": [Result(read[0], True, (), (), "")]}, read, out)
+    assert "no-reclaim: nobody saw that it never reclaims" in out.getvalue()
+    assert "room/f: A job that runs: nothing is evicted" in out.getvalue()
+
+
+def test_a_caught_fault_names_sentence_and_monitor(read: list[Specimen]) -> None:
+    out = io.StringIO()
+    assert faulted.tell({"no-reclaim": [Result(read[0], False, (4,), ("node",), "x")]}, read, out)
+    assert "1 sentences; monitors node" in out.getvalue()
+    assert "room/f: A job that runs: nothing is evicted" in out.getvalue()
+
+
+def test_every_fault_may_be_seen_by_a_scenario() -> None:
+    scenarios = specimens.read(ROOT / "features")
+    assert [name for name, fault in FAULTS.items() if not any(map(fault.may_be_seen_by, scenarios))] == []
+
+
+def test_every_fault_takes_hold_of_the_product_as_it_is() -> None:
+    """Each in a process of its own, forked: an injection is never taken back."""
+    for name, fault in FAULTS.items():
+        if (child := os.fork()) == 0:
+            try:
+                fault.inject()
+            except BaseException:  # noqa: BLE001 - the exit status says it
+                os._exit(1)
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0, f"{name} does not find what it breaks"
+
+
+def test_an_unknown_fault_is_refused_with_the_known_ones() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.fault_injection.faulty", "tired", "run"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "no-reclaim" in done.stderr

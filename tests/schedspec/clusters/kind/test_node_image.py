@@ -1,0 +1,148 @@
+"""Which node image a Kind cluster gets, and what the user reads when there is none."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from schedspec.clusters import Settings
+from schedspec.clusters.docker import Docker, DockerError
+from schedspec.clusters.images import node_image, node_image_build
+from schedspec.clusters.images.node_image import KINDEST, NodeImageError
+from schedspec.clusters.kind import kind_gate
+from schedspec.clusters.kind.cluster import can_run, why_not
+from schedspec.clusters.programs import binaries
+from tests.schedspec.clusters.kind.fakes import Fakes
+
+OWN = node_image_build.reference()
+NAMED = "kindest/node:v1.35.0"
+
+
+@dataclass(frozen=True)
+class Case:
+    engine: list[str] = field(default_factory=list)
+    registry: list[str] = field(default_factory=list)
+    built: bool = False
+    named: str | None = None
+    expected: tuple[str, str] | None = None
+
+
+CHOICES = {
+    "nothing anywhere": Case(),
+    "kind's own in the engine": Case(engine=[KINDEST, OWN], built=True, expected=(KINDEST, "present")),
+    "ours in the engine": Case(engine=[OWN], registry=[KINDEST], built=True, expected=(OWN, "present")),
+    "ours in the cache": Case(registry=[KINDEST], built=True, expected=(OWN, "archive")),
+    "only a registry": Case(registry=[KINDEST], expected=(KINDEST, "registry")),
+    "a named one in the engine": Case(engine=[NAMED, KINDEST], named=NAMED, expected=(NAMED, "present")),
+    "a named one in a registry": Case(engine=[KINDEST], registry=[NAMED], named=NAMED, expected=(NAMED, "registry")),
+    "a named one nowhere": Case(engine=[KINDEST], built=True, named=NAMED),
+}
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_what_is_at_hand_comes_before_what_has_to_be_fetched(name: str, fakes: Fakes, empty_cache: Path) -> None:
+    case = CHOICES[name]
+    fakes.engine_has(*case.engine)
+    fakes.registry_has(*case.registry)
+    if case.built:
+        node_image_build.archive().touch()
+    settings = Settings(kind="kind", kind_image=case.named)
+    found = node_image.find(settings, Docker())
+    assert (found and (found.reference, found.how)) == case.expected
+    assert can_run(settings) == (case.expected is not None)
+    assert not [call for call in fakes.calls("docker") if call.startswith(("pull", "load"))], "choosing fetches nothing"
+
+
+def test_an_image_in_the_cache_is_loaded_and_one_in_a_registry_pulled(fakes: Fakes, empty_cache: Path) -> None:
+    fakes.registry_has(KINDEST)
+    assert node_image.provide(Settings(kind="kind"), Docker(), print).reference == KINDEST
+    assert f"pull --quiet {KINDEST}" in fakes.calls("docker")
+    (fakes.folder / "images").unlink()
+    node_image_build.archive().touch()
+    assert node_image.provide(Settings(kind="kind"), Docker(), print).reference == OWN
+    assert f"load --quiet --input {node_image_build.archive()}" in fakes.calls("docker")
+
+
+def test_without_an_image_the_error_says_how_to_build_one(fakes: Fakes, empty_cache: Path) -> None:
+    with pytest.raises(NodeImageError) as caught:
+        node_image.provide(Settings(kind="kind"), Docker(), print)
+    assert "the registry of kindest/node:v1.37.0 is not reached, and none was built here" in str(caught.value)
+    assert "python -m schedspec.clusters.images.node_image build" in caught.value.do_next
+
+
+def test_a_named_image_that_is_nowhere_is_told_by_its_name(fakes: Fakes, empty_cache: Path) -> None:
+    with pytest.raises(NodeImageError) as caught:
+        node_image.provide(Settings(kind="kind", kind_image=NAMED), Docker(), print)
+    assert caught.value.what.startswith(f"the node image {NAMED} is not in the Docker engine")
+    assert caught.value.where == "--kind-image"
+
+
+def test_an_engine_that_does_not_answer_is_an_error_that_says_what_to_do(fakes: Fakes) -> None:
+    fakes.engine_answers(None)
+    with pytest.raises(DockerError) as caught:
+        Docker().require()
+    assert caught.value.what.startswith("the Docker engine did not answer")
+    assert "--cluster embedded needs none" in caught.value.do_next
+    assert not can_run(Settings(kind="kind"))
+
+
+def test_an_engine_that_hangs_is_given_up(fakes: Fakes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("schedspec.clusters.docker._ANSWER_SECONDS", 0.2)
+    fakes.engine_hangs()
+    assert "the Docker engine did not answer" in (why_not(Settings(kind="kind")) or "")
+
+
+def test_without_docker_the_error_says_to_install_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(DockerError, match="Docker, and it is not installed"):
+        Docker().require()
+
+
+def test_a_failed_command_is_told_with_what_docker_said(fakes: Fakes) -> None:
+    with pytest.raises(DockerError) as caught:
+        Docker().call("frobnicate", "x")
+    assert caught.value.what == "`docker frobnicate` failed (exit status 125):\nunexpected: docker frobnicate x"
+    assert caught.value.where == "docker frobnicate x"
+
+
+@pytest.mark.parametrize(
+    ("when", "at_hand", "status", "said"),
+    [
+        ("never", True, kind_gate.SKIP, "features on Kind: not asked for"),
+        ("auto", True, kind_gate.RUN, ""),
+        ("auto", False, kind_gate.SKIP, "features on Kind: not here\nthere is no node image"),
+        ("required", True, kind_gate.RUN, ""),
+        ("required", False, kind_gate.FAIL, "features on Kind: required, and they cannot run\nthere is no node image"),
+        ("sometimes", True, 2, "FEATURES_ON_KIND=sometimes: name one of: auto, required, never"),
+    ],
+)
+def test_features_run_on_kind_when_asked_and_possible(
+    when: str,
+    at_hand: bool,
+    status: int,
+    said: str,
+    fakes: Fakes,
+    empty_cache: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    if at_hand:
+        fakes.engine_has(KINDEST)
+    assert kind_gate.main([when]) == status
+    assert capsys.readouterr().err.startswith(said)
+
+
+def test_our_image_changes_with_what_it_is_made_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = node_image_build.key()
+    assert node_image_build.key() == before
+    monkeypatch.setattr("schedspec.clusters.programs.kind_programs.NETWORK", ("ptp",))
+    assert node_image_build.key() != before
+
+
+@pytest.mark.kind
+def test_the_image_is_the_one_that_kind_names() -> None:
+    kind = binaries.provide(["kind"], folder=None, progress=print)["kind"].path
+    named = set(re.findall(rb"kindest/node:v[0-9.]+@sha256:[0-9a-f]{64}", kind.read_bytes()))
+    assert named == {KINDEST.encode()}

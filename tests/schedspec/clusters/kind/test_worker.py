@@ -1,0 +1,74 @@
+"""The program of the worker image, run on this machine."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from schedspec.clusters.paths import cache_root
+from schedspec.clusters.programs import build
+from schedspec.clusters.programs.binaries import Provider
+from schedspec.clusters.programs.cache import Cache
+from schedspec.clusters.programs.download import Downloads
+from schedspec.clusters.programs.kind_programs import worker
+from tests.support.cluster_api import within
+
+pytestmark = pytest.mark.skipif(build.go() is None, reason="Go is not installed")
+
+
+@pytest.fixture(scope="module")
+def program() -> Path:
+    return Provider(Cache(cache_root()), Downloads(), None, print).provide([worker()])["worker"].path
+
+
+@contextmanager
+def listening(program: Path, *words: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A running worker that has come to listen for signals."""
+    with subprocess.Popen([program, "run", *words]) as process:
+        comm = Path(f"/proc/{process.pid}/comm")
+        within(5, lambda: comm.read_text().strip(), lambda name: name == "worker-listens")
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        (["run", "--for", "0"], 0),
+        (["run", "--for", "0.01", "--exit", "7"], 7),
+        (["--for", "0", "--exit", "3"], 3),
+        (["run", "--for", "-1"], 2),
+        (["run", "--exit", "256"], 2),
+        (["run", "--frobnicate"], 2),
+        (["run", "now"], 2),
+        (["sleep"], 1),
+    ],
+)
+def test_it_ends_with_the_code_it_was_given_and_refuses_what_it_does_not_know(
+    words: list[str], status: int, program: Path
+) -> None:
+    done = subprocess.run([program, *words], capture_output=True, text=True, timeout=10, check=False)
+    assert done.returncode == status
+    assert bool(done.stderr) == (status in (1, 2))
+
+
+def test_it_leaves_at_once_when_it_is_terminated(program: Path) -> None:
+    with listening(program, "--exit", "7") as process:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(5) == 143
+
+
+def test_it_ignores_termination_on_request_and_still_finishes(program: Path) -> None:
+    with listening(program, "--exit", "7", "--ignore-term") as process:
+        process.send_signal(signal.SIGTERM)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.2)
+        process.send_signal(signal.SIGUSR1)  # what `finish` sends to pid 1
+        assert process.wait(5) == 7

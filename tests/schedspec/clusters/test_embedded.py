@@ -1,0 +1,216 @@
+"""An embedded cluster boots, two do not meet, and nothing of it outlives its owner."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from schedspec.clusters import ClusterError, Settings, provide
+from schedspec.clusters.embedded import EmbeddedCluster
+from schedspec.clusters.lifecycle import Stay
+from schedspec.clusters.processes import programs_of
+from schedspec.clusters.protocol import Cluster, PortTakenError
+from schedspec.clusters.registry import Record, Registry
+from tests.support.cluster_api import Api, ApiError, a_node, condition, phase, pod, within
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def api(embedded: EmbeddedCluster) -> Iterator[Api]:
+    api = Api(embedded)
+    yield api
+    api.close()
+
+
+@pytest.mark.embedded
+def test_a_cluster_is_ready_when_up_returns(embedded: EmbeddedCluster, api: Api) -> None:
+    assert isinstance(embedded, Cluster)
+    facts = embedded.facts()
+    assert facts.server_version.startswith("v1.")
+    assert [part.split()[0] for part in facts.made_of] == ["etcd", "kube-apiserver", "kube-controller-manager", "kwok"]
+    assert 0 < facts.boot_seconds < 60
+    with a_node(api, "first-node") as name:
+        api.create(api.pods, pod("first", name))  # its namespace has a service account already
+        within(20, lambda: phase(api.get(f"{api.pods}/first")), lambda seen: seen == "Running")
+
+
+@pytest.mark.embedded
+def test_cel_in_admission_policies_is_enforced(api: Api) -> None:
+    admission = "/apis/admissionregistration.k8s.io/v1"
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
+    validations = [{"expression": "!has(object.data) || !('forbidden' in object.data)", "message": "no such key"}]
+    spec = {"matchConstraints": {"resourceRules": [rule]}, "validations": validations}
+    api.create(f"{admission}/validatingadmissionpolicies", {"metadata": {"name": "keys"}, "spec": spec})
+    binding = {"policyName": "keys", "validationActions": ["Deny"]}
+    api.create(f"{admission}/validatingadmissionpolicybindings", {"metadata": {"name": "keys"}, "spec": binding})
+
+    def refusal() -> str:
+        maps = "/api/v1/namespaces/default/configmaps"
+        with contextlib.suppress(ApiError):
+            api.delete(f"{maps}/probe")
+        try:
+            api.create(maps, {"metadata": {"name": "probe"}, "data": {"forbidden": "x"}})
+        except ApiError as error:
+            return str(error)
+        return ""
+
+    assert "no such key" in within(20, refusal)
+
+
+@pytest.mark.embedded
+def test_cel_in_definitions_of_resources_is_enforced(api: Api) -> None:
+    rule = {"rule": "self.low <= self.high", "message": "low is above high"}
+    numbers = {"low": {"type": "integer"}, "high": {"type": "integer"}}
+    spec = {"type": "object", "properties": numbers, "x-kubernetes-validations": [rule]}
+    schema = {"type": "object", "properties": {"spec": spec}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    names = {"plural": "ranges", "singular": "range", "kind": "Range"}
+    definition = {"group": "example.test", "scope": "Cluster", "names": names, "versions": [version]}
+    crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    api.create(crds, {"metadata": {"name": "ranges.example.test"}, "spec": definition})
+    path = f"{crds}/ranges.example.test"
+    within(20, lambda: condition(api.get(path), "Established"), lambda seen: seen == "True")
+    ranges = "/apis/example.test/v1/ranges"
+    within(20, lambda: api.get(ranges))
+    wrong = {"apiVersion": "example.test/v1", "kind": "Range", "metadata": {"name": "r"}, "spec": {"low": 2, "high": 1}}
+    with pytest.raises(ApiError, match="low is above high"):
+        api.create(ranges, wrong)
+    api.create(ranges, wrong | {"spec": {"low": 1, "high": 2}})
+    api.delete(path)
+
+
+@pytest.mark.embedded
+def test_a_cluster_is_gone_after_down(state: Path) -> None:
+    cluster = provide(Settings(kind="embedded"))
+    cluster.up(print)
+    (record,) = Registry().records()
+    assert len(programs_of(record.home)) == 4
+    cluster.down()
+    cluster.down()
+    _gone(record)
+
+
+@pytest.mark.embedded
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+@pytest.mark.parametrize("when", ["booting", "up"])
+def test_nothing_outlives_a_run_that_is_ended(state: Path, when: str, end: signal.Signals) -> None:
+    script = """
+        import time
+        from schedspec.clusters import Settings, provide
+        cluster = provide(Settings(kind="embedded"))
+        try:
+            cluster.up(lambda line: print(line, flush=True))
+            print("up", flush=True)
+            time.sleep(60)
+        finally:
+            cluster.down()
+    """
+    with subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as run:
+        assert run.stdout is not None
+        next(line for line in run.stdout if when in line.split())
+        record = within(20, lambda: next(iter(Registry().records()), None))
+        if when == "booting":
+            within(20, lambda: programs_of(record.home))
+        run.send_signal(end)
+    _gone(record)
+
+
+def _gone(record: Record) -> None:
+    within(20, lambda: not programs_of(record.home))
+    within(20, lambda: not record.home.exists())
+    within(20, lambda: not Registry().records())
+    within(20, lambda: [port for port in record.ports if _listens(port)], lambda left: not left)
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.mark.embedded
+def test_a_kept_cluster_outlives_its_run_and_down_removes_it(state: Path) -> None:
+    command = [sys.executable, "-m", "schedspec.clusters"]
+    up = subprocess.run([*command, "up", "--cluster", "embedded"], cwd=ROOT, capture_output=True, text=True, check=True)
+    (record,) = Registry().records()
+    assert up.stdout == f"export KUBECONFIG={record.kubeconfig}\n"
+    time.sleep(1)  # its owner is gone for longer than a guardian waits
+    assert len(programs_of(record.home)) == 4
+    listed = subprocess.run([*command, "list"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert record.name in listed.stdout
+    assert "kept" in listed.stdout
+    subprocess.run([*command, "down"], cwd=ROOT, capture_output=True, check=True)
+    _gone(record)
+
+
+@pytest.mark.embedded
+def test_a_reused_cluster_is_found_again_and_used_by_one_at_a_time(state: Path) -> None:
+    settings = Settings(kind="embedded", reuse=True)
+    first, second = EmbeddedCluster(settings), EmbeddedCluster(settings)
+    try:
+        first.up(print)
+        name, kubeconfig = first.name, first.kubeconfig
+        first.down()
+        second.up(print)
+        assert (second.name, second.kubeconfig) == (name, kubeconfig)
+        assert second.facts().boot_seconds == 0
+        third = Stay("embedded", name.removeprefix("embedded-"), settings)
+        assert not third.adopt(lambda record: True)
+        assert third.name == f"{name}-2"
+        third.end()
+    finally:
+        first.down()
+        second.down()
+        record = Registry().find(first.name)
+        assert record is not None
+        subprocess.run([sys.executable, "-m", "schedspec.clusters", "down", record.name], cwd=ROOT, check=True)
+    _gone(record)
+
+
+@pytest.mark.embedded
+def test_a_port_that_is_taken_after_its_choice_means_other_ports(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    add = Registry.add
+    with socket.create_server(("127.0.0.1", 0)) as squatter:
+        taken = squatter.getsockname()[1]
+
+        def unlucky(registry: Registry, record: Record, *, ports: int = 0) -> Record:
+            record = add(registry, record, ports=ports)
+            lucky = any("trying other ports" in line for line in said)
+            return record if lucky else replace(record, ports=(taken, *record.ports[1:]))
+
+        monkeypatch.setattr(Registry, "add", unlucky)
+        cluster = EmbeddedCluster(Settings(kind="embedded"))
+        cluster.up(said.append)
+        cluster.down()
+    assert any(f"port {taken} was taken" in line and "trying other ports" in line for line in said)
+    assert not Registry().records()
+
+
+@pytest.mark.embedded
+def test_a_program_that_does_not_run_is_an_error_with_its_last_words(state: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    (folder / "etcd").write_text("#!/bin/sh\necho no such thing >&2\nexit 1\n")
+    (folder / "etcd").chmod(0o755)
+    with pytest.raises(ClusterError, match="the boot of the embedded cluster failed") as caught:
+        EmbeddedCluster(Settings(kind="embedded", binaries=folder)).up(print)
+    assert "no such thing" in str(caught.value)
+    assert not isinstance(caught.value, PortTakenError)
+    assert not Registry().records()

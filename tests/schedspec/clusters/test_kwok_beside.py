@@ -1,0 +1,112 @@
+"""KWOK beside a cluster, and clusters that somebody else made: what is not ours is left alone."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from schedspec.clusters import ClusterError, Settings, provide
+from schedspec.clusters.embedded import EmbeddedCluster
+from schedspec.clusters.kwok import Kwok
+from schedspec.clusters.processes import programs_of
+from schedspec.clusters.registry import Registry
+from tests.support.cluster_api import Api, condition, node, phase, pod, within
+
+pytestmark = pytest.mark.embedded
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluster]:
+    """A cluster whose own KWOK is gone, as in a cluster of kubelets."""
+    cluster = EmbeddedCluster(Settings(kind="embedded"))
+    cluster.up(print)
+    record = Registry().find(cluster.name)
+    assert record is not None
+    for process in programs_of(record.home):
+        if "kwok" in process.name():
+            process.kill()
+    yield cluster
+    cluster.down()
+
+
+@pytest.fixture
+def api(bare: EmbeddedCluster) -> Iterator[Api]:
+    api = Api(bare)
+    yield api
+    api.close()
+
+
+def test_kwok_plays_the_annotated_nodes_only(bare: EmbeddedCluster, api: Api, tmp_path: Path) -> None:
+    real = node("real", cpu="1", memory="1Gi", pods="10")
+    del real["metadata"]["annotations"]
+    api.create("/api/v1/nodes", real)
+    api.create("/api/v1/nodes", node("simulated", cpu="1", memory="1Gi", pods="10"))
+    kwok = Kwok(bare.kubeconfig, tmp_path, progress=print)
+    kwok.start()
+    try:
+        api.create(api.pods, pod("on-simulated", "simulated"))
+        within(20, lambda: phase(api.get(f"{api.pods}/on-simulated")), lambda seen: seen == "Running")
+        api.create(api.pods, pod("on-real", "real"))
+        time.sleep(0.5)
+        assert phase(api.get(f"{api.pods}/on-real")) == "Pending"
+        assert condition(api.get("/api/v1/nodes/real"), "Ready") is None
+        assert len(programs_of(tmp_path)) == 1
+    finally:
+        kwok.stop()
+        kwok.stop()
+    assert programs_of(tmp_path) == []
+    for name in ("real", "simulated"):
+        api.delete(f"/api/v1/nodes/{name}")
+
+
+def test_kwok_ends_with_the_process_that_started_it(bare: EmbeddedCluster, tmp_path: Path) -> None:
+    script = f"""
+from pathlib import Path
+from schedspec.clusters.kwok import Kwok
+Kwok(Path({str(bare.kubeconfig)!r}), Path({str(tmp_path)!r}), progress=print).start()
+print("up", flush=True)
+import time; time.sleep(60)
+"""
+    with subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE) as run:
+        assert run.stdout is not None
+        assert run.stdout.readline() == b"up\n"
+        assert len(programs_of(tmp_path)) == 1
+        run.kill()
+    within(20, lambda: not programs_of(tmp_path))
+
+
+def test_kwok_that_reaches_no_cluster_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("schedspec.clusters.kwok._START_SECONDS", 2.0)
+    with pytest.raises(ClusterError, match=r"kwok (ended|did not answer)"):
+        Kwok(tmp_path / "absent", tmp_path, progress=print).start()
+    assert programs_of(tmp_path) == []
+
+
+def test_an_existing_cluster_is_used_and_left_as_it_was(bare: EmbeddedCluster, api: Api) -> None:
+    before = bare.kubeconfig.read_text()
+    cluster = provide(Settings(kind="existing", kube_context=bare.context, kubeconfig=bare.kubeconfig))
+    cluster.up(print)
+    assert (cluster.context, cluster.name, cluster.simulated) == (bare.context, bare.context, False)
+    assert cluster.kubeconfig != bare.kubeconfig
+    assert cluster.kubeconfig.stat().st_mode & 0o777 == 0o600
+    assert cluster.facts().server_version == bare.facts().server_version
+    assert cluster.facts().boot_seconds == 0
+    other = Api(cluster)
+    other.create("/api/v1/nodes", node("theirs", cpu="1", memory="1Gi", pods="10"))
+    within(20, lambda: condition(other.get("/api/v1/nodes/theirs"), "Ready"), lambda seen: seen == "True")
+    other.close()
+    home = cluster.kubeconfig.parent
+    cluster.down()
+    cluster.down()
+    assert not home.exists()
+    assert programs_of(home) == []
+    assert bare.kubeconfig.read_text() == before
+    assert condition(api.get("/api/v1/nodes/theirs"), "Ready") == "True"  # down removes nothing of the cluster's
+    api.delete("/api/v1/nodes/theirs")

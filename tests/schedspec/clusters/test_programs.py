@@ -1,0 +1,201 @@
+"""Programs come whole or not at all, once for everybody, from the first place that has them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from schedspec.clusters.programs import build
+from schedspec.clusters.programs.binaries import Provider, named_folder
+from schedspec.clusters.programs.cache import Cache
+from schedspec.clusters.programs.download import Downloads, sha256
+from schedspec.clusters.programs.pinned import EMBEDDED, Program, Release, program, required_version
+from schedspec.clusters.protocol import BinaryError, SettingsError
+
+ROOT = Path(__file__).parents[3]
+MAIN = 'package main\n\nvar version = "unset"\n\nfunc main() { println(version) }\n'
+
+needs_go = pytest.mark.skipif(build.go() is None, reason="Go is not installed")
+
+
+@pytest.fixture
+def module(tmp_path: Path) -> Path:
+    """A Go module without dependencies."""
+    folder = tmp_path / "module"
+    folder.mkdir()
+    (folder / "go.mod").write_text("module example.test/tool\n\ngo 1.21\n")
+    (folder / "go.sum").write_text("")
+    (folder / "main.go").write_text(MAIN)
+    return folder
+
+
+def _tool(module: Path, release: Release | None = None) -> Program:
+    return Program("tool", "v1", module, "example.test/tool", "-X main.version=v1", release)
+
+
+def _provider(tmp_path: Path, said: list[str], folder: Path | None = None) -> Provider:
+    return Provider(Cache(tmp_path / "cache"), Downloads(checksum_seconds=1), folder, said.append)
+
+
+@needs_go
+def test_go_builds_what_cannot_be_downloaded_once(
+    tmp_path: Path, module: Path, serve_files: Callable[[dict[str, bytes]], str]
+) -> None:
+    address = serve_files({})
+    tool = _tool(module, Release(f"http://{address}/tool", f"http://{address}/tool.sha256"))
+    said: list[str] = []
+    binary = _provider(tmp_path, said).provide([tool])["tool"]
+    assert (binary.origin, str(binary)) == ("built with Go", "tool v1 (built with Go)")
+    assert subprocess.run([binary.path], capture_output=True, text=True, check=True).stderr == "v1\n"
+    assert [line for line in said if "no release to be had" in line and "404" in line and line.endswith("Go builds it")]
+    assert any("building with Go, 0 s; 0 more after it" in line for line in said)
+    said.clear()
+    assert _provider(tmp_path, said).provide([tool])["tool"].path == binary.path
+    assert said == []
+
+
+def test_a_release_is_taken_and_said_to_be_one(
+    tmp_path: Path, module: Path, serve_files: Callable[[dict[str, bytes]], str]
+) -> None:
+    (tmp_path / "x").write_bytes(b"program")
+    address = serve_files({"/tool": b"program", "/tool.sha256": sha256(tmp_path / "x").encode()})
+    tool = _tool(module, Release(f"http://{address}/tool", f"http://{address}/tool.sha256"))
+    binary = _provider(tmp_path, []).provide([tool])["tool"]
+    assert (binary.origin, binary.path.read_bytes()) == ("release", b"program")
+
+
+def test_the_folder_of_the_user_wins_and_may_be_incomplete(
+    tmp_path: Path, module: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "tool").write_text("#!/bin/sh\n")
+    provider = _provider(tmp_path, [], folder)
+    assert provider.missing([_tool(module)]) == [_tool(module)]  # not executable
+    (folder / "tool").chmod(0o755)
+    assert provider.provide([_tool(module)])["tool"].origin == "folder"
+    monkeypatch.setenv("SCHEDSPEC_BINARIES", str(folder))
+    assert named_folder(None) == folder
+    with pytest.raises(SettingsError, match="not a folder"):
+        named_folder(tmp_path / "absent")
+
+
+def test_without_go_and_without_a_release_the_error_says_what_to_do(
+    tmp_path: Path, module: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build, "go", lambda: None)
+    with pytest.raises(BinaryError, match="tool v1 has to be built, and Go is not installed") as caught:
+        _provider(tmp_path, []).provide([_tool(module)])
+    assert "SCHEDSPEC_BINARIES" in caught.value.do_next
+
+
+@needs_go
+def test_a_build_that_fails_shows_what_go_said_and_leaves_nothing(tmp_path: Path, module: Path) -> None:
+    (module / "main.go").write_text("package main\n\nfunc main() { undefined() }\n")
+    with pytest.raises(BinaryError, match="undefined: undefined"):
+        _provider(tmp_path, []).provide([_tool(module)])
+    assert [path.name for path in (tmp_path / "cache/programs").iterdir()] == ["adding.lock"]
+
+
+def test_a_damaged_program_is_made_again(tmp_path: Path, module: Path) -> None:
+    cache = Cache(tmp_path / "cache")
+    tool = _tool(module)
+    made: list[Path] = []
+
+    def make(path: Path) -> str:
+        made.append(path)
+        path.write_text("good")
+        return "test"
+
+    entry = cache.add(tool, make)
+    assert cache.find(tool) == entry
+    entry.path.write_text("bad")
+    assert cache.find(tool) is None
+    cache.add(tool, make)
+    assert cache.find(tool) == entry
+    assert len(made) == 2
+
+
+def test_what_a_program_is_built_from_is_its_key(module: Path) -> None:
+    before = _tool(module).key
+    assert _tool(module).key == before
+    (module / "go.sum").write_text("changed\n")
+    assert _tool(module).key != before
+
+
+def test_a_killed_builder_leaves_nothing_that_looks_finished(tmp_path: Path, module: Path) -> None:
+    script = f"""
+        import time
+        from pathlib import Path
+        from schedspec.clusters.programs.cache import Cache
+        from schedspec.clusters.programs.pinned import Program
+        def make(path):
+            path.write_text("half")
+            print("started", flush=True)
+            time.sleep(60)
+        tool = Program("tool", "v1", Path({str(module)!r}), "example.test/tool", "-X main.version=v1", None)
+        cache = Cache(Path({str(tmp_path / "cache")!r}))
+        with cache.adding():
+            cache.add(tool, make)
+    """
+    with subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)], cwd=ROOT, stdout=subprocess.PIPE) as builder:
+        assert builder.stdout is not None
+        assert builder.stdout.readline() == b"started\n"
+        builder.send_signal(signal.SIGKILL)
+    cache = Cache(tmp_path / "cache")
+    assert cache.find(_tool(module)) is None
+    with cache.adding():  # the lock died with its holder
+
+        def make(path: Path) -> str:
+            path.write_text("whole")
+            return "test"
+
+        assert cache.add(_tool(module), make).path.read_text() == "whole"
+    assert sorted(path.name for path in cache.root.iterdir()) == [f"tool-v1-{_tool(module).key}", "adding.lock"][::-1]
+
+
+def test_three_runs_at_once_build_once(tmp_path: Path, module: Path) -> None:
+    fake = tmp_path / "bin" / "go"
+    fake.parent.mkdir()
+    fake.write_text(f'#!/bin/sh\necho built >>{tmp_path}/log\nsleep 1\nwhile [ "$1" != -o ]; do shift; done\n>"$2"\n')
+    fake.chmod(0o755)
+    script = f"""
+        from pathlib import Path
+        from schedspec.clusters.programs.binaries import Provider
+        from schedspec.clusters.programs.cache import Cache
+        from schedspec.clusters.programs.download import Downloads
+        from schedspec.clusters.programs.pinned import Program
+        tool = Program("tool", "v1", Path({str(module)!r}), "example.test/tool", "-X main.version=v1", None)
+        print(Provider(Cache(Path({str(tmp_path / "cache")!r})), Downloads(), None, print).provide([tool])["tool"].path)
+    """
+    env = {**os.environ, "PATH": f"{fake.parent}:{os.environ['PATH']}"}
+    runs = [
+        subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(script)], cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(3)
+    ]
+    said = [run.communicate()[0] for run in runs]
+    assert [run.returncode for run in runs] == [0, 0, 0]
+    assert len({text.splitlines()[-1] for text in said}) == 1
+    assert (tmp_path / "log").read_text() == "built\n"
+    assert sum("another run is making programs" in text for text in said) == 2
+
+
+def test_the_pinned_programs_name_one_version_of_kubernetes() -> None:
+    found = {name: program(name) for name in (*EMBEDDED, "kind", "kubelet")}
+    assert {found[name].version for name in ("kube-apiserver", "kube-controller-manager", "kubectl", "kubelet")} == {
+        required_version(found["kubectl"].module / "go.mod", "k8s.io/kubernetes")
+    }
+    staging = required_version(found["kubectl"].module / "go.mod", "k8s.io/apiserver")
+    assert staging == "v0." + found["kubectl"].version.partition(".")[2]
+    assert f"gitVersion={found['kubectl'].version}" in found["kubectl"].ldflags
+    with pytest.raises(BinaryError, match="no program is called 'minikube'"):
+        program("minikube")

@@ -1,0 +1,70 @@
+"""A program that is waited for never outlives the wait."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from schedspec.clusters import subprocess_run
+from schedspec.clusters.processes import runs
+from tests.support.cluster_api import within
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_status_and_both_streams_are_told(tmp_path: Path) -> None:
+    script = 'echo "in $PWD $WORD"; echo no >&2; exit 3'
+    done = subprocess_run.run(["sh", "-c", script], cwd=tmp_path, env={"WORD": "here"})
+    assert (done.status, done.output) == (3, f"in {tmp_path} here\nno\n")
+    assert done.last_lines == f"in {tmp_path} here\nno"
+
+
+@pytest.mark.parametrize("reason", ["deadline", "in vain"])
+def test_a_program_and_its_children_end_with_the_wait(tmp_path: Path, reason: str) -> None:
+    pids = tmp_path / "pids"
+    script = f"sleep 60 & echo $! $$ >{pids}.new; mv {pids}.new {pids}; wait"
+    done = subprocess_run.run(
+        ["sh", "-c", script],
+        deadline=1 if reason == "deadline" else 30,
+        give_up=pids.exists if reason == "in vain" else bool,
+    )
+    assert done.status is None
+    for pid in map(int, pids.read_text().split()):
+        within(20, lambda pid=pid: not runs(pid))
+
+
+def test_an_interrupted_wait_ends_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subprocess_run, "_TICK", 0.1)
+    pids = tmp_path / "pid"
+
+    def interrupt(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        subprocess_run.run(["sh", "-c", f"echo $$ >{pids}; sleep 60"], tick=interrupt)
+    assert not runs(int(pids.read_text()))
+
+
+@pytest.mark.skipif(not subprocess_run.dies_with_us(), reason="setpriv is not installed")
+def test_a_killed_wait_ends_the_program(tmp_path: Path) -> None:
+    pids = tmp_path / "pid"
+    code = f"from schedspec.clusters.subprocess_run import run; run(['sh', '-c', 'echo $$ >{pids}; exec sleep 60'])"
+    with subprocess.Popen([sys.executable, "-c", code], cwd=ROOT) as waiter:
+        pid = int(within(20, lambda: pids.exists() and pids.read_text()))
+        assert runs(pid)
+        waiter.kill()
+    within(20, lambda: not runs(pid))
+
+
+def test_ticks_tell_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subprocess_run, "_TICK", 0.05)
+    told: list[float] = []
+    start = time.monotonic()
+    done = subprocess_run.run(["sleep", "0.3"], tick=told.append)
+    assert told == sorted(told)
+    assert len(told) >= 2
+    assert told[-1] <= done.seconds <= time.monotonic() - start

@@ -1,0 +1,133 @@
+"""Reading conformance cases: any ``*.json`` with a list of them, from ``$CONFORMANCE_DIR`` or
+``../shared/conformance``.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from scheduler.framework.decisions import Decisions
+from scheduler.model import objects
+from scheduler.model.cluster import Cluster
+from scheduler.model.task import TaskStatus
+from scheduler.policy.hooks import SWITCHES
+from scheduler.policy.model import PluginOption, Policy
+
+KINDS: dict[str, tuple[type[Any], str]] = {
+    "nodes": (objects.Node, "set_node"),
+    "queues": (objects.Queue, "set_queue"),
+    "priorityClasses": (objects.PriorityClass, "set_priority_class"),
+    "podGroups": (objects.PodGroup, "set_podgroup"),
+    "pods": (objects.Pod, "set_pod"),
+    "podDisruptionBudgets": (objects.PodDisruptionBudget, "set_budget"),
+    "persistentVolumes": (objects.PersistentVolume, "set_volume"),
+    "persistentVolumeClaims": (objects.PersistentVolumeClaim, "set_claim"),
+    "csiNodes": (objects.CSINode, "set_csi_node"),
+    "namespaces": (objects.Namespace, "set_namespace"),
+}
+ALL_SWITCHES = {switch for switch in SWITCHES.values() if switch} | {"enableHierarchy", "enabledVictim"}
+
+
+class PluginSpec(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+    enabled: list[str] = []
+    arguments: dict[str, Any] = {}
+
+
+class Configuration(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+    arguments: dict[str, Any] = {}
+
+
+class Expect(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    binds: dict[str, str] = {}
+    binds_num: int | None = None
+    bind_count_only: bool = False
+    evicted: list[str] = []
+    pipelined: dict[str, list[str]] = {}
+    pod_group_phase: dict[str, str] = {}
+    task_status_nums: dict[str, dict[str, int]] = {}
+
+
+class Case(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    id: str
+    actions: list[str]
+    tiers: list[list[PluginSpec]]
+    objects: dict[str, list[dict[str, Any]]]
+    expect: Expect
+    configurations: list[Configuration] = []
+    bind_count_only: bool = False
+
+    def policy(self) -> Policy:
+        """What the case enables is on, everything else off."""
+        off = dict.fromkeys(ALL_SWITCHES, False)
+        return Policy(
+            actions=tuple(self.actions),
+            tiers=tuple(
+                tuple(PluginOption(p.name, {**off, **dict.fromkeys(p.enabled, True)}, p.arguments) for p in tier)
+                for tier in self.tiers
+            ),
+            configurations={item.name: item.arguments for item in self.configurations},
+        )
+
+    def cluster(self) -> Cluster:
+        """The snapshot. An object of a kind that we do not know is an error, never passed over."""
+        cluster = Cluster()
+        for kind, items in self.objects.items():
+            struct, method = KINDS[kind]
+            for item in items:
+                getattr(cluster, method)(msgspec.convert(item, struct))
+        return cluster
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a cycle, in the terms of ``expect``."""
+
+    binds: dict[str, str]
+    evicted: list[str]
+    pipelined: dict[str, set[str]]
+    phases: dict[str, str]
+    statuses: dict[str, dict[str, int]]
+
+
+def outcome(cluster: Cluster, decisions: Decisions) -> Outcome:
+    """Decisions over the state that they were made on."""
+    status = {key: task.status for key, task in cluster.tasks.items()}
+    status |= {bind.task: TaskStatus.BINDING for bind in decisions.binds}
+    status |= {evict.task: TaskStatus.RELEASING for evict in decisions.evictions}
+    status |= dict.fromkeys(decisions.pipelined, TaskStatus.PIPELINED)
+    statuses: dict[str, dict[str, int]] = {}
+    pipelined: dict[str, set[str]] = {}
+    for key, value in status.items():
+        counts = statuses.setdefault(cluster.tasks[key].job, {})
+        counts[str(int(value))] = counts.get(str(int(value)), 0) + 1
+    for task, node in decisions.pipelined.items():
+        pipelined.setdefault(cluster.tasks[task].job, set()).add(node)
+    return Outcome(
+        binds={bind.task: bind.node for bind in decisions.binds},
+        evicted=sorted(evict.task for evict in decisions.evictions),
+        pipelined=pipelined,
+        phases={key: decisions.phases.get(key, job.phase) for key, job in cluster.jobs.items()},
+        statuses=statuses,
+    )
+
+
+def directory() -> Path:
+    """Where the cases are looked for."""
+    given = os.environ.get("CONFORMANCE_DIR")
+    return Path(given) if given else Path(__file__).resolve().parents[3].parent / "shared" / "conformance"
+
+
+def cases() -> list[Case]:
+    """All cases of all files, in the order of file names; none where the directory is not there."""
+    return [
+        case
+        for path in sorted(directory().glob("*.json"))
+        for case in msgspec.json.decode(path.read_bytes(), type=list[Case])
+    ]

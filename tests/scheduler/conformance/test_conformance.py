@@ -1,0 +1,37 @@
+"""Volcano's own table tests, as data: each runs its actions once over its snapshot.
+
+``pytest -k conformance``. The cases are read from ``$CONFORMANCE_DIR`` or ``../shared/conformance``; where there are
+none the test is skipped and says so.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from scheduler.decide import decide
+from tests.scheduler.conformance.cases import Case, cases, directory, outcome
+
+CASES = cases()
+NOW = 1_790_000_000.0
+
+
+@pytest.mark.skipif(not CASES, reason=f"no conformance cases in {directory()}; set CONFORMANCE_DIR")
+@pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
+def test_conformance(case: Case) -> None:
+    cluster = case.cluster()
+    decisions = decide(cluster, case.policy(), NOW)
+    came, expect = outcome(cluster, decisions), case.expect
+    why = {job: [str(item) for item in refusal.items] for job, refusal in decisions.refusals.items()}
+
+    assert came.evicted == sorted(expect.evicted), why
+    if expect.bind_count_only or case.bind_count_only:
+        assert len(came.binds) == expect.binds_num, why
+    else:
+        assert came.binds == expect.binds, why
+    for job, nodes in expect.pipelined.items():
+        assert came.pipelined.get(job), f"{job} has no pipelined task; {why}"
+        assert came.pipelined[job] <= set(nodes), why
+    for job, phase in expect.pod_group_phase.items():
+        assert came.phases[job] == phase, why
+    for job, counts in expect.task_status_nums.items():
+        assert came.statuses[job] == counts, why

@@ -1,0 +1,91 @@
+"""What of a Job is not honoured or could never be done: it waits, and says which field."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.controllers.fake_cluster import JobDesk, task
+
+Body = dict[str, Any]
+
+
+def of_task(**given: Any) -> Body:
+    return {"tasks": [task(), task("b", **given)]}
+
+
+def policy(**given: Any) -> Body:
+    return {"policies": [{"event": "PodFailed", "action": "AbortJob", **given}]}
+
+
+PLUGINS_OF_OTHERS = ("ssh", "pytorch", "tensorflow", "mpi", "ray", "hcclrank")
+UNHONOURED: dict[str, Body] = {
+    **{f"spec.plugins.{name}": {"plugins": {"svc": [], name: ["--x"]}} for name in PLUGINS_OF_OTHERS},
+    "spec.plugins.svc (--port=23)": {"plugins": {"svc": ["--disable-network-policy", "--port=23"]}},
+    "spec.plugins.env (--x)": {"plugins": {"env": ["--x"]}},
+    "spec.volumes": {"volumes": [{"mountPath": "/x"}]},
+    "spec.networkTopology": {"networkTopology": {}},
+    "spec.policies[0].action (RestartPartition)": policy(action="RestartPartition"),
+    "spec.policies[0].action (none)": policy(action=""),
+    "spec.policies[0].event (OutOfSync)": policy(event="OutOfSync"),
+    "spec.tasks[1].policies[0].event (CommandIssued)": of_task(
+        **policy(event=None, events=["PodFailed", "CommandIssued"])
+    ),
+    "spec.tasks[1].partitionPolicy": of_task(partitionPolicy={}),
+    "spec.tasks[1].topologyPolicy (single-numa-node)": of_task(topologyPolicy="single-numa-node"),
+    "spec.tasks[1].dependsOn.iteration (some)": of_task(dependsOn={"name": ["a"], "iteration": "some"}),
+}
+
+
+@pytest.mark.parametrize("field", UNHONOURED)
+def test_what_is_not_honoured_keeps_the_job_pending_by_name(field: str) -> None:
+    desk = JobDesk({"tasks": [task()], **UNHONOURED[field]}).work()
+    assert (desk.phase, desk.job.status.state.reason) == ("Pending", "NotHonoured")
+    assert desk.job.status.state.message.startswith(f"{field}: not honoured here")
+    assert desk.group is None
+    assert [(event.kind, event.reason) for event in desk.events] == [("Warning", "NotHonoured")]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"plugins": {"env": [], "svc": ["--publish-not-ready-addresses=true", "-disable-network-policy"]}},
+        of_task(topologyPolicy="none"),
+        of_task(dependsOn={"name": ["a"], "iteration": "any"}),
+        of_task(dependsOn={"name": ["a"], "iteration": ""}),
+        of_task(dependsOn={}),
+    ],
+)
+def test_what_is_honoured_runs(spec: Body) -> None:
+    assert JobDesk({"tasks": [task()], **spec}).work().group is not None
+
+
+@pytest.mark.parametrize(
+    ("needs", "named"),
+    [
+        ({"b": ["c"]}, "spec.tasks[1].dependsOn.name: there is no task c"),
+        ({"b": ["b"]}, "spec.tasks[1].dependsOn.name: b would wait for itself by way of b"),
+        ({"a": ["b"], "b": ["a"]}, "spec.tasks[0].dependsOn.name: a would wait for itself by way of b"),
+    ],
+)
+def test_a_task_that_waits_for_what_never_comes_is_named(needs: dict[str, list[str]], named: str) -> None:
+    tasks = [task(name, dependsOn={"name": needs.get(name, [])}) for name in "ab"]
+    desk = JobDesk({"tasks": tasks}).work()
+    assert (desk.phase, desk.job.status.state.reason) == ("Pending", "Malformed")
+    assert named in desk.job.status.state.message
+    assert desk.group is None
+
+
+def test_one_of_several_is_enough_where_any_is_asked_for() -> None:
+    tasks = [task("a"), task("b", dependsOn={"name": ["b", "a"], "iteration": "any"})]
+    desk = JobDesk({"tasks": tasks}).work()
+    desk.admit()
+    desk.work()
+    desk.become("Running")
+    assert desk.work().pods() == ["j-a-0", "j-a-1", "j-b-0", "j-b-1"]
+
+
+def test_a_task_without_a_pod_is_named() -> None:
+    desk = JobDesk({"tasks": [{"name": "a", "replicas": 1, "template": {}}]}).work()
+    assert "spec.tasks[0].template.spec: missing" in desk.job.status.state.message

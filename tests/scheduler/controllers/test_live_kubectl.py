@@ -1,0 +1,59 @@
+"""What ``kubectl get`` prints of objects that live."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from schedspec.clusters import Settings
+from schedspec.clusters.programs import binaries
+from tests.scheduler.controllers.test_live_others import training
+from tests.support.controllers.live_controllers import Place, task, until
+
+pytestmark = pytest.mark.embedded
+
+
+def printed(place: Place, kind: str, *names: str, wide: bool = False) -> list[dict[str, str]]:
+    """The lines of ``kubectl get``, by column; without the age."""
+    kubectl = binaries.provide(("kubectl",), folder=Settings().binaries, progress=print)["kubectl"].path
+    cluster = place.controllers.cluster
+    command = [kubectl, "--kubeconfig", cluster.kubeconfig, "--context", cluster.context, "-n", place.namespace]
+    command += ["get", kind, *names, *(["-o", "wide"] if wide else [])]
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=True, timeout=60)
+    head, *lines = [line.split() for line in done.stdout.splitlines()]
+    return [{name: value for name, value in zip(head, line, strict=True) if name != "AGE"} for line in lines]
+
+
+def test_a_job_its_podgroup_and_its_queue(place: Place) -> None:
+    place.create("Queue", "shown", {"parent": "root", "weight": 3, "priority": 7})
+    try:
+        place.create("Job", "j", {"tasks": [task(3)], "minAvailable": 2, "queue": "shown"})
+        place.run(3)
+        place.admit("Running")
+        group = place.all("PodGroup")[0]["metadata"]["name"]
+        place.patch("PodGroup", group, {"status": {"running": 3}}, "status")
+        until(lambda: place.phase("j") == "Running", "the job to run")
+        until(lambda: place.get("Job", "j")["status"].get("running") == 3, "three to run")  # type: ignore[index]
+        until(lambda: place.get("Queue", "shown")["status"].get("running") == 1, "it to be counted")  # type: ignore[index]
+        job = {"NAME": "j", "STATUS": "Running", "MINAVAILABLE": "2", "RUNNINGS": "3"}
+        assert printed(place, "vcjob") == printed(place, "vj", "j") == [job]
+        assert printed(place, "vcjob", wide=True) == [{**job, "QUEUE": "shown"}]
+        of_group = {"NAME": group, "STATUS": "Running", "MINMEMBER": "2", "RUNNINGS": "3"}
+        assert printed(place, "pg") == [of_group]
+        assert printed(place, "pg", wide=True) == [{**of_group, "QUEUE": "shown"}]
+        assert printed(place, "q", "shown") == [{"NAME": "shown", "PARENT": "root"}]
+        numbers = {"WEIGHT": "3", "PRIORITY": "7", "RUNNING": "1", "INQUEUE": "0", "PENDING": "0"}
+        assert printed(place, "q", "shown", wide=True) == [
+            {"NAME": "shown", "PARENT": "root", "STATE": "Open", **numbers}
+        ]
+    finally:
+        place.delete("Job", "j")
+        place.delete("Queue", "shown")
+
+
+def test_a_training_job(place: Place) -> None:
+    place.create("PyTorchJob", "t", training())
+    place.run(3)
+    until(lambda: place.state("t") == "Running", "the job to run")
+    assert printed(place, "pytorchjob") == [{"NAME": "t", "STATE": "Running"}]

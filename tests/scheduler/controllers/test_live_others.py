@@ -1,0 +1,253 @@
+"""The controllers of PodGroups, Queues and PyTorchJobs against a real API server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from schedspec.api.client import MERGE
+from tests.support.controllers.live_controllers import (
+    SCHEDULER,
+    Place,
+    container,
+    order,
+    renewed,
+    task,
+    template,
+    until,
+)
+
+pytestmark = pytest.mark.embedded
+
+
+class TestPodGroups:
+    def test_a_deployment_has_one_that_goes_with_it(self, place: Place) -> None:
+        spec = {"containers": [container()], "schedulerName": SCHEDULER}
+        meta = {"labels": {"app": "web"}, "annotations": {"scheduling.volcano.sh/queue-name": "q"}}
+        wanted = {
+            "selector": {"matchLabels": {"app": "web"}},
+            "replicas": 3,
+            "template": {"metadata": meta, "spec": spec},
+        }
+        annotations = {"volcano.sh/service.type": "inference"}
+        place.create("Deployment", "web", wanted, metadata={"annotations": annotations})
+        (group,) = until(lambda: place.all("PodGroup"), "a PodGroup")
+        assert (group["spec"]["minMember"], group["spec"]["queue"]) == (1, "q")
+        assert group["metadata"]["annotations"] == annotations
+        name = group["metadata"]["name"]
+        until(lambda: [_group(pod) for pod in place.all("Pod")] == [name] * 3, "three pods that know it")
+        place.patch("Deployment", "web", {"spec": {"replicas": 0}})
+        until(lambda: not place.all("PodGroup"), "the PodGroup to go")
+        place.patch("Deployment", "web", {"spec": {"replicas": 1}})
+        until(lambda: place.all("PodGroup"), "a new PodGroup")
+        place.delete("Deployment", "web")
+        until(lambda: not place.all("PodGroup"), "the PodGroup to go with the deployment")
+
+    def test_a_lone_pod_has_its_own(self, place: Place) -> None:
+        place.create("Pod", "alone", {**template()["spec"], "schedulerName": SCHEDULER})
+        (group,) = until(lambda: place.all("PodGroup"), "a PodGroup")
+        pod = place.get("Pod", "alone") or {}
+        assert group["metadata"]["name"] == f"podgroup-{pod['metadata']['uid']}"
+        place.delete("Pod", "alone", grace=0)
+        until(lambda: not place.all("PodGroup"), "the PodGroup to go")
+
+    def test_a_pod_of_another_scheduler_has_none(self, place: Place) -> None:
+        place.create("Pod", "other", {**template()["spec"], "schedulerName": "somebody"})
+        place.create("Pod", "mine", {**template()["spec"], "schedulerName": SCHEDULER})
+        until(lambda: place.all("PodGroup"), "a PodGroup")
+        assert _group(place.get("Pod", "other") or {}) == ""
+
+
+class TestTheGarbageCollectorsWork:
+    def test_a_deleted_job_takes_its_pods_along(self, place: Place) -> None:
+        place.create("Job", "j", {"tasks": [task(2)]})
+        place.run(2)
+        place.delete("Job", "j")
+        until(lambda: not place.pods() and not place.all("PodGroup"), "pods and PodGroup to go", 5.0)
+
+    def test_a_successor_of_a_deleted_job_starts_anew(self, place: Place) -> None:
+        place.create("Job", "j", {"tasks": [task(2)]})
+        place.run(2)
+        before = place.pods()
+        place.delete("Job", "j")
+        place.create("Job", "j", {"tasks": [task(2)]})
+        until(lambda: not set(before.values()) & set(place.pods().values()), "the old pods to go")
+        place.run(2)
+        until(lambda: place.phase("j") == "Running", "the job to run")
+
+
+def _group(pod: dict[str, Any]) -> str:
+    found: str = pod["metadata"].get("annotations", {}).get("scheduling.k8s.io/group-name", "")
+    return found
+
+
+class TestQueues:
+    def test_root_and_default_are_there(self, place: Place) -> None:
+        for name in ("root", "default"):
+            until(lambda name=name: _state(place, name) == "Open", f"queue {name}")
+
+    def test_closing_a_parent_closes_its_children_until_it_opens(self, place: Place) -> None:
+        place.create("Queue", "parent", {"weight": 1})
+        place.create("Queue", "child", {"parent": "parent"})
+        try:
+            until(lambda: _state(place, "child") == "Open", "the child to be open")
+            order(place, "CloseQueue", "Queue", "parent")
+            until(lambda: _state(place, "child") == "Closed", "the child to close")
+            order(place, "OpenQueue", "Queue", "parent")
+            until(lambda: _state(place, "child") == "Open", "the child to open")
+        finally:
+            place.delete("Queue", "child")
+            place.delete("Queue", "parent")
+
+    def test_a_queue_closes_when_its_last_podgroup_has_gone(self, place: Place) -> None:
+        place.create("Queue", "busy", {"weight": 1})
+        try:
+            place.create("Job", "j", {"tasks": [task()], "queue": "busy"})
+            place.run(3)
+            place.admit("Running")
+            until(lambda: _status(place, "busy").get("running") == 1, "the PodGroup to be counted")
+            order(place, "CloseQueue", "Queue", "busy")
+            until(lambda: _state(place, "busy") == "Closing", "the queue to be closing")
+            place.delete("Job", "j")
+            until(lambda: _state(place, "busy") == "Closed", "the queue to be closed")
+        finally:
+            place.delete("Queue", "busy")
+
+    def test_a_queue_that_is_wrong_says_so_and_stops_no_other(self, place: Place) -> None:
+        """Each of what needs other objects; and a job of a good queue runs beside them."""
+        queues: dict[str, dict[str, Any]] = {
+            "lost": {"parent": "nowhere"},
+            "ring-a": {"parent": "ring-b"},
+            "ring-b": {"parent": "ring-a"},
+            "small": {"deserved": {"cpu": 1}},
+            "large": {"parent": "small", "deserved": {"cpu": 2}},
+            "good": {"weight": 1},
+        }
+        for name, spec in queues.items():
+            place.create("Queue", name, spec)
+        try:
+            place.create("Job", "inside", {"tasks": [task(1)], "queue": "small"})
+            reasons = {
+                "lost": "ParentMissing",
+                "ring-a": "Cycle",
+                "ring-b": "Cycle",
+                "small": "ChildrenDeservedExceed",
+                "large": "Ready",
+                "good": "Ready",
+            }
+            until(lambda: {name: _reason(place, name) for name in queues} == reasons, f"the reasons {reasons}")
+            until(
+                lambda: "1 PodGroups name this queue" in _ready(place, "small")["message"], "both problems to be told"
+            )
+            until(lambda: "queue small has child queues" in _waits(place, "inside"), "the job to say so too")
+            place.delete("Job", "inside")
+            until(lambda: not place.all("PodGroup"), "it to be gone")
+            place.create("Job", "j", {"tasks": [task(1)], "queue": "good"})
+            place.run(1)
+            until(lambda: place.phase("j") == "Running", "a job of another queue to run")
+            place.create("Queue", "nowhere", {"weight": 1})
+            until(lambda: _reason(place, "lost") == "Ready", "the parent to be noticed")
+        finally:
+            for name in (*queues, "nowhere"):
+                place.delete("Queue", name)
+
+
+def _ready(place: Place, name: str) -> dict[str, Any]:
+    conditions = _status(place, name).get("conditions", ())
+    return next((one for one in conditions if one["type"] == "Ready"), {"reason": "", "message": ""})
+
+
+def _reason(place: Place, name: str) -> str:
+    reason: str = _ready(place, name)["reason"]
+    return reason
+
+
+def _waits(place: Place, job: str) -> str:
+    message: str = (place.get("Job", job) or {}).get("status", {}).get("state", {}).get("message", "")
+    return message
+
+
+def _status(place: Place, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = (place.get("Queue", name) or {}).get("status", {})
+    return found
+
+
+def _state(place: Place, name: str) -> str:
+    found: str = _status(place, name).get("state", "")
+    return found
+
+
+def _created(place: Place, name: str) -> dict[str, Any]:
+    conditions = (place.get("PyTorchJob", name) or {}).get("status", {}).get("conditions")
+    found: dict[str, Any] = conditions[-1] if conditions else {"reason": ""}
+    return found
+
+
+def training(workers: int = 2) -> dict[str, Any]:
+    worker = {"replicas": workers, "restartPolicy": "ExitCode", "template": template("pytorch")}
+    return {"pytorchReplicaSpecs": {"Master": {"template": template("pytorch")}, "Worker": worker}}
+
+
+class TestPyTorchJobs:
+    def test_a_job_from_its_gang_to_its_end(self, place: Place) -> None:
+        place.create("PyTorchJob", "t", training())
+        group = until(lambda: place.get("PodGroup", "t"), "a PodGroup of the same name")
+        assert group["spec"]["minMember"] == 3
+        assert until(lambda: place.get("Service", "t-master-0"), "a service")
+        assert place.state("t") == "Created"
+        place.run(3)
+        until(lambda: place.state("t") == "Running", "the job to run")
+        place.finish("t-master-0")
+        until(lambda: place.state("t") == "Succeeded", "the job to succeed")
+        until(lambda: not place.all("PodGroup"), "the PodGroup to go")
+
+    def test_a_worker_that_was_killed_is_started_anew(self, place: Place) -> None:
+        place.create("PyTorchJob", "t", training())
+        place.run(3)
+        until(lambda: place.state("t") == "Running", "the job to run")
+        before = place.pods()
+        place.finish("t-worker-0", exit_code=137)
+        until(lambda: renewed(place, before, "t-worker-0"), "a new worker")
+        place.bind(3)
+        until(lambda: place.state("t") == "Running", "the job to run again")
+
+    def test_a_queue_that_cannot_be_used_is_named_until_it_can(self, place: Place) -> None:
+        place.create("PyTorchJob", "t", {**training(), "runPolicy": {"schedulingPolicy": {"queue": "later"}}})
+        until(lambda: _created(place, "t")["reason"] == "QueueNotUsable", "the reason")
+        assert "queue later does not exist" in _created(place, "t")["message"]
+        place.create("Queue", "later", {"weight": 1})
+        try:
+            until(lambda: _created(place, "t")["reason"] == "PyTorchJobCreated", "the reason to pass")
+            place.run(3)
+            until(lambda: place.state("t") == "Running", "the job to run")
+        finally:
+            place.delete("Queue", "later")
+
+    def test_a_namespace_names_the_queue_of_whoever_names_none(self, place: Place) -> None:
+        mark = {"metadata": {"annotations": {"scheduling.volcano.sh/queue-name": "team"}}}
+        place.api.call("PATCH", f"/api/v1/namespaces/{place.namespace}", body=mark, content_type=MERGE)
+        place.create("PyTorchJob", "t", training())
+        place.create("Job", "j", {"tasks": [task(1)]})
+        place.create("Pod", "alone", {**template()["spec"], "schedulerName": SCHEDULER})
+        groups = until(lambda: len(place.all("PodGroup")) == 3 and place.all("PodGroup"), "three PodGroups")
+        assert {group["spec"]["queue"] for group in groups} == {"team"}
+
+    def test_a_job_that_is_over_goes_with_its_time(self, place: Place) -> None:
+        policy = {"activeDeadlineSeconds": 1, "ttlSecondsAfterFinished": 0}
+        place.create("PyTorchJob", "t", {**training(), "runPolicy": policy})
+        place.create("Job", "j", {"tasks": [task(1)], "ttlSecondsAfterFinished": 0})
+        order(place, "TerminateJob", "Job", "j")
+        until(lambda: not place.get("PyTorchJob", "t") and not place.get("Job", "j"), "both to go")
+
+    def test_where_a_training_operator_is_installed_nothing_is_done(self, place: Place) -> None:
+        labels = {"control-plane": "kubeflow-training-operator"}
+        pod = {"metadata": {"labels": labels}, "spec": {"containers": [container()], "schedulerName": "somebody"}}
+        spec = {"replicas": 0, "selector": {"matchLabels": labels}, "template": pod}
+        place.create("Deployment", "training-operator", spec, metadata={"labels": labels})
+        place.create("PyTorchJob", "t", training())
+        place.create("Job", "j", {"tasks": [task()]})
+        until(lambda: place.phase("j") == "Pending", "other controllers to go on")
+        assert place.state("t") == ""
+        place.delete("Deployment", "training-operator")
+        until(lambda: place.state("t") == "Created", "the job to be ours again")

@@ -1,0 +1,47 @@
+"""One API server with our definitions, for all tests of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from schedspec.api.client import Api
+from schedspec.api.crds import install
+from schedspec.api.errors import RejectedError
+from schedspec.clusters import Settings
+from schedspec.clusters.embedded import EmbeddedCluster
+
+CRDS = Path(__file__).parents[3] / "scheduler" / "crds"
+QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
+
+
+@pytest.fixture(scope="session")
+def api() -> Iterator[Api]:
+    """Talks to a cluster of its own in which the definitions and the admission policies are in force."""
+    cluster = EmbeddedCluster(Settings(kind="embedded"))
+    cluster.up(print)
+    try:
+        api = Api(cluster.kubeconfig, cluster.context)
+        install(api, CRDS, overwrite=True)
+        _wait_for_policies(api)
+        yield api
+        api.close()
+    finally:
+        cluster.down()
+
+
+def _wait_for_policies(api: Api) -> None:
+    """The API server takes admission policies up a moment after they are written."""
+    body = {"metadata": {"name": "probe"}, "spec": {"deserved": {"cpu": 2}, "capability": {"cpu": 1}}}
+    full = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", **body}
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        try:
+            api.call("POST", QUEUES, body=full, query={"dryRun": "All"})
+        except RejectedError:
+            return
+        time.sleep(0.1)
+    raise AssertionError("the admission policies are not in force after 20 s")

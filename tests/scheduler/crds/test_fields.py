@@ -1,0 +1,70 @@
+"""Every field of the APIs that users bring is honoured, or refused, or keeps its object waiting, by name."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from schedspec.api.client import Api
+from schedspec.api.errors import RejectedError
+from tests.scheduler.controllers.job.test_refusals import UNHONOURED as OF_JOBS
+from tests.scheduler.controllers.pytorchjob.test_training_ends import REFUSED as OF_TRAINING
+from tests.scheduler.controllers.queue.test_queue import UNHONOURED as OF_QUEUES
+from tests.scheduler.crds.asking import create
+from tests.scheduler.crds.conftest import CRDS
+from tests.scheduler.crds.fields import TABLE, Case, cases, leaves, proofs
+
+CASES = list(cases())
+TOLD = {"Job": OF_JOBS, "PyTorchJob": OF_TRAINING, "Queue": OF_QUEUES}
+"""What the controllers' tests see kept waiting, by the name that is told."""
+
+
+@pytest.mark.embedded
+@pytest.mark.parametrize("case", [case for case in CASES if "refused" not in case.row], ids=str)
+def test_a_field_that_is_taken_is_kept(api: Api, case: Case) -> None:
+    assert case.value_in(create(api, case.kind, case.body)) == case.row["value"]
+
+
+@pytest.mark.embedded
+@pytest.mark.parametrize("case", [case for case in CASES if "refused" in case.row], ids=str)
+def test_a_field_that_is_not_honoured_is_refused_by_name(api: Api, case: Case) -> None:
+    with pytest.raises(RejectedError) as refused:
+        create(api, case.kind, case.body)
+    assert case.row["refused"] in refused.value.message
+    assert "unknown field" not in refused.value.message, "clients that are not strict would have it pruned in silence"
+
+
+@pytest.mark.parametrize("kind", TABLE)
+def test_every_field_of_the_definition_is_in_the_table(kind: str) -> None:
+    plural = {"Queue": "queue", "PodGroup": "podgroup", "Job": "job", "Command": "command", "PyTorchJob": "pytorchjob"}
+    definition = yaml.safe_load((CRDS / f"{plural[kind]}.yaml").read_text("utf-8"))
+    declared = set(leaves(definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]))
+    listed = set(TABLE[kind])
+    assert {path for path in declared if not any(_covers(path, one) for one in listed)} == set()
+    assert {path for path in listed if not any(_covers(one, path) for one in declared)} == set()
+
+
+def _covers(path: str, field: str) -> bool:
+    """Whether a field is the one of a path, or lies in what that leaves open, or is the same of another replica."""
+    field = field.replace(".Master.", ".Worker.")
+    return field == path or field.startswith((f"{path}.", f"{path}[]"))
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_every_field_is_accounted_for(case: Case) -> None:
+    known = {"seen", "refused", "inert"} & case.row.keys()
+    assert len(known) == 1, "a field is honoured, refused, or has nothing to do"
+    if "seen" in case.row:
+        file, _, name = case.row["seen"].partition("::")
+        assert name in proofs(file)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if "told" in case.row], ids=str)
+def test_what_another_definition_lets_in_is_named_by_the_controller(case: Case) -> None:
+    assert case.row["told"] in TOLD[case.kind]
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if "refused" in case.row and case.kind in TOLD], ids=str)
+def test_nothing_that_is_refused_goes_unnamed_by_the_controller(case: Case) -> None:
+    others = [one for one in CASES if one.path == case.path and one.kind == case.kind and "told" in one.row]
+    assert others or case.path.endswith("managedBy"), "a job that somebody else manages is left alone"

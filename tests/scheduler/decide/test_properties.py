@@ -1,0 +1,194 @@
+"""What holds of allocation on random clusters. That the state is left as found, and that it decides as does
+one built afresh, is asserted by every cycle of :class:`tests.support.core.world.World`.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scheduler.decide import decide
+from scheduler.framework.decisions import Decisions
+from scheduler.framework.session import Session
+from scheduler.framework.statement import Statement
+from scheduler.model.task import TaskStatus
+from scheduler.plugins import PLUGINS
+from tests.support.core import random_clusters
+from tests.support.core.events import happen, policy_of
+from tests.support.core.world import World
+
+
+def world_of(table: dict[str, Any]) -> World:
+    world = World(policy_of(table["policy"]))
+    world.load(table)
+    return world
+
+
+@given(random_clusters.tables(), st.lists(st.lists(random_clusters.events(), max_size=3), max_size=4))
+def test_any_sequence_of_events_leaves_a_state_that_decides_as_one_built_afresh(
+    table: dict[str, Any], story: list[list[dict[str, Any]]]
+) -> None:
+    world = world_of(table)
+    world.carry_out(world.cycle())
+    for events in story:
+        for event in events:
+            happen(world, event)
+        world.carry_out(world.cycle())
+
+
+@given(random_clusters.tables(), st.randoms(use_true_random=False))
+def test_the_order_in_which_objects_come_changes_nothing(table: dict[str, Any], shuffler: random.Random) -> None:
+    world = world_of(table)
+    order = list(world.objects)
+    shuffler.shuffle(order)
+    assert decide(world.fresh(order), world.policy, world.now) == world.cycle()
+
+
+@given(random_clusters.tables(constrained=False, policies=("plain", "packed")))
+def test_nothing_that_fits_is_left_waiting(table: dict[str, Any]) -> None:
+    world = world_of(table)
+    decisions = world.cycle()
+    idle = left_over(world, decisions)
+    bound = Counter(bind.job for bind in decisions.binds)
+    for key, job in world.cluster.jobs.items():
+        task = next(iter(job.tasks.values()))
+        waiting = len(job.tasks) - bound[key]
+        lacking = max(job.min_available - bound[key], 1)
+        if not waiting:
+            continue
+        places = sum(
+            min((math.floor(room.get(n, 0.0) / v) for n, v in task.request.items() if v), default=0)
+            for node, room in idle.items()
+            if is_open(world, node)
+        )
+        assert places < lacking, f"{key} waits with {places} places for the {lacking} tasks that it lacks"
+
+
+def left_over(world: World, decisions: Decisions) -> dict[str, dict[str, float]]:
+    idle = {name: dict(info.allocatable) for name, info in world.cluster.nodes.by_name.items()}
+    for bind in decisions.binds:
+        for name, amount in world.cluster.tasks[bind.task].request.items():
+            idle[bind.node][name] = idle[bind.node].get(name, 0.0) - amount
+    return idle
+
+
+def is_open(world: World, node: str) -> bool:
+    spec = world.cluster.nodes.by_name[node].object.spec
+    return not spec.unschedulable and not any(taint.effect == "NoSchedule" for taint in spec.taints or ())
+
+
+@given(random_clusters.tables(constrained=False), st.randoms(use_true_random=False))
+def test_other_names_of_equal_nodes_change_at_most_which_of_them_is_taken(
+    table: dict[str, Any], shuffler: random.Random
+) -> None:
+    nodes = [{**table["nodes"][0], "name": f"n{i}"} for i in range(len(table["nodes"]))]
+    names = [f"m{i}" for i in range(len(nodes))]
+    shuffler.shuffle(names)
+    renamed = [{**node, "name": name} for node, name in zip(nodes, names, strict=True)]
+    one, other = (world_of({**table, "nodes": variant}).cycle() for variant in (nodes, renamed))
+    assert [bind.task for bind in one.binds] == [bind.task for bind in other.binds]
+    assert one.phases == other.phases
+
+
+SCORES = (
+    "{name: nodeorder}",
+    "{name: nodeorder, arguments: {mostrequested.weight: 3, leastrequested.weight: 0}}",
+    "{name: nodeorder, arguments: {balancedresource.weight: 10}}",
+    "{name: binpack}",
+    "{name: binpack, arguments: {binpack.memory: 5}}, {name: nodeorder}",
+    "{name: priority}",
+)
+
+
+@given(
+    random_clusters.nodes(),
+    random_clusters.jobs("job0", ["q0"]),
+    st.integers(1, 9),
+    st.sampled_from(SCORES),
+    st.booleans(),
+)
+def test_a_run_is_planned_as_its_tasks_would_be_placed_one_by_one(
+    nodes: list[dict[str, Any]], job: dict[str, Any], count: int, scores: str, future: bool
+) -> None:
+    asks = job["tasks"].split(" x ")[1]
+    table = {
+        "policy": f'actions: "allocate"\ntiers: [{{plugins: [{{name: predicates}}, {scores}]}}]',
+        "nodes": nodes,
+        "queues": [{"name": "q0"}],
+        "jobs": [
+            {"name": "old", "tasks": f"1 x 1 cpu leaving on {nodes[0]['name']}", "queue": "q0"},
+            {**job, "tasks": f"{count} x {asks}", "min": 1},
+        ],
+    }
+    world = world_of(table)
+    session = Session(world.cluster, world.policy, world.now, PLUGINS)
+    tasks = sorted(world.cluster.jobs["t/job0"].tasks.values(), key=session.hooks.task_key)
+    plan = [node.name for node in session.placement.plan(tasks[0], count, future=future)]
+    statement, one_by_one = session.statement(), []
+    for task in tasks:
+        node = session.placement.best(task, future=future)
+        if node is None:
+            break
+        (statement.pipeline if future else statement.allocate)(task, node)
+        one_by_one.append(node.name)
+    if session.placement.minds_company(tasks[0]):
+        assert plan == one_by_one[:1]
+    else:
+        assert plan == one_by_one
+    statement.discard()
+    session.close()
+
+
+@given(random_clusters.nodes(), random_clusters.jobs("job0", ["q0"], constrained=False), st.integers(1, 9))
+def test_slots_are_as_many_as_can_be_placed(nodes: list[dict[str, Any]], job: dict[str, Any], wanted: int) -> None:
+    table = {
+        "policy": random_clusters.POLICIES["plain"],
+        "nodes": nodes,
+        "queues": [{"name": "q0"}],
+        "jobs": [{**job, "tasks": f"40 x {job['tasks'].split(' x ')[1]}"}],
+    }
+    world = world_of(table)
+    session = Session(world.cluster, world.policy, world.now, PLUGINS)
+    task = world.cluster.tasks["t/job0-0"]
+    slots, placed = session.placement.slots(task, wanted), len(session.placement.plan(task, 40))
+    assert slots == placed or wanted <= slots <= placed
+    session.close()
+
+
+def test_a_cycle_with_nothing_changed_is_not_decided_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = {
+        "policy": random_clusters.POLICIES["packed"],
+        "nodes": [{"name": "n0", "has": "1 cpu"}],
+        "queues": [{"name": "q0"}],
+        "jobs": [{"name": "job0", "queue": "q0", "tasks": "2 x 1 cpu"}],
+    }
+    world = world_of(table)
+    first = world.cycle()
+    monkeypatch.setattr("scheduler.decide.Session", None)
+    assert decide(world.cluster, world.policy, world.now + 1) is first
+    with pytest.raises(TypeError):  # the deadline of sla has passed: it decides anew
+        decide(world.cluster, world.policy, world.now + 1300)
+
+
+def test_the_state_is_left_as_found_even_if_a_cycle_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = {
+        "policy": random_clusters.POLICIES["plain"],
+        "nodes": [{"name": "n0", "has": "4 cpu"}],
+        "queues": [{"name": "q0"}],
+        "jobs": [
+            {"name": "job0", "queue": "q0", "tasks": "2 x 1 cpu"},
+            {"name": "job1", "queue": "q0", "tasks": "1 x 1 cpu"},
+        ],
+    }
+    world = world_of(table)
+    monkeypatch.setattr(Statement, "commit", lambda _: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        decide(world.cluster, world.policy, world.now)
+    assert all(task.status is TaskStatus.PENDING for task in world.cluster.tasks.values())
+    assert not world.cluster.nodes.used.any()

@@ -1,0 +1,73 @@
+"""Who is told the steps of a cycle hears all of them, in order, and changes nothing by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from scheduler.actions import ACTIONS
+from scheduler.decide import decide
+from tests.support.core.events import policy_of
+from tests.support.core.world import World
+
+TABLE = {
+    "nodes": [{"name": "n0", "has": "4 cpu"}],
+    "queues": [{"name": "q0"}],
+    "jobs": [
+        {"name": "fits", "queue": "q0", "tasks": "3 x 1 cpu"},
+        {"name": "waits", "queue": "q0", "tasks": "9 x 1 cpu"},
+    ],
+}
+
+
+class Told:
+    """A step that writes down what it hears."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    @contextmanager
+    def step(self, kind: str, name: str) -> Iterator[None]:
+        self.heard.append(f"{kind} {name} begins")
+        try:
+            yield
+        finally:
+            self.heard.append(f"{kind} {name} ends")
+
+
+def a_world() -> World:
+    world = World(policy_of("capacity"))
+    world.load(TABLE)
+    return world
+
+
+def test_every_plugin_and_then_every_action_is_told_in_the_order_of_the_policy() -> None:
+    world, told = a_world(), Told()
+    decide(world.cluster, world.policy, world.now, told.step)
+    steps = [f"plugin {option.name}" for tier in world.policy.tiers for option in tier]
+    steps += [f"action {name}" for name in world.policy.actions]
+    assert told.heard == [f"{step} {what}" for step in steps for what in ("begins", "ends")]
+
+
+def test_being_told_changes_no_decision() -> None:
+    world, told = a_world(), Told()
+    decisions = decide(world.cluster, world.policy, world.now, told.step)
+    assert decisions.binds
+    assert decisions == decide(world.fresh(), world.policy, world.now)
+
+
+def test_nothing_is_told_of_a_cycle_that_decides_nothing_anew() -> None:
+    world, told = a_world(), Told()
+    decide(world.cluster, world.policy, world.now)
+    decide(world.cluster, world.policy, world.now + 1, told.step)
+    assert told.heard == []
+
+
+def test_a_step_that_fails_ends_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    world, told = a_world(), Told()
+    monkeypatch.setitem(ACTIONS, world.policy.actions[0], lambda _: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        decide(world.cluster, world.policy, world.now, told.step)
+    assert told.heard[-1] == f"action {world.policy.actions[0]} ends"

@@ -1,0 +1,236 @@
+"""The thin client against a server that misbehaves on purpose."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+
+import pytest
+
+from scheduler.kube import (
+    PODS,
+    AlreadyExists,
+    ApiError,
+    Conflict,
+    Connection,
+    Deposed,
+    Http,
+    Invalid,
+    NotFound,
+    Patch,
+    ServerError,
+    Unreachable,
+)
+from tests.support.fake_server import Cut, Garbage, Hang, Reply, run, scripted, standing_in, status
+
+POD = {"metadata": {"name": "p", "namespace": "ns", "uid": "u"}}
+
+
+def test_a_connection_is_kept_for_the_next_request() -> None:
+    async def test() -> None:
+        async with standing_in(lambda asked: Reply(body=POD)) as (server, client):
+            for _ in range(5):
+                await client.get(PODS, "p", "ns")
+            assert server.connections == 1
+
+    run(test)
+
+
+def test_requests_in_flight_are_bounded() -> None:
+    async def test() -> None:
+        async with standing_in(lambda asked: Reply(body=POD), limit=4) as (server, client):
+            await asyncio.gather(*(client.get(PODS, "p", "ns") for _ in range(40)))
+            assert server.most_together == 4
+            assert server.connections == 4
+
+    run(test)
+
+
+def test_a_chunked_answer_is_read_whole() -> None:
+    async def test() -> None:
+        pieces = [b'{"metadata": {"name": ', b'"in-pieces"', b"}}"]
+        async with standing_in(lambda asked: Reply(chunks=pieces)) as (_, client):
+            assert (await client.get(PODS, "p", "ns")).metadata.name == "in-pieces"
+
+    run(test)
+
+
+def test_a_lost_get_is_sent_again() -> None:
+    async def test() -> None:
+        async with standing_in(scripted(Cut(), Garbage(), Reply(body=POD))) as (server, client):
+            assert (await client.get(PODS, "p", "ns")).metadata.uid == "u"
+            assert len(server.asked) == 3
+
+    run(test)
+
+
+def test_a_create_whose_answer_is_lost_is_not_sent_again() -> None:
+    async def test() -> None:
+        async with standing_in(scripted(Cut(), Reply(body=POD))) as (server, client):
+            with pytest.raises(Unreachable) as caught:
+                await client.create(PODS, {"metadata": {"name": "p"}}, "ns")
+            assert caught.value.sent
+            assert len(server.asked) == 1
+
+    run(test)
+
+
+def test_a_bind_whose_answer_is_lost_is_sent_again() -> None:
+    async def test() -> None:
+        async with standing_in(scripted(Cut(), Reply(201))) as (server, client):
+            await client.bind("ns", "p", "u", "node-1")
+            assert [asked.json()["target"]["name"] for asked in server.asked] == ["node-1", "node-1"]
+            assert server.asked[0].json()["metadata"]["uid"] == "u"
+
+    run(test)
+
+
+def test_what_is_repeatable_is_sent_again_when_no_answer_comes() -> None:
+    async def test() -> None:
+        async with standing_in(scripted(Hang(), Reply(body=POD))) as (server, client):
+            answer = await client.http.request("PUT", "/x", repeatable=True, patience=0.1, deadline=5)
+            assert answer.status == 200
+            assert len(server.asked) == 2
+
+    run(test)
+
+
+def test_no_answer_within_the_deadline_is_unreachable_and_may_have_been_carried_out() -> None:
+    async def test() -> None:
+        async with standing_in(lambda asked: Hang()) as (_, client):
+            with pytest.raises(Unreachable, match="POST /x: no answer in time") as caught:
+                await client.http.request("POST", "/x", deadline=0.1)
+            assert caught.value.sent
+
+    run(test)
+
+
+def test_a_refused_connection_is_unreachable_and_was_not_sent() -> None:
+    async def test() -> None:
+        http = Http(Connection("127.0.0.1", 9))
+        with pytest.raises(Unreachable, match=r"cannot connect to 127\.0\.0\.1:9") as caught:
+            await http.request("POST", "/x", deadline=0.2)
+        assert not caught.value.sent
+
+    run(test)
+
+
+def test_a_server_that_never_shakes_hands_is_unreachable_and_nothing_was_sent() -> None:
+    async def test() -> None:
+        async with standing_in(lambda asked: Reply()) as (server, _):
+            port = server._server.sockets[0].getsockname()[1]
+            http = Http(Connection("127.0.0.1", port, tls=ssl.create_default_context()))
+            with pytest.raises(Unreachable, match="no answer in time") as caught:
+                await http.request("POST", "/x", deadline=0.3)
+            assert not caught.value.sent
+
+    run(test)
+
+
+def test_429_holds_back_all_requests_for_as_long_as_the_server_says() -> None:
+    async def test() -> None:
+        answers = scripted(Reply(429, b"slow down", {"Retry-After": "1"}), Reply(body=POD))
+        async with standing_in(answers) as (server, client):
+            loop = asyncio.get_running_loop()
+            started = loop.time()
+            first = asyncio.create_task(client.get(PODS, "p", "ns"))
+            await asyncio.sleep(0.1)
+            await client.get(PODS, "other", "ns")
+            await first
+            assert loop.time() - started >= 1.0
+            assert [asked.path.rsplit("/", 1)[1] for asked in server.asked].count("p") == 2
+            assert client.http.throttled == 1
+
+    run(test)
+
+
+def test_a_create_is_sent_again_after_429_because_it_was_not_carried_out() -> None:
+    async def test() -> None:
+        async with standing_in(scripted(Reply(429), Reply(201, POD))) as (server, client):
+            await client.create(PODS, {"metadata": {"name": "p"}}, "ns")
+            assert len(server.asked) == 2
+
+    run(test)
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "expected"),
+    [
+        (404, "NotFound", NotFound),
+        (409, "AlreadyExists", AlreadyExists),
+        (409, "Conflict", Conflict),
+        (415, "UnsupportedMediaType", ApiError),
+    ],
+)
+def test_a_refusal_is_an_error_of_its_kind_that_says_what_was_asked(
+    code: int, reason: str, expected: type[ApiError]
+) -> None:
+    async def test() -> None:
+        async with standing_in(lambda asked: status(code, reason, "because")) as (_, client):
+            with pytest.raises(
+                ApiError, match=f"PATCH /api/v1/namespaces/ns/pods/p: {code} {reason}: because"
+            ) as caught:
+                await client.patch(PODS, "p", {}, "ns", kind=Patch.MERGE)
+            assert type(caught.value) is expected
+
+    run(test)
+
+
+@pytest.mark.parametrize(("field", "expected"), [("metadata.uid", Conflict), ("spec.nodeName", Invalid)])
+def test_a_patch_for_an_object_that_has_a_successor_is_a_conflict(field: str, expected: type[ApiError]) -> None:
+    causes = [{"reason": "FieldValueInvalid", "message": "field is immutable", "field": field}]
+    told = {"kind": "Status", "code": 422, "reason": "Invalid", "message": "no", "details": {"causes": causes}}
+
+    async def test() -> None:
+        async with standing_in(lambda asked: Reply(422, told)) as (_, client):
+            with pytest.raises(ApiError) as caught:
+                await client.patch(PODS, "p", {"metadata": {"uid": "old"}}, "ns", kind=Patch.MERGE)
+            assert type(caught.value) is expected
+
+    run(test)
+
+
+def test_a_refusal_in_plain_text_keeps_its_text() -> None:
+    async def test() -> None:
+        async with standing_in(lambda asked: Reply(404, b"404 page not found\n")) as (_, client):
+            with pytest.raises(NotFound, match="404 error: 404 page not found"):
+                await client.get(PODS, "p", "ns")
+
+    run(test)
+
+
+def test_500_is_tried_again_only_where_that_does_no_harm() -> None:
+    async def test() -> None:
+        async with standing_in(scripted(status(500, "InternalError"), Reply(201, POD))) as (server, client):
+            with pytest.raises(ServerError):
+                await client.create(PODS, {"metadata": {"name": "p"}}, "ns")
+            await client.bind("ns", "p", "u", "n")
+            assert len(server.asked) == 2
+
+    run(test)
+
+
+def test_who_may_not_write_sends_no_write_and_still_reads() -> None:
+    async def test() -> None:
+        async with standing_in(lambda asked: Reply(body=POD), may_write=lambda: False) as (server, client):
+            await client.get(PODS, "p", "ns")
+            with pytest.raises(Deposed):
+                await client.bind("ns", "p", "u", "n")
+            with pytest.raises(Deposed):
+                await client.delete(PODS, "p", "ns")
+            assert [asked.method for asked in server.asked] == ["GET"]
+
+    run(test)
+
+
+def test_a_cancelled_request_leaves_no_half_read_connection_behind() -> None:
+    async def test() -> None:
+        async with standing_in(scripted(Hang(), Reply(body=POD))) as (server, client):
+            asking = asyncio.create_task(client.get(PODS, "p", "ns"))
+            await asyncio.sleep(0.05)
+            asking.cancel()
+            await asyncio.gather(asking, return_exceptions=True)
+            assert (await client.get(PODS, "p", "ns")).metadata.name == "p"
+            assert server.connections == 2
+
+    run(test)

@@ -1,0 +1,125 @@
+"""Events: merged while they wait, counted once they are written, never in the way."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from scheduler.kube import PODS, QUEUES, WARNING, Recorder
+from scheduler.model.objects import ObjectMeta
+from tests.support.fake_server import Answer, Reply, cancelled, run, scripted, standing_in, status, until
+
+META = ObjectMeta(name="p", namespace="ns", uid="u")
+DONE = Reply(201, {"metadata": {"name": "e"}})
+
+
+def test_equal_reasons_of_one_object_are_merged_while_they_wait() -> None:
+    async def test() -> None:
+        async with standing_in(lambda asked: DONE) as (server, client):
+            recorder = Recorder(client, "me")
+            for message in ("one", "two", "three"):
+                recorder.event(PODS, META, WARNING, "Why", message)
+            task = asyncio.create_task(recorder.run())
+            await recorder.drain()
+            [asked] = server.asked
+            body = asked.json()
+            assert (body["message"], body["count"], body["source"]) == ("three", 3, {"component": "me"})
+            assert body["involvedObject"]["uid"] == "u"
+            await cancelled(task)
+
+    run(test)
+
+
+def test_the_same_event_again_only_raises_its_count_until_it_has_expired() -> None:
+    async def test() -> None:
+        answers = scripted(DONE, DONE, status(404, "NotFound"), DONE)
+        async with standing_in(answers) as (server, client):
+            recorder = Recorder(client, "me")
+            task = asyncio.create_task(recorder.run())
+            for _ in range(3):
+                recorder.event(PODS, META, WARNING, "Why", "same")
+                await recorder.drain()
+            assert [asked.method for asked in server.asked] == ["POST", "PATCH", "PATCH", "POST"]
+            assert server.asked[1].json()["count"] == 2
+            await cancelled(task)
+
+    run(test)
+
+
+def test_events_of_what_has_no_namespace_go_to_default() -> None:
+    async def test() -> None:
+        async with standing_in(lambda asked: DONE) as (server, client):
+            recorder = Recorder(client, "me")
+            recorder.event(QUEUES, ObjectMeta(name="q", uid="u"), WARNING, "Why", "so")
+            task = asyncio.create_task(recorder.run())
+            await recorder.drain()
+            assert server.asked[0].path == "/api/v1/namespaces/default/events"
+            await cancelled(task)
+
+    run(test)
+
+
+def test_events_wait_for_what_is_urgent_and_are_given_up_where_the_server_refuses() -> None:
+    async def test() -> None:
+        urgent = asyncio.Event()
+
+        async def wait() -> None:
+            await urgent.wait()
+
+        async with standing_in(lambda asked: status(403, "Forbidden")) as (server, client):
+            recorder = Recorder(client, "me", urgent=wait)
+            recorder.event(PODS, META, WARNING, "Why", "so")
+            task = asyncio.create_task(recorder.run())
+            await asyncio.sleep(0.03)
+            assert server.asked == []
+            urgent.set()
+            await until(lambda: recorder.dropped == 1)
+            await cancelled(task)
+
+    run(test)
+
+
+@pytest.mark.parametrize("answer", [Reply(201, b"<html>sign in</html>"), Reply(201, b"\xff\xfe")])
+def test_an_event_with_a_mad_answer_is_given_up_and_the_next_is_written(answer: Answer) -> None:
+    async def test() -> None:
+        async with standing_in(scripted(answer, DONE)) as (server, client):
+            recorder = Recorder(client, "me")
+            task = asyncio.create_task(recorder.run())
+            recorder.event(PODS, META, WARNING, "Why", "so")
+            await until(lambda: recorder.dropped == 1)
+            recorder.event(PODS, META, WARNING, "Why", "not")
+            await recorder.drain()
+            assert [asked.json()["message"] for asked in server.asked] == ["so", "not"]
+            assert not task.done()
+            await cancelled(task)
+
+    run(test)
+
+
+def test_who_may_write_no_more_gives_his_events_up_and_goes_on() -> None:
+    async def test() -> None:
+        async with standing_in(lambda asked: DONE, may_write=lambda: False) as (server, client):
+            recorder = Recorder(client, "me")
+            task = asyncio.create_task(recorder.run())
+            recorder.event(PODS, META, WARNING, "Why", "so")
+            await until(lambda: recorder.dropped == 1)
+            assert (server.asked, task.done()) == ([], False)
+            await cancelled(task)
+
+    run(test)
+
+
+def test_the_name_of_an_event_is_one_that_the_api_takes_however_long_the_objects_name() -> None:
+    async def test() -> None:
+        async with standing_in(lambda asked: DONE) as (server, client):
+            recorder = Recorder(client, "me")
+            recorder.event(PODS, ObjectMeta(name="p" * 198 + "-." + "q" * 50, namespace="ns"), WARNING, "Why", "so")
+            task = asyncio.create_task(recorder.run())
+            await recorder.drain()
+            name = server.asked[0].json()["metadata"]["name"]
+            assert len(name) <= 253
+            assert all(part.isalnum() for part in name.split("."))
+            await cancelled(task)
+
+    run(test)

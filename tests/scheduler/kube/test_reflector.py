@@ -1,0 +1,245 @@
+"""What a reflector tells of a server whose watches end, expire, break and lie."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from scheduler.kube import PODGROUPS, Absent, Change, Present, Reflector, Unreadable
+from scheduler.kube import reflector as reflector_module
+from scheduler.model.objects import PodGroup
+from tests.support.fake_server import Answer, Asked, Cut, Reply, cancelled, run, standing_in, status, until
+
+
+def group(name: str, version: int, uid: str = "", **spec: Any) -> dict[str, Any]:
+    meta = {"name": name, "namespace": "ns", "uid": uid or f"uid-{name}", "resourceVersion": str(version)}
+    return {"metadata": meta, "spec": spec}
+
+
+def listing(version: int, *items: dict[str, Any]) -> Reply:
+    return Reply(body={"metadata": {"resourceVersion": str(version)}, "items": list(items)})
+
+
+def event(kind: str, item: dict[str, Any]) -> bytes:
+    return json.dumps({"type": kind, "object": item}).encode() + b"\n"
+
+
+class Script:
+    """Lists and watches in turn; a watch beyond the script hangs."""
+
+    def __init__(self, lists: list[Answer], watches: list[Answer]) -> None:
+        self.lists, self.watches = lists, watches
+        self.versions: list[str] = []
+
+    def __call__(self, asked: Asked) -> Answer:
+        if "watch=true" not in asked.path:
+            return self.lists.pop(0) if len(self.lists) > 1 else self.lists[0]
+        self.versions.append(asked.path.partition("resourceVersion=")[2].partition("&")[0])
+        return self.watches.pop(0) if self.watches else Reply(chunks=[], then="hang")
+
+
+@asynccontextmanager
+async def reflecting(script: Callable[[Asked], Answer]) -> AsyncIterator[tuple[list[str], Reflector[PodGroup]]]:
+    heard: list[str] = []
+
+    def handler(change: Change[PodGroup]) -> None:
+        match change:
+            case Present():
+                meta = change.object.metadata
+                heard.append(f"+{meta.name}@{meta.resource_version}")
+            case Absent():
+                heard.append(f"-{change.key}")
+            case Unreadable():
+                heard.append(f"?{change.key}")
+
+    async with standing_in(script) as (_, client):
+        reflector = Reflector(client, PODGROUPS, handler)
+        task = asyncio.create_task(reflector.run())
+        try:
+            yield heard, reflector
+        finally:
+            await cancelled(task)
+
+
+def expect(script: Script, wanted: list[str], versions: list[str], lists: int = 1) -> None:
+    async def test() -> None:
+        async with reflecting(script) as (heard, reflector):
+            await until(lambda: len(heard) >= len(wanted) and len(script.versions) >= len(versions))
+            await asyncio.sleep(0.02)
+            assert heard == wanted
+            assert script.versions == versions
+            assert reflector.lists == lists
+            assert reflector.synced.is_set()
+
+    run(test)
+
+
+def test_it_lists_then_watches_from_there() -> None:
+    script = Script([listing(5, group("a", 3))], [Reply(chunks=[event("MODIFIED", group("a", 6))], then="hang")])
+    expect(script, ["+a@3", "+a@6"], ["5"])
+
+
+def test_a_watch_that_ends_is_resumed_from_its_last_event() -> None:
+    watches: list[Answer] = [
+        Reply(chunks=[event("ADDED", group("b", 7)), event("DELETED", group("b", 8))]),
+        Reply(chunks=[event("ADDED", group("c", 9))], then="cut"),
+    ]
+    expect(Script([listing(5)], watches), ["+b@7", "-ns/b", "+c@9"], ["5", "8", "9"])
+
+
+def test_a_bookmark_moves_on_the_version_without_being_told() -> None:
+    bookmark = {"metadata": {"resourceVersion": "50"}}
+    watches: list[Answer] = [Reply(chunks=[event("BOOKMARK", bookmark)])]
+    expect(Script([listing(5)], watches), [], ["5", "50"])
+
+
+def test_an_expired_version_is_listed_again_and_the_difference_told() -> None:
+    expired = {"kind": "Status", "status": "Failure", "code": 410, "reason": "Expired", "message": "too old"}
+    script = Script(
+        [listing(5, group("a", 1), group("b", 2), group("c", 3)), listing(20, group("a", 1), group("c", 15))],
+        [Reply(chunks=[event("ERROR", expired)])],
+    )
+    expect(script, ["+a@1", "+b@2", "+c@3", "+c@15", "-ns/b"], ["5", "20"], lists=2)
+
+
+def test_410_as_the_status_of_a_watch_means_the_same() -> None:
+    script = Script([listing(5, group("a", 1)), listing(9, group("a", 1))], [status(410, "Expired")])
+    expect(script, ["+a@1"], ["5", "9"], lists=2)
+
+
+def test_a_list_that_expires_between_two_pages_is_begun_anew_and_told_once() -> None:
+    first = {"metadata": {"resourceVersion": "5", "continue": "next"}, "items": [group("a", 1)]}
+    lists = [Reply(body=first), status(410, "Expired"), Reply(body=first), listing(5, group("b", 2))]
+    expect(Script(lists, []), ["+a@1", "+b@2"], ["5"])
+
+
+def test_a_successor_found_by_a_list_is_told_as_gone_and_come() -> None:
+    script = Script([listing(5, group("a", 1)), listing(9, group("a", 8, uid="new"))], [status(410, "Expired")])
+    expect(script, ["+a@1", "-ns/a", "+a@8"], ["5", "9"], lists=2)
+
+
+def test_events_cut_anywhere_are_put_together() -> None:
+    data = event("ADDED", group("a", 6)) + event("ADDED", group("b", 7))
+    script = Script([listing(5)], [Reply(chunks=[data[:11], data[11:90], data[90:]], then="hang")])
+    expect(script, ["+a@6", "+b@7"], ["5"])
+
+
+def test_a_malformed_object_is_told_on_itself_and_the_others_go_on() -> None:
+    chunks = [event("ADDED", group("bad", 6, minMember="two")), event("ADDED", group("good", 7))]
+    script = Script(
+        [listing(5)], [Reply(chunks=chunks), Reply(chunks=[event("DELETED", group("bad", 8, minMember="x"))])]
+    )
+    expect(script, ["?ns/bad", "+good@7", "-ns/bad"], ["5", "7", "8"])
+
+
+def test_errors_of_lists_and_watches_are_waited_out() -> None:
+    script = Script(
+        [Reply(404, b"404 page not found"), status(503, "ServiceUnavailable"), Cut(), listing(5, group("a", 1))],
+        [status(500, "InternalError"), Cut()],
+    )
+    expect(script, ["+a@1"], ["5", "5", "5"])
+
+
+def test_a_line_that_is_no_event_leads_to_a_new_list() -> None:
+    script = Script([listing(5), listing(6, group("a", 6))], [Reply(chunks=[b"} not json\n"])])
+    expect(script, ["+a@6"], ["5", "6"], lists=2)
+
+
+def test_a_list_that_is_none_is_waited_out() -> None:
+    script = Script([Reply(body=b"<html>sign in</html>"), listing(5, group("a", 1))], [])
+    expect(script, ["+a@1"], ["5"])
+
+
+@pytest.mark.parametrize("by_event", [True, False])
+def test_a_server_that_knows_no_version_for_long_is_not_asked_without_a_pause(by_event: bool) -> None:
+    expired = {"kind": "Status", "status": "Failure", "code": 410, "reason": "Expired", "message": "too old"}
+    answer: Answer = Reply(chunks=[event("ERROR", expired)]) if by_event else status(410, "Expired")
+
+    async def test() -> None:
+        async with reflecting(Script([listing(5)], [answer] * 1000)) as (_, reflector):
+            await asyncio.sleep(0.5)
+            assert 2 <= reflector.lists <= 8
+
+    run(test)
+
+
+def test_a_watch_that_outlives_its_time_is_given_up_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reflector_module, "_LATE", 0.1)
+
+    async def test() -> None:
+        script = Script([listing(5)], [])
+        async with standing_in(script) as (_, client):
+            reflector = Reflector(client, PODGROUPS, lambda _: None, watch_seconds=0.1)
+            task = asyncio.create_task(reflector.run())
+            await until(lambda: len(script.versions) >= 2)
+            assert not task.done()
+            await cancelled(task)
+
+    run(test)
+
+
+def test_who_comes_later_is_told_of_all_that_is_there_and_then_of_the_same_changes() -> None:
+    async def test() -> None:
+        bad = group("bad", 6, minMember="two")
+        more = asyncio.Event()
+
+        def answers(asked: Asked) -> Answer:
+            if "watch=true" not in asked.path:
+                return listing(5, group("a", 3), bad, group("c", 4))
+            if not more.is_set():
+                return Reply(chunks=[event("DELETED", group("c", 7))])
+            return Reply(chunks=[event("MODIFIED", group("a", 8))], then="hang")
+
+        async with reflecting(answers) as (heard, reflector):
+            await until(lambda: "-ns/c" in heard)
+            late: list[Change[PodGroup]] = []
+            reflector.also(late.append)
+            match late:
+                case [Present() as present, Unreadable(key="ns/bad")]:
+                    assert present.object.metadata.name == "a"
+                case _:
+                    raise AssertionError(late)
+            more.set()
+            await until(lambda: heard[-1] == "+a@8")
+            assert isinstance(late[-1], Present)
+            assert len(late) == 3
+
+    run(test)
+
+
+def test_a_burst_of_events_is_read_while_others_run() -> None:
+    async def test() -> None:
+        events = [event("ADDED", group(f"g{i}", 10 + i)) for i in range(3000)]
+        script = Script([listing(5)], [Reply(chunks=[b"".join(events)], then="hang")])
+        turns = 0
+
+        async def other() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        async with reflecting(script) as (heard, _):
+            task = asyncio.create_task(other())
+            await until(lambda: len(heard) > 0)
+            before = turns
+            await until(lambda: len(heard) == 3000)
+            assert turns > before + 5
+            await cancelled(task)
+
+    run(test)
+
+
+def test_trouble_says_what_is_missing() -> None:
+    async def test() -> None:
+        async with reflecting(Script([Reply(404, b"404 page not found")], [])) as (_, reflector):
+            await until(lambda: bool(reflector.trouble))
+            assert reflector.trouble == "podgroups.scheduling.volcano.sh is not served (is its CRD applied?)"
+            assert not reflector.synced.is_set()
+
+    run(test)

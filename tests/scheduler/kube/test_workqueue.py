@@ -1,0 +1,96 @@
+"""The work queue: once each, never twice at a time, again after a failure."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import pairwise
+
+from scheduler.kube import WorkQueue
+from scheduler.kube.errors import NotFound
+from tests.support.fake_server import cancelled, run, until
+
+
+def test_a_key_added_often_is_worked_on_once() -> None:
+    async def test() -> None:
+        done: list[str] = []
+        queue = WorkQueue("test")
+        for key in "aabab":
+            queue.add(key)
+        assert len(queue) == 2
+
+        async def work(key: str) -> None:
+            done.append(key)
+
+        task = asyncio.create_task(queue.run(work))
+        await until(lambda: len(done) == 2)
+        await asyncio.sleep(0.01)
+        assert sorted(done) == ["a", "b"]
+        await cancelled(task)
+
+    run(test)
+
+
+def test_a_key_added_while_it_is_worked_on_comes_again_afterwards() -> None:
+    async def test() -> None:
+        together = most = done = 0
+        queue = WorkQueue("test")
+
+        async def work(key: str) -> None:
+            nonlocal together, most, done
+            together += 1
+            most = max(most, together)
+            if done == 0:
+                queue.add(key)
+                queue.add(key)
+            await asyncio.sleep(0.01)
+            together -= 1
+            done += 1
+
+        queue.add("a")
+        task = asyncio.create_task(queue.run(work, workers=3))
+        await until(lambda: done == 2)
+        await asyncio.sleep(0.03)
+        assert (done, most) == (2, 1)
+        await cancelled(task)
+
+    run(test)
+
+
+def test_a_key_that_failed_comes_again_after_pauses_that_grow() -> None:
+    async def test() -> None:
+        times: list[float] = []
+        queue = WorkQueue("test", first=0.02, most=1.0)
+
+        async def work(key: str) -> None:
+            times.append(asyncio.get_running_loop().time())
+            if len(times) < 4:
+                raise NotFound("GET /x", 404, "NotFound", "no") if len(times) % 2 else ValueError("bug")
+
+        queue.add("a")
+        task = asyncio.create_task(queue.run(work))
+        await until(lambda: len(times) == 4)
+        gaps = [b - a for a, b in pairwise(times)]
+        assert gaps[0] >= 0.01
+        assert gaps[2] >= 0.04
+        assert queue.failures == 3
+        await cancelled(task)
+
+    run(test)
+
+
+def test_of_several_delays_the_earliest_counts() -> None:
+    async def test() -> None:
+        done: list[str] = []
+        queue = WorkQueue("test")
+
+        async def work(key: str) -> None:
+            done.append(key)
+
+        queue.add_after("a", 30.0)
+        queue.add_after("a", 0.01)
+        queue.add_after("a", 60.0)
+        task = asyncio.create_task(queue.run(work))
+        await until(lambda: done == ["a"])
+        await cancelled(task)
+
+    run(test)

@@ -1,0 +1,61 @@
+"""What Prometheus gets to read of cycles on a state that is kept in memory: the core and the shell's metrics, nothing
+in between.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest.mock import create_autospec
+
+import pytest
+
+from scheduler.decide import decide
+from scheduler.framework.decisions import Decisions
+from scheduler.kube import Recorder
+from scheduler.live import status_builder
+from scheduler.live.metrics import Metrics
+from scheduler.live.status_builder import Publication
+from scheduler.live.status_writer import Publisher
+from scheduler.live.stopwatch import Stopwatch
+from tests.scheduler.live.test_state_feed import make_feed
+from tests.support.core.events import policy_of
+from tests.support.core.world import World
+
+
+def lines(metrics: Metrics, start: str) -> list[str]:
+    """The samples whose name begins so, as a scrape gets them."""
+    return [line for line in metrics.render().decode().splitlines() if line.startswith(start)]
+
+
+class Showing:
+    """A world whose cycles are measured and published. ``policy`` is a name in ``tests/support/core/policies.yaml``."""
+
+    def __init__(self, policy: str, table: dict[str, Any]) -> None:
+        self.world = World(policy_of(policy))
+        self.world.load(table)
+        self.metrics = Metrics()
+        self.feed = make_feed()
+        self.feed.cluster = self.world.cluster
+        self.publication = Publication(self.feed, create_autospec(Publisher), create_autospec(Recorder), self.metrics)
+
+    def cycle(self) -> Decisions:
+        """Decide, measure and publish; nothing is carried out."""
+        watch = Stopwatch()
+        decisions = decide(self.world.cluster, self.world.policy, self.world.now, watch.step)
+        self.metrics.cycle(0.001, decisions, watch.laps)
+        self.feed.touched.update(self.world.cluster.jobs)
+        self.publication.publish(decisions, self.world.now)
+        return decisions
+
+    def bind(self, decisions: Decisions, monkeypatch: pytest.MonkeyPatch, *, at: float) -> None:
+        """The API server binds what was decided, at a time, and the pods run."""
+        with monkeypatch.context() as patch:
+            patch.setattr(status_builder.time, "time", lambda: at)
+            for bind in decisions.binds:
+                self.publication.bound(bind)
+        self.world.carry_out(decisions)
+
+    def values(self, name: str) -> dict[str, float]:
+        """The samples of exactly this metric: labels as they are written → value."""
+        found = [line.removeprefix(name).rsplit(" ", 1) for line in lines(self.metrics, name)]
+        return {labels: float(value) for labels, value in found if labels == "" or labels.startswith("{")}

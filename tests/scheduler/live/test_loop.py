@@ -1,0 +1,228 @@
+"""The cycle loop: after a change, never during one, and again after a failure."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from scheduler.framework.decisions import Bind, Decisions, Evict
+from scheduler.kube import Client, Connection, Http, Recorder
+from scheduler.live import loop as cycles
+from scheduler.live.loop import Cycles
+from scheduler.live.metrics import Metrics
+from scheduler.live.policy_file import PolicyFile
+from scheduler.live.state_feed import Feed
+from scheduler.live.status_builder import Publication
+from scheduler.live.status_writer import Publisher
+from scheduler.live.writer import Writer
+from scheduler.model.cluster import Cluster
+from scheduler.model.task import TaskStatus
+from scheduler.reasons import VictimReason
+from scheduler.recording.events import Input, Lost, Seen
+from tests.scheduler.live.test_state_feed import pod
+from tests.support.fake_server import cancelled, run, until
+
+Decide = Callable[[Cluster], Decisions]
+
+
+@dataclass
+class Loop:
+    feed: Feed
+    writer: Writer
+    cycles: Cycles
+    metrics: Metrics
+    inputs: list[Input] = field(default_factory=list)
+
+
+@asynccontextmanager
+async def looping(monkeypatch: pytest.MonkeyPatch, decide: Decide) -> AsyncIterator[Loop]:
+    """A cycle loop whose core is ``decide`` and whose writer carries nothing out."""
+    monkeypatch.setattr(cycles, "decide", lambda cluster, policy, now, step: decide(cluster))
+    client = Client(Http(Connection("127.0.0.1", 9)))
+    metrics = Metrics()
+    inputs: list[Input] = []
+    feed = Feed(Cluster(["schedspec"]), client, on_input=inputs.append)
+    for reflector in feed.reflectors:
+        reflector.synced.set()
+    writer = Writer(client, feed.put, metrics)
+    publisher = Publisher(client, writer.urgent)
+    publication = Publication(feed, publisher, Recorder(client, "me"), metrics)
+    policy = PolicyFile(None)
+    loop = Cycles(feed, writer, publication, policy=lambda: policy.current, metrics=metrics)
+    task = asyncio.create_task(loop.run())
+    try:
+        yield Loop(feed, writer, loop, metrics, inputs)
+    finally:
+        await cancelled(task)
+        loop.close()
+
+
+def test_what_is_decided_is_assumed_at_once_and_handed_to_the_writer(monkeypatch: pytest.MonkeyPatch) -> None:
+    def decide(cluster: Cluster) -> Decisions:
+        pending = [task for task in cluster.tasks.values() if task.status is TaskStatus.PENDING]
+        return Decisions(binds=[Bind(task.key, task.uid, "n", task.job) for task in pending])
+
+    async def test() -> None:
+        async with looping(monkeypatch, decide) as loop:
+            loop.feed.put(Seen("Pod", pod()))
+            await until(lambda: len(loop.writer.binds) == 1)
+            task = loop.feed.cluster.tasks["ns/p"]
+            assert (task.status, task.node, task.assumed) == (TaskStatus.BINDING, "n", True)
+            await asyncio.sleep(0.1)
+            assert len(loop.writer.binds) == 1
+
+    run(test)
+
+
+def test_an_eviction_is_assumed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    reason = VictimReason("reclaim", "ns/b", "ns/b-0", "qb", "qa")
+
+    def decide(cluster: Cluster) -> Decisions:
+        running = [task for task in cluster.tasks.values() if task.status is TaskStatus.RUNNING]
+        return Decisions(evictions=[Evict(task.key, task.uid, task.job, reason) for task in running])
+
+    async def test() -> None:
+        async with looping(monkeypatch, decide) as loop:
+            loop.feed.put(Seen("Pod", pod("Running", "n")))
+            await until(lambda: len(loop.writer.evictions) == 1)
+            assert loop.feed.cluster.tasks["ns/p"].status is TaskStatus.RELEASING
+            await asyncio.sleep(0.1)
+            assert len(loop.writer.evictions) == 1
+
+    run(test)
+
+
+def test_the_state_stands_still_while_a_cycle_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    deciding, go_on = threading.Event(), threading.Event()
+    seen: list[tuple[list[str], list[str]]] = []
+
+    def decide(cluster: Cluster) -> Decisions:
+        if not cluster.tasks:
+            return Decisions()
+        before = list(cluster.tasks)
+        deciding.set()
+        go_on.wait(5)
+        seen.append((before, list(cluster.tasks)))
+        return Decisions()
+
+    async def test() -> None:
+        async with looping(monkeypatch, decide) as loop:
+            loop.feed.put(Seen("Pod", pod()))
+            await asyncio.to_thread(deciding.wait, 5)
+            loop.feed.put(Lost("Pod", "ns/p", "u"))
+            await asyncio.sleep(0.05)
+            assert list(loop.feed.cluster.tasks) == ["ns/p"]
+            go_on.set()
+            await until(lambda: not loop.feed.cluster.tasks)
+            assert seen == [(["ns/p"], ["ns/p"])]
+
+    run(test)
+
+
+def test_a_cycle_that_fails_is_tried_again_and_the_inputs_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    failures = 0
+
+    def decide(cluster: Cluster) -> Decisions:
+        nonlocal failures
+        if cluster.tasks and failures < 2:
+            failures += 1
+            raise ZeroDivisionError("a defect of the core")
+        return Decisions()
+
+    async def test() -> None:
+        async with looping(monkeypatch, decide) as loop:
+            await until(lambda: loop.cycles.number == 1)
+            loop.feed.put(Seen("Pod", pod()))
+            await until(lambda: failures == 2)
+            before = loop.cycles.number
+            await until(lambda: loop.cycles.number > before)
+            assert "ns/p" in loop.feed.cluster.tasks
+            assert b"schedspec_failed_cycles_total 2.0" in loop.metrics.render()
+
+    run(test)
+
+
+def test_time_alone_leads_to_a_cycle_where_the_core_asks_for_it_and_else_to_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def decide(cluster: Cluster) -> Decisions:
+        return Decisions(wake_at=time.time() + 0.05) if len(calls) < 3 and not calls.append(1) else Decisions()
+
+    calls: list[int] = []
+
+    async def test() -> None:
+        async with looping(monkeypatch, decide) as loop:
+            await until(lambda: loop.cycles.number == 4)
+            await asyncio.sleep(0.2)
+            assert loop.cycles.number == 4
+            loop.cycles.want()
+            await until(lambda: loop.cycles.number == 5)
+
+    run(test)
+
+
+def test_changes_that_come_together_have_one_cycle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cycles, "DEBOUNCE", 0.2)
+    seen: list[int] = []
+
+    def decide(cluster: Cluster) -> Decisions:
+        seen.append(len(cluster.tasks))
+        return Decisions()
+
+    async def test() -> None:
+        async with looping(monkeypatch, decide) as loop:
+            await until(lambda: loop.cycles.number == 1)
+            for i in range(20):
+                loop.feed.put(Seen("Pod", pod(name=f"p{i}", uid=f"u{i}")))
+                await asyncio.sleep(0.002)
+            await until(lambda: loop.cycles.number == 2)
+            await asyncio.sleep(0.3)
+            assert seen == [0, 20]
+
+    run(test)
+
+
+def test_something_to_do_between_two_cycles_is_done_without_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test() -> None:
+        async with looping(monkeypatch, lambda _: Decisions()) as loop:
+            await until(lambda: loop.cycles.number == 1)
+            done: list[Any] = []
+            loop.cycles.between_cycles(lambda: done.append(loop.feed.cluster))
+            await until(lambda: len(done) == 1)
+            assert loop.cycles.number == 1
+
+    run(test)
+
+
+def test_a_loop_that_rests_while_victims_leave_is_back_as_soon_as_the_last_one_is_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    victims = {"u"}
+    monkeypatch.setattr(cycles, "_LONGEST_REST", 60.0)
+    monkeypatch.setattr(Writer, "is_evicting", property(lambda _: bool(victims)))
+    ended: list[float] = []
+
+    def decide(_: Cluster) -> Decisions:
+        time.sleep(0.2)  # so its rest is 1.8 s, or 0.2 s where nobody leaves
+        ended.append(time.monotonic())
+        return Decisions()
+
+    async def test() -> None:
+        async with looping(monkeypatch, decide) as loop:
+            await until(lambda: len(ended) == 1)
+            loop.feed.put(Seen("Pod", pod()))
+            await asyncio.sleep(0.6)
+            assert len(ended) == 1
+            loop.feed.on_gone = victims.discard
+            loop.feed.put(Lost("Pod", "ns/p", "u"))
+            await until(lambda: len(ended) == 2)
+            assert ended[1] - ended[0] < 1.8
+
+    run(test)

@@ -1,0 +1,138 @@
+"""The whole process on a live cluster: what it answers, how it stops, what it writes down."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from scheduler.kube import PODGROUPS, PODS
+from scheduler.recording.events import Decided
+from scheduler.recording.segments import read_segment, segments
+from tests.support.fake_server import run
+from tests.support.live.ground import NAMESPACE, Ground
+from tests.support.live.status_queries import EVENTS, events, eventually
+
+pytestmark = pytest.mark.embedded
+
+
+async def reasons(ground: Ground, namespace: str) -> dict[str, str]:
+    """Messages of the events of a namespace, by reason."""
+    return {event.reason: event.message for event in (await ground.client.list(EVENTS, namespace)).items}
+
+
+def test_a_gang_is_bound_and_everything_says_so(ground: Ground) -> None:
+    async def test() -> None:
+        async with ground.scenario(nodes=2, cpu="4"):
+            scheduler = ground.start()
+            await ground.ready(scheduler)
+            await ground.gang("g", 3)
+            await ground.bound(3)
+            await asyncio.sleep(1.5)
+            group = await ground.client.get(PODGROUPS, "g-0", NAMESPACE)
+            assert (group.status.phase, group.status.running) == ("Running", 3)
+            assert [(c.type, c.status) for c in group.status.conditions or ()][-1] == ("Scheduled", "True")
+            assert (await reasons(ground, NAMESPACE))["Scheduled"].startswith(f"Successfully assigned {NAMESPACE}/g-0-")
+            metrics = scheduler.page("/metrics")
+            assert 'volcano_schedule_attempts_total{result="scheduled"} 3.0' in metrics
+            assert "volcano_e2e_scheduling_latency_milliseconds_count" in metrics
+            assert 'volcano_action_scheduling_latency_milliseconds_count{action="allocate"}' in metrics
+            assert 'volcano_plugin_scheduling_latency_milliseconds_count{OnSession="OnSessionOpen",plugin=' in metrics
+            assert "volcano_e2e_job_scheduling_latency_milliseconds_count 1.0" in metrics
+            assert 'volcano_queue_pod_group_running_count{queue_name="default"} 1.0' in metrics
+            of_job = f'{{job_name="g-0",job_namespace="{NAMESPACE}",queue="default"}}'
+            assert f"volcano_e2e_job_scheduling_duration{of_job}" in metrics
+            await ground.client.delete(PODGROUPS, "g-0", NAMESPACE)
+            await asyncio.sleep(0.5)
+            metrics = scheduler.page("/metrics")
+            assert of_job not in metrics
+            assert 'volcano_queue_pod_group_running_count{queue_name="default"} 0.0' in metrics
+            assert scheduler.page("/healthz") == "ok\n"
+            assert await asyncio.to_thread(scheduler.stop) == 0
+            ground.stopped(scheduler)
+
+    run(test, seconds=60)
+
+
+def test_a_gang_that_does_not_fit_binds_nothing_and_says_why(ground: Ground) -> None:
+    async def test() -> None:
+        async with ground.scenario(nodes=2, cpu="4"):
+            await ground.ready(ground.start())
+            await ground.gang("g", 9)
+            await ground.rests(1.5)
+            assert ground.history.bound() == []
+            pod = await ground.client.get(PODS, "g-0-0", NAMESPACE)
+            [condition] = [c for c in pod.status.conditions or () if c.type == "PodScheduled"]
+            group = await ground.client.get(PODGROUPS, "g-0", NAMESPACE)
+            [said] = [c for c in group.status.conditions or () if c.type == "Unschedulable"]
+            assert (condition.status, condition.reason, said.status) == ("False", "Unschedulable", "True")
+            assert condition.message == said.message != ""
+            assert (await reasons(ground, NAMESPACE))["FailedScheduling"] == said.message
+
+    run(test, seconds=60)
+
+
+def test_a_changed_policy_is_in_force_and_a_bad_one_is_refused(ground: Ground) -> None:
+    async def test() -> None:
+        async with ground.scenario(nodes=1):
+            scheduler = ground.start("--lease-namespace", NAMESPACE)
+            await ground.ready(scheduler)
+            before = json.loads(scheduler.page("/policy"))
+            scheduler.policy_file.write_text('actions: "alocate"\n')
+            await asyncio.sleep(0.4)
+            refused = json.loads(scheduler.page("/policy"))
+            assert refused["sha256"] == before["sha256"]
+            assert "alocate" in refused["error"]
+            scheduler.policy_file.write_text('actions: "allocate"\ntiers:\n- plugins: [{name: gang}]\n')
+            await asyncio.sleep(0.4)
+            loaded = json.loads(scheduler.page("/policy"))
+            assert loaded["error"] == ""
+            assert loaded["sha256"] != before["sha256"]
+
+            async def are_told() -> bool:
+                return {"PolicyRefused", "PolicyLoaded"} <= (await about_the_lease()).keys()
+
+            async def about_the_lease() -> dict[str, tuple[str, str]]:
+                return await events(ground.client, NAMESPACE, "Lease", "schedspec")
+
+            await eventually("events on the lease", are_told)
+            told = await about_the_lease()
+            assert told["PolicyRefused"] == ("Warning", f"the old one stays: {refused['error']}")
+            where = f"{scheduler.policy_file}, sha256 {loaded['sha256']}"
+            assert told["PolicyLoaded"] == ("Normal", f"{where}, is in force")
+
+    run(test, seconds=60)
+
+
+def test_a_record_and_a_cycle_record_hold_what_was_decided(ground: Ground, tmp_path: Path) -> None:
+    async def test() -> None:
+        async with ground.scenario(nodes=2, cpu="4"):
+            scheduler = ground.start("--record", str(tmp_path))
+            await ground.ready(scheduler)
+            await ground.gang("g", 3)
+            await ground.bound(3)
+            scheduler.process.send_signal(signal.SIGUSR2)
+            await asyncio.sleep(1.0)
+            assert await asyncio.to_thread(scheduler.stop) == 0
+            ground.stopped(scheduler)
+
+    run(test, seconds=60)
+    decided = [i for path in segments(tmp_path) for i in read_segment(path) if isinstance(i, Decided)]
+    assert sorted(bind.task for item in decided for bind in item.decisions.binds) == [
+        f"{NAMESPACE}/g-0-{i}" for i in range(3)
+    ]
+    [cycle] = [folder for folder in tmp_path.iterdir() if folder.is_dir()]
+    [one] = [i for path in segments(cycle) for i in read_segment(path) if isinstance(i, Decided)]
+    assert one.decisions.binds == []
+
+
+def test_a_start_that_cannot_work_ends_with_one_sentence(ground: Ground, tmp_path: Path) -> None:
+    async def test() -> None:
+        async with ground.scenario(nodes=0):
+            with pytest.raises(RuntimeError, match="no-such-file: no such kubeconfig file; name one with --kubeconfig"):
+                ground.start("--kubeconfig", "no-such-file")
+
+    run(test, seconds=60)

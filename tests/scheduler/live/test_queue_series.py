@@ -1,0 +1,139 @@
+"""What is shown of queues: Volcano's names and units, what the last cycle knew, and nothing of what is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from scheduler.framework.decisions import QueueNumbers
+from scheduler.live.metrics import Metrics
+from scheduler.live.queue_series import QueueSeries
+from scheduler.model import objects
+from scheduler.model.queue import Queue
+from tests.scheduler.live.metrics_setup import Showing, lines
+
+
+def a_queue(name: str, **spec: Any) -> Queue:
+    return Queue(objects.Queue(objects.ObjectMeta(name=name), objects.QueueSpec(**spec)))
+
+
+def shown(numbers: Mapping[str, QueueNumbers] | None, *queues: Queue) -> tuple[Metrics, QueueSeries]:
+    metrics = Metrics()
+    series = QueueSeries(lambda: {queue.name: queue for queue in queues}, lambda: {("a", "Running"): 2})
+    series.numbers = numbers
+    metrics.show(series)
+    return metrics, series
+
+
+TWO: dict[str, Any] = {
+    "nodes": [{"name": "n1", "has": "4 cpu, 8Gi memory, 8 gpu"}],
+    "queues": [
+        {"name": "a", "weight": 2, "deserved": "1 cpu, 2 gpu", "capability": "3 cpu, 9 pods"},
+        {"name": "b", "weight": 1, "deserved": "3 cpu, 6 gpu", "guarantee": "1 cpu"},
+    ],
+    "jobs": [
+        {"name": "runs", "queue": "a", "tasks": ["2 x 1 cpu running on n1", "1 x 1 cpu"], "min": 1},
+        {"name": "waits", "queue": "b", "tasks": "1 x 9 cpu", "asks": "none"},
+    ],
+}
+
+
+def test_a_queues_numbers_have_volcanos_names_and_units() -> None:
+    held = {"cpu": 1500.0, "memory": 2.0**30, "nvidia.com/gpu": 8000.0}
+    metrics, _ = shown({"a": QueueNumbers(allocated=held)}, a_queue("a"))
+    assert lines(metrics, "volcano_queue_allocated") == [
+        'volcano_queue_allocated_milli_cpu{queue_name="a"} 1500.0',
+        'volcano_queue_allocated_memory_bytes{queue_name="a"} 1.073741824e+09',
+        'volcano_queue_allocated_scalar_resources{queue_name="a",resource="nvidia.com/gpu"} 8000.0',
+    ]
+
+
+def test_of_a_resource_that_a_queue_may_have_and_does_not_hold_nothing_is_held() -> None:
+    metrics, series = shown({"a": QueueNumbers(allocated={"cpu": 1000.0, "nvidia.com/gpu": 8000.0})}, a_queue("a"))
+    series.numbers = {"a": QueueNumbers(capability={"nvidia.com/gpu": 8000.0})}
+    assert {line.rsplit(" ", 1)[0]: line.split()[-1] for line in lines(metrics, "volcano_queue_allocated")} == {
+        'volcano_queue_allocated_milli_cpu{queue_name="a"}': "0.0",
+        'volcano_queue_allocated_memory_bytes{queue_name="a"}': "0.0",
+        'volcano_queue_allocated_scalar_resources{queue_name="a",resource="nvidia.com/gpu"}': "0.0",
+    }
+
+
+def test_nothing_is_shown_of_a_queue_that_is_gone() -> None:
+    showing = Showing("capacity", TWO)
+    showing.cycle()
+    assert lines(showing.metrics, "volcano_queue_share{")
+    for name in ("a", "b"):
+        showing.world.remove("Queue", name)
+    assert lines(showing.metrics, "volcano_queue_") == []
+
+
+def test_nothing_is_shown_where_no_cycle_was_yet() -> None:
+    metrics, _ = shown(None, a_queue("a"))
+    assert lines(metrics, "volcano_queue") == []
+
+
+def test_what_a_queue_holds_deserves_asks_for_and_may_hold_is_told_apart() -> None:
+    showing = Showing("capacity", TWO)
+    showing.cycle()
+    cpus = {
+        what: showing.values(f"volcano_queue_{what}_milli_cpu")
+        for what in ("allocated", "deserved", "request", "capacity", "real_capacity")
+    }
+    assert cpus == {
+        "allocated": {'{queue_name="a"}': 2000.0, '{queue_name="b"}': 0.0},
+        "deserved": {'{queue_name="a"}': 1000.0, '{queue_name="b"}': 3000.0},
+        "request": {'{queue_name="a"}': 3000.0, '{queue_name="b"}': 9000.0},
+        "capacity": {'{queue_name="a"}': 3000.0},  # b has none
+        "real_capacity": {'{queue_name="a"}': 3000.0, '{queue_name="b"}': 4000.0},
+    }
+    assert showing.values("volcano_queue_capacity_scalar_resources") == {}
+
+
+def test_a_queue_shows_its_weight_and_its_share() -> None:
+    showing = Showing("capacity", TWO)
+    showing.cycle()
+    assert showing.values("volcano_queue_weight") == {'{queue_name="a"}': 2.0, '{queue_name="b"}': 1.0}
+    assert showing.values("volcano_queue_share") == {'{queue_name="a"}': 2.0, '{queue_name="b"}': 0.0}
+
+
+@pytest.mark.parametrize(("policy", "held", "overused"), [
+    ("capacity", 1, 0.0), ("capacity", 2, 0.0), ("capacity", 3, 1.0),  # it deserves 2
+    ("proportion", 1, 1.0),  # it deserves what its jobs ask for, and has it
+])  # fmt: skip
+def test_a_queue_without_a_claim_to_more_is_overused(policy: str, held: int, overused: float) -> None:
+    jobs = [{"name": "job", "queue": "a", "tasks": f"{held} x 1 cpu running on n1"}]
+    queues = [{"name": "a", "deserved": "2 cpu"}]
+    showing = Showing(policy, {"nodes": TWO["nodes"], "queues": queues, "jobs": jobs})
+    showing.cycle()
+    assert showing.values("volcano_queue_overused") == {'{queue_name="a"}': overused}
+
+
+def test_where_no_plugin_decides_about_queues_they_show_weights_and_podgroups_only() -> None:
+    showing = Showing("plain", TWO)
+    showing.cycle()
+    names = {line.partition("{")[0] for line in lines(showing.metrics, "volcano_queue_")}
+    phases = {
+        f"volcano_queue_pod_group_{phase}_count" for phase in ("pending", "inqueue", "running", "unknown", "completed")
+    }
+    assert names == {"volcano_queue_weight", *phases}
+
+
+def test_podgroups_are_counted_by_queue_and_phase_as_the_cycle_leaves_them() -> None:
+    showing = Showing("capacity", TWO)
+    decisions = showing.cycle()
+    assert decisions.phases == {"t/waits": "Inqueue"}
+    assert showing.values("volcano_queue_pod_group_running_count") == {'{queue_name="a"}': 1.0, '{queue_name="b"}': 0.0}
+    assert showing.values("volcano_queue_pod_group_inqueue_count") == {'{queue_name="a"}': 0.0, '{queue_name="b"}': 1.0}
+    assert set(showing.values("volcano_queue_pod_group_pending_count").values()) == {0.0}
+    showing.world.remove("PodGroup", "t/waits")
+    assert set(showing.values("volcano_queue_pod_group_inqueue_count").values()) == {0.0}
+
+
+def test_who_asks_for_one_of_them_by_name_gets_it() -> None:
+    metrics, _ = shown({"a": QueueNumbers(allocated={"cpu": 1500.0})}, a_queue("a", weight=3))
+    said = metrics.render(["volcano_queue_weight"]).decode()
+    assert [line for line in said.splitlines() if not line.startswith("#")] == [
+        'volcano_queue_weight{queue_name="a"} 3.0'
+    ]

@@ -1,0 +1,82 @@
+"""Records: what was decided and on what, and never in the way of the scheduling."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from scheduler.live import record
+from scheduler.live.policy_file import InForce, PolicyFile
+from scheduler.live.record import Record, write_cycle
+from scheduler.model.cluster import Cluster
+from scheduler.recording.events import Decided, Input, PolicyLoaded, Seen, Started, take_in
+from scheduler.recording.segments import Recorder, read_segment, segments
+from tests.scheduler.live.test_state_feed import pod
+
+POLICY: InForce = PolicyFile(None).current
+NOW = 1_800_000_000.0
+
+
+def a_cluster() -> Cluster:
+    cluster = Cluster(["schedspec"])
+    take_in(cluster, Seen("Pod", pod()))
+    return cluster
+
+
+def read(folder: Path) -> list[Input]:
+    return [given for path in segments(folder) for given in read_segment(path)]
+
+
+def test_a_cycle_record_holds_the_state_and_what_would_be_decided_on_it(tmp_path: Path) -> None:
+    write_cycle(tmp_path, 7, NOW, a_cluster(), POLICY)
+    started, policy, seen, decided = read(tmp_path / "cycle-7-1800000000")
+    assert isinstance(started, Started)
+    assert isinstance(policy, PolicyLoaded)
+    assert policy.text == POLICY.text
+    assert isinstance(seen, Seen)
+    assert isinstance(decided, Decided)
+    assert (decided.cycle, decided.now, decided.decisions.binds) == (7, NOW, [])
+
+
+def test_a_cycle_record_of_a_state_on_which_the_core_fails_holds_the_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(record, "decide", lambda *_: 1 / 0)
+    write_cycle(tmp_path, 7, NOW, a_cluster(), POLICY)
+    assert [type(given) for given in read(tmp_path / "cycle-7-1800000000")] == [Started, PolicyLoaded, Seen]
+    assert "cycle record without decisions written" in caplog.text
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_a_cycle_record_that_cannot_be_written_is_a_word_in_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("")
+    write_cycle(tmp_path / "file", 7, NOW, a_cluster(), POLICY)
+    assert "no cycle record: " in caplog.text
+
+
+def test_a_disk_that_is_full_ends_the_record_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    kept = Record(tmp_path)
+    kept.before_cycle(a_cluster(), POLICY)
+    kept.add(Seen("Pod", pod()))
+    monkeypatch.setattr(Recorder, "write", full)
+    with caplog.at_level(logging.ERROR):
+        for _ in range(3):
+            kept.add(Seen("Pod", pod()))
+            kept.before_cycle(a_cluster(), POLICY)
+        kept.close()
+    monkeypatch.undo()
+    at_its_end = Record(tmp_path)
+    at_its_end.before_cycle(a_cluster(), POLICY)
+    monkeypatch.setattr(Recorder, "close", full)
+    with caplog.at_level(logging.ERROR):
+        at_its_end.close()
+    assert caplog.messages == ["the record ends here: [Errno 28] No space left on device"] * 2

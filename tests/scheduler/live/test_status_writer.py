@@ -1,0 +1,145 @@
+"""Statuses: the last wish only, once, and after what is urgent."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from scheduler.kube import PODGROUPS, PODS
+from scheduler.live.status_writer import Publisher
+from tests.support.fake_server import Handler, Reply, StandIn, cancelled, run, scripted, standing_in, status, until
+
+DONE = Reply(body={"metadata": {"name": "g"}})
+
+
+@asynccontextmanager
+async def publishing(
+    handler: Handler, *, is_urgent: bool = False
+) -> AsyncIterator[tuple[StandIn, Publisher, asyncio.Event]]:
+    calm = asyncio.Event()
+    if not is_urgent:
+        calm.set()
+
+    async def urgent() -> None:
+        await calm.wait()
+
+    async with standing_in(handler) as (server, client):
+        publisher = Publisher(client, urgent, pause=0.05)
+        task = asyncio.create_task(publisher.run())
+        try:
+            yield server, publisher, calm
+        finally:
+            await cancelled(task)
+
+
+def wish(publisher: Publisher, phase: str, *, at_once: bool = False) -> None:
+    publisher.apply(PODGROUPS, "ns", "g", "u", {"phase": phase}, at_once=at_once)
+
+
+def phases(server: StandIn) -> list[str]:
+    return [asked.json()["status"]["phase"] for asked in server.asked]
+
+
+def test_only_the_last_wish_is_written_and_after_what_is_urgent() -> None:
+    async def test() -> None:
+        async with publishing(lambda asked: DONE, is_urgent=True) as (server, publisher, calm):
+            for phase in ("Pending", "Inqueue", "Running"):
+                wish(publisher, phase)
+            await asyncio.sleep(0.03)
+            assert server.asked == []
+            calm.set()
+            await publisher.drain()
+            assert phases(server) == ["Running"]
+            [asked] = server.asked
+            assert asked.headers["content-type"] == "application/apply-patch+yaml"
+            assert asked.json()["metadata"] == {"name": "g", "uid": "u"}
+            assert asked.path.endswith("/podgroups/g/status?fieldManager=schedspec-scheduler&force=true")
+
+    run(test)
+
+
+def test_what_somebody_waits_for_overtakes_what_is_urgent() -> None:
+    async def test() -> None:
+        async with publishing(lambda asked: DONE, is_urgent=True) as (server, publisher, _):
+            wish(publisher, "Inqueue", at_once=True)
+            await until(lambda: phases(server) == ["Inqueue"])
+
+    run(test)
+
+
+def test_the_same_is_not_written_twice_even_where_a_condition_is_said_to_hold_since_later() -> None:
+    async def test() -> None:
+        async with publishing(lambda asked: DONE) as (server, publisher, _):
+            for since in ("10:00", "11:00"):
+                conditions = [{"type": "A", "status": "True", "lastTransitionTime": since}]
+                publisher.apply(PODGROUPS, "ns", "g", "u", {"phase": "Running", "conditions": conditions})
+                await publisher.drain()
+            assert len(server.asked) == 1
+
+    run(test)
+
+
+def test_two_writes_of_one_object_keep_their_distance() -> None:
+    async def test() -> None:
+        async with publishing(lambda asked: DONE) as (server, publisher, _):
+            loop = asyncio.get_running_loop()
+            started = loop.time()
+            wish(publisher, "Pending")
+            await until(lambda: len(server.asked) == 1)
+            for phase in ("Inqueue", "Running"):
+                wish(publisher, phase)
+            await publisher.drain()
+            assert phases(server) == ["Pending", "Running"]
+            assert loop.time() - started >= 0.05
+
+    run(test)
+
+
+def test_a_pods_wishes_add_up_until_they_are_written() -> None:
+    async def test() -> None:
+        async with publishing(lambda asked: DONE, is_urgent=True) as (server, publisher, calm):
+            publisher.merge(PODS, "ns", "p", "u", {"nominatedNodeName": "n"})
+            publisher.merge(PODS, "ns", "p", "u", {"conditions": [{"type": "PodScheduled"}]})
+            calm.set()
+            await publisher.drain()
+            assert server.asked[0].json()["status"] == {
+                "nominatedNodeName": "n",
+                "conditions": [{"type": "PodScheduled"}],
+            }
+
+    run(test)
+
+
+def test_a_write_that_failed_comes_again_and_one_that_is_refused_does_not() -> None:
+    async def test() -> None:
+        async with publishing(scripted(status(422, "Invalid"))) as (server, publisher, _):
+            wish(publisher, "Running")
+            await publisher.drain()
+            assert len(server.asked) == 1
+        async with publishing(scripted(status(500, "InternalError"), DONE)) as (server, publisher, _):
+            wish(publisher, "Running")
+            await publisher.drain()
+            assert phases(server) == ["Running", "Running"]
+
+    run(test)
+
+
+async def writes_one_after_the_other(handler: Handler) -> None:
+    """Whatever the first is answered with, the second is written too."""
+    async with publishing(handler) as (server, publisher, _):
+        wish(publisher, "Pending")
+        await publisher.drain()
+        wish(publisher, "Running")
+        await publisher.drain()
+        assert phases(server) == ["Pending", "Running"]
+
+
+def test_the_status_of_an_object_that_cannot_be_read_is_written_like_any_other() -> None:
+    unreadable = Reply(body={"metadata": {"name": "g"}, "spec": {"minMember": "two"}, "status": []})
+    run(lambda: writes_one_after_the_other(lambda asked: unreadable))
+
+
+def test_a_status_with_a_mad_answer_does_not_stop_the_others() -> None:
+    mad = Reply(body=b"<html>sign in</html>")
+    run(lambda: writes_one_after_the_other(scripted(mad, DONE)))

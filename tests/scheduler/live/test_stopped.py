@@ -1,0 +1,123 @@
+"""SIGTERM: nothing more is decided, and what was decided reaches the API server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import time
+
+import pytest
+
+from tests.support.fake_server import run
+from tests.support.live.api_objects import queue
+from tests.support.live.ground import Ground
+from tests.support.live.proxy import Call, Ignore, Verdict
+
+pytestmark = pytest.mark.embedded
+
+LEADING = ("--leader-elect", "--lease-namespace", "default")
+
+
+def test_the_binds_of_a_gang_that_are_under_way_are_finished(ground: Ground) -> None:
+    async def test() -> None:
+        async with ground.scenario(nodes=2, cpu="8"):
+            begun = asyncio.Event()
+
+            async def judge(call: Call) -> Verdict:
+                if call.is_bind:
+                    begun.set()
+                    await asyncio.sleep(1.0)
+                return None
+
+            scheduler = ground.start()
+            await ground.ready(scheduler)
+            ground.proxy.judge = judge
+            await ground.gang("g", 12)
+            await begun.wait()
+            assert ground.history.bound() == []
+            status = await asyncio.to_thread(scheduler.stop)
+            ground.stopped(scheduler)
+            assert status == 0
+            await ground.bound(12, seconds=2)
+
+    run(test, seconds=60)
+
+
+def test_the_evictions_that_are_under_way_are_finished_and_nothing_more_is_decided(ground: Ground) -> None:
+    queues = [queue("a", deserved={"cpu": "4"}, reclaimable=True), queue("b", deserved={"cpu": "4"})]
+
+    async def test() -> None:
+        async with ground.scenario(nodes=2, cpu="4", queues=queues):
+            begun = asyncio.Event()
+
+            async def judge(call: Call) -> Verdict:
+                if call.method in ("PATCH", "DELETE") and "/pods/a" in call.path:
+                    begun.set()
+                    await asyncio.sleep(0.5)
+                return None
+
+            scheduler = ground.start()
+            await ground.ready(scheduler)
+            for i in range(8):
+                await ground.gang(f"a{i}", 1, "a")
+            await ground.bound(8)
+            await asyncio.sleep(1.0)  # statuses that follow
+            ground.proxy.judge = judge
+            await ground.gang("b", 4, "b")
+            await begun.wait()
+            assert not ground.history.condemned
+            status = await asyncio.to_thread(scheduler.stop)
+            ground.stopped(scheduler)
+            assert status == 0
+            await ground.history.until(lambda: len(ground.history.bound()) == 4, 10, "four victims are gone")
+            assert len(ground.history.condemned) == 4
+            await ground.rests()
+            assert ground.history.bound("b-0") == []
+
+    run(test, seconds=60)
+
+
+@pytest.mark.parametrize("options", [(), LEADING], ids=["alone", "leading"])
+def test_who_is_told_to_stop_while_the_api_server_is_silent_stops_all_the_same(
+    ground: Ground, options: tuple[str, ...]
+) -> None:
+    async def test() -> None:
+        async with ground.scenario(nodes=1, cpu="4"):
+            scheduler = ground.start(*options)
+            await ground.ready(scheduler)
+            await ground.gang("g", 2)
+            await ground.bound(2)
+            await asyncio.sleep(1.5)  # statuses and events that follow
+            ground.proxy.judge = lambda _: Ignore()
+            began = time.monotonic()
+            status = await asyncio.to_thread(scheduler.stop)
+            ground.stopped(scheduler)
+            assert status == 0
+            assert time.monotonic() - began < 10
+
+    run(test, seconds=60)
+
+
+def test_every_line_of_its_log_is_json_and_a_decision_has_the_number_of_its_cycle(ground: Ground) -> None:
+    async def test() -> None:
+        async with ground.scenario(nodes=1, cpu="4"):
+            scheduler = ground.start("--log-level", "debug", *LEADING, controllers="all")
+            await ground.ready(scheduler)
+            await ground.gang("g", 2)
+            await ground.bound(2)
+            await ground.gang("h", 1)
+            await ground.bound(3)
+            scheduler.policy_file.write_text("actions: 7\n")
+            await asyncio.sleep(0.5)
+            scheduler.process.terminate()
+            assert await asyncio.to_thread(scheduler.process.wait, 20) == 0
+            lines = [json.loads(line) for line in scheduler.log.read_text().splitlines()]
+            assert all({"message", "level", "logger", "timestamp"} <= line.keys() for line in lines)
+            decided = [line["cycle"] for line in lines if line["message"].startswith("decided ")]
+            assert decided == sorted(set(decided))
+            binding = [line["cycle"] for line in lines if re.match(r"decided [1-9]\d* binds", line["message"])]
+            assert len(binding) >= 2
+            assert any(line["level"] == "error" and "policy refused" in line["message"] for line in lines)
+
+    run(test, seconds=60)

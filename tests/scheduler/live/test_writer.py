@@ -1,0 +1,205 @@
+"""Binds and evictions: carried on until their outcome is known, given back where they are refused."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+import structlog
+
+from scheduler.framework.decisions import Bind, Evict
+from scheduler.live.metrics import Metrics
+from scheduler.live.writer import Writer
+from scheduler.reasons import VictimReason
+from scheduler.recording.events import Reverted
+from tests.support.fake_server import (
+    Answer,
+    Asked,
+    Cut,
+    Handler,
+    Hang,
+    Reply,
+    StandIn,
+    cancelled,
+    run,
+    scripted,
+    standing_in,
+    status,
+    until,
+)
+
+BIND = Bind("ns/p", "u", "node-1", "ns/g")
+EVICT = Evict("ns/p", "u", "ns/g", VictimReason("reclaim", "ns/b", "ns/b-0", "qb", "qa"))
+
+
+class Outcome:
+    def __init__(self) -> None:
+        self.bound: list[str] = []
+        self.refused: list[str] = []
+        self.reverted: list[str] = []
+
+
+@asynccontextmanager
+async def writing(handler: Handler) -> AsyncIterator[tuple[StandIn, Writer, Outcome]]:
+    async with standing_in(handler) as (server, client):
+        outcome = Outcome()
+
+        def revert(given: Reverted) -> None:
+            outcome.reverted.append(given.key)
+
+        writer = Writer(client, revert, Metrics())
+        writer.tell(lambda bind: outcome.bound.append(bind.task), lambda what, error: outcome.refused.append(what.task))
+        task = asyncio.create_task(writer.run())
+        try:
+            yield server, writer, outcome
+        finally:
+            await cancelled(task)
+
+
+def a_pod(node: str, uid: str = "u") -> Reply:
+    return Reply(body={"metadata": {"name": "p", "namespace": "ns", "uid": uid}, "spec": {"nodeName": node}})
+
+
+def by_method(**answers: Any) -> Handler:
+    def handle(asked: Asked) -> Answer:
+        answer = answers[asked.method]
+        result: Answer = answer(asked) if callable(answer) else answer
+        return result
+
+    return handle
+
+
+def test_a_bind_that_was_lost_and_had_been_carried_out_counts_as_bound() -> None:
+    async def test() -> None:
+        answers = by_method(POST=scripted(Cut(), status(409, "Conflict", "already assigned")), GET=a_pod("node-1"))
+        async with writing(answers) as (_, writer, outcome):
+            writer.bind(BIND)
+            await until(lambda: outcome.bound == ["ns/p"])
+            assert outcome.reverted == []
+
+    run(test)
+
+
+def test_a_bind_to_a_pod_that_is_bound_elsewhere_or_is_another_is_given_back() -> None:
+    for truth in (a_pod("node-2"), a_pod("node-1", uid="successor"), status(404, "NotFound")):
+
+        async def test(truth: Answer = truth) -> None:
+            async with writing(by_method(POST=status(409, "Conflict"), GET=truth)) as (_, writer, outcome):
+                writer.bind(BIND)
+                await until(lambda: outcome.reverted == ["ns/p"])
+                assert outcome.bound == []
+                assert outcome.refused == ["ns/p"]
+
+        run(test)
+
+
+def test_a_bind_without_a_verdict_is_carried_on() -> None:
+    async def test() -> None:
+        answers = scripted(status(500, "InternalError"), Reply(429), status(503, "ServiceUnavailable"), Reply(201))
+        async with writing(answers) as (server, writer, outcome):
+            writer.bind(BIND)
+            await until(lambda: outcome.bound == ["ns/p"])
+            assert len(server.asked) == 4
+
+    run(test)
+
+
+def test_a_refused_bind_is_given_back_after_pauses_that_grow() -> None:
+    async def test() -> None:
+        async with writing(lambda asked: status(404, "NotFound")) as (_, writer, outcome):
+            loop = asyncio.get_running_loop()
+            pauses = []
+            for turn in range(1, 5):
+                started = loop.time()
+                writer.bind(BIND)
+                await until(lambda turn=turn: len(outcome.reverted) == turn)  # type: ignore[misc]
+                pauses.append(loop.time() - started)
+            assert pauses[3] > 4 * pauses[0] * 0.4
+            assert pauses[3] >= 0.2
+
+    run(test)
+
+
+def test_64_binds_are_in_flight_and_the_others_wait() -> None:
+    async def test() -> None:
+        async with writing(lambda asked: Reply(201)) as (server, writer, outcome):
+            server.pause = 0.1
+            for i in range(300):
+                writer.bind(Bind(f"ns/p{i}", f"u{i}", "n", "ns/g"))
+            assert len(writer.binds) == 300
+            await writer.finished()
+            assert len(outcome.bound) == 300
+            assert server.most_together == 64
+            assert server.connections == 64  # each was kept for the next bind
+
+    run(test)
+
+
+def test_what_is_less_urgent_waits_for_binds_but_not_for_ever() -> None:
+    async def test() -> None:
+        async with writing(by_method(POST=Hang())) as (_, writer, _outcome):
+            await writer.urgent()
+            writer.bind(BIND)
+            waiting = asyncio.create_task(writer.urgent())
+            await asyncio.sleep(0.1)
+            assert not waiting.done()
+            await waiting
+            assert len(writer.binds) == 1
+
+    run(test)
+
+
+def test_a_pod_that_cannot_be_read_is_told_and_deleted_and_a_lost_bind_of_it_given_back() -> None:
+    unreadable = Reply(body={"metadata": {"name": "p", "namespace": "ns", "uid": "u"}, "spec": {"nodeName": 7}})
+    answers = by_method(PATCH=unreadable, DELETE=Reply(), POST=status(409, "Conflict"), GET=unreadable)
+
+    async def test() -> None:
+        async with writing(answers) as (server, writer, outcome):
+            writer.evict([[EVICT]])
+            await writer.finished()
+            assert [asked.method for asked in server.asked] == ["PATCH", "DELETE"]
+            writer.bind(BIND)
+            await until(lambda: outcome.reverted == ["ns/p"])
+
+    run(test)
+
+
+def test_a_bind_that_fails_in_an_unforeseen_way_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test() -> None:
+        async with writing(lambda asked: Reply(201)) as (_, writer, outcome):
+            with monkeypatch.context() as patched:
+                patched.setattr(writer._client, "bind", lambda *_, **__: 1 / 0)
+                writer.bind(BIND)
+                await until(lambda: outcome.reverted == ["ns/p"])
+            writer.bind(BIND)
+            await until(lambda: outcome.bound == ["ns/p"])
+
+    run(test)
+
+
+def test_what_is_logged_of_a_write_names_the_cycle_that_decided_it() -> None:
+    logged: list[tuple[object, object]] = []
+
+    class Noted(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            logged.append((structlog.contextvars.get_contextvars().get("cycle"), record.levelname))
+
+    async def test() -> None:
+        async with writing(by_method(POST=status(403, "Forbidden"))) as (_, writer, outcome):
+            for cycle in (7, 8):
+                structlog.contextvars.bind_contextvars(cycle=cycle)
+                writer.bind(BIND)
+            structlog.contextvars.bind_contextvars(cycle=9)
+            await until(lambda: len(outcome.refused) == 2)
+
+    handler = Noted()
+    logging.getLogger("scheduler.live.writer").addHandler(handler)
+    try:
+        run(test)
+    finally:
+        logging.getLogger("scheduler.live.writer").removeHandler(handler)
+    assert sorted(logged) == [(7, "WARNING"), (8, "WARNING")]

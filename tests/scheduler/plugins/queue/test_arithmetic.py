@@ -1,0 +1,247 @@
+"""What queues deserve and may hold, and that accounts follow every change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scheduler.framework.session import Session
+from scheduler.framework.statement import Statement
+from scheduler.model import resources
+from scheduler.model.task import HOLDING, TaskStatus
+from scheduler.plugins.queue.attributes import Account, without_pods
+from scheduler.reasons import VictimReason
+from tests.scheduler.plugins.queue.state import queue_rows, queues_of, session_of, tables, task_of, tasks_in
+
+EPS = 1e-6
+
+
+def accounts(session: Session) -> dict[str, Account]:
+    return queues_of(session).accounts.by_name
+
+
+def held(account: Account) -> resources.Resource:
+    return {dimension: amount for dimension, amount in account.allocated.items() if amount}
+
+
+# ------------------------------------------------------------------------------------------------------------ examples
+
+
+def test_weights_fill_queues_like_vessels() -> None:
+    session = session_of(
+        {
+            "nodes": [{"name": "n1", "has": "12 cpu"}],
+            "queues": [{"name": "a"}, {"name": "b", "weight": 2}, {"name": "c"}],
+            "jobs": [
+                {"name": "a", "queue": "a", "tasks": "2 x 1 cpu"},
+                {"name": "b", "queue": "b", "tasks": "20 x 1 cpu"},
+                {"name": "c", "queue": "c", "tasks": "20 x 1 cpu"},
+            ],
+        },
+        "proportion",
+    )
+    deserved = {name: account.deserved["cpu"] for name, account in accounts(session).items()}
+    assert deserved == pytest.approx({"a": 2000, "b": 6666.667, "c": 3333.333}, abs=0.001)
+
+
+def test_a_queue_without_jobs_takes_no_part_in_the_filling() -> None:
+    session = session_of(
+        {
+            "nodes": [{"name": "n1", "has": "4 cpu"}],
+            "queues": [{"name": "a"}, {"name": "idle", "weight": 9, "guarantee": "1 cpu"}],
+            "jobs": [{"name": "a", "queue": "a", "tasks": "4 x 1 cpu"}],
+        },
+        "proportion",
+    )
+    assert accounts(session)["a"].deserved["cpu"] == 3000
+    assert accounts(session)["idle"].deserved == {}
+
+
+def test_real_capability_leaves_the_guarantees_of_others_alone() -> None:
+    session = session_of(
+        {
+            "nodes": [{"name": "n1", "has": "10 cpu"}],
+            "queues": [{"name": "a", "deserved": "6 cpu", "guarantee": "2 cpu"}, {"name": "b", "deserved": "4 cpu"}],
+        },
+        "capacity",
+    )
+    assert {name: account.limit["cpu"] for name, account in accounts(session).items()} == {"a": 10000, "b": 8000}
+
+
+def test_flat_deserved_is_cut_to_the_real_capability_and_raised_to_the_guarantee() -> None:
+    session = session_of(
+        {
+            "nodes": [{"name": "n1", "has": "10 cpu"}],
+            "queues": [
+                {"name": "cut", "deserved": "9 cpu", "capability": "4 cpu"},
+                {"name": "raised", "deserved": "1 cpu", "guarantee": "2 cpu"},
+            ],
+        },
+        "capacity",
+    )
+    assert {name: account.deserved["cpu"] for name, account in accounts(session).items()} == {
+        "cut": 4000,
+        "raised": 2000,
+    }
+
+
+def test_a_share_is_that_of_the_fullest_dimension_and_of_nothing_deserved_full() -> None:
+    session = session_of(
+        {
+            "nodes": [{"name": "n1", "has": "8 cpu, 8 gpu"}],
+            "queues": [{"name": "a", "deserved": "4 cpu, 2 gpu"}, {"name": "b"}, {"name": "c", "deserved": "0 cpu"}],
+            "jobs": [{"name": "j", "queue": "a", "tasks": "1 x 1 cpu, 1 gpu running on n1"}],
+        },
+        "capacity",
+    )
+    assert {name: account.share for name, account in accounts(session).items()} == {"a": 0.5, "b": 1.0, "c": 1.0}
+
+
+def test_a_card_queue_shares_by_its_quota_and_deserves_none_of_it() -> None:
+    session = session_of(
+        {
+            "nodes": [{"name": "n1", "has": "8 cpu, 8 gpu", "labels": {"nvidia.com/gpu.product": "RTX"}}],
+            "queues": [{"name": "a", "annotations": {"volcano.sh/card.quota": '{"RTX": 8}'}}],
+            "jobs": [{"name": "j", "queue": "a", "tasks": "1 x 2 gpu running on n1"}],
+        },
+        "capacity-card",
+    )
+    account = accounts(session)["a"]
+    assert (account.share, account.deserved, account.guarantee) == (0.25, {}, {})
+    assert session.decisions.queues["a"].capability == {"RTX": 8000}
+
+
+# ---------------------------------------------------------------------------------------------------------- properties
+
+
+@given(tables())
+def test_weights_never_give_more_than_there_is_or_than_is_asked_for(table: dict[str, Any]) -> None:
+    session = session_of(table, "proportion")
+    busy = [account for account in accounts(session).values() if account.request]
+    guaranteed = resources.total_of(account.guarantee for account in accounts(session).values())
+    for dimension, total in without_pods(session.total).items():
+        given_ = sum(account.deserved.get(dimension, 0.0) for account in busy)
+        if guaranteed.get(dimension, 0.0) <= total:
+            assert given_ <= total + EPS
+        for account in busy:
+            most = min(account.request.get(dimension, 0.0), account.limit.get(dimension, 0.0))
+            floor = account.guarantee.get(dimension, 0.0)
+            assert account.deserved.get(dimension, 0.0) <= max(most, floor) + EPS
+
+
+@given(tables())
+def test_weights_leave_nothing_over_that_somebody_asks_for(table: dict[str, Any]) -> None:
+    session = session_of(table, "proportion")
+    busy = [account for account in accounts(session).values() if account.request]
+    for dimension, total in without_pods(session.total).items():
+        left = total - sum(account.deserved.get(dimension, 0.0) for account in busy)
+        for account in busy:
+            most = min(account.request.get(dimension, 0.0), account.limit.get(dimension, 0.0))
+            assert left <= 0.1 or account.deserved.get(dimension, 0.0) >= most - EPS
+
+
+@given(queue_rows())
+def test_whoever_fills_its_real_capability_leaves_room_for_all_guarantees(rows: list[dict[str, Any]]) -> None:
+    table = {"nodes": [{"name": "n1", "has": "40 cpu, 40 gpu"}], "queues": rows}
+    for plugin in ("capacity", "proportion"):
+        session = session_of(table, plugin)
+        for account in accounts(session).values():
+            others = resources.total_of(o.guarantee for o in accounts(session).values() if o is not account)
+            for dimension, total in without_pods(session.total).items():
+                assert account.limit.get(dimension, 0.0) + others.get(dimension, 0.0) <= total
+
+
+@given(queue_rows(tree=True))
+def test_no_child_may_hold_more_than_its_parent(rows: list[dict[str, Any]]) -> None:
+    table = {"nodes": [{"name": "n1", "has": "40 cpu, 40 gpu"}], "queues": rows}
+    for account in accounts(session_of(table, "capacity", tree=True)).values():
+        if account.parent is not None:
+            guaranteed = max(account.parent.limit.get("cpu", 0.0), account.guarantee.get("cpu", 0.0))
+            assert account.limit["cpu"] <= guaranteed
+
+
+STEP = st.tuples(st.sampled_from(["allocate", "pipeline", "evict", "back", "keep"]), st.integers(0, 20))
+
+
+@given(tables(tree=True), st.lists(STEP, max_size=25), st.sampled_from(["capacity", "proportion", "capacity-card"]))
+def test_accounts_follow_every_change_and_every_step_back(
+    table: dict[str, Any], steps: list[tuple[str, int]], plugin: str
+) -> None:
+    session = session_of(table, plugin, tree=plugin == "capacity")
+    before = {name: held(account) for name, account in accounts(session).items()}
+    statement, node = Statement(session), session.nodes.rows[0]
+    savepoints = [statement.savepoint()]
+    for what, number in steps:
+        kind = TaskStatus.PENDING if what in ("allocate", "pipeline") else HOLDING
+        tasks = tasks_in(session, kind)
+        if what == "back":
+            statement.rollback(savepoints[number % len(savepoints)])
+            savepoints = savepoints[: number % len(savepoints) + 1]
+        elif what == "keep":
+            savepoints.append(statement.savepoint())
+        elif tasks:
+            task = tasks[number % len(tasks)]
+            if what == "evict":
+                statement.evict(task, VictimReason("reclaim", "c", "t", "q", "v"))
+            else:
+                getattr(statement, what)(task, node)
+        assert_accounts_add_up(session)
+    statement.discard()
+    assert {name: held(account) for name, account in accounts(session).items()} == before
+
+
+def assert_accounts_add_up(session: Session) -> None:
+    """Every account holds what its own tasks and those of the queues below count, and its share is that of now."""
+    plugin = queues_of(session)
+    expected: dict[str, resources.Resource] = {name: {} for name in plugin.accounts.by_name}
+    for task in tasks_in(session, HOLDING | TaskStatus.PIPELINED):
+        account = plugin.accounts.of_task(task)
+        assert account is not None
+        for one in account.ancestors:
+            resources.add_to(expected[one.name], plugin.measure(task))
+    for name, account in plugin.accounts.by_name.items():
+        assert held(account) == {dimension: amount for dimension, amount in expected[name].items() if amount}
+        known, account.share_known = account.share, None
+        assert account.share == known
+
+
+@given(tables(tree=True))
+def test_asking_changes_nothing(table: dict[str, Any]) -> None:
+    session = session_of(table, "capacity", tree=True, arguments={"ancestorReclaimLevel": 1})
+    plugin = queues_of(session)
+    before = {name: held(account) for name, account in accounts(session).items()}
+    running = tasks_in(session, TaskStatus.RUNNING)
+    for claimant in tasks_in(session, TaskStatus.PENDING):
+        queue = session.queue_of(claimant)
+        assert queue is not None
+        plugin.preemptive(queue, claimant)
+        plugin.allocatable(queue, claimant)
+        plugin.reclaimable(claimant, running)
+        for victim in running:
+            plugin.reclaim_unit(claimant, (victim,))
+    assert {name: held(account) for name, account in accounts(session).items()} == before
+
+
+def test_a_pod_that_takes_either_card_counts_as_the_one_it_got() -> None:
+    quota = {"volcano.sh/card.quota": '{"A": 8, "B": 8}'}
+    session = session_of(
+        {
+            "nodes": [
+                {"name": "n1", "has": "8 gpu", "labels": {"nvidia.com/gpu.product": "A"}},
+                {"name": "n2", "has": "8 gpu", "labels": {"nvidia.com/gpu.product": "B"}},
+            ],
+            "queues": [{"name": "q", "annotations": quota}],
+            "jobs": [{"name": "j", "queue": "q", "annotations": {"volcano.sh/card.name": "A|B"}, "tasks": "1 x 3 gpu"}],
+        },
+        "capacity-card",
+    )
+    account = accounts(session)["q"]
+    assert queues_of(session).accounts.amount(task_of(session, "j-0")) == {"A|B": 3000}
+    statement = Statement(session)
+    statement.allocate(task_of(session, "j-0"), session.nodes.by_name["n2"])
+    assert held(account) == {"B": 3000}
+    statement.discard()
+    assert held(account) == {}

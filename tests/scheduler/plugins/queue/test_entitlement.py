@@ -1,0 +1,172 @@
+"""Who may take from whom: two queues never play ping-pong, guarantees stay, and only what is above its due goes."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scheduler.framework.session import Session
+from scheduler.model import resources
+from scheduler.model.task import Task, TaskStatus
+from scheduler.plugins import PLUGINS
+from scheduler.reasons import PingPong, Protected, QueueGuarantee, QueueWithinDeserved, render_denial
+from tests.scheduler.plugins.queue.state import queues_of, rivals, session_of, tables, task_of, tasks_in
+
+PLUGIN = st.sampled_from(
+    [("capacity", False, 0), ("capacity", True, 0), ("capacity", True, 1), ("proportion", False, 0)]
+)
+
+
+def permitted(session: Session) -> list[tuple[Task, Task]]:
+    """All pairs of a waiting task and a running one of another queue that it may take."""
+    plugin = queues_of(session)
+    pairs = []
+    for claimant in tasks_in(session, TaskStatus.PENDING):
+        queue = session.queue_of(claimant)
+        assert queue is not None
+        if plugin.preemptive(queue, claimant):
+            pairs += [
+                (claimant, victim)
+                for victim in tasks_in(session, TaskStatus.RUNNING)
+                if session.queue_of(victim) is not queue and plugin.reclaim_unit(claimant, (victim,)) is None
+            ]
+    return pairs
+
+
+def permitted_after(session: Session, claimant: Task, victim: Task) -> list[tuple[str, str]]:
+    """The pairs, by key, in the state in which the claimant runs in the victim's place and the victim waits."""
+    cluster, old = session.cluster, (claimant.pod, victim.pod)
+    for task, node, phase in ((claimant, victim.node, "Running"), (victim, "", "Pending")):
+        pod = copy.deepcopy(task.pod)
+        pod.spec.node_name, pod.status.phase = node, phase
+        cluster.set_pod(pod)
+    after = Session(cluster, session.policy, session.now, PLUGINS)
+    pairs = [(taker.key, giver.key) for taker, giver in permitted(after)]
+    for pod in old:
+        cluster.set_pod(pod)
+    return pairs
+
+
+@given(rivals(), PLUGIN)
+def test_what_was_taken_is_not_taken_back(table: dict[str, Any], plugin: tuple[str, bool, int]) -> None:
+    name, tree, level = plugin
+    session = session_of(table, name, tree=tree, arguments={"ancestorReclaimLevel": level} if tree else None)
+    for claimant, victim in permitted(session)[:2]:
+        assert (victim.key, claimant.key) not in permitted_after(session, claimant, victim)
+
+
+@given(tables(tree=True), st.integers(0, 2))
+def test_what_was_taken_is_not_taken_back_in_trees(table: dict[str, Any], level: int) -> None:
+    session = session_of(table, "capacity", tree=True, arguments={"ancestorReclaimLevel": level})
+    for claimant, victim in permitted(session)[:2]:
+        assert (victim.key, claimant.key) not in permitted_after(session, claimant, victim)
+
+
+@given(tables(tree=True), st.integers(0, 2))
+def test_who_gives_is_above_its_due_before_and_keeps_its_guarantee_after(table: dict[str, Any], level: int) -> None:
+    session = session_of(table, "capacity", tree=True, arguments={"ancestorReclaimLevel": level})
+    plugin = queues_of(session)
+    for claimant, victim in permitted(session):
+        account, taker = plugin.accounts.of_task(victim), plugin.accounts.of_task(claimant)
+        assert account is not None
+        assert taker is not None
+        amount = plugin.accounts.amount(victim)
+        named = [d for d, v in amount.items() if v > 0 and d in account.deserved]
+        assert not named or any(account.allocated[d] > account.deserved[d] for d in named)
+        assert resources.less_equal(account.guarantee, resources.minus(account.allocated, amount))
+        assert any(claimant.init_request.get(d, 0.0) > 0 for d, v in amount.items() if v > 0)
+
+
+@given(tables(tree=True), st.sampled_from(["capacity", "proportion"]))
+def test_victims_one_after_the_other_are_those_that_each_may_go_after_the_ones_before(
+    table: dict[str, Any], name: str
+) -> None:
+    session = session_of(table, name, tree=name == "capacity")
+    plugin = queues_of(session)
+    running = tasks_in(session, TaskStatus.RUNNING)
+    for claimant in tasks_in(session, TaskStatus.PENDING)[:2]:
+        together, _ = plugin.reclaimable(claimant, running)
+        statement, one_by_one = session.statement(), []
+        for victim in running:
+            if plugin.reclaim_unit(claimant, (victim,)) is None:
+                one_by_one.append(victim)
+                statement.evict(victim, None)  # type: ignore[arg-type]
+        statement.discard()
+        assert together == one_by_one
+
+
+# ------------------------------------------------------------------------------------------------------------ examples
+
+
+def world(**over: Any) -> Session:
+    table: dict[str, Any] = {
+        "nodes": [{"name": "n1", "has": "8 cpu, 8Gi memory"}],
+        "queues": [{"name": "a", "deserved": "4 cpu, 4Gi memory"}, {"name": "b", "deserved": "4 cpu, 4Gi memory"}],
+        "jobs": [
+            {"name": "gang", "queue": "b", "tasks": "6 x 1 cpu, 1Gi memory running on n1"},
+            {"name": "new", "queue": "a", "tasks": "1 x 1 cpu, 1Gi memory"},
+        ],
+        **over,
+    }
+    return session_of(table, "capacity")
+
+
+def test_a_whole_gang_goes_if_its_queue_is_above_its_due_before() -> None:
+    session = world()
+    gang = [task_of(session, f"gang-{n}") for n in range(6)]
+    assert queues_of(session).reclaim_unit(task_of(session, "new-0"), gang) is None
+
+
+def test_a_whole_gang_stays_if_its_queue_would_not_keep_its_guarantee() -> None:
+    session = world(
+        queues=[{"name": "a", "deserved": "4 cpu"}, {"name": "b", "deserved": "4 cpu", "guarantee": "1 cpu"}]
+    )
+    gang = [task_of(session, f"gang-{n}") for n in range(6)]
+    denial = queues_of(session).reclaim_unit(task_of(session, "new-0"), gang)
+    assert denial == QueueGuarantee("b", "cpu", 6000, 1000)
+    assert render_denial(denial) == "protected by the guarantee of queue b (1 of 6 cpu held is guaranteed)"
+
+
+def test_the_last_victim_may_take_its_queue_below_its_due() -> None:
+    session = world(queues=[{"name": "a", "deserved": "8 cpu"}, {"name": "b", "deserved": "5 cpu"}])
+    victims, _ = queues_of(session).reclaimable(task_of(session, "new-0"), tasks_in(session, TaskStatus.RUNNING))
+    assert [task.name for task in victims] == ["gang-0"]
+
+
+def test_a_queue_within_its_due_says_by_how_much() -> None:
+    session = world(queues=[{"name": "a", "deserved": "8 cpu"}, {"name": "b", "deserved": "6 cpu"}])
+    denial = queues_of(session).reclaim_unit(task_of(session, "new-0"), [task_of(session, "gang-0")])
+    assert denial == QueueWithinDeserved("b", "cpu", 6000, 6000)
+
+
+def test_ping_pong_is_named_with_the_queue_that_would_take_it_back() -> None:
+    session = world(
+        queues=[{"name": "a", "deserved": "1 cpu, 8Gi memory"}, {"name": "b", "deserved": "8 cpu, 4Gi memory"}],
+        jobs=[
+            {"name": "old", "queue": "b", "min": 1, "tasks": "5 x 1 cpu, 1Gi memory running on n1"},
+            {"name": "mine", "queue": "a", "min": 1, "tasks": "2 x 1 cpu, 1Gi memory running on n1"},
+            {"name": "new", "queue": "a", "tasks": "1 x 1 cpu, 1Gi memory"},
+        ],
+    )
+    denial = queues_of(session).reclaim_unit(task_of(session, "new-0"), [task_of(session, "old-0")])
+    assert denial == PingPong("b", "cpu", 4000, 8000)  # what b would hold, and what it deserves
+
+
+def test_a_task_of_a_broken_queue_is_left_alone() -> None:
+    session = session_of(
+        {
+            "nodes": [{"name": "n1", "has": "8 cpu"}],
+            "queues": [{"name": "a", "deserved": "4 cpu"}, {"name": "lost", "parent": "nowhere"}],
+            "jobs": [
+                {"name": "old", "queue": "lost", "tasks": "1 x 8 cpu running on n1"},
+                {"name": "new", "queue": "a", "tasks": "1 x 1 cpu"},
+            ],
+        },
+        "capacity",
+        tree=True,
+    )
+    denial = queues_of(session).reclaim_unit(task_of(session, "new-0"), [task_of(session, "old-0")])
+    assert denial == Protected("queue", "its parent nowhere does not exist")

@@ -1,0 +1,234 @@
+"""What the loader accepts, and what it refuses with which words (``refusals.yaml``)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scheduler.actions import ACTIONS as IMPLEMENTED_ACTIONS
+from scheduler.framework.session import Session
+from scheduler.model.cluster import Cluster
+from scheduler.plugins import PLUGINS as IMPLEMENTED
+from scheduler.policy.hooks import SWITCHES as HOOK_SWITCHES
+from scheduler.policy.loader import PolicyError, load_policy
+from scheduler.policy.model import DEFAULT_POLICY, OFF_BY_DEFAULT, PluginOption, Policy
+from scheduler.policy.schema import ACTIONS, MISSING_ACTIONS, MISSING_PLUGINS, PLUGINS, SCORING_ONLY, SWITCHES
+
+HERE = Path(__file__).parent
+TEMPLATES = HERE.parents[2] / "templates" / "policies"
+REFUSALS = yaml.safe_load((HERE / "refusals.yaml").read_text())
+
+VOLCANO_DEFAULT = """
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: conformance
+- plugins:
+  - name: overcommit
+  - name: drf
+  - name: predicates
+  - name: proportion
+  - name: nodeorder
+"""
+
+CLOUD = """
+default_scheduler_conf:
+  actions: allocate, backfill, preempt, reclaim # Enable the reclaim action.
+  metrics:
+    interval: 30s
+    type: ''
+  tiers:
+    - plugins:
+        - name: priority
+        - enableJobStarving: false
+          enablePreemptable: false
+          name: gang
+        - name: conformance
+    - plugins:
+        - enablePreemptable: false
+          name: drf
+        - name: predicates
+        - name: capacity # Enable the capacity plugin.
+          enableHierarchy: true # Enable hierarchical queues.
+        - name: nodeorder
+        - arguments:
+            binpack.cpu: 1
+            binpack.memory: 1
+            binpack.resources: nvidia.com/gpu
+            binpack.resources.nvidia.com/gpu: 2
+            binpack.weight: 10
+          name: binpack
+colocation_enable: ''
+"""
+
+
+@pytest.mark.parametrize("case", REFUSALS, ids=[case["name"] for case in REFUSALS])
+def test_a_file_is_refused_with_line_field_value_and_remedy(case: dict[str, Any]) -> None:
+    with pytest.raises(PolicyError) as caught:
+        load_policy(case["file"], "conf")
+    said = [problem.render("conf") for problem in caught.value.problems]
+    assert len(said) == len(case["errors"]), "\n".join(said)
+    for expected in case["errors"]:
+        assert any(expected in text for text in said), f"{expected}\nnot in\n{caught.value}"
+    assert [problem.line for problem in caught.value.problems] == sorted(p.line for p in caught.value.problems)
+    assert all(problem.remedy for problem in caught.value.problems)
+
+
+def test_volcanos_default_file_is_the_default_policy() -> None:
+    assert load_policy(VOLCANO_DEFAULT, "conf") == DEFAULT_POLICY
+
+
+def test_a_wrapped_file_of_a_cloud_provider_is_read_as_it_is() -> None:
+    policy = load_policy(CLOUD, "conf")
+    assert policy.actions == ("allocate", "backfill", "preempt", "reclaim")
+    assert [[option.name for option in tier] for tier in policy.tiers] == [
+        ["priority", "gang", "conformance"],
+        ["drf", "predicates", "capacity", "nodeorder", "binpack"],
+    ]
+    gang, capacity, binpack = (policy.plugin(name) for name in ("gang", "capacity", "binpack"))
+    assert gang is not None
+    assert capacity is not None
+    assert binpack is not None
+    assert not gang.enabled("enableJobStarving")
+    assert gang.enabled("enableReclaimable")
+    assert capacity.enabled("enableHierarchy")
+    assert binpack.arguments["binpack.resources.nvidia.com/gpu"] == 2
+
+
+def test_the_file_may_stand_in_its_config_map_and_errors_count_the_lines_of_that() -> None:
+    manifest = (
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: volcano-scheduler-configmap}\ndata:\n"
+        "  volcano-scheduler.conf: |\n    actions: allocate\n    tiers:\n    - plugins:\n      - name: %s\n"
+    )
+    assert load_policy(manifest % "gang", "conf").actions == ("allocate",)
+    with pytest.raises(PolicyError, match=r"conf:9: tiers\[0\]\.plugins\[0\]\.name: 'gangg'"):
+        load_policy(manifest % "gangg", "conf")
+    with pytest.raises(PolicyError, match="needs exactly one file"):
+        load_policy("kind: ConfigMap\ndata: {}", "conf")
+
+
+def test_every_switch_is_on_unless_said_otherwise_but_two() -> None:
+    option = PluginOption("capacity")
+    assert {switch for switch in SWITCHES if not option.enabled(switch)} == OFF_BY_DEFAULT
+    for switch in SWITCHES:
+        assert PluginOption("capacity", {switch: True}).enabled(switch)
+        assert not PluginOption("capacity", {switch: False}).enabled(switch)
+
+
+def test_every_switch_is_read_in_volcanos_spelling() -> None:
+    lines = "\n".join(f"    {switch}: false" for switch in sorted(SWITCHES))
+    policy = load_policy(
+        f"actions: allocate\ntiers:\n- plugins:\n  - name: gang\n{lines}\n    enableNamespaceOrder: true", "conf"
+    )
+    assert policy.tiers[0][0].switches == dict.fromkeys(SWITCHES, False)
+
+
+def test_arguments_of_actions_are_kept_by_action() -> None:
+    text = "actions: preempt\nconfigurations:\n- name: preempt\n  arguments: {enableTopologyAwarePreemption: true}"
+    assert load_policy(text, "conf").configurations == {"preempt": {"enableTopologyAwarePreemption": True}}
+
+
+def test_a_plugin_that_only_ranks_is_accepted_and_left_out() -> None:
+    policy = load_policy("actions: allocate\ntiers:\n- plugins:\n  - name: task-topology\n  - name: gang", "conf")
+    assert [option.name for option in policy.tiers[0]] == ["gang"]
+
+
+def test_both_spellings_of_the_service_type_argument_are_read() -> None:
+    text = (
+        "actions: reclaim\ntiers:\n- plugins:\n  - name: capacity-card\n    arguments:\n      overCommitFactor: 2\n"
+        "      podOwnerReferenceToServiceType: {ReplicaSet: inference, Job: training}\n"
+        "      allowServiceTypeByPodOwnerReferences: true\n"
+    )
+    option = load_policy(text, "conf").plugin("capacity-card")
+    assert option is not None
+    assert option.arguments["podOwnerReferenceToServiceType"] == {"ReplicaSet": "inference", "Job": "training"}
+
+
+def test_the_schema_names_exactly_the_plugins_that_exist() -> None:
+    assert set(PLUGINS) == set(IMPLEMENTED)
+    assert not set(PLUGINS) & (set(MISSING_PLUGINS) | SCORING_ONLY)
+
+
+@pytest.mark.parametrize("name", sorted(PLUGINS))
+def test_the_schema_names_exactly_the_switches_that_switch_something(name: str) -> None:
+    session = Session(Cluster(), Policy((), ()), 0.0, IMPLEMENTED)
+    switched: set[str | None] = set()
+
+    def register(hook: str, fn: object) -> None:
+        switched.add(HOOK_SWITCHES[hook])
+
+    IMPLEMENTED[name](PluginOption(name)).open(session, register)
+    assert switched - {None} == PLUGINS[name].hooks - {"enableHierarchy"}
+
+
+def test_the_schema_names_exactly_the_actions_that_exist() -> None:
+    assert set(ACTIONS) == set(IMPLEMENTED_ACTIONS)
+
+
+@pytest.mark.parametrize("path", sorted(TEMPLATES.glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_policy_of_the_specs_loads_but_the_contradiction(path: Path) -> None:
+    if path.stem == "capacity-and-proportion":
+        with pytest.raises(PolicyError, match="not together with capacity"):
+            load_policy(path.read_text(), path.name)
+    else:
+        assert load_policy(path.read_text(), path.name).actions
+
+
+def test_the_documentation_names_everything_that_a_policy_may_say() -> None:
+    text = (HERE.parents[2] / "docs" / "policies.md").read_text()
+    names = {*SWITCHES, *ACTIONS, *MISSING_ACTIONS, *PLUGINS, *SCORING_ONLY}
+    names |= {name for rule in PLUGINS.values() for name in (*rule.arguments, *(f"{p}<name>" for p in rule.prefixes))}
+    names |= {name for arguments in ACTIONS.values() for name in arguments}
+    assert not [name for name in sorted(names) if f"`{name}`" not in text]
+
+
+@pytest.mark.parametrize("bracket", ["[", "{"])
+def test_a_file_that_is_nested_too_deep_is_refused(bracket: str) -> None:
+    with pytest.raises(PolicyError, match="conf:1: file: nested too deep; close the brackets that were opened"):
+        load_policy(bracket * 5000, "conf")
+
+
+@given(st.text())
+def test_any_text_is_a_policy_or_a_policy_error(text: str) -> None:
+    try:
+        load_policy(text, "conf")
+    except PolicyError as error:
+        assert error.problems  # noqa: PT017
+
+
+_SCALARS = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text("abc:-[]", max_size=4)
+)
+_WORDS = st.sampled_from(
+    [
+        "actions",
+        "tiers",
+        "plugins",
+        "name",
+        "arguments",
+        "configurations",
+        "gang",
+        "capacity",
+        "enableHierarchy",
+        "metrics",
+    ]
+)
+
+
+@given(
+    st.recursive(
+        _SCALARS | _WORDS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_WORDS, inner, max_size=4)
+    )
+)
+def test_any_yaml_is_a_policy_or_a_policy_error(value: object) -> None:
+    try:
+        load_policy(yaml.safe_dump(value), "conf")
+    except PolicyError as error:
+        assert all(problem.line > 0 and problem.text for problem in error.problems)  # noqa: PT017

@@ -1,0 +1,45 @@
+"""What a job is told when an action looks for victims for it."""
+
+from __future__ import annotations
+
+from scheduler.reasons import render_refusal
+from tests.support.core.events import policy_of
+from tests.support.core.world import World
+
+RECLAIM_FIRST = """
+actions: "reclaim, allocate"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: predicates}, {name: capacity}]
+"""
+
+
+def test_a_job_that_needs_no_victims_is_not_said_to_wait() -> None:
+    world = World(policy_of(RECLAIM_FIRST))
+    world.load(
+        {
+            "nodes": [{"name": "n1", "has": "4 cpu"}],
+            "queues": [{"name": "a", "deserved": "3 cpu"}, {"name": "b", "deserved": "1 cpu"}],
+            "jobs": [
+                {"name": "old", "queue": "b", "min": 0, "tasks": "2 x 1 cpu running on n1"},
+                {"name": "new", "queue": "a", "tasks": "2 x 1 cpu", "phase": "Inqueue"},
+            ],
+        }
+    )
+
+    decisions = world.cycle()
+
+    assert [bind.task for bind in decisions.binds] == ["t/new-0", "t/new-1"]
+    assert decisions.refusals == {}
+
+
+def test_that_its_own_tasks_may_not_go_for_it_is_no_reason_for_which_a_job_waits() -> None:
+    policy = """
+actions: "preempt"
+tiers:
+- plugins: [{name: priority}, {name: gang, enableJobStarving: false}, {name: predicates}]
+"""
+    world = World(policy_of(policy))
+    job = {"name": "job", "queue": "a", "min": 1, "tasks": ["2 x 1 cpu running on n1", "1 x 1 cpu"]}
+    world.load({"nodes": [{"name": "n1", "has": "2 cpu"}], "queues": [{"name": "a"}], "jobs": [job]})
+
+    assert render_refusal(world.cycle().refusals["t/job"]) == "preempt: no candidates"

@@ -1,0 +1,73 @@
+"""What holds of every eviction, on random clusters (``--hypothesis-profile=nightly`` for the long run)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, note
+from hypothesis import strategies as st
+
+from scheduler.decide import decide
+from scheduler.framework.decisions import Decisions
+from scheduler.policy.loader import load_policy
+from scheduler.reasons import render_refusal, render_victim
+from tests.scheduler.preemption.rules import check_evictions
+from tests.support.core.random_victims import POLICIES, tables
+from tests.support.core.world import World
+
+FOUND = yaml.safe_load((Path(__file__).parent / "found.yaml").read_text())
+
+CYCLES = 24
+"""With static demand the system is at rest after so many cycles, or never."""
+
+
+def world_of(table: dict[str, Any]) -> World:
+    world = World(load_policy(table["policy"], "random policy"))
+    world.load(table)
+    return world
+
+
+@pytest.mark.parametrize("table", FOUND, ids=lambda table: table["name"])
+def test_what_was_found_once_follows_the_rules(table: dict[str, Any]) -> None:
+    decisions = follow(world_of({**table, "policy": POLICIES[table["policy"]]}), table["victims"], print)
+    assert any(cycle.evictions for cycle in decisions)
+
+
+@given(table=tables(), victims=st.sampled_from(("leave", "return", "stay")))
+def test_every_eviction_follows_the_rules(table: dict[str, Any], victims: str) -> None:
+    follow(world_of(table), victims, note)
+
+
+def follow(world: World, victims: str, say: Callable[[str], None]) -> list[Decisions]:
+    """Three cycles, each judged by the rules."""
+    made = []
+    for number in range(3):
+        decisions = world.cycle()
+        for evict in decisions.evictions:
+            say(f"{number}: {evict.task}: {render_victim(evict.reason)}")
+        check_evictions(world.cluster, world.policy, decisions)
+        world.carry_out(decisions, victims)
+        made.append(decisions)
+    return made
+
+
+@given(table=tables())
+def test_with_static_demand_the_system_comes_to_rest(table: dict[str, Any]) -> None:
+    world = world_of(table)
+    for number in range(CYCLES):
+        decisions = decide(world.cluster, world.policy, world.now)
+        for evict in decisions.evictions:
+            note(f"{number}: {evict.task}: {render_victim(evict.reason)}")
+        for bind in decisions.binds:
+            note(f"{number}: {bind.task} to {bind.node}")
+        if number == 0:
+            for job, refusal in decisions.refusals.items():
+                note(f"{number}: {job}: {render_refusal(refusal)}")
+        if not decisions.evictions and not decisions.binds and not decisions.pipelined and number:
+            return
+        world.carry_out(decisions, "return")
+    raise AssertionError(f"after {CYCLES} cycles pods still come and go")

@@ -1,0 +1,95 @@
+"""What plugins vote, and what a victim's reason tells of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from scheduler.framework.session import Register, Session
+from scheduler.model.task import Task
+from scheduler.plugins import PLUGINS
+from scheduler.policy.hooks import Vote
+from scheduler.policy.model import PluginOption, Policy
+from scheduler.reasons import render_refusal
+from tests.support.core.events import policy_of
+from tests.support.core.world import World
+
+FULL: dict[str, Any] = {
+    "nodes": [{"name": "n1", "has": "4 cpu"}],
+    "queues": [{"name": "a", "deserved": "4 cpu"}, {"name": "b"}],
+}
+NEW = {"name": "new", "queue": "a", "priority": 5, "tasks": "1 x 1 cpu"}
+
+
+class Undecided:
+    """A plugin that has a say and does not use it."""
+
+    name = "undecided"
+
+    def __init__(self, _option: PluginOption) -> None:
+        """No arguments."""
+
+    def open(self, _session: Session, register: Register) -> None:
+        register("preemptable", self._abstain)
+
+    @staticmethod
+    def _abstain(_claimant: Task, _candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
+        return [], Vote.ABSTAIN
+
+
+@pytest.mark.parametrize("minimum", [0, 2], ids=["spare tasks", "a whole gang"])
+def test_a_plugin_that_abstains_leaves_the_question_to_the_others(
+    monkeypatch: pytest.MonkeyPatch, minimum: int
+) -> None:
+    monkeypatch.setitem(PLUGINS, "undecided", Undecided)
+    tiers = (("undecided",), ("priority", "undecided"), ("gang",), ("predicates",))
+    world = World(Policy(("preempt",), tuple(tuple(PluginOption(name) for name in tier) for tier in tiers)))
+    low = {"name": "low", "queue": "a", "priority": 1, "min": minimum, "tasks": "2 x 2 cpu running on n1"}
+    world.load({**FULL, "jobs": [low, {**NEW, "phase": "Inqueue"}]})
+
+    reason = world.cycle().evictions[0].reason
+
+    assert (reason.tier, reason.votes) == (1, (("priority", True),))
+
+
+def test_a_plugin_that_abstains_on_everyone_permits_no_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(PLUGINS, "undecided", Undecided)
+    gang = PluginOption("gang", switches={"enablePreemptable": False})
+    world = World(Policy(("preempt",), ((gang, PluginOption("undecided")), (PluginOption("predicates"),))))
+    low = {"name": "low", "queue": "a", "min": 0, "tasks": "2 x 2 cpu running on n1"}
+    world.load({**FULL, "jobs": [low, {**NEW, "phase": "Inqueue"}]})
+
+    decisions = world.cycle()
+
+    assert decisions.evictions == []
+    assert "2 candidates" in render_refusal(decisions.refusals["t/new"])
+
+
+SPARE = {"name": "old", "queue": "b", "min": 1, "tasks": "4 x 1 cpu running on n1"}
+WHOLE = {"name": "old", "queue": "b", "tasks": "4 x 1 cpu running on n1"}
+
+
+@pytest.mark.parametrize(
+    ("old", "tier", "gang"), [(SPARE, 0, True), (WHOLE, 1, False)], ids=["a spare task", "a whole gang"]
+)
+def test_a_victim_tells_who_voted_and_which_tier_decided(old: dict[str, Any], tier: int, gang: bool) -> None:
+    world = World(policy_of("capacity"))
+    world.load({**FULL, "jobs": [old, {**NEW, "phase": "Inqueue"}]})
+
+    reason = world.cycle().evictions[0].reason
+
+    assert (reason.action, reason.claimant_task, reason.queue, reason.tier) == ("reclaim", "t/new-0", "b", tier)
+    assert reason.votes == (("gang", gang), ("conformance", True), ("capacity", True))
+
+
+def test_a_spare_task_is_told_that_its_whole_gang_went_where_the_rest_had_to_go_too() -> None:
+    world = World(policy_of("capacity"))
+    new = {"name": "new", "queue": "a", "tasks": ["1 x 1 cpu", "1 x 3 cpu"], "phase": "Inqueue", "asks": "none"}
+    world.load({**FULL, "jobs": [{**SPARE, "min": 3}, new]})
+
+    reasons = {evict.task: evict.reason for evict in world.cycle().evictions}
+
+    assert sorted(reasons) == [f"t/old-{number}" for number in range(4)]
+    assert all(reason.whole_gang for reason in reasons.values())

@@ -1,0 +1,87 @@
+"""A recording of a short history, made of a world's objects as the live scheduler makes it of the API's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from scheduler.decide import decide
+from scheduler.framework.decisions import Decisions
+from scheduler.model.cluster import Cluster
+from scheduler.policy.loader import load_policy
+from scheduler.recording.events import KINDS, Assumed, Decided, Input, Lost, PolicyLoaded, Seen, take_in
+from scheduler.recording.segments import Recorder
+from tests.support.core.notation import EPOCH, Notation, Object
+
+POLICY = """
+actions: "enqueue, allocate, reclaim"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: predicates}, {name: capacity}, {name: nodeorder}]
+"""
+
+
+class Scheduler:
+    """What the live shell does, without the API: takes in, records, decides, assumes."""
+
+    def __init__(self, directory: Path, **recorder: int) -> None:
+        self.cluster = Cluster()
+        self.recorder = Recorder(directory, **recorder)
+        self.notation = Notation()
+        self.number = 0
+
+    def take(self, given: Input) -> None:
+        take_in(self.cluster, given)
+        self.recorder.write(given)
+
+    def show(self, table: dict[str, Any]) -> None:
+        for kind, item in self.notation.objects(table):
+            self.see(kind, item)
+
+    def see(self, kind: str, item: Object) -> None:
+        self.take(Seen(kind, msgspec.convert(item, KINDS[kind])))
+
+    def lose(self, kind: str, key: str) -> None:
+        self.take(Lost(kind, key))
+
+    def cycle(self) -> Decisions:
+        if self.recorder.wants_checkpoint:
+            self.recorder.checkpoint(self.cluster, PolicyLoaded("conf", POLICY))
+        self.number += 1
+        now = EPOCH + 1000.0 + self.number
+        decisions = decide(self.cluster, load_policy(POLICY, "conf"), now)
+        self.recorder.write(Decided(self.number, now, decisions))
+        for bind in decisions.binds:
+            self.take(Assumed(bind.task, bind.uid, bind.node))
+        for evict in decisions.evictions:
+            self.take(Assumed(evict.task, evict.uid))
+        return decisions
+
+
+@pytest.fixture
+def scheduler(tmp_path: Path) -> Callable[..., Scheduler]:
+    def make(**recorder: int) -> Scheduler:
+        return Scheduler(tmp_path / "record", **recorder)
+
+    return make
+
+
+@pytest.fixture
+def reclaimed(scheduler: Callable[..., Scheduler]) -> Path:
+    """Three cycles: queue b fills the node, queue a reclaims two cards for its gang, the gang is bound."""
+    live = scheduler()
+    live.show({"nodes": [{"name": "n1", "has": "4 gpu"}]})
+    live.show({"queues": [{"name": "a", "deserved": "2 gpu"}, {"name": "b", "deserved": "2 gpu"}]})
+    live.show({"jobs": [{"name": "old", "queue": "b", "min": 1, "tasks": "4 x 1 gpu running on n1"}]})
+    live.cycle()
+    live.show({"jobs": [{"name": "new", "queue": "a", "tasks": "2 x 1 gpu", "phase": "Inqueue"}]})
+    live.show({"jobs": [{"name": "more", "queue": "a", "tasks": "1 x 1 gpu", "phase": "Inqueue"}]})
+    for evict in live.cycle().evictions:
+        live.lose("Pod", evict.task)
+    live.cycle()
+    live.recorder.close()
+    return live.recorder.directory

@@ -1,0 +1,132 @@
+"""A recording leads to the same decisions again, bit for bit; another policy shows what it would have done."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from scheduler.__main__ import main
+from scheduler.recording.events import KINDS, Seen
+from scheduler.recording.segments import segments
+from tests.scheduler.recording.conftest import POLICY
+
+BAD_NODE = {"metadata": {"name": "n2"}, "status": {"allocatable": {"cpu": "many"}}}
+OTHER = POLICY.replace(", reclaim", "")
+
+
+def test_a_recording_is_decided_alike(reclaimed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["replay", str(reclaimed)]) == 0
+    assert capsys.readouterr().out == "3 cycles, 0 decided otherwise\n"
+
+
+def test_assumptions_survive_a_checkpoint(scheduler: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
+    live = scheduler(segment_bytes=1)  # a checkpoint before every cycle
+    live.show({"nodes": [{"name": "n1", "has": "4 cpu"}], "queues": [{"name": "default"}]})
+    live.show({"jobs": [{"name": "a", "tasks": "3 x 1 cpu"}]})
+    live.cycle()
+    live.show({"jobs": [{"name": "b", "tasks": "2 x 1 cpu"}]})
+    live.cycle()
+    live.cycle()
+    live.recorder.close()
+
+    assert len(segments(live.recorder.directory)) == 3
+    assert main(["replay", str(live.recorder.directory)]) == 0
+    assert capsys.readouterr().out == "3 cycles, 0 decided otherwise\n"
+
+
+def test_the_oldest_segments_are_dropped_and_the_rest_still_replay(
+    scheduler: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    live = scheduler(segment_bytes=1, keep=2)
+    live.show({"nodes": [{"name": "n1", "has": "4 cpu"}], "queues": [{"name": "default"}]})
+    for _ in range(4):
+        live.cycle()
+    live.recorder.close()
+
+    assert [path.name for path in segments(live.recorder.directory)] == [
+        "cycles-000003.jsonl.gz",
+        "cycles-000004.jsonl.gz",
+    ]
+    assert main(["replay", str(live.recorder.directory)]) == 0
+
+
+def test_a_segment_that_was_cut_off_replays_up_to_there(reclaimed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    [segment] = segments(reclaimed)
+    segment.write_bytes(segment.read_bytes()[:-200])
+
+    assert main(["replay", str(reclaimed)]) == 0
+    assert "0 decided otherwise" in capsys.readouterr().out
+
+
+def test_a_decision_that_was_not_ours_is_shown(reclaimed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    [segment] = segments(reclaimed)
+    text = gzip.decompress(segment.read_bytes()).replace(b'"node":"n1","job":"t/new"', b'"node":"n9","job":"t/new"')
+    segment.write_bytes(gzip.compress(text))
+
+    assert main(["replay", str(reclaimed)]) == 1
+    out = capsys.readouterr().out
+    assert "cycle 3 at" in out
+    assert "- bind t/new-0 to n9\n" in out
+    assert "+ bind t/new-0 to n1\n" in out
+    assert out.endswith("3 cycles, 1 decided otherwise\n")
+
+
+def test_another_policy_shows_what_it_would_have_decided(
+    reclaimed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "other.yaml"
+    other.write_text(OTHER)
+
+    assert main(["replay", str(reclaimed), "--policy", str(other)]) == 0
+    out = capsys.readouterr().out
+    assert "- evict t/old-3: reclaimed for t/new of queue a (victim's queue: b)" in out
+    assert "+ t/new waits: " in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["nowhere"], "holds no recording; `run --record"),
+        (["{recording}", "--cycle", "9"], "holds no cycle 9"),
+        (["{recording}", "--policy", "missing.yaml"], "missing.yaml: No such file or directory"),
+        (["{plain}"], "is a gzip file"),
+        (["{other}"], "does not begin with a checkpoint"),
+        (["{future}"], "is a recording of version 99, this program reads version 1"),
+        (["{broken}"], "broken, line 1: JSON is malformed"),
+    ],
+)
+def test_what_cannot_be_replayed_is_refused_by_name(
+    reclaimed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], says: str
+) -> None:
+    plain, other = tmp_path / "plain", tmp_path / "other"
+    plain.write_text("no recording\n")
+    other.write_bytes(gzip.compress(b'{"type":"lost","kind":"Pod","key":"t/x"}\n'))
+    future, broken = tmp_path / "future", tmp_path / "broken"
+    future.write_bytes(
+        gzip.compress(b'{"type":"started","version":99,"scheduler_names":[],"node_selector":{}}\n'),
+    )
+    broken.write_bytes(gzip.compress(b"{x}\n"))
+    places = {"recording": reclaimed, "plain": plain, "other": other, "future": future, "broken": broken}
+
+    assert main(["replay", *(text.format(**places) for text in arguments)]) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_an_object_that_could_not_be_read_is_left_out_again(
+    scheduler: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    live = scheduler()
+    live.show({"nodes": [{"name": "n1", "has": "4 cpu"}], "queues": [{"name": "default"}]})
+    live.cycle()
+    live.recorder.write(Seen("Node", msgspec.convert(BAD_NODE, KINDS["Node"])))
+    live.show({"jobs": [{"name": "a", "tasks": "3 x 1 cpu"}]})
+    live.cycle()
+    live.recorder.close()
+
+    assert main(["replay", str(live.recorder.directory)]) == 0
+    assert capsys.readouterr().out == "2 cycles, 0 decided otherwise\n"

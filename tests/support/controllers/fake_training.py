@@ -1,0 +1,60 @@
+"""A table-top cluster with one PyTorchJob."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scheduler.controllers.pytorchjob import reconcile as pytorchjob
+from scheduler.controllers.pytorchjob.state import Observed, queue_of
+from scheduler.controllers.runtime.objects import PYTORCH_JOBS
+from scheduler.controllers.runtime.writes import Outcome
+from scheduler.kube.resource import PODS, PRIORITY_CLASSES
+from tests.support.controllers.fake_cluster import Body, Desk, template
+
+
+class PyTorchDesk(Desk):
+    """A desk with one PyTorchJob, called ``t``."""
+
+    def __init__(self, workers: int = 2, master: bool = True, replica: Body | None = None, **spec: Any) -> None:
+        super().__init__()
+        given = {"template": template("pytorch"), **(replica or {})}
+        replicas = {"Master": {"replicas": 1, **given}} if master else {}
+        if workers:
+            replicas["Worker"] = {"replicas": workers, **given}
+        self.put(PYTORCH_JOBS, {"metadata": {"name": "t"}, "spec": {"pytorchReplicaSpecs": replicas, **spec}})
+
+    @property
+    def job(self) -> Any:
+        return next(iter(self.all(PYTORCH_JOBS)), None)
+
+    @property
+    def state(self) -> str:
+        """What ``kubectl get`` shows."""
+        kind: str = self.job.status.conditions[-1].type
+        return kind
+
+    def decide(self) -> Outcome:
+        if self.job is None:
+            return Outcome()
+        seen = Observed(
+            self.job,
+            self.all(PODS),
+            self.group,
+            self.all(PRIORITY_CLASSES),
+            queue=queue_of(self.job, self.group, self.home),
+            queue_problem=self.queue_problem,
+            scheduler_name="schedspec",
+            now=self.now,
+        )
+        return pytorchjob.reconcile(seen)
+
+    def work(self) -> PyTorchDesk:
+        self.settle(self.decide)
+        return self
+
+    def run(self) -> PyTorchDesk:
+        self.work()
+        self.admit()
+        self.work()
+        self.become("Running")
+        return self.work()

@@ -1,0 +1,139 @@
+"""A simulated API server and kubelet around the core: holds the objects, shows them to a cluster, carries out
+decisions.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from scheduler.decide import decide
+from scheduler.framework.decisions import Decisions
+from scheduler.framework.session import Session
+from scheduler.model import objects
+from scheduler.model.cluster import Cluster
+from scheduler.plugins import PLUGINS
+from scheduler.policy.model import Policy
+from tests.support.core.invariants import check_cycle, snapshot
+from tests.support.core.notation import EPOCH, NAMESPACE, Notation, Object, merged
+
+KINDS: dict[str, tuple[type[Any], str]] = {
+    "Node": (objects.Node, "node"),
+    "Queue": (objects.Queue, "queue"),
+    "PriorityClass": (objects.PriorityClass, "priority_class"),
+    "PodGroup": (objects.PodGroup, "podgroup"),
+    "Pod": (objects.Pod, "pod"),
+    "PodDisruptionBudget": (objects.PodDisruptionBudget, "budget"),
+    "PersistentVolume": (objects.PersistentVolume, "volume"),
+    "PersistentVolumeClaim": (objects.PersistentVolumeClaim, "claim"),
+    "CSINode": (objects.CSINode, "csi_node"),
+    "Namespace": (objects.Namespace, "namespace"),
+}
+
+
+def key_of(item: Object) -> str:
+    meta = item["metadata"]
+    return f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else meta["name"]
+
+
+class World:
+    """The objects as the API has them, and a cluster that follows them event by event."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self.now = EPOCH + 1000.0
+        self.objects: dict[tuple[str, str], Object] = {}
+        self.cluster = Cluster()
+        self.notation = Notation()
+        self._incarnation = 0
+
+    # --------------------------------------------------------------------------------------------------------- objects
+
+    def put(self, kind: str, item: Object) -> None:
+        """Create or replace an object; the cluster sees it at once."""
+        self.objects[kind, key_of(item)] = item
+        struct, name = KINDS[kind]
+        getattr(self.cluster, f"set_{name}")(msgspec.convert(item, struct))
+
+    def remove(self, kind: str, key: str) -> None:
+        """Delete an object; the cluster sees it at once."""
+        if self.objects.pop((kind, key), None) is not None:
+            getattr(self.cluster, f"delete_{KINDS[kind][1]}")(key)
+
+    def load(self, table: dict[str, Any]) -> None:
+        """Create what a table lists."""
+        for kind, item in self.notation.objects(table):
+            self.put(kind, item)
+
+    def fresh(self, order: Iterable[tuple[str, str]] | None = None) -> Cluster:
+        """A cluster built anew from the same objects, in any order."""
+        cluster = Cluster()
+        for kind, key in self.objects if order is None else order:
+            struct, name = KINDS[kind]
+            getattr(cluster, f"set_{name}")(msgspec.convert(self.objects[kind, key], struct))
+        return cluster
+
+    def restart(self) -> None:
+        """The scheduler starts anew: it knows what the API knows, and nothing else."""
+        self.cluster = self.fresh()
+
+    def pods_of(self, job: str) -> list[str]:
+        return sorted(
+            key for kind, key in self.objects if kind == "Pod" and key.rsplit("/")[-1].rsplit("-", 1)[0] == job
+        )
+
+    # --------------------------------------------------------------------------------------------------------- cycles
+
+    def cycle(self) -> Decisions:
+        """Decide, on the state as it is; check what must hold of every cycle."""
+        before = snapshot(self.cluster)
+        decisions = decide(self.cluster, self.policy, self.now)
+        assert snapshot(self.cluster) == before, "deciding changed the state"
+        again = decide(self.fresh(sorted(self.objects, reverse=True)), self.policy, self.now)
+        assert decisions == again, "the state kept event by event decides otherwise than one built afresh"
+        check_cycle(self.cluster, self.policy, decisions)
+        return decisions
+
+    def scores(self, pod: str) -> dict[str, float]:
+        """How good each node is for a pending pod now, by all plugins of the policy."""
+        session = Session(self.fresh(), self.policy, self.now, PLUGINS)
+        found = session.placement.scores(session.cluster.tasks[f"{NAMESPACE}/{pod}"])
+        return {node.name: float(score) for node, score in zip(session.nodes.rows, found, strict=True)}
+
+    def carry_out(self, decisions: Decisions, victims: str = "leave") -> None:
+        """What the API server, kubelets and controllers make of decisions.
+
+        ``victims``: ``leave``, ``stay`` (they terminate, and go on terminating) or ``return`` (their controller makes
+        them anew).
+        """
+        for bind in decisions.binds:
+            self.change("Pod", bind.task, {"spec": {"nodeName": bind.node}, "status": {"phase": "Running"}})
+        for evict in decisions.evictions:
+            if victims == "stay":
+                self.change("Pod", evict.task, {"metadata": {"deletionTimestamp": "2026-09-21T00:00:00Z"}})
+            else:
+                self.end(evict.task, again=victims == "return")
+        for nominate in decisions.nominations:
+            self.change("Pod", nominate.task, {"status": {"nominatedNodeName": nominate.node}})
+        for job, phase in decisions.phases.items():
+            self.change("PodGroup", job, {"status": {"phase": phase}})
+
+    def end(self, pod: str, *, again: bool) -> None:
+        """A pod is gone; ``again``: its controller makes another of the same name."""
+        old = self.objects["Pod", pod]
+        self.remove("Pod", pod)
+        if again:
+            self._incarnation += 1
+            new = copy.deepcopy(old)
+            new["metadata"]["uid"] += f"-{self._incarnation}"
+            new["metadata"].pop("deletionTimestamp", None)
+            new["spec"].pop("nodeName", None)
+            new["status"] = {"phase": "Pending"}
+            self.put("Pod", new)
+
+    def change(self, kind: str, key: str, over: Object) -> None:
+        """Lay fields over an object."""
+        self.put(kind, merged(copy.deepcopy(self.objects[kind, key]), over))

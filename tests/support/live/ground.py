@@ -1,0 +1,164 @@
+"""A scenario of a fault test: nodes, queues, gangs, the scheduler, and the history of it all."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import subprocess
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from scheduler.kube import EVENTS, NAMESPACES, NODES, PODGROUPS, PODS, QUEUES, Client, Conflict, NotFound
+from scheduler.kube.resource import Resource
+from scheduler.live.leader import LEASES
+from scheduler.live.leader import NAME as LEASE
+from tests.support.live.api_objects import apply_crds, client_of, each, gangs, queue, settled_node
+from tests.support.live.history import History, watching
+from tests.support.live.monitored import monitored
+from tests.support.live.proxy import Proxy, between
+from tests.support.live.scheduler_process import Scheduler
+
+NAMESPACE = "faults"
+RECLAIM = """\
+actions: "enqueue, allocate, reclaim, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: predicates}, {name: capacity}, {name: nodeorder}]
+"""
+
+
+class Ground:
+    """A cluster for one test at a time. ``nodes`` are what the scenario has, by name."""
+
+    def __init__(self, kubeconfig: Path, context: str, components: list[subprocess.Popen[bytes]]) -> None:
+        self.kubeconfig = kubeconfig
+        self._context = context
+        self.nodes: dict[str, dict[str, str]] = {}
+        self.client: Client
+        self.history: History
+        self.proxy: Proxy
+        self._through: Path
+        self._schedulers: list[Scheduler] = []
+        self.components = components
+
+    @asynccontextmanager
+    async def scenario(
+        self,
+        nodes: int = 3,
+        cpu: str = "4",
+        queues: list[dict[str, Any]] | None = None,
+    ) -> AsyncIterator[None]:
+        """Set up, and afterwards: judge the history, stop what runs, leave the cluster empty."""
+        with tempfile.TemporaryDirectory() as folder:
+            async with client_of(self.kubeconfig) as client, between(self.kubeconfig, Path(folder)) as (proxy, through):
+                self.client, self.proxy, self._through = client, proxy, through
+                await apply_crds(client)
+                await self._clear()
+                with contextlib.suppress(Conflict):
+                    await client.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
+                for wanted in queues if queues is not None else [queue("default")]:
+                    await client.create(QUEUES, wanted)
+                for i in range(nodes):
+                    await self.add_node(f"node-{i}", cpu)
+                async with (
+                    watching(client, NAMESPACE) as history,
+                    monitored(self.kubeconfig, self._context, NAMESPACE) as monitors,
+                ):
+                    self.history = history
+                    try:
+                        yield
+                        history.check(self.nodes)
+                        monitors.check(RECLAIM)
+                    except Exception as error:
+                        for number, scheduler in enumerate(self._schedulers, 1):
+                            error.add_note(f"scheduler {number} said last:\n{scheduler.log.read_text()[-3000:]}")
+                        raise
+                    finally:
+                        for scheduler in self._schedulers:
+                            scheduler.kill()
+                        self._schedulers.clear()
+                await self._clear()
+
+    async def add_node(self, name: str, cpu: str = "4") -> None:
+        self.nodes[name] = await settled_node(self.client, name, cpu)
+
+    async def gang(self, name: str, size: int, queue_name: str = "default", cpu: str = "1") -> None:
+        await gangs(self.client, name, 1, size, queue_name, cpu=cpu, namespace=NAMESPACE)
+
+    def start(self, *more: str, policy: str = RECLAIM, controllers: str = "none") -> Scheduler:
+        """Start a scheduler that reaches the cluster through the proxy."""
+        options = ("--node-selector", "schedspec.dev/world=true", *more)
+        scheduler = Scheduler(self._through, policy, *options, controllers=controllers)
+        self._schedulers.append(scheduler)
+        return scheduler
+
+    @asynccontextmanager
+    async def second_way(self) -> AsyncIterator[tuple[Proxy, Callable[..., Scheduler]]]:
+        """Another proxy, for a second replica; and how to start one behind it."""
+        with tempfile.TemporaryDirectory() as folder:
+            async with between(self.kubeconfig, Path(folder)) as (proxy, through):
+
+                def start(*more: str) -> Scheduler:
+                    options = ("--node-selector", "schedspec.dev/world=true", *more)
+                    self._schedulers.append(Scheduler(through, RECLAIM, *options))
+                    return self._schedulers[-1]
+
+                yield proxy, start
+
+    async def delete_pod(self, name: str) -> None:
+        await self.client.delete(PODS, name, NAMESPACE, grace=0)
+
+    def stopped(self, scheduler: Scheduler) -> None:
+        """A test has stopped it itself."""
+        self._schedulers.remove(scheduler)
+
+    async def ready(self, scheduler: Scheduler) -> None:
+        """Wait until every watch of a scheduler has listed."""
+        await asyncio.to_thread(scheduler.wait_ready)
+
+    async def bound(self, count: int, seconds: float = 30.0) -> None:
+        """Wait until so many pods have a node."""
+        await self.history.until(lambda: len(self.history.bound()) == count, seconds, f"{count} pods have a node")
+
+    @property
+    def certificates(self) -> str:
+        """A file in the folder of the cluster."""
+        config = yaml.safe_load(self.kubeconfig.read_text())
+        return str(config["clusters"][0]["cluster"].get("certificate-authority") or self.kubeconfig)
+
+    def ends_with_the_cluster(self, process: subprocess.Popen[bytes]) -> None:
+        """A component that a test started again; ended when the cluster goes."""
+        self.components.append(process)
+
+    async def rests(self, seconds: float = 1.0) -> None:
+        """Nothing more happens to any pod's place for a while."""
+        before = (self.history.bound(), set(self.history.condemned))
+        await asyncio.sleep(seconds)
+        assert (self.history.bound(), set(self.history.condemned)) == before
+
+    async def _clear(self) -> None:
+        self.nodes.clear()
+        with contextlib.suppress(NotFound):
+            await self.client.delete(LEASES, LEASE, "default")
+        for namespace in (NAMESPACE, "default"):
+            await self.client.http.request("DELETE", EVENTS.path(namespace))
+        for resource, grace in ((PODS, 0), (PODGROUPS, None), (NODES, None), (QUEUES, None)):
+            await self._remove_all(resource, grace)
+
+    async def _remove_all(self, resource: Resource[Any], grace: int | None) -> None:
+        async def remove(item: Any) -> None:
+            with contextlib.suppress(NotFound, Conflict):
+                await self.client.delete(resource, item.metadata.name, item.metadata.namespace, grace=grace)
+
+        for _ in range(100):
+            left = (await self.client.list(resource)).items
+            if not left:
+                return
+            await each(left, remove)
+            await asyncio.sleep(0.05)
+        raise AssertionError(f"{resource.id} cannot be cleared")

@@ -1,0 +1,150 @@
+"""The scheduler as a process of its own, asked over its pages.
+
+The one rule: whoever asks disturbs as little as can be: one kept connection, a few questions a second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import http.client
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+
+from tests.support.live.api_objects import ROOT
+
+
+class Scheduler:
+    """The scheduler as a process of its own, on a cluster, with a policy."""
+
+    def __init__(self, kubeconfig: Path, policy: str, *more: str, controllers: str = "none") -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="schedspec-bench-")
+        folder = Path(self._folder.name)
+        self.policy_file = folder / "policy.yaml"
+        self.policy_file.write_text(policy)
+        self.log = folder / "log"
+        command = [
+            *(sys.executable, "-m", "scheduler", "run", "--kubeconfig", str(kubeconfig)),
+            *("--policy", str(self.policy_file), "--controllers", controllers, *more),
+        ]
+        self._stderr = self.log.open("wb")
+        self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=self._stderr, text=True)
+        assert self.process.stdout is not None
+        self.address = self.process.stdout.readline().removeprefix("listening on ").strip()
+        self._pages = http.client.HTTPConnection(self.address, timeout=5)
+        if not self.address:
+            said = self.log.read_text()
+            self._close()
+            raise RuntimeError(f"the scheduler did not start: {said}")
+        self._seen = psutil.Process(self.process.pid)
+
+    def cpu_seconds(self) -> float:
+        times = self._seen.cpu_times()
+        return times.user + times.system
+
+    def memory_mb(self) -> float:
+        return self._seen.memory_info().rss / 1e6
+
+    def wait_ready(self) -> None:
+        until = time.monotonic() + 30
+        while time.monotonic() < until:
+            with contextlib.suppress(OSError):
+                self.page("/readyz")
+                return
+            time.sleep(0.05)
+        raise RuntimeError(f"the scheduler is not ready: {self.log.read_text()}")
+
+    def page(self, path: str) -> str:
+        """What the scheduler answers, on a connection that is kept: asking is not to be what it is busy with. Raises
+        OSError where it does not answer well.
+        """
+        try:
+            return self._ask(path)
+        except (ConnectionError, http.client.HTTPException):  # an idle connection was closed
+            self._pages.close()
+            return self._ask(path)
+
+    def _ask(self, path: str) -> str:
+        try:
+            self._pages.request("GET", path)
+            answer = self._pages.getresponse()
+            body = answer.read().decode()
+        except OSError:
+            self._pages.close()
+            raise
+        if answer.status != 200:
+            raise OSError(f"{path}: {answer.status} {body}")
+        return body
+
+    def bound(self) -> int:
+        """How many binds the API server has answered well."""
+        name = "volcano_schedule_attempts_total"
+        for line in self.page(f"/metrics?name[]={name}").splitlines():
+            if line.startswith(f'{name}{{result="scheduled"}}'):
+                return int(float(line.split()[-1]))
+        return 0
+
+    def leads(self) -> bool:
+        """Whether this replica schedules."""
+        return "schedspec_leader 1.0" in self.page("/metrics?name[]=schedspec_leader")
+
+    def kill(self) -> None:
+        """SIGKILL, whatever it is doing."""
+        self.process.kill()
+        self._close()
+
+    def stop(self) -> int:
+        """SIGTERM; returns its exit status."""
+        self.process.terminate()
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+        return self._close()
+
+    def _close(self) -> int:
+        status = self.process.wait()
+        self._pages.close()
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+        self._stderr.close()
+        self._folder.cleanup()
+        return status
+
+
+@contextlib.contextmanager
+def scheduling(kubeconfig: Path, policy: str, *more: str, controllers: str = "none") -> Iterator[Scheduler]:
+    scheduler = Scheduler(kubeconfig, policy, *more, controllers=controllers)
+    try:
+        yield scheduler
+    finally:
+        scheduler.stop()
+
+
+async def until_bound(scheduler: Scheduler, count: int) -> tuple[float, int, float]:
+    """When the first binds were seen, how many they were, and when the last one was."""
+    first, before = 0.0, 0
+    until = time.monotonic() + 180
+    while time.monotonic() < until:
+        bound = scheduler.bound()
+        if bound and not first:
+            first, before = time.monotonic(), bound
+        if bound >= count:
+            return first, before, time.monotonic()
+        await asyncio.sleep(0.25 if bound < 0.8 * count else 0.05)  # only the end has to be known well
+    raise RuntimeError(f"only {scheduler.bound()} of {count} pods are bound after 180 s:\n{scheduler.log.read_text()}")
+
+
+async def until_at_rest(scheduler: Scheduler) -> None:
+    """Wait until the scheduler uses no CPU to speak of."""
+    for _ in range(60):
+        before = scheduler.cpu_seconds()
+        await asyncio.sleep(1.0)
+        if scheduler.cpu_seconds() - before < 0.03:
+            return
