@@ -12,7 +12,7 @@ from .actions import ACTIONS
 from .actions.podgroup_phases import settle_phases
 from .framework.decisions import Decisions
 from .framework.session import Session
-from .framework.tracing import Step, untold
+from .framework.tracing import Step, no_trace
 from .model.cluster import Cluster
 from .model.task import TaskStatus
 from .plugins import PLUGINS
@@ -38,7 +38,7 @@ class LastCycle:
         return early and version == self.version and (policy is self.policy or policy == self.policy)
 
 
-def decide(cluster: Cluster, policy: Policy, now: float, step: Step = untold) -> Decisions:
+def decide(cluster: Cluster, policy: Policy, now: float, step: Step = no_trace) -> Decisions:
     """One cycle. ``now`` is seconds since the epoch; ``step`` is told of each plugin and action.
 
     Where nothing has changed since the last cycle on this state, nor has the time come that it named (``wake_at``),
@@ -52,11 +52,11 @@ def decide(cluster: Cluster, policy: Policy, now: float, step: Step = untold) ->
         return last.decisions
     session = Session(cluster, policy, now, PLUGINS, step)
     try:
-        session.reservations.claim()
+        session.nominations.claim()
         for name in policy.actions:
             with step("action", name):
                 ACTIONS[name](session)
-        session.reservations.give_up()
+        session.nominations.give_up()
         settle_phases(session)
         _note_gated(session)
         _note_unfilled(session)

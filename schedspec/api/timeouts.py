@@ -39,7 +39,7 @@ RUNS: Final = 20.0
 """Work is submitted, or room became free → all of its pods run, evictions before it and real containers included."""
 
 EVICTED: Final = 15.0
-"""A claimant is there → its victims are marked and deleted."""
+"""A preemptor is there → its victims are marked and deleted."""
 
 PHASE: Final = 15.0
 """A controller moves an object into its next phase."""

@@ -19,7 +19,7 @@ from .cleanup import destroy
 from .doctor import examine
 from .programs.binaries import provide as provide_binaries
 from .protocol import ClusterError
-from .registry import Record, Registry
+from .registry import ClusterRecord, Registry
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -109,7 +109,7 @@ def _list(_options: argparse.Namespace) -> int:
     return 0
 
 
-def _state(record: Record) -> str:
+def _state(record: ClusterRecord) -> str:
     if record.keep:
         return "kept"
     return f"used by process {record.owner.pid}" if record.owner.alive else "abandoned: down removes it"

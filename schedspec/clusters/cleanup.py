@@ -9,10 +9,10 @@ import contextlib
 
 from .processes import end_programs
 from .protocol import ClusterError
-from .registry import Record, Registry
+from .registry import ClusterRecord, Registry
 
 
-def destroy(record: Record, registry: Registry | None = None) -> None:
+def destroy(record: ClusterRecord, registry: Registry | None = None) -> None:
     """Leave nothing of the cluster."""
     if record.kind == "kind":
         from .kind_removal import delete_cluster  # noqa: PLC0415 - only where there is such a cluster
@@ -22,7 +22,7 @@ def destroy(record: Record, registry: Registry | None = None) -> None:
     (registry or Registry()).remove(record)
 
 
-def sweep(registry: Registry | None = None) -> list[Record]:
+def sweep(registry: Registry | None = None) -> list[ClusterRecord]:
     """Destroy what was abandoned: its owner is gone, and so was its guardian.
 
     One that cannot be destroyed now (its Docker engine does not answer) keeps its record, for the next time.

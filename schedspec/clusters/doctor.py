@@ -23,7 +23,7 @@ _DISK_NEEDED = 8 << 30
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Diagnosis:
     good: bool
     what: str
     do_next: str = ""
@@ -31,29 +31,29 @@ class Finding:
     """Without it no cluster runs; else it is only one way less."""
 
 
-def examine() -> list[Finding]:
+def examine() -> list[Diagnosis]:
     """Every finding, the good ones too."""
     return [_python(), *_programs(), _disk(), _memory(), _kind(), _left_behind()]
 
 
-def _python() -> Finding:
+def _python() -> Diagnosis:
     good = sys.version_info >= (3, 11)
-    return Finding(good, f"Python {platform.python_version()}", "" if good else "install Python 3.11 or later")
+    return Diagnosis(good, f"Python {platform.python_version()}", "" if good else "install Python 3.11 or later")
 
 
-def _programs() -> list[Finding]:
+def _programs() -> list[Diagnosis]:
     try:
         provider = Provider(Cache(cache_root()), Downloads(), named_folder(None), _unheard)
         missing = [program.name for program in provider.missing(programs(EMBEDDED))]
     except ClusterError as error:
-        return [Finding(False, error.what, error.do_next)]
+        return [Diagnosis(False, error.what, error.do_next)]
     if not missing:
-        return [Finding(True, f"programs of the embedded cluster: all there ({cache_root()})")]
+        return [Diagnosis(True, f"programs of the embedded cluster: all there ({cache_root()})")]
     go = build.go()
     how = f"Go builds them at the first run, 2 to 8 minutes ({go})" if go else "they have to be downloaded: no Go here"
     return [
-        Finding(True, f"programs of the embedded cluster: {', '.join(missing)} not there yet; {how}"),
-        Finding(
+        Diagnosis(True, f"programs of the embedded cluster: {', '.join(missing)} not there yet; {how}"),
+        Diagnosis(
             go is not None,
             "Go, for programs that cannot be downloaded",
             "" if go else "install Go (https://go.dev/dl), or set SCHEDSPEC_BINARIES to a folder that has them",
@@ -66,37 +66,37 @@ def _unheard(_line: str) -> None:
     """Nothing is made here, so there is nothing to tell."""
 
 
-def _disk() -> Finding:
+def _disk() -> Diagnosis:
     free = shutil.disk_usage(cache_root()).free
-    return Finding(
+    return Diagnosis(
         free >= _DISK_NEEDED,
         f"{free >> 30} GiB free for the cache in {cache_root()}",
         "" if free >= _DISK_NEEDED else "make room, or set SCHEDSPEC_CACHE to a folder on another disk",
     )
 
 
-def _memory() -> Finding:
+def _memory() -> Diagnosis:
     free = psutil.virtual_memory().available
     enough = free >= 2 << 30
-    return Finding(
+    return Diagnosis(
         enough, f"{free >> 20} MiB of memory available", "" if enough else "free some: a cluster takes 0.5 GiB"
     )
 
 
-def _kind() -> Finding:
+def _kind() -> Diagnosis:
     from .kind.cluster import why_not  # noqa: PLC0415 - asks Docker
 
     why = why_not(Settings(kind="kind"))
     if why is None:
-        return Finding(True, "Kind clusters: a Docker engine answers, a node image is to be had", needed=False)
+        return Diagnosis(True, "Kind clusters: a Docker engine answers, a node image is to be had", needed=False)
     what, _, rest = why.partition("\n")
     do_next = rest.rpartition("do next: ")[2]
-    return Finding(False, f"Kind clusters cannot run, embedded ones need no Docker: {what}", do_next, needed=False)
+    return Diagnosis(False, f"Kind clusters cannot run, embedded ones need no Docker: {what}", do_next, needed=False)
 
 
-def _left_behind() -> Finding:
+def _left_behind() -> Diagnosis:
     abandoned = [record.name for record in Registry().records() if record.abandoned]
     if abandoned:
         left = f"left behind by killed runs: {', '.join(abandoned)}"
-        return Finding(False, left, "python -m schedspec.clusters down", needed=False)
-    return Finding(True, f"nothing left behind ({state_root()})")
+        return Diagnosis(False, left, "python -m schedspec.clusters down", needed=False)
+    return Diagnosis(True, f"nothing left behind ({state_root()})")

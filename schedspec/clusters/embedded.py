@@ -22,7 +22,7 @@ from .processes import runs
 from .programs import binaries
 from .programs.pinned import EMBEDDED
 from .protocol import BootError, ClusterFacts, ClusterKind, PortTakenError, Progress, Served, Settings, nobody_waits
-from .registry import Record
+from .registry import ClusterRecord
 
 _BOOT_SECONDS = 90.0
 _ATTEMPTS = 3
@@ -72,7 +72,7 @@ class EmbeddedCluster(MadeCluster):
                 self._boot_seconds = time.monotonic() - start
                 return
 
-    def _create(self, record: Record, files: Path, served: Served) -> None:
+    def _create(self, record: ClusterRecord, files: Path, served: Served) -> None:
         """Run kwokctl; return when all answer. Raises BootError."""
         version = self._binaries["kube-apiserver"].version
         paths = {name: binary.path for name, binary in self._binaries.items()}
@@ -102,12 +102,12 @@ class EmbeddedCluster(MadeCluster):
         raise _why(record, files, done)
 
 
-def _probe(record: Record) -> probe.ApiProbe:
+def _probe(record: ClusterRecord) -> probe.ApiProbe:
     files = record.kubeconfig.parent
     return probe.ApiProbe(f"https://127.0.0.1:{Ports(*record.ports).kube_apiserver}", files / "pki")
 
 
-def _healthy(record: Record) -> bool:
+def _healthy(record: ClusterRecord) -> bool:
     """The API server is ready, KWOK runs, and the namespace `default` takes pods."""
     api = _probe(record)
     return (
@@ -131,7 +131,7 @@ def _fallen(files: Path) -> str | None:
     return None
 
 
-def _why(record: Record, files: Path, done: subprocess_run.Finished) -> BootError:
+def _why(record: ClusterRecord, files: Path, done: subprocess_run.Finished) -> BootError:
     fallen = _fallen(files)
     if fallen is None:
         late = "did not finish in time" if done.status in (None, 0) else f"failed (exit status {done.status})"

@@ -1,6 +1,6 @@
 """KWOK beside a cluster that has nodes of its own: a process on this machine that plays the annotated nodes only.
 
-    kwok = Kwok(kubeconfig, home, progress=progress)   # home: the cluster's own directory, as in its registry.Record
+    kwok = Kwok(kubeconfig, home, progress=progress)   # home: the cluster's own directory
     kwok.start()                                       # returns when KWOK watches; raises ClusterError
     ...
     kwok.stop()                                        # the second call does nothing

@@ -18,10 +18,10 @@ from . import reaper
 from .cleanup import destroy
 from .paths import new_home
 from .protocol import BootError, Settings
-from .registry import Owner, Record, Registry
+from .registry import ClusterRecord, Owner, Registry
 
 
-class Stay:
+class ClusterLifecycle:
     """Not thread-safe; one owner."""
 
     def __init__(self, kind: str, unique: str, settings: Settings) -> None:
@@ -29,7 +29,7 @@ class Stay:
         self._kind = kind
         self._settings = settings
         self._registry = Registry()
-        self._record: Record | None = None
+        self._record: ClusterRecord | None = None
         self._guardian: subprocess.Popen[bytes] | None = None
         self._lock: FileLock | None = None
         self.name = "-".join(filter(None, (kind, unique, settings.suffix)))
@@ -44,13 +44,13 @@ class Stay:
         return self._record is not None
 
     @property
-    def record(self) -> Record:
+    def record(self) -> ClusterRecord:
         """Raises BootError if there is no cluster yet, or none any more."""
         if self._record is None:
             raise BootError("the cluster is not up", self.name, "call up() first")
         return self._record
 
-    def adopt(self, healthy: Callable[[Record], bool]) -> bool:
+    def adopt(self, healthy: Callable[[ClusterRecord], bool]) -> bool:
         """Take the first reusable cluster that nobody uses, or its free name. True if it runs."""
         plain = self.name
         for slot in itertools.count(1):
@@ -70,7 +70,7 @@ class Stay:
         return True
 
     @contextmanager
-    def making(self, kubeconfig: str, context: str, ports: int = 0) -> Iterator[Record]:
+    def making(self, kubeconfig: str, context: str, ports: int = 0) -> Iterator[ClusterRecord]:
         """A record with a directory of its own, guarded while the cluster is made inside this block.
 
         `kubeconfig` is relative to that directory. If the block raises, nothing stays behind.
@@ -87,9 +87,9 @@ class Stay:
             self._leave()  # the name stays ours: whoever enters again makes it there
             raise
 
-    def _recorded(self, kubeconfig: Path, context: str, ports: int) -> Record:
+    def _recorded(self, kubeconfig: Path, context: str, ports: int) -> ClusterRecord:
         home = new_home(self.name)
-        record = Record(
+        record = ClusterRecord(
             name=self.name,
             kind=self._kind,
             owner=Owner.me(),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .lifecycle import Stay
+from .lifecycle import ClusterLifecycle
 from .programs.binaries import Binary
 from .protocol import ClusterKind, Settings
 
@@ -20,7 +20,7 @@ class MadeCluster:
     def __init__(self, settings: Settings, unique: str) -> None:
         """`unique`: see Stay."""
         self._settings = settings
-        self._stay = Stay(self.kind, unique, settings)
+        self._stay = ClusterLifecycle(self.kind, unique, settings)
         self._binaries: dict[str, Binary] = {}
         self._boot_seconds = 0.0
 

@@ -15,12 +15,12 @@ from pathlib import Path
 
 from .cleanup import destroy
 from .paths import state_root
-from .registry import Record, Registry
+from .registry import ClusterRecord, Registry
 
 _POLL = 0.25
 
 
-def start(record: Record) -> subprocess.Popen[bytes]:
+def start(record: ClusterRecord) -> subprocess.Popen[bytes]:
     """Guard a cluster of this process. `stop` it after the cluster is gone."""
     root = Path(__file__).resolve().parents[2]
     paths = [str(root), *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -35,9 +35,9 @@ def start(record: Record) -> subprocess.Popen[bytes]:
     )
 
 
-def stop(guardian: subprocess.Popen[bytes]) -> None:
-    guardian.kill()
-    guardian.wait()
+def stop(reaper: subprocess.Popen[bytes]) -> None:
+    reaper.kill()
+    reaper.wait()
 
 
 def watch(name: str, registry: Registry) -> None:

@@ -46,7 +46,7 @@ class Owner:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class ClusterRecord:
     """One cluster on this machine."""
 
     name: str
@@ -62,7 +62,7 @@ class Record:
     ports: tuple[int, ...] = ()
     made: float = field(default_factory=time.time)
 
-    def kept(self) -> Record:
+    def kept(self) -> ClusterRecord:
         return replace(self, keep=True)
 
     @property
@@ -78,15 +78,15 @@ class Registry:
         self.root = (root or state_root()) / "clusters"
         self.root.mkdir(parents=True, exist_ok=True)
 
-    def records(self) -> list[Record]:
+    def records(self) -> list[ClusterRecord]:
         """All of them, oldest first. A file that cannot be read is of another version: it is passed over."""
         found = (_load(path) for path in self.root.glob("*.json"))
         return sorted((record for record in found if record), key=lambda record: record.made)
 
-    def find(self, name: str) -> Record | None:
+    def find(self, name: str) -> ClusterRecord | None:
         return _load(self._path(name))
 
-    def add(self, record: Record, *, ports: int = 0) -> Record:
+    def add(self, record: ClusterRecord, *, ports: int = 0) -> ClusterRecord:
         """Write the record, with that many ports that no other record has and nothing listens on.
 
         Ports are chosen and written under a lock: two runs at once do not choose the same.
@@ -97,10 +97,10 @@ class Registry:
             self._write(record)
         return record
 
-    def update(self, record: Record) -> None:
+    def update(self, record: ClusterRecord) -> None:
         self._write(record)
 
-    def remove(self, record: Record) -> None:
+    def remove(self, record: ClusterRecord) -> None:
         """Forget a cluster whose processes have ended, and its files."""
         shutil.rmtree(record.home, ignore_errors=True)
         self._path(record.name).unlink(missing_ok=True)
@@ -112,7 +112,7 @@ class Registry:
     def _path(self, name: str) -> Path:
         return self.root / f"{name}.json"
 
-    def _write(self, record: Record) -> None:
+    def _write(self, record: ClusterRecord) -> None:
         plain = asdict(record) | {"home": str(record.home), "kubeconfig": str(record.kubeconfig)}
         path = self._path(record.name)
         new = path.with_suffix(f".{os.getpid()}.new")
@@ -120,13 +120,13 @@ class Registry:
         new.replace(path)
 
 
-def _load(path: Path) -> Record | None:
+def _load(path: Path) -> ClusterRecord | None:
     try:
         plain = json.loads(path.read_text("utf-8"))
         plain["owner"] = Owner(**plain["owner"])
         plain["home"], plain["kubeconfig"] = Path(plain["home"]), Path(plain["kubeconfig"])
         plain["ports"] = tuple(plain["ports"])
-        return Record(**plain)
+        return ClusterRecord(**plain)
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Sequence
 from ..observe.history import Version
 from . import gangs, nodes, protection
 from .evictions import needless, repeated
-from .ledger import Finding, Ledger
+from .ledger import Ledger, Violation
 from .queues import capability, guarantee
 from .rules import Rules
 
-__all__ = ["MONITORS", "Finding", "Ledger", "Rules", "judge"]
+__all__ = ["MONITORS", "Ledger", "Rules", "Violation", "judge"]
 
 MONITORS = {
     monitor.NAME: monitor
@@ -33,7 +33,7 @@ MONITORS = {
 """The monitors by the name that a tag ``@without-monitor-NAME`` turns one off with."""
 
 
-def judge(versions: Iterable[Version], rules: Rules, off: Sequence[str] = ()) -> list[Finding]:
+def judge(versions: Iterable[Version], rules: Rules, off: Sequence[str] = ()) -> list[Violation]:
     """What the monitors find in a history, but those in ``off``, in the order in which it happened.
 
     :param versions: every version of every object that the cluster showed.

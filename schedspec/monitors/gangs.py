@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from ..api.kinds import Kind
 from ..observe.view import eviction
-from .ledger import Act, Finding, Ledger, group_of, is_leaving
+from .ledger import Act, Ledger, Violation, group_of, is_leaving
 from .rules import Rules
 
 NAME = "gang"
@@ -19,7 +19,7 @@ BURST = 2.0
 SWITCHES = {"reclaim": "enableReclaimable", "preempt": "enablePreemptable"}
 
 
-def judge(ledger: Ledger, rules: Rules) -> Iterator[Finding]:
+def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
     if not rules.has("gang"):
         return
     groups = {group_of(act.pod) for act in ledger.acts} - {""}
@@ -39,7 +39,7 @@ def _ends_of_bursts(acts: list[Act]) -> Iterator[Act]:
             yield act
 
 
-def _judge_burst(ledger: Ledger, key: str, last: Act) -> Iterator[Finding]:
+def _judge_burst(ledger: Ledger, key: str, last: Act) -> Iterator[Violation]:
     position = _settled(ledger, last)
     found = ledger.at(position, Kind.PODGROUP, key)
     if position == last.position and last.kind == "bind" and _still_moving(ledger, last):
@@ -52,7 +52,7 @@ def _judge_burst(ledger: Ledger, key: str, last: Act) -> Iterator[Finding]:
         return
     if 0 < len(held) < needed:
         done = "bound" if last.kind == "bind" else "left"
-        yield Finding(NAME, last.time, key, f"{done} in part: {len(held)} of {needed} pods hold room")
+        yield Violation(NAME, last.time, key, f"{done} in part: {len(held)} of {needed} pods hold room")
 
 
 def _settled(ledger: Ledger, last: Act) -> int:

@@ -22,7 +22,7 @@ _DETAILS = re.compile(r" \(|[,;]")
 
 
 @dataclass(frozen=True)
-class Finding:
+class Violation:
     """Something that must not happen and did. ``time`` is the history's clock, ``about`` the pod or queue."""
 
     monitor: str

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from ..api.kinds import Kind
 from . import amounts
-from .ledger import Finding, Ledger, taken
+from .ledger import Ledger, Violation, taken
 from .rules import Rules
 
 NAME = "node"
 
 
-def judge(ledger: Ledger, rules: Rules) -> Iterator[Finding]:
+def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
     """Pods on the node after each bind, those that are still leaving included, against what the node offers."""
     del rules
     for act in ledger.binds():
@@ -25,4 +25,4 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Finding]:
         asked = amounts.of_pod(act.pod)
         limits = {**dict.fromkeys(asked, amounts.NONE), **has}
         if over := amounts.above(used, limits, asked):
-            yield Finding(NAME, act.time, act.name, f"bound to {act.node}, which then holds {', '.join(over)}")
+            yield Violation(NAME, act.time, act.name, f"bound to {act.node}, which then holds {', '.join(over)}")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ..api.kinds import Kind
 from .amounts import Object
 from .gangs import SWITCHES
-from .ledger import Act, Finding, Ledger
+from .ledger import Act, Ledger, Violation
 from .rules import Rules
 
 NAME = "protection"
@@ -15,10 +15,10 @@ PREEMPTABLE = "volcano.sh/preemptable"
 SYSTEM_CLASSES = ("system-cluster-critical", "system-node-critical")
 
 
-def judge(ledger: Ledger, rules: Rules) -> Iterator[Finding]:
+def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
     for act in ledger.evictions():
         if reason := _protects(ledger, act, rules):
-            yield Finding(NAME, act.time, act.name, f"evicted although {reason}")
+            yield Violation(NAME, act.time, act.name, f"evicted although {reason}")
 
 
 def _protects(ledger: Ledger, act: Act, rules: Rules) -> str:

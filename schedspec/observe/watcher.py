@@ -28,7 +28,7 @@ class _StaleError(Exception):
     """The resourceVersion is too old: list again."""
 
 
-class Recorder:
+class HistoryWriter:
     """What is live in the cluster, and the history of the scenario that runs now. Thread-safe."""
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class Recorder:
 class Watches:
     """All watches of a session. `start` returns when each has listed; `stop` ends their threads."""
 
-    def __init__(self, api: Api, recorder: Recorder, kinds: Iterable[Kind] = tuple(Kind)) -> None:
+    def __init__(self, api: Api, recorder: HistoryWriter, kinds: Iterable[Kind] = tuple(Kind)) -> None:
         self._recorder = recorder
         self._all = [_Watch(api, recorder, kind) for kind in kinds]
 
@@ -109,7 +109,7 @@ class Watches:
 class _Watch:
     """One kind's list and watch."""
 
-    def __init__(self, api: Api, recorder: Recorder, kind: Kind) -> None:
+    def __init__(self, api: Api, recorder: HistoryWriter, kind: Kind) -> None:
         self.kind = kind
         self.listed = threading.Event()
         """Set once listed, or once the API server has said that it does not serve the kind."""

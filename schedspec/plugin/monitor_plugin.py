@@ -10,11 +10,11 @@ import time
 
 import pytest
 
-from ..monitors import MONITORS, Finding, Rules, judge
+from ..monitors import MONITORS, Rules, Violation, judge
 from ..report import record
-from ..scenario.run import Running
+from ..scenario.run import ScenarioRun
 
-FINDINGS: pytest.StashKey[list[Finding]] = pytest.StashKey()
+FINDINGS: pytest.StashKey[list[Violation]] = pytest.StashKey()
 _TAG = "without-monitor-"
 
 
@@ -24,12 +24,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", f"{_TAG}{name}: the monitor {name!r} does not judge this scenario")
 
 
-def turned_off(running: Running) -> list[str]:
+def turned_off(running: ScenarioRun) -> list[str]:
     """The monitors that the scenario's tags turn off."""
     return [name for name in MONITORS if running.item.get_closest_marker(f"{_TAG}{name}") is not None]
 
 
-def pytest_schedspec_judge(running: Running) -> list[str]:
+def pytest_schedspec_judge(running: ScenarioRun) -> list[str]:
     """What must never happen and did."""
     if running.history is None:
         return []
@@ -39,21 +39,21 @@ def pytest_schedspec_judge(running: Running) -> list[str]:
     return [f"monitor {it.monitor}, after {seconds(it.time):.2f} s: {it.about}: {it.text}" for it in found]
 
 
-def pytest_schedspec_ended(running: Running) -> None:
+def pytest_schedspec_ended(running: ScenarioRun) -> None:
     """The record of the scenario, beside the JUnit report."""
     if running.history is not None:
         record.write(make_record(running), running.folder)
 
 
-def make_record(running: Running) -> record.Record:
+def make_record(running: ScenarioRun) -> record.ScenarioRecord:
     """Everything that is known of a scenario that has ended."""
     history, session = running.history, running.session
     assert history is not None
     stories = record.stories(history)
-    none: list[Finding] = []
-    findings: list[Finding] = running.item.stash.get(FINDINGS, none)
+    none: list[Violation] = []
+    findings: list[Violation] = running.item.stash.get(FINDINGS, none)
     ended = running.ended or time.monotonic()
-    return record.Record(
+    return record.ScenarioRecord(
         feature=running.feature,
         feature_file=running.path.name,
         scenario=running.name,

@@ -13,7 +13,7 @@ from ..api.errors import HarnessError, Unmet
 from ..clusters import ClusterError
 from ..gherkin import bdd
 from ..report import dump, failure
-from ..scenario.run import RUNNING, Running, Said
+from ..scenario.run import SCENARIO_RUN, ScenarioRun, SentenceRun
 
 READABLE = (Unmet, HarnessError, ClusterError)
 """Errors whose text says it all. Anything else is a defect of a step, and keeps its traceback."""
@@ -23,31 +23,31 @@ class JudgedError(HarnessError):
     """Every sentence was true, and something happened that must never happen."""
 
 
-def begin(item: pytest.Item, feature: Any, scenario: Any, out: Path) -> Running:
+def begin(item: pytest.Item, feature: Any, scenario: Any, out: Path) -> ScenarioRun:
     """Start the record of an item."""
     path = Path(feature.filename)
     folder = out / "scenarios" / _file_name(f"{path.parent.name}-{path.stem}-{item.name}")
-    item.stash[RUNNING] = Running(item, feature.name, path, scenario.name, scenario.line_number, folder)
-    return item.stash[RUNNING]
+    item.stash[SCENARIO_RUN] = ScenarioRun(item, feature.name, path, scenario.name, scenario.line_number, folder)
+    return item.stash[SCENARIO_RUN]
 
 
-def running(item: pytest.Item, out: Path) -> Running:
+def running(item: pytest.Item, out: Path) -> ScenarioRun:
     """The record of an item; a test that is no scenario gets one when it asks for the world."""
-    if RUNNING not in item.stash:
+    if SCENARIO_RUN not in item.stash:
         path, line, name = item.location
         folder = out / "scenarios" / _file_name(name)
-        item.stash[RUNNING] = Running(item, "", item.config.rootpath / path, name, (line or 0) + 1, folder)
-    return item.stash[RUNNING]
+        item.stash[SCENARIO_RUN] = ScenarioRun(item, "", item.config.rootpath / path, name, (line or 0) + 1, folder)
+    return item.stash[SCENARIO_RUN]
 
 
 def say(item: pytest.Item, step: Any) -> None:
     """A sentence begins."""
-    item.stash[RUNNING].sentences.append(Said(step.keyword, step.name, step.line_number, time.monotonic()))
+    item.stash[SCENARIO_RUN].sentences.append(SentenceRun(step.keyword, step.name, step.line_number, time.monotonic()))
 
 
 def said(item: pytest.Item, problem: BaseException | None) -> None:
     """It ended, well or with a problem."""
-    run = item.stash[RUNNING]
+    run = item.stash[SCENARIO_RUN]
     sentence = run.sentences[-1]
     sentence.ended, sentence.verdict = time.monotonic(), "failed" if problem else "passed"
     if problem is not None:
@@ -58,7 +58,7 @@ def said(item: pytest.Item, problem: BaseException | None) -> None:
 
 def judge(item: pytest.Item) -> None:
     """Ask the monitors. Raises JudgedError if they found something in a scenario that had passed."""
-    run = item.stash[RUNNING]
+    run = item.stash[SCENARIO_RUN]
     if run.world is None:
         return
     for found in item.config.hook.pytest_schedspec_judge(running=run):
@@ -70,7 +70,7 @@ def judge(item: pytest.Item) -> None:
 
 def explain(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
     """Put the story in the place of a traceback, and close the record after the teardown."""
-    run = item.stash.get(RUNNING, None)
+    run = item.stash.get(SCENARIO_RUN, None)
     if run is None:
         return
     if call.excinfo is not None and isinstance(call.excinfo.value, READABLE):
@@ -86,7 +86,7 @@ def explain(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestR
         item.config.hook.pytest_schedspec_ended(running=run)
 
 
-def _place(run: Running) -> tuple[str, int]:
+def _place(run: ScenarioRun) -> tuple[str, int]:
     path, _, line = run.where.rpartition(":")
     return path, int(line)
 

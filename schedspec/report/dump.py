@@ -6,13 +6,13 @@ from pathlib import Path
 
 import msgspec
 
-from ..scenario.run import Running
+from ..scenario.run import ScenarioRun
 from . import failure as story
 
 _LOG = 400
 
 
-def write(running: Running, problem: BaseException) -> Path:
+def write(running: ScenarioRun, problem: BaseException) -> Path:
     """Write the folder of this scenario anew; give its path."""
     folder = running.folder
     folder.mkdir(parents=True, exist_ok=True)

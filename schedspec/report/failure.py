@@ -12,7 +12,7 @@ from ..api.errors import Unmet
 from ..api.kinds import Kind, Ref
 from ..observe import view as views
 from ..observe.history import History, View
-from ..scenario.run import Running
+from ..scenario.run import ScenarioRun
 
 LINES = 60
 _WIDTH = 160
@@ -21,14 +21,14 @@ _MOST: dict[str, int | None] = {"sentences": 10, "objects": 20, "events": 7, "qu
 """How many lines a section may have."""
 
 
-def headline(running: Running, problem: BaseException) -> str:
+def headline(running: ScenarioRun, problem: BaseException) -> str:
     """The one line that the summary of a run shows."""
     said = running.sentences[-1] if running.sentences else None
     text = problem.seen if isinstance(problem, Unmet) else str(problem).partition("\n")[0]
     return _cut(f"{said}: {text}" if said is not None and said.verdict == "failed" else text)
 
 
-def tell(running: Running, problem: BaseException, *, whole: bool = False) -> list[str]:
+def tell(running: ScenarioRun, problem: BaseException, *, whole: bool = False) -> list[str]:
     """The story, line by line; with `whole` nothing is left out."""
     rows = list(_head(running, problem))
     most: dict[str, int | None] = dict.fromkeys(_MOST) if whole else _MOST
@@ -52,7 +52,7 @@ def tell(running: Running, problem: BaseException, *, whole: bool = False) -> li
     return [_cut(_plain(row, space)) for row in rows] + files
 
 
-def _head(running: Running, problem: BaseException) -> Iterator[str]:
+def _head(running: ScenarioRun, problem: BaseException) -> Iterator[str]:
     said = running.sentences[-1] if running.sentences else None
     failed = said is not None and said.verdict == "failed"
     yield f"{running.where}: {said}" if failed else f"{running.where}: after the last sentence"
@@ -63,7 +63,7 @@ def _head(running: Running, problem: BaseException) -> Iterator[str]:
         yield f"  policy: {policy}"
 
 
-def _sentences(running: Running) -> Iterator[str]:
+def _sentences(running: ScenarioRun) -> Iterator[str]:
     for said in running.sentences:
         took = f"{said.ended - said.began:6.2f}" if said.ended is not None else "     -"
         yield f"{took} {'fails ' if said.verdict == 'failed' else 'passes'} {said}"

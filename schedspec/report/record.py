@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from ..api.kinds import Kind
-from ..monitors import Finding
+from ..monitors import Violation
 from ..monitors.ledger import Ledger, group_of
 from ..monitors.queues import usage
 from ..monitors.rules import Rules
@@ -93,7 +93,7 @@ class Judgement(msgspec.Struct, frozen=True):
     text: str
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True):
+class ScenarioRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One scenario, whole."""
 
     schema: int = 1
@@ -230,11 +230,11 @@ def reasons(stories_: Sequence[Story]) -> list[Reason]:
     return sorted(found, key=lambda reason: reason.at)
 
 
-def judgements(history: History, findings: Iterable[Finding]) -> list[Judgement]:
+def judgements(history: History, findings: Iterable[Violation]) -> list[Judgement]:
     return [Judgement(round(history.seconds(f.time), 4), f.monitor, f.about, f.text) for f in findings]
 
 
-def write(record: Record, directory: Path) -> Path:
+def write(record: ScenarioRecord, directory: Path) -> Path:
     """Write the record into a file named after feature, line and scenario; give its path."""
     directory.mkdir(parents=True, exist_ok=True)
     stem = "".join(
@@ -246,4 +246,6 @@ def write(record: Record, directory: Path) -> Path:
 
 
 if __name__ == "__main__":
-    sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(msgspec.json.schema(Record)), indent=2) + b"\n")
+    sys.stdout.buffer.write(
+        msgspec.json.format(msgspec.json.encode(msgspec.json.schema(ScenarioRecord)), indent=2) + b"\n"
+    )

@@ -18,7 +18,7 @@ Verdict = Literal["passed", "failed"]
 
 
 @dataclass(slots=True)
-class Said:
+class SentenceRun:
     """One sentence of the scenario, and how long it took. Times are monotonic."""
 
     keyword: str
@@ -33,7 +33,7 @@ class Said:
 
 
 @dataclass(slots=True)
-class Running:
+class ScenarioRun:
     """A scenario that runs, or has run."""
 
     item: pytest.Item
@@ -45,7 +45,7 @@ class Running:
     """Where this scenario's files go, beside the JUnit report."""
     began: float = field(default_factory=time.monotonic)
     began_wall: float = field(default_factory=time.time)
-    sentences: list[Said] = field(default_factory=list)
+    sentences: list[SentenceRun] = field(default_factory=list)
     problem: BaseException | None = None
     """What failed it."""
     findings: list[str] = field(default_factory=list)
@@ -76,5 +76,5 @@ class Running:
         return own or (self.session.policy if self.session is not None else "")
 
 
-RUNNING: pytest.StashKey[Running] = pytest.StashKey()
+SCENARIO_RUN: pytest.StashKey[ScenarioRun] = pytest.StashKey()
 """Where an item keeps its running scenario."""

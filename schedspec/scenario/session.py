@@ -22,13 +22,13 @@ from ..api.kinds import Kind
 from ..clusters import Cluster, provide
 from ..observe.expect import Expect, Guard
 from ..observe.history import History
-from ..observe.watcher import Recorder, Watches
+from ..observe.watcher import HistoryWriter, Watches
 from ..options import Options
 from ..schedulers import deployment
 from ..schedulers.in_cluster import SchedulerInCluster
 from ..schedulers.process import SchedulerProcess
 from . import cleanup, sweep
-from .shared_cluster import Ground, Sharing
+from .shared_cluster import ClusterHandle, SharedCluster
 from .templates import Templates
 from .world import World
 
@@ -58,19 +58,19 @@ class LiveSession:
         self.options = options
         self.policy = (options.policy or TEMPLATES / "policies/default.yaml").read_text("utf-8")
         """What is in force where a scenario names no policy."""
-        self.recorder = Recorder()
+        self.recorder = HistoryWriter()
         self.first_running: float | None = None
         """Seconds from the start of the boot until a pod was first seen Running."""
         self.cluster: Cluster = provide(replace(options.settings, suffix=worker))
-        self._sharing: Sharing | None = None
+        self._sharing: SharedCluster | None = None
         if worker and self.cluster.kind != "embedded":
             self.cluster = provide(options.settings)
-            self._sharing = Sharing(options.out / ".shared" / run)
+            self._sharing = SharedCluster(options.out / ".shared" / run)
         self.folder = _own_logs(options.out / "logs", worker) / ("" if self._sharing else worker)
         self._worker, self._tell = worker, tell
         self._numbers = itertools.count(1)
         self._closing = contextlib.ExitStack()
-        self._ground: Ground | None = None
+        self._ground: ClusterHandle | None = None
         self._api: Api | None = None
         self._watches: Watches | None = None
         self._youngest = 0.0
@@ -84,7 +84,7 @@ class LiveSession:
         return self._api
 
     @property
-    def ground(self) -> Ground:
+    def ground(self) -> ClusterHandle:
         """What it stands on. Raises HarnessError before `open`."""
         if self._ground is None:
             raise HarnessError("the session is not open")
@@ -123,7 +123,7 @@ class LiveSession:
         self._watches.start(timeouts.READY)
         Expect(self.recorder.history).eventually(cleanup.nothing_foreign, within=timeouts.EMPTY)
 
-    def _boot(self) -> Ground:
+    def _boot(self) -> ClusterHandle:
         """Bring up the cluster, its CRDs and the scheduler."""
         if self.options.in_cluster and self.cluster.kind != "kind":
             raise HarnessError(
@@ -133,7 +133,7 @@ class LiveSession:
         self._closing.callback(self.cluster.down)
         self.cluster.up(self._tell, self._begin)
         scheduler, seconds = self.scheduler, self.cluster.facts().boot_seconds
-        ground = Ground(
+        ground = ClusterHandle(
             kind=self.cluster.kind,
             simulated=self.cluster.simulated,
             kubeconfig=str(self.cluster.kubeconfig),
@@ -223,7 +223,7 @@ class LiveSession:
             running = (
                 version.at
                 for version in history.versions(Kind.POD)
-                if version.object.get("status", {}).get("phase") == "Running"
+                if version.object.get("status", {}).get("phase") == "ScenarioRun"
             )
             first = next(running, None)
             self.first_running = first - self.ground.booted_at if first is not None else None

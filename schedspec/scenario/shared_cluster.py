@@ -17,7 +17,7 @@ import msgspec
 from ..clusters.protocol import ClusterKind
 
 
-class Ground(msgspec.Struct, frozen=True):
+class ClusterHandle(msgspec.Struct, frozen=True):
     """What a session needs to know of a cluster and its scheduler, whoever brought them up."""
 
     kind: ClusterKind
@@ -31,7 +31,7 @@ class Ground(msgspec.Struct, frozen=True):
     """What `SchedulerProcess.attach` takes."""
 
 
-class Sharing:
+class SharedCluster:
     """One worker's part in a shared ground. `folder` is common to the workers of one run, and to no other run."""
 
     def __init__(self, folder: Path) -> None:
@@ -40,14 +40,14 @@ class Sharing:
         self._users: IO[bytes] | None = None
         self.owns = False
 
-    def enter(self, boot: Callable[[], Ground]) -> Ground:
+    def enter(self, boot: Callable[[], ClusterHandle]) -> ClusterHandle:
         """The ground: the one that is there, else what `boot` makes."""
         self._folder.mkdir(parents=True, exist_ok=True)
         with _locked(self._folder / "entering"):
             self._users = (self._folder / "users").open("ab")
             fcntl.flock(self._users, fcntl.LOCK_SH)
             if self._state.exists():
-                return msgspec.json.decode(self._state.read_bytes(), type=Ground)
+                return msgspec.json.decode(self._state.read_bytes(), type=ClusterHandle)
             try:
                 ground = boot()
             except BaseException:

@@ -6,22 +6,22 @@ ready, so queues alternate task by task once their gangs run.
 
 from __future__ import annotations
 
-from ..framework.priority_queue import Served
+from ..framework.priority_queue import LazyPriorityQueue
 from ..framework.session import Session
 from ..model.job import INQUEUE, Job
 from ..model.task import TaskStatus
-from .gang_allocation import Run, Turn, runs_of
+from .gang_allocation import GangAllocation, TaskBatch, runs_of
 
 WAITING = (TaskStatus.PENDING, TaskStatus.PIPELINED)
 
 
 def allocate(session: Session) -> None:
     """Place tasks until no queue has a job left that finds room. Those for whom room was freed come first."""
-    session.reservations.serve()
+    session.nominations.bind_ready()
     hooks = session.hooks
-    left: dict[str, list[Run]] = {}
-    by_queue = {name: Served(hooks.job_key, jobs) for name, jobs in _candidates(session, left).items()}
-    queues = Served(hooks.queue_key, (session.queues[name] for name in by_queue))
+    left: dict[str, list[TaskBatch]] = {}
+    by_queue = {name: LazyPriorityQueue(hooks.job_key, jobs) for name, jobs in _candidates(session, left).items()}
+    queues = LazyPriorityQueue(hooks.queue_key, (session.queues[name] for name in by_queue))
     while queues:
         queue = queues.pop()
         jobs = by_queue[queue.name]
@@ -33,12 +33,12 @@ def allocate(session: Session) -> None:
                 session.refuse(job, hooks.whys(job, left[job.key][0].tasks[-1]))
             continue
         job = jobs.pop()
-        if Turn(session, queue, job).take(left[job.key]) and left[job.key]:
+        if GangAllocation(session, queue, job).take(left[job.key]) and left[job.key]:
             jobs.push(job)
         queues.push(queue)
 
 
-def _candidates(session: Session, left: dict[str, list[Run]]) -> dict[str, list[Job]]:
+def _candidates(session: Session, left: dict[str, list[TaskBatch]]) -> dict[str, list[Job]]:
     """Jobs with tasks to place, by queue; their tasks go into ``left``. Where the policy has no enqueue, all are
     admitted.
     """
@@ -51,7 +51,7 @@ def _candidates(session: Session, left: dict[str, list[Run]]) -> dict[str, list[
             session.admit(job)
         waiting = [
             task
-            for status in ((TaskStatus.PENDING,) if session.reservations.stands(job.key) else WAITING)
+            for status in ((TaskStatus.PENDING,) if session.nominations.stands(job.key) else WAITING)
             for task in job.by_status.get(status, {}).values()
             if not task.gated and not task.best_effort
         ]

@@ -6,7 +6,7 @@ other.
 
 from __future__ import annotations
 
-from ..framework.priority_queue import Served
+from ..framework.priority_queue import LazyPriorityQueue
 from ..framework.session import Session
 from ..model.job import Job
 from ..model.task import Task, TaskStatus
@@ -20,7 +20,7 @@ def backfill(session: Session) -> None:
         if not session.is_pending(job) and _waiting(job) and session.is_schedulable(job):
             by_queue.setdefault(job.queue, []).append(job)
     for queue in sorted((session.queues[name] for name in by_queue), key=hooks.queue_key):
-        jobs = Served(hooks.job_key, by_queue[queue.name])
+        jobs = LazyPriorityQueue(hooks.job_key, by_queue[queue.name])
         while jobs:
             _place(session, jobs.pop())
 

@@ -6,7 +6,7 @@ The one rule: a job that is refused does not stand in the way of the next one.
 
 from __future__ import annotations
 
-from ..framework.priority_queue import Served
+from ..framework.priority_queue import LazyPriorityQueue
 from ..framework.session import Session
 from ..model.job import Job
 
@@ -18,8 +18,8 @@ def enqueue(session: Session) -> None:
     for job in session.unsettled:
         if session.is_pending(job):
             waiting.setdefault(job.queue, []).append(job)
-    by_queue = {name: Served(hooks.job_key, jobs) for name, jobs in waiting.items()}
-    queues = Served(hooks.queue_key, (session.queues[name] for name in by_queue))
+    by_queue = {name: LazyPriorityQueue(hooks.job_key, jobs) for name, jobs in waiting.items()}
+    queues = LazyPriorityQueue(hooks.queue_key, (session.queues[name] for name in by_queue))
     while queues:
         queue = queues.pop()
         jobs = by_queue[queue.name]

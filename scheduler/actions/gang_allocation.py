@@ -15,10 +15,10 @@ from ..model.job import Job
 from ..model.nodes import NodeInfo
 from ..model.queue import Queue
 from ..model.task import Task, TaskStatus
-from ..reasons import GangShort, Why
+from ..reasons import GangShort, UnschedulableReason
 
 
-class Run:
+class TaskBatch:
     """Tasks that are alike (shape, nominated node, role) and follow each other in task order; the next one is the
     last in ``tasks``.
     """
@@ -37,35 +37,35 @@ class Run:
         return self.tasks[: -count - 1 : -1]
 
 
-def runs_of(tasks: Iterable[Task]) -> list[Run]:
+def runs_of(tasks: Iterable[Task]) -> list[TaskBatch]:
     """Tasks in their order, cut into runs."""
-    return [Run(group) for _, group in groupby(tasks, key=lambda task: (task.shape, task.nominated, task.role))]
+    return [TaskBatch(group) for _, group in groupby(tasks, key=lambda task: (task.shape, task.nominated, task.role))]
 
 
-class Turn:
+class GangAllocation:
     """One transaction for one job."""
 
     def __init__(self, session: Session, queue: Queue, job: Job) -> None:
         self._session, self._queue, self._job = session, queue, job
         self._hooks, self._placement = session.hooks, session.placement
         self._statement = session.statement()
-        self._whys: list[Why] = []
+        self._whys: list[UnschedulableReason] = []
         self._failed_shapes: set[bytes] = set()
         self._failed_roles: set[str] = set()
 
-    def take(self, runs: list[Run]) -> bool:
+    def take(self, runs: list[TaskBatch]) -> bool:
         """Place what can be placed of ``runs``, taking out what was. Whether the job got anywhere and may have
         another turn.
         """
         session, job = self._session, self._job
         if self._only_waits(runs):
             return False
-        session.reservations.lift(job, self._statement)
+        session.nominations.release(job, self._statement)
         placed = self._attempt(runs)
-        if placed is None and (yielded := session.reservations.yield_to(job, self._statement)):
+        if placed is None and (yielded := session.nominations.yield_to(job, self._statement)):
             placed = self._attempt(runs)
             if placed is not None:
-                session.reservations.take_over(job, yielded, self._statement)
+                session.nominations.take_over(job, yielded, self._statement)
         if placed is None:
             self._statement.discard()
         elif self._is_ready():
@@ -77,7 +77,7 @@ class Turn:
             session.refuse(job, self._whys)
         return bool(placed)
 
-    def _attempt(self, runs: list[Run]) -> list[tuple[Run, int]] | None:
+    def _attempt(self, runs: list[TaskBatch]) -> list[tuple[TaskBatch, int]] | None:
         """Place what can be placed; None, and nothing placed, if the job is neither ready by that nor only waits."""
         self._whys = []
         self._failed_shapes.clear()
@@ -90,7 +90,7 @@ class Turn:
         self._statement.rollback(before)
         return None
 
-    def _only_waits(self, runs: list[Run]) -> bool:
+    def _only_waits(self, runs: list[TaskBatch]) -> bool:
         """Whether the whole job keeps room that is being freed, and there is too little room now for it to start
         elsewhere: the most part of most turns in which victims leave.
         """
@@ -108,7 +108,7 @@ class Turn:
             alike.setdefault(task.shape, []).append(task)
         return any(self._placement.slots_now(tasks) < lacking - (len(waiting) - len(tasks)) for tasks in alike.values())
 
-    def _cannot_start(self, runs: list[Run]) -> bool:
+    def _cannot_start(self, runs: list[TaskBatch]) -> bool:
         """Whether a gang of alike tasks is too large for the room there is: seen without placing any of them."""
         job, task = self._job, runs[0].first
         lacking = job.min_available - job.ready - job.undemanding
@@ -116,7 +116,7 @@ class Turn:
             len(runs) > 1
             or lacking <= 1  # one task is as well tried as counted
             or self._hooks.votes("job_pipelined", job)
-            or self._placement.minds_company(task)
+            or self._placement.has_inter_pod_constraints(task)
         ):
             return False
         slots = self._placement.slots(task, lacking)
@@ -125,15 +125,15 @@ class Turn:
         self._whys = [self._placement.explain(task), *self._short(slots)]
         return True
 
-    def _short(self, places: int) -> list[Why]:
+    def _short(self, places: int) -> list[UnschedulableReason]:
         placed = self._job.ready + places
         return [GangShort(placed, self._job.min_available)] if 0 < placed < self._job.min_available else []
 
     def _is_ready(self) -> bool:
         return self._hooks.all_agree("job_ready", self._job)
 
-    def _place_all(self, runs: list[Run]) -> list[tuple[Run, int]]:
-        placed: list[tuple[Run, int]] = []
+    def _place_all(self, runs: list[TaskBatch]) -> list[tuple[TaskBatch, int]]:
+        placed: list[tuple[TaskBatch, int]] = []
         for run in runs:
             if run.first.shape in self._failed_shapes:
                 continue
@@ -145,7 +145,7 @@ class Turn:
                 break
         return placed
 
-    def _place(self, run: Run) -> int:
+    def _place(self, run: TaskBatch) -> int:
         """Place tasks of a run one after the other, until the job is ready or no more fit. How many."""
         job, count, future = self._job, 0, False
         while count < len(run.tasks):
@@ -181,7 +181,7 @@ class Turn:
         return self._placement.plan(first, len(tasks), future=future)
 
     def _fail(self, task: Task) -> None:
-        if not self._placement.minds_company(task):
+        if not self._placement.has_inter_pod_constraints(task):
             self._failed_shapes.add(task.shape)
         self._failed_roles.add(task.role)
         self._whys.append(self._placement.explain(task))

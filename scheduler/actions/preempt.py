@@ -7,10 +7,10 @@ the victims of a node are found by :mod:`scheduler.preemption.topology_aware`, e
 
 from __future__ import annotations
 
-from ..framework.priority_queue import Served
+from ..framework.priority_queue import LazyPriorityQueue
 from ..framework.session import Session
 from ..model.job import Job
-from ..preemption import PREEMPT, Attempts, Claim, make_room
+from ..preemption import PREEMPT, CycleCache, PreemptionRequest, make_room
 from ..preemption.starving import starving_jobs
 
 
@@ -19,18 +19,18 @@ def preempt(session: Session) -> None:
     starving = starving_jobs(session)
     if not starving:
         return
-    hooks, attempts = session.hooks, Attempts.of(session)
+    hooks, cache = session.hooks, CycleCache.of(session)
     reprieves = bool(session.policy.configurations.get(PREEMPT, {}).get("enableTopologyAwarePreemption"))
     by_queue: dict[str, list[Job]] = {}
     for job in starving:
         by_queue.setdefault(job.queue, []).append(job)
-    queues = Served(hooks.queue_key, (session.queues[name] for name in by_queue))
+    queues = LazyPriorityQueue(hooks.queue_key, (session.queues[name] for name in by_queue))
     while queues:
         of_queue = by_queue[queues.pop().name]
-        between = Served(hooks.job_key, of_queue)
+        between = LazyPriorityQueue(hooks.job_key, of_queue)
         while between:
-            make_room(Claim(session, PREEMPT, between.pop(), reprieves=reprieves), attempts)
+            make_room(PreemptionRequest(session, PREEMPT, between.pop(), reprieves=reprieves), cache)
         for job in sorted(of_queue, key=hooks.job_key):
             if hooks.first_tier_agrees("job_starving", job):
-                make_room(Claim(session, PREEMPT, job, within_job=True, reprieves=reprieves), attempts)
-    attempts.settle()
+                make_room(PreemptionRequest(session, PREEMPT, job, within_job=True, reprieves=reprieves), cache)
+    cache.settle()

@@ -7,10 +7,10 @@ plugin's say.
 
 from __future__ import annotations
 
-from ..framework.priority_queue import Served
+from ..framework.priority_queue import LazyPriorityQueue
 from ..framework.session import Session
 from ..model.job import Job
-from ..preemption import RECLAIM, Attempts, Claim, make_room
+from ..preemption import RECLAIM, CycleCache, PreemptionRequest, make_room
 from ..preemption.starving import starving_jobs
 
 
@@ -19,17 +19,17 @@ def reclaim(session: Session) -> None:
     starving = starving_jobs(session)
     if not starving:
         return
-    hooks, attempts = session.hooks, Attempts.of(session)
+    hooks, cache = session.hooks, CycleCache.of(session)
     by_queue: dict[str, list[Job]] = {}
     for job in starving:
         by_queue.setdefault(job.queue, []).append(job)
-    jobs = {name: Served(hooks.job_key, members) for name, members in by_queue.items()}
-    queues = Served(hooks.queue_key, (session.queues[name] for name in by_queue))
+    jobs = {name: LazyPriorityQueue(hooks.job_key, members) for name, members in by_queue.items()}
+    queues = LazyPriorityQueue(hooks.queue_key, (session.queues[name] for name in by_queue))
     while queues:
         queue = queues.pop()
         if hooks.any_says("overused", queue):
             continue
-        make_room(Claim(session, RECLAIM, jobs[queue.name].pop()), attempts)
+        make_room(PreemptionRequest(session, RECLAIM, jobs[queue.name].pop()), cache)
         if jobs[queue.name]:
             queues.push(queue)
-    attempts.settle()
+    cache.settle()

@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ..kube import Client, Recorder, Reflector
+from ..kube import Client, EventRecorder, Reflector
 from .job.controller import JobController
 from .podgroup.controller import PodGroupController
 from .pytorchjob.controller import PyTorchJobController
@@ -40,7 +40,7 @@ def build(names: Iterable[str], context: Context) -> list[Controller]:
 
 async def run_controllers(
     client: Client,
-    recorder: Recorder,
+    recorder: EventRecorder,
     names: Iterable[str],
     *,
     scheduler_names: Sequence[str],

@@ -22,7 +22,7 @@ class Bind(msgspec.Struct, frozen=True):
 
 
 class Evict(msgspec.Struct, frozen=True):
-    """Delete this pod, for the sake of the claimant."""
+    """Delete this pod, for the sake of the preemptor."""
 
     task: str
     uid: str

@@ -1,7 +1,7 @@
 """Room that was freed for a task is kept for it, across cycles and restarts.
 
-The one rule: a claim is nothing but the pod's ``status.nominatedNodeName``; every cycle derives the reservations from
-it anew. While what was freed is still releasing, or the rest of the gang waits, the claimant is pipelined onto its
+The one rule: a claim is nothing but the pod's ``status.nominatedNodeName``; every cycle derives the nominations from
+it anew. While what was freed is still releasing, or the rest of the gang waits, the preemptor is pipelined onto its
 node, so that nobody served meanwhile takes that room; a claim that came to nothing is given up in the same cycle.
 What a job got in a cycle in which others had to go for it stands until the cycle ends, whatever action comes next.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .statement import Statement
 
 
-class Reservations:
+class Nominations:
     """The claims of one cycle."""
 
     def __init__(self, session: Session) -> None:
@@ -28,7 +28,7 @@ class Reservations:
         self._made: set[str] = set()
 
     def claim(self) -> None:
-        """Pipeline every claimant onto its node, in the order in which queues, jobs and tasks are served."""
+        """Pipeline every preemptor onto its node, in the order in which queues, jobs and tasks are served."""
         session, hooks = self._session, self._session.hooks
         found: dict[str, list[Task]] = {}
         for key in session.cluster.nominated:
@@ -53,8 +53,8 @@ class Reservations:
                 ):
                     statement.pipeline(task, node)
 
-    def serve(self) -> None:
-        """Bind the jobs whose claimants all find their room by now; the others go on waiting."""
+    def bind_ready(self) -> None:
+        """Bind the jobs whose preemptors all find their room by now; the others go on waiting."""
         session = self._session
         for key, tasks in self._claims.items():
             job = session.jobs[key]
@@ -74,7 +74,7 @@ class Reservations:
             else:
                 statement.discard()
 
-    def stand(self, job: Job) -> None:
+    def pin(self, job: Job) -> None:
         """Others have had to go for this job: until the cycle ends it stays where it is and keeps what it has."""
         self._made.add(job.key)
 
@@ -82,7 +82,7 @@ class Reservations:
         """Whether others have had to go for this job in this cycle."""
         return job in self._made
 
-    def lift(self, job: Job, statement: Statement) -> None:
+    def release(self, job: Job, statement: Statement) -> None:
         """Free the job's own claims within its turn, so that it may also run elsewhere."""
         if self.stands(job.key):
             return

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 T = TypeVar("T")
 
 
-class Served(Generic[T]):
+class LazyPriorityQueue(Generic[T]):
     """A heap of subjects by a key that may grow meanwhile. Keys must be total: no two subjects share one."""
 
     def __init__(self, key: Callable[[T], tuple[Any, ...]], subjects: Iterable[T] = ()) -> None:

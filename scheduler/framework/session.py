@@ -17,11 +17,11 @@ from ..model.task import HOLDING, Task, TaskStatus
 from ..placement import Placement, unsupported
 from ..policy.hooks import Fn, Hooks
 from ..policy.model import PluginOption, Policy
-from ..reasons import NoGroup, QueueBroken, Refusal, Unsupported, VictimReason, Why
+from ..reasons import NoGroup, QueueBroken, Refusal, UnschedulableReason, Unsupported, VictimReason
 from .decisions import Decisions
-from .nominations import Reservations
+from .nominations import Nominations
 from .statement import Change, Statement
-from .tracing import Step, untold
+from .tracing import Step, no_trace
 
 CLAIMING = HOLDING | TaskStatus.PIPELINED
 """Statuses in which a task counts in the queue plugins' ``allocated`` within a cycle (Volcano fires AllocateFunc for
@@ -60,7 +60,7 @@ class Session:
         policy: Policy,
         now: float,
         plugins: Mapping[str, type[Any]],
-        step: Step = untold,
+        step: Step = no_trace,
     ) -> None:
         self.cluster = cluster
         self.policy = policy
@@ -86,7 +86,7 @@ class Session:
         self.log: list[Change] = []
         self.hooks = Hooks(policy)
         self.placement = Placement(cluster, self.hooks)
-        self.reservations = Reservations(self)
+        self.nominations = Nominations(self)
         self.facts: dict[str, Any] = {}
         self._on_shift: list[Callable[[Task, float], None]] = []
         for number, tier in enumerate(policy.tiers):
@@ -102,7 +102,7 @@ class Session:
 
     # ------------------------------------------------------------------------------------------------------- changes
 
-    def on_shift(self, handler: Callable[[Task, float], None]) -> None:
+    def on_allocation_change(self, handler: Callable[[Task, float], None]) -> None:
         """Call ``handler(task, +1.0)`` when a task begins to count as allocated, ``-1.0`` when it stops (undo
         included).
         """
@@ -142,7 +142,7 @@ class Session:
         """The job's PodGroup becomes Inqueue: its pods may be created and scheduled."""
         self.phases[job.key] = INQUEUE
 
-    def refuse(self, job: Job, whys: Iterable[Why]) -> None:
+    def refuse(self, job: Job, whys: Iterable[UnschedulableReason]) -> None:
         """Note what stands in the way of a job; more than one action may."""
         known = self.decisions.refusals.get(job.key, Refusal())
         self.decisions.refusals[job.key] = known.also(*whys)

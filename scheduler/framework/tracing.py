@@ -22,6 +22,6 @@ class Step(Protocol):
 _NOTHING = nullcontext()
 
 
-def untold(_kind: Kind, _name: str, /) -> AbstractContextManager[object]:
+def no_trace(_kind: Kind, _name: str, /) -> AbstractContextManager[object]:
     """Where nobody wants to know."""
     return _NOTHING

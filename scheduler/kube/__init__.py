@@ -33,7 +33,7 @@ A controller is informers, one work queue and one function::
 
 What ``sync`` raises is logged and the key comes again after a pause that doubles; ``queue.add_after(key, seconds)``
 for deadlines. A malformed object is in ``informer.malformed[key]`` (and not in ``informer.objects``).
-``Recorder.event(PODS, pod.metadata, WARNING, "Evict", "…")`` writes events in the background.
+``EventRecorder.event(PODS, pod.metadata, WARNING, "Evict", "…")`` writes events in the background.
 """
 
 from .changes import Absent, Change, Present, Unreadable
@@ -45,11 +45,11 @@ from .errors import (
     ApiError,
     ConfigError,
     Conflict,
-    Deposed,
     Forbidden,
     Gone,
     Invalid,
     KubeError,
+    LeadershipLost,
     NotFound,
     ServerError,
     TooManyRequests,
@@ -58,7 +58,7 @@ from .errors import (
 )
 from .http import Http
 from .informer import Informer
-from .recorder import NORMAL, WARNING, Recorder
+from .recorder import NORMAL, WARNING, EventRecorder
 from .reflector import Reflector
 from .resource import (
     BUDGETS,
@@ -98,19 +98,19 @@ __all__ = [
     "ConfigError",
     "Conflict",
     "Connection",
-    "Deposed",
+    "EventRecorder",
     "Forbidden",
     "Gone",
     "Http",
     "Informer",
     "Invalid",
     "KubeError",
+    "LeadershipLost",
     "Listing",
     "Malformed",
     "NotFound",
     "Patch",
     "Present",
-    "Recorder",
     "Reflector",
     "Resource",
     "ServerError",

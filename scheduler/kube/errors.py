@@ -34,7 +34,7 @@ class Unreachable(KubeError):
         self.sent = sent
 
 
-class Deposed(KubeError):
+class LeadershipLost(KubeError):
     """We may no longer write: another replica may lead by now. Nothing was sent."""
 
 

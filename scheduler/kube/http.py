@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable
 
 from .backoff import Backoff, spread
 from .config import Connection
-from .errors import ApiError, Deposed, ServerError, TooManyRequests, Unauthorized, Unreachable, error_of
+from .errors import ApiError, LeadershipLost, ServerError, TooManyRequests, Unauthorized, Unreachable, error_of
 from .wire import Answer, Wire, WireBroken, connected_socket
 
 CONNECT_SECONDS = 5.0
@@ -132,7 +132,7 @@ class Http:
                 async with asyncio.timeout_at(until):
                     wire = self._take_idle() or await self._connect(what)
                     if method != "GET" and not self._may_write():
-                        raise Deposed(what, "not sent: this replica does not lead")
+                        raise LeadershipLost(what, "not sent: this replica does not lead")
                     return await wire.exchange(self._message(method, path, body, content_type))
             except TimeoutError as error:
                 raise Unreachable(what, "no answer in time", sent=wire is not None) from error

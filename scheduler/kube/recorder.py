@@ -48,7 +48,7 @@ class _Written:
     count: int
 
 
-class Recorder:
+class EventRecorder:
     """Write events as ``component``. ``urgent`` is awaited before each write: it returns when nothing more urgent is
     to be written.
     """

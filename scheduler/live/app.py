@@ -17,20 +17,20 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..kube import NORMAL, WARNING, Client, Http, Recorder, connect
+from ..kube import NORMAL, WARNING, Client, EventRecorder, Http, connect
 from ..model.cluster import Cluster
 from ..model.objects import ObjectMeta
-from .endpoints import Pages
+from .endpoints import Endpoints
 from .leader import LEASES, Leader
 from .leader import NAME as LEASE_NAME
-from .loop import Cycles
+from .loop import CycleLoop
 from .metrics import Metrics
 from .options import Options
 from .policy_file import InForce, PolicyFile
-from .record import Record, write_cycle
-from .state_feed import Feed
-from .status_builder import Publication
-from .status_writer import Publisher
+from .record import RunningRecord, write_cycle
+from .state_feed import StateFeed
+from .status_builder import StatusBuilder
+from .status_writer import StatusWriter
 from .writer import Writer
 
 if TYPE_CHECKING:
@@ -55,25 +55,25 @@ class App:
         may_write = self.leader.may_write if self.leader is not None else lambda: True
         self.http = Http(connection, agent=f"{COMPONENT}-scheduler", may_write=may_write)
         self.client = Client(self.http)
-        self.record = Record(options.record) if options.record is not None else None
+        self.record = RunningRecord(options.record) if options.record is not None else None
         cluster = Cluster(options.scheduler_names, options.node_selector)
-        self.feed = Feed(cluster, self.client, on_input=self.record.add if self.record is not None else None)
+        self.feed = StateFeed(cluster, self.client, on_input=self.record.add if self.record is not None else None)
         self.writer = Writer(self.client, self.feed.put, self.metrics)
-        self.events = Recorder(self.client, options.scheduler_names[0], urgent=self.writer.urgent)
-        self.publisher = Publisher(self.client, self.writer.urgent)
-        self.publication = Publication(self.feed, self.publisher, self.events, self.metrics)
-        self.writer.tell(self.publication.bound, self.publication.refused)
+        self.events = EventRecorder(self.client, options.scheduler_names[0], urgent=self.writer.urgent)
+        self.status_writer = StatusWriter(self.client, self.writer.urgent)
+        self.status_builder = StatusBuilder(self.feed, self.status_writer, self.events, self.metrics)
+        self.writer.tell(self.status_builder.bound, self.status_builder.refused)
         self.feed.on_gone = self.writer.gone
-        self.feed.on_trouble = self.publication.trouble
-        self.cycles = Cycles(
+        self.feed.on_trouble = self.status_builder.trouble
+        self.cycles = CycleLoop(
             self.feed,
             self.writer,
-            self.publication,
+            self.status_builder,
             policy=self._policy_in_force,
             metrics=self.metrics,
             record=self.record,
         )
-        self.pages = Pages(self.feed, policy, self.metrics)
+        self.pages = Endpoints(self.feed, policy, self.metrics)
         if options.controllers and not options.leader_elect:  # a replica that does not lead runs none
             self.pages.unlisted = lambda: ["the controllers have not begun"]
         self.stopping = asyncio.Event()
@@ -127,7 +127,7 @@ class App:
         self.metrics.leads(True)
         for work, name in (
             (self.writer.run(), "writer"),
-            (self.publisher.run(), "statuses"),
+            (self.status_writer.run(), "statuses"),
             (self.events.run(), "events"),
         ):
             self._start(work, name)
@@ -138,7 +138,7 @@ class App:
             self._start_controllers(group)
             if self.leader is not None:
                 await self.leader.hold()
-                raise Deposed("the lease was lost")
+                raise LeadershipLost("the lease was lost")
 
     async def _stand_by(self, leader: Leader) -> None:
         """Wait for the lease, with a state that is kept up to date meanwhile: a take-over begins with a cycle, not
@@ -174,7 +174,7 @@ class App:
         await asyncio.gather(deciding, return_exceptions=True)
         for what, wait, seconds in (
             ("binds and evictions", self.writer.finished(), _FINISH_WRITES),
-            ("statuses", self.publisher.drain(), _FINISH_STATUSES),
+            ("statuses", self.status_writer.drain(), _FINISH_STATUSES),
             ("events", self.events.drain(), _FINISH_STATUSES),
         ):
             try:
@@ -233,5 +233,5 @@ class App:
             self.cycles.want()
 
 
-class Deposed(Exception):  # noqa: N818 - as the errors of the API
+class LeadershipLost(Exception):  # noqa: N818 - as the errors of the API
     """Another replica leads, or may lead."""

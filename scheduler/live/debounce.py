@@ -9,7 +9,7 @@ SECONDS = 2.0
 """How long a reason has to stand before it is told."""
 
 
-class Patience:
+class Debounce:
     """Reasons by key, from when they came up until they stand no more."""
 
     def __init__(self) -> None:

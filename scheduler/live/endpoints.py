@@ -11,16 +11,16 @@ from collections.abc import Callable, Mapping
 from .metrics import Metrics
 from .policy_file import PolicyFile
 from .server import METRICS, Answer, Page, Query, data, text
-from .state_feed import Feed
+from .state_feed import StateFeed
 
 _HANGS_AFTER = 30.0
 """Seconds without a turn of the event loop after which ``/healthz`` says so."""
 
 
-class Pages:
+class Endpoints:
     """The pages of one process. ``unlisted`` says what the controllers still wait for."""
 
-    def __init__(self, feed: Feed, policy: PolicyFile, metrics: Metrics) -> None:
+    def __init__(self, feed: StateFeed, policy: PolicyFile, metrics: Metrics) -> None:
         self.unlisted: Callable[[], list[str]] = list
         self._feed = feed
         self._policy = policy

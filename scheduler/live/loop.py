@@ -20,9 +20,9 @@ from ..kube.backoff import Backoff
 from ..recording.events import Assumed, Decided, Nominated
 from .metrics import Metrics
 from .policy_file import InForce
-from .record import Record
-from .state_feed import Feed, Urgency
-from .status_builder import Publication
+from .record import RunningRecord
+from .state_feed import StateFeed, Urgency
+from .status_builder import StatusBuilder
 from .stopwatch import Stopwatch
 from .writer import BINDS_IN_FLIGHT, Writer
 
@@ -39,23 +39,23 @@ PUBLISH_AT_LEAST_EVERY = 3.0
 _LONGEST_REST = 1.0
 
 
-class Cycles:
+class CycleLoop:
     """The cycle loop. ``policy`` is asked before each cycle."""
 
     def __init__(
         self,
-        feed: Feed,
+        feed: StateFeed,
         writer: Writer,
-        publication: Publication,
+        status_builder: StatusBuilder,
         *,
         policy: Callable[[], InForce],
         metrics: Metrics,
-        record: Record | None = None,
+        record: RunningRecord | None = None,
     ) -> None:
         self.number = 0
         self._feed = feed
         self._writer = writer
-        self._publication = publication
+        self._publication = status_builder
         self._policy = policy
         self._metrics = metrics
         self._record = record
@@ -187,7 +187,7 @@ class Cycles:
             self._feed.apply(Assumed(bind.task, bind.uid, bind.node))
             self._writer.bind(bind)
         for eviction in decisions.evictions:
-            self._publication.condemned(eviction)
+            self._publication.evicting(eviction)
             self._feed.apply(Assumed(eviction.task, eviction.uid))
         if decisions.evictions:
             self._writer.evict(self._by_priority(decisions.evictions))

@@ -111,9 +111,9 @@ class Metrics:
 
     def _chosen(self, evictions: Iterable[Evict]) -> None:
         reasons = [eviction.reason for eviction in evictions]
-        for action, _ in {(reason.action, reason.claimant) for reason in reasons}:
+        for action, _ in {(reason.action, reason.preemptor) for reason in reasons}:
             self._transactions.labels(action).inc()
-        preempting = [reason.claimant for reason in reasons if reason.action == "preempt"]
+        preempting = [reason.preemptor for reason in reasons if reason.action == "preempt"]
         if preempting:
             self._victims.set(len(preempting))
             self._preemptions.inc(len(set(preempting)))

@@ -13,17 +13,17 @@ from pathlib import Path
 from ..decide import decide
 from ..model.cluster import Cluster
 from ..recording.events import Decided, Input, PolicyLoaded
-from ..recording.segments import Recorder
+from ..recording.segments import SegmentWriter
 from .policy_file import InForce
 
 log = logging.getLogger(__name__)
 
 
-class Record:
+class RunningRecord:
     """The running record of a process, in a directory."""
 
     def __init__(self, directory: Path) -> None:
-        self._recorder: Recorder | None = Recorder(directory)
+        self._recorder: SegmentWriter | None = SegmentWriter(directory)
 
     def before_cycle(self, cluster: Cluster, policy: InForce) -> None:
         """Begin a new segment with a checkpoint where it is time for one."""
@@ -61,7 +61,7 @@ def write_cycle(parent: Path, number: int, now: float, cluster: Cluster, policy:
     nothing can be decided, which is when such a record is wanted most, the state alone.
     """
     directory = parent / f"cycle-{number}-{int(now)}"
-    recorder = Recorder(directory)
+    recorder = SegmentWriter(directory)
     try:
         recorder.checkpoint(cluster, PolicyLoaded(policy.path, policy.text))
         recorder.write(Decided(number, now, decide(cluster, policy.policy, now)))

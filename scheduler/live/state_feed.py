@@ -36,7 +36,7 @@ from ..kube import (
 from ..model.cluster import Cluster
 from ..model.objects import ObjectMeta
 from ..model.task import TaskStatus
-from ..recording.events import Assumed, Input, Lost, Nominated, Reverted, Seen, take_in
+from ..recording.events import Assumed, Input, Nominated, ObjectGone, ObjectSeen, Reverted, apply_input
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ class Trouble:
     error: str
 
 
-class Feed:
+class StateFeed:
     """The reflectors, the inbox and the state that it is emptied into.
 
     ``on_trouble`` is told of objects that cannot be read; ``on_input`` of each input that was taken in (for the
@@ -136,9 +136,9 @@ class Feed:
         def hear(change: Change[Any]) -> None:
             match change:
                 case Present():
-                    self._inbox.append(Seen(kind, change.object))
+                    self._inbox.append(ObjectSeen(kind, change.object))
                 case Absent():
-                    self._inbox.append(Lost(kind, change.key, change.uid))
+                    self._inbox.append(ObjectGone(kind, change.key, change.uid))
                 case Unreadable():
                     self._inbox.append(Trouble(resource, change.malformed.metadata, change.malformed.error))
             self.arrived.set()
@@ -158,19 +158,19 @@ class Feed:
 
     def apply(self, given: Input) -> Urgency:
         """Take in one input now. For the cycle loop, between two cycles."""
-        place = (given.kind, _key_of(given)) if isinstance(given, Seen | Lost) else None
+        place = (given.kind, _key_of(given)) if isinstance(given, ObjectSeen | ObjectGone) else None
         if place is not None and self.troubles:
             self.troubles.pop(place, None)
         before = self._look(given)
-        if isinstance(given, Lost) and given.kind == "Pod":
+        if isinstance(given, ObjectGone) and given.kind == "Pod":
             self.on_gone(given.uid)
             if (task := self.cluster.tasks.get(given.key)) is not None:
                 self.touched.add(task.job)
         version = self.cluster.version
         try:
-            take_in(self.cluster, given)
+            apply_input(self.cluster, given)
         except Exception as error:  # whatever one object does to us must not stop the others
-            if not isinstance(given, Seen):
+            if not isinstance(given, ObjectSeen):
                 raise
             if not isinstance(error, ValueError):
                 log.exception("cannot take in %s %s", given.kind, _key_of(given))
@@ -184,7 +184,7 @@ class Feed:
 
     def _look(self, given: Input) -> Any:
         """What the state knows of the thing that an input is about, as far as it decides how urgent the input is."""
-        if not isinstance(given, Seen):
+        if not isinstance(given, ObjectSeen):
             return None
         if given.kind == "Pod":
             task = self.cluster.tasks.get(given.object.metadata.key)
@@ -204,11 +204,11 @@ class Feed:
 
     def _touch(self, given: Input) -> None:
         match given:
-            case Seen(kind="Pod"):
+            case ObjectSeen(kind="Pod"):
                 self.touched.add(self.cluster.tasks[given.object.metadata.key].job)
-            case Seen(kind="PodGroup"):
+            case ObjectSeen(kind="PodGroup"):
                 self.touched.add(given.object.metadata.key)
-            case Lost(kind="PodGroup"):
+            case ObjectGone(kind="PodGroup"):
                 self.touched.add(given.key)
             case Assumed() | Nominated() | Reverted():
                 if (task := self.cluster.tasks.get(given.key)) is not None:
@@ -220,15 +220,15 @@ class Feed:
         self.on_trouble(trouble)
         version = self.cluster.version
         if meta.key:
-            lost = Lost(kind, meta.key)
-            take_in(self.cluster, lost)
+            lost = ObjectGone(kind, meta.key)
+            apply_input(self.cluster, lost)
             if self.on_input is not None:
                 self.on_input(lost)
         return Urgency.SOON if self.cluster.version != version else Urgency.NONE
 
 
-def _key_of(given: Seen | Lost) -> str:
-    key: str = given.key if isinstance(given, Lost) else given.object.metadata.key
+def _key_of(given: ObjectSeen | ObjectGone) -> str:
+    key: str = given.key if isinstance(given, ObjectGone) else given.object.metadata.key
     return key
 
 
@@ -237,7 +237,7 @@ def _urgency(given: Input, before: Any, after: Any) -> Urgency:
         return Urgency.SOON
     if before == after:
         return Urgency.NONE
-    if isinstance(given, Seen) and given.kind == "Pod":
+    if isinstance(given, ObjectSeen) and given.kind == "Pod":
         (uid, was, *_), (now_uid, status, *_) = before, after
         expected = uid == now_uid and was & _COMING and status & (TaskStatus.BOUND | TaskStatus.RUNNING)
         return Urgency.LAZY if expected else Urgency.SOON

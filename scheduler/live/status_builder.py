@@ -11,26 +11,26 @@ from collections import Counter
 from typing import Any
 
 from ..framework.decisions import Bind, Decisions, Evict
-from ..kube import NORMAL, PODGROUPS, PODS, QUEUES, WARNING, KubeError, Recorder
+from ..kube import NORMAL, PODGROUPS, PODS, QUEUES, WARNING, EventRecorder, KubeError
 from ..model.job import INQUEUE, Job
 from ..model.objects import PodGroup
 from ..model.task import Task, TaskStatus
 from ..reasons import NoGroup, PodsMissing, Refusal, render_refusal, render_victim
 from . import statuses
-from .debounce import Patience
+from .debounce import Debounce
 from .job_series import JobSeries
 from .metrics import Metrics
 from .queue_series import QueueSeries
-from .state_feed import Feed, Trouble
-from .status_writer import Publisher
+from .state_feed import StateFeed, Trouble
+from .status_writer import StatusWriter
 
 
-class Publication:
+class StatusBuilder:
     """Turns decisions into wishes for the publisher and events for the recorder."""
 
-    def __init__(self, feed: Feed, publisher: Publisher, events: Recorder, metrics: Metrics) -> None:
+    def __init__(self, feed: StateFeed, status_writer: StatusWriter, events: EventRecorder, metrics: Metrics) -> None:
         self._feed = feed
-        self._publisher = publisher
+        self._publisher = status_writer
         self._events = events
         self._metrics = metrics
         self._refusals: dict[str, Refusal] = {}
@@ -38,7 +38,7 @@ class Publication:
         """Job → the reason that its last event gave."""
         self._queues: dict[str, statuses.Status] = {}
         self._troubles = 0
-        self._patience = Patience()
+        self._patience = Debounce()
         self.again_at: float | None = None
         """When something is to be told though nothing will have happened, in seconds since the epoch."""
         self._job_series = JobSeries(self._is_there, metrics.started)
@@ -143,7 +143,7 @@ class Publication:
 
     # ---------------------------------------------------------------------------------------------------------- events
 
-    def condemned(self, eviction: Evict) -> None:
+    def evicting(self, eviction: Evict) -> None:
         """An eviction was decided: tell the victim, and its PodGroup, who takes its place."""
         task = self._feed.cluster.tasks.get(eviction.task)
         if task is None:

@@ -38,7 +38,7 @@ class _Wish:
     trust: float
 
 
-class Publisher:
+class StatusWriter:
     """Statuses by object. ``urgent`` is awaited before each write; ``pause`` is the least time between two of one
     object, in seconds.
     """

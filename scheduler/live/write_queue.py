@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 Work = Callable[[], Awaitable[None]]
 
 
-class Lane:
+class WorkerPool:
     """Work of one urgency, so many at a time, in the order in which it came."""
 
     def __init__(self, width: int) -> None:
@@ -62,7 +62,7 @@ class Lane:
                     self._idle.set()
 
 
-class Told:
+class WaveBarrier:
     """Counts the victims of one wave that still have to be told; those behind wait for it."""
 
     def __init__(self, count: int) -> None:
@@ -78,7 +78,7 @@ class Told:
         await self._all.wait()
 
 
-class Leaving:
+class TerminatingPods:
     """Victims on their way out. Each counts until it is gone, for ``seconds`` at most."""
 
     def __init__(self, seconds: float) -> None:

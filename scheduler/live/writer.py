@@ -33,7 +33,7 @@ from ..kube.backoff import Backoff
 from ..reasons import render_victim
 from ..recording.events import Reverted
 from .metrics import Metrics
-from .write_queue import Lane, Leaving, Told, Work
+from .write_queue import TerminatingPods, WaveBarrier, Work, WorkerPool
 
 log = logging.getLogger(__name__)
 
@@ -52,13 +52,13 @@ class Writer:
     """Carries out binds and evictions. ``revert`` puts a refused one into the feed's inbox."""
 
     def __init__(self, client: Client, revert: Callable[[Reverted], None], metrics: Metrics) -> None:
-        self.binds = Lane(BINDS_IN_FLIGHT)
-        self.evictions = Lane(EVICTIONS_IN_FLIGHT)
+        self.binds = WorkerPool(BINDS_IN_FLIGHT)
+        self.evictions = WorkerPool(EVICTIONS_IN_FLIGHT)
         self._client = client
         self._revert = revert
         self._metrics = metrics
         self._pauses: dict[str, Backoff] = {}
-        self._leaving = Leaving(_LEAVE_WITHIN)
+        self._leaving = TerminatingPods(_LEAVE_WITHIN)
         self._on_bound: Callable[[Bind], None] = lambda _: None
         self._on_refused: Callable[[Bind | Evict, KubeError], None] = lambda _, __: None
 
@@ -74,10 +74,10 @@ class Writer:
         """Tell each pod why it has to go, and delete it, soon. A wave begins when the one before it has been told:
         who watches sees the least important leave first.
         """
-        before: Told | None = None
+        before: WaveBarrier | None = None
         cycle = get_contextvars()
         for wave in waves:
-            told = Told(len(wave))
+            told = WaveBarrier(len(wave))
             for decision in wave:
                 self.evictions.put(
                     partial(self._carry_out, decision, partial(self._evict, decision, before, told), cycle)
@@ -152,7 +152,7 @@ class Writer:
 
     # -------------------------------------------------------------------------------------------------------- evictions
 
-    async def _evict(self, decision: Evict, before: Told | None, told: Told) -> None:
+    async def _evict(self, decision: Evict, before: WaveBarrier | None, told: WaveBarrier) -> None:
         namespace, _, name = decision.task.partition("/")
         try:
             if before is not None:

@@ -94,7 +94,7 @@ class Cluster(Others):
         if old.job:
             self.jobs[old.job].move(old, new.status)
         old.pod, old.status, old.started, old.assumed = new.pod, new.status, new.started, new.assumed
-        old.nominated, old.told = new.nominated, new.told
+        old.nominated, old.is_disruption_target = new.nominated, new.is_disruption_target
         (self.nominated.add if new.nominated else self.nominated.discard)(old.key)
         self.version += 1
 

@@ -54,7 +54,7 @@ def same_task(a: Task, b: Task) -> bool:
         and a.shape == b.shape
         and a.gated == b.gated
         and a.nominated == b.nominated
-        and a.told == b.told
+        and a.is_disruption_target == b.is_disruption_target
         and a.priority == b.priority
         and a.started == b.started
         and a.pod.metadata.owner_references == b.pod.metadata.owner_references

@@ -106,7 +106,7 @@ class Nodes:
         if (info := self.by_name.pop(name, None)) is not None:
             info.row = -1
             for task in info.tasks.values():
-                if task.minds_company:
+                if task.has_inter_pod_constraints:
                     self._forget_minding(task)
             self._changed()
 
@@ -181,7 +181,7 @@ class Nodes:
     def place(self, info: NodeInfo, task: Task, status: TaskStatus) -> None:
         """Put a task onto a node, accounted as ``status`` says."""
         info.tasks[task.key] = task
-        if task.minds_company:
+        if task.has_inter_pod_constraints:
             self.minding.setdefault(task.shape, {})[task.key] = task
         if info.row >= 0 and not self._stale:
             self._account(info.row, task, status, 1.0)
@@ -190,7 +190,7 @@ class Nodes:
         """Take a task off a node, accounted as ``status`` said."""
         if info.tasks.pop(task.key, None) is None:
             return
-        if task.minds_company:
+        if task.has_inter_pod_constraints:
             self._forget_minding(task)
         if info.row >= 0 and not self._stale:
             self._account(info.row, task, status, -1.0)

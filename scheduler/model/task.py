@@ -66,12 +66,13 @@ class Task:
         "best_effort",
         "creation",
         "gated",
+        "has_inter_pod_constraints",
         "host_ports",
         "index",
         "init_request",
+        "is_disruption_target",
         "job",
         "key",
-        "minds_company",
         "name",
         "namespace",
         "never_preempts",
@@ -85,7 +86,6 @@ class Task:
         "shape",
         "started",
         "status",
-        "told",
         "uid",
     )
 
@@ -112,7 +112,7 @@ class Task:
         self.gated = bool(spec.scheduling_gates)
         self.host_ports = host_ports_of(pod)
         affinity = spec.affinity
-        self.minds_company = bool(affinity and (affinity.pod_affinity or affinity.pod_anti_affinity))
+        self.has_inter_pod_constraints = bool(affinity and (affinity.pod_affinity or affinity.pod_anti_affinity))
         """Whether it has terms about other pods: others may then be kept away by it."""
         self.creation = seconds(meta.creation_timestamp)
         self.started = seconds(pod.status.start_time)
@@ -121,7 +121,7 @@ class Task:
         """Tasks of one shape ask for the same and may go to the same nodes; what they differ in never decides where."""
         self.status, self.node = status_of(pod)
         self.nominated = pod.status.nominated_node_name
-        self.told = _is_told(pod)
+        self.is_disruption_target = _is_disruption_target(pod)
         """Whether its conditions say already that it has to go."""
         self.assumed = False
         """Whether ``status`` runs ahead of what the API has confirmed."""
@@ -140,7 +140,7 @@ class Task:
         again.started = seconds(pod.status.start_time)
         again.status, again.node = status_of(pod)
         again.nominated = pod.status.nominated_node_name
-        again.told = _is_told(pod)
+        again.is_disruption_target = _is_disruption_target(pod)
         again.assumed = False
         return again
 
@@ -188,7 +188,7 @@ def status_of(pod: Pod) -> tuple[TaskStatus, str]:
     return TaskStatus.UNKNOWN, node
 
 
-def _is_told(pod: Pod) -> bool:
+def _is_disruption_target(pod: Pod) -> bool:
     return any(c.type == "DisruptionTarget" and c.status == "True" for c in pod.status.conditions or ())
 
 

@@ -137,7 +137,7 @@ class Placement:
         cycle.
         """
         known = self._refusals.get(task.shape)
-        if known is None or known[0] != len(self._nodes.touched) or self.minds_company(task):
+        if known is None or known[0] != len(self._nodes.touched) or self.has_inter_pod_constraints(task):
             field = unsupported.of_task(self._cluster, task)
             why = (
                 Unsupported(task.key, field)
@@ -173,7 +173,7 @@ class Placement:
 
     # --------------------------------------------------------------------------------------------------------- choice
 
-    def minds_company(self, task: Task) -> bool:
+    def has_inter_pod_constraints(self, task: Task) -> bool:
         """Whether it matters to the task who runs where, so that each placement changes the next.
 
         As long as nobody on a node minds who comes, that is the same for all of a shape.
@@ -211,7 +211,7 @@ class Placement:
 
         For a task that minds who runs where the plan ends after the first: the rest has to be asked again.
         """
-        if count == 1 or self.minds_company(task):
+        if count == 1 or self.has_inter_pod_constraints(task):
             node = self.best(task, future=future)
             return [] if node is None else [node]
         rows = self._ranking(task, future=future).rows_for(count)

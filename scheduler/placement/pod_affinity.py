@@ -63,7 +63,7 @@ class PodAffinities:
         terms = _required(task, "pod_affinity")
         if not terms:
             return None
-        counts = self._company("affinity", task, terms)
+        counts = self._other_pods("affinity", task, terms)
         present = counts.present(future=future)
         mask = np.ones(len(present), dtype=np.bool_)
         for term in terms:
@@ -78,7 +78,7 @@ class PodAffinities:
         """Nodes without the company that the task, or someone there, does not stand."""
         mask: Mask | None = None
         for number, term in enumerate(_required(task, "pod_anti_affinity")):
-            counts = self._company(f"anti{number}", task, [term])
+            counts = self._other_pods(f"anti{number}", task, [term])
             mask = self._without(mask, term.topology_key, counts, future=future)
         for key, other in self._spoken_of(task).unwanted:
             mask = self._without(mask, key, self._holders(other), future=future)
@@ -90,7 +90,7 @@ class PodAffinities:
         for kind, sign in (("pod_affinity", 1), ("pod_anti_affinity", -1)):
             for number, item in enumerate(_preferred(task, kind)):
                 term = item.pod_affinity_term
-                counts = self._company(f"{kind}{number}", task, [term])
+                counts = self._other_pods(f"{kind}{number}", task, [term])
                 total = self._add(total, term.topology_key, counts, sign * item.weight)
         for key, weight, other in self._spoken_of(task).liked:
             total = self._add(total, key, self._holders(other), weight)
@@ -133,7 +133,7 @@ class PodAffinities:
             if self._matches(term, other, task):
                 spoken.liked.append((term.topology_key, weight, other))
 
-    def _company(self, what: str, task: Task, terms: list[PodAffinityTerm]) -> PodCounts:
+    def _other_pods(self, what: str, task: Task, terms: list[PodAffinityTerm]) -> PodCounts:
         """Pods that all of some terms of the task speak of; ``what`` names those terms among the task's."""
         return self._count(what, task, lambda other: all(self._matches(term, task, other) for term in terms))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..model.task import Task
 from ..policy.hooks import by_unit
-from ..reasons import Denial, Protected
+from ..reasons import Protected, Protection
 
 if TYPE_CHECKING:
     from ..framework.session import Register, Session
@@ -38,5 +38,5 @@ def _is_critical(task: Task) -> bool:
     return task.pod.spec.priority_class_name in CRITICAL_CLASSES or task.namespace == SYSTEM_NAMESPACE
 
 
-def _of_the_system(_claimant: Task, unit: Sequence[Task]) -> Denial | None:
+def _of_the_system(_preemptor: Task, unit: Sequence[Task]) -> Protection | None:
     return Protected("system") if any(map(_is_critical, unit)) else None

@@ -34,7 +34,7 @@ class Drf:
     def open(self, session: Session, register: Register) -> None:
         self._session = session
         self._total = [(name, amount) for name, amount in session.total.items() if name != PODS]
-        session.on_shift(self._forget_share)
+        session.on_allocation_change(self._forget_share)
         register("job_order", self._job_share)
         register("preemptable", self._preemptable)
 
@@ -50,10 +50,10 @@ class Drf:
     def _share(self, claimed: Mapping[str, float]) -> float:
         return max((resources.share(claimed.get(name, 0.0), amount) for name, amount in self._total), default=0.0)
 
-    def _preemptable(self, claimant: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
-        """Candidates whose job, without them, still holds at least the share that the claimant's would come to."""
+    def _preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
+        """Candidates whose job, without them, still holds at least the share that the preemptor's would come to."""
         jobs = self._session.cluster.jobs
-        mine = self._share(resources.plus(_claimed(jobs[claimant.job]), claimant.request))
+        mine = self._share(resources.plus(_claimed(jobs[preemptor.job]), preemptor.request))
         left: dict[str, Resource] = {}
         permitted = []
         for task in candidates:

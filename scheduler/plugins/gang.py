@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ..model.job import Job
 from ..model.task import HOLDING, READY, Statuses, Task, TaskStatus
 from ..policy.hooks import Vote, by_unit
-from ..reasons import PodsMissing, Why
+from ..reasons import PodsMissing, UnschedulableReason
 
 if TYPE_CHECKING:
     from ..framework.session import Register, Session
@@ -41,7 +41,7 @@ class Gang:
         register("preemptable", by_unit)
 
     @staticmethod
-    def _valid(job: Job) -> Why | None:
+    def _valid(job: Job) -> UnschedulableReason | None:
         if job.binding_roles:
             present = Counter(task.role for task in job.having(TAKING_PART))
             for role, minimum in sorted(job.binding_roles.items()):

@@ -14,7 +14,7 @@ from ..model.job import INQUEUE, Job
 from ..model.resources import Resource
 from ..model.task import Task
 from ..policy.hooks import Vote
-from ..reasons import ClusterLimit, Why
+from ..reasons import ClusterLimit, UnschedulableReason
 from .queue.admission_backlog import WaitingLine
 from .queue.attributes import reservation_of, ungated
 
@@ -68,7 +68,7 @@ class Overcommit:
         wanted = resources.plus(self._ahead_of(job), job.min_resources)
         return resources.exceeding(wanted, self._left, job.min_resources)
 
-    def _why(self, job: Job, task: Task | None) -> list[Why]:
+    def _why(self, job: Job, task: Task | None) -> list[UnschedulableReason]:
         if task is not None or job.min_resources is None:
             return []
         ahead = self._ahead_of(job)

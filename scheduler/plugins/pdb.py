@@ -14,7 +14,7 @@ from ..model.objects import PodDisruptionBudget
 from ..model.task import Task, TaskStatus
 from ..placement.selectors import selector_matches
 from ..policy.hooks import Vote
-from ..reasons import Denial, Protected
+from ..reasons import Protected, Protection
 
 if TYPE_CHECKING:
     from ..framework.session import Register, Session
@@ -37,7 +37,7 @@ class Pdb:
         register("reclaim_unit", self._exhausted)
         register("preempt_unit", self._exhausted)
 
-    def _within_budgets(self, _claimant: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
+    def _within_budgets(self, _preemptor: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
         """The candidates, in their order, as far as every budget that covers them still allows."""
         if not self._budgets:
             return list(candidates), Vote.PERMIT
@@ -56,9 +56,9 @@ class Pdb:
                     left[key] -= 1
         return permitted, Vote.PERMIT
 
-    def _exhausted(self, claimant: Task, unit: Sequence[Task]) -> Denial | None:
+    def _exhausted(self, preemptor: Task, unit: Sequence[Task]) -> Protection | None:
         """The budget that does not allow all of the unit to go; None if every one does."""
-        permitted = {task.uid for task in self._within_budgets(claimant, unit)[0]}
+        permitted = {task.uid for task in self._within_budgets(preemptor, unit)[0]}
         for task in unit:
             if task.uid not in permitted:
                 return Protected("budget", self._covering(task)[0])

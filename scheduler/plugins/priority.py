@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..model.job import Job
 from ..model.task import Task
 from ..policy.hooks import by_unit
-from ..reasons import Denial, NotLower
+from ..reasons import NotLower, Protection
 
 if TYPE_CHECKING:
     from ..framework.session import Register, Session
@@ -33,13 +33,13 @@ class Priority:
         register("preempt_unit", self._not_lower)
         register("job_starving", _has_waiting_tasks)
 
-    def _not_lower(self, claimant: Task, unit: Sequence[Task]) -> Denial | None:
+    def _not_lower(self, preemptor: Task, unit: Sequence[Task]) -> Protection | None:
         """None if the unit is of strictly lower priority: its job's between jobs, its tasks' within one."""
         jobs = self._session.cluster.jobs
-        if unit[0].job == claimant.job:
-            mine, theirs = claimant.priority, max(task.priority for task in unit)
+        if unit[0].job == preemptor.job:
+            mine, theirs = preemptor.priority, max(task.priority for task in unit)
         else:
-            mine, theirs = jobs[claimant.job].priority, jobs[unit[0].job].priority if unit[0].job in jobs else 0
+            mine, theirs = jobs[preemptor.job].priority, jobs[unit[0].job].priority if unit[0].job in jobs else 0
         return None if theirs < mine else NotLower(theirs, mine)
 
 

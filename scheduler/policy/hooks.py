@@ -16,7 +16,7 @@ from typing import Any
 from ..model.job import Job
 from ..model.queue import Queue
 from ..model.task import Task
-from ..reasons import Why
+from ..reasons import UnschedulableReason
 from .model import PluginOption, Policy
 
 Key = Any
@@ -35,16 +35,16 @@ class Vote(enum.IntEnum):
 #
 # What a function of a hook is given and gives back:
 #   job_order(job), queue_order(queue), task_order(task) -> a key; the smaller is served first
-#   victim_queue_order(queue, claimant's queue) -> a key; the smaller gives first
+#   victim_queue_order(queue, preemptor's queue) -> a key; the smaller gives first
 #   job_valid(job) -> None, or the Why for which the job cannot be scheduled at all
 #   job_ready(job), job_starving(job), overused(queue) -> bool
 #   job_pipelined(job), job_enqueueable(job) -> Vote
 #   job_enqueued(job): the job has been admitted
 #   allocatable(queue, task) -> bool: the queue may hold this task too
 #   preemptive(queue, task) -> bool: the queue may claim room for this task from others
-#   reclaimable(claimant, candidates), preemptable(claimant, candidates) -> (those it permits, Vote); how tiers combine
-#       what is said, scheduler.preemption.eligibility tells
-#   reclaim_unit(claimant, unit), preempt_unit(claimant, unit) -> None, or the Denial for which a task or a whole gang
+#   reclaimable(preemptor, candidates), preemptable(preemptor, candidates) -> (those it permits, Vote);
+#       scheduler.preemption.eligibility tells how tiers combine what is said
+#   reclaim_unit(preemptor, unit), preempt_unit(preemptor, unit) -> None, or the Denial for which a task or a whole gang
 #       stays, whatever tier decides
 #   feasible(task) -> mask over nodes, from the nodes' objects alone: for a shape the same throughout a cycle
 #   predicate(task, future) -> mask over nodes, from what runs on them; None if the task does not mind who runs where.
@@ -82,7 +82,7 @@ SWITCHES: dict[str, str | None] = {
 }
 
 
-def by_unit(_claimant: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
+def by_unit(_preemptor: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
     """What to register as ``reclaimable`` or ``preemptable`` beside a hook that judges units: it gives the plugin a say
     in its tier; what it says there is what it says of units.
     """
@@ -174,7 +174,7 @@ class Hooks:
         """JobValid: what the first function that objects says; None if none does."""
         return next((said for entry in self._flat[hook] if (said := entry.fn(*subject)) is not None), None)
 
-    def whys(self, job: Job, task: Task | None) -> list[Why]:
+    def whys(self, job: Job, task: Task | None) -> list[UnschedulableReason]:
         """What stands in the way of placing ``task`` of ``job``, or (task None) of admitting it, by all plugins."""
         return [why for entry in self._flat["why"] for why in entry.fn(job, task)]
 

@@ -13,18 +13,18 @@ from ..framework.statement import Statement
 from ..model.nodes import NodeInfo
 from ..model.task import Task
 from ..placement import Placement
-from .reprieve import GiveBack
+from .reprieve import Reprieve
 
 Condition = Callable[[], bool]
 
 
-class Company:
+class AffinityGuard:
     """The placements of one claim and of those before it, as far as they mind who runs where."""
 
-    def __init__(self, placement: Placement, *placed: GiveBack) -> None:
+    def __init__(self, placement: Placement, *placed: Reprieve) -> None:
         self._placement = placement
         self._placed = placed
-        self._known: dict[bytes, tuple[list[tuple[GiveBack, set[bytes]]], bool]] = {}
+        self._known: dict[bytes, tuple[list[tuple[Reprieve, set[bytes]]], bool]] = {}
 
     def forget(self) -> None:
         """One more has been placed."""
@@ -40,7 +40,7 @@ class Company:
             found.append(partial(self._placement.admits, task, node, future=True))
         return found
 
-    def _minding(self, task: Task) -> tuple[list[tuple[GiveBack, set[bytes]]], bool]:
+    def _minding(self, task: Task) -> tuple[list[tuple[Reprieve, set[bytes]]], bool]:
         """The placements that mind, with their shapes, and whether the task does: the same until one more is placed."""
         known = self._known.get(task.shape)
         if known is None:

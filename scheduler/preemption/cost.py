@@ -11,27 +11,29 @@ from ..model import resources
 from ..model.nodes import NodeInfo
 from ..model.resources import EPSILON
 from ..model.task import Task
-from .eligibility import Jury
+from .eligibility import VictimFilter
 from .node_queue import Cost
 from .order import Order
-from .request import Claim
+from .request import PreemptionRequest
 from .topology_aware import node_cost, reprieved_cover
 from .units import Unit
-from .victim_set import Amounts, Option, cheapest_cover, cost
+from .victim_set import Amounts, VictimOption, cheapest_cover, cost
 
 
 class Pricing:
     """The options of one claim, and which of them go.
 
-    ``frugal``: among victims of one rank those that free the least go first.
+    ``smallest_first``: among victims of one rank those that free the least go first.
     """
 
-    def __init__(self, claim: Claim, jury: Jury, order: Order, *, frugal: bool) -> None:
-        self._claim = claim
-        self._session, self._nodes = claim.session, claim.session.nodes
-        self._jury, self._order = jury, order
-        self._frugal = frugal
-        self.cover, self.cost = (reprieved_cover, node_cost) if claim.reprieves else (cheapest_cover, cost)
+    def __init__(
+        self, request: PreemptionRequest, victim_filter: VictimFilter, order: Order, *, smallest_first: bool
+    ) -> None:
+        self._request = request
+        self._session, self._nodes = request.session, request.session.nodes
+        self._victim_filter, self._order = victim_filter, order
+        self._frugal = smallest_first
+        self.cover, self.cost = (reprieved_cover, node_cost) if request.reprieves else (cheapest_cover, cost)
 
     def bound(self, task: Task, row: int) -> Cost | None:
         """What room on a node costs at least, votes not asked; None if all candidates together do not make it."""
@@ -39,7 +41,7 @@ class Pricing:
         lacking, columns = self.lacking(task, row)
         if all(amount <= EPSILON for amount in lacking):
             return ()
-        units = self._jury.units(self._jury.candidates(task, node))
+        units = self._victim_filter.units(self._victim_filter.candidates(task, node))
         chosen = self.cover(lacking, [self.option(unit, node, columns, 0) for unit in units])
         return None if chosen is None else self.cost(chosen)
 
@@ -51,7 +53,7 @@ class Pricing:
         columns = [int(i) for i in np.flatnonzero((needed > 0) & (lacking > EPSILON))]
         return tuple(float(lacking[i]) for i in columns), columns
 
-    def option(self, unit: Unit, node: NodeInfo | None, columns: list[int], first: int) -> Option:
+    def option(self, unit: Unit, node: NodeInfo | None, columns: list[int], first: int) -> VictimOption:
         """The unit as a choice.
 
         What it frees of ``columns`` on ``node`` (nothing where it goes for a quota's sake); ``first`` is the tier by
@@ -63,13 +65,13 @@ class Pricing:
                 held = self._nodes.held(task)
                 for i, column in enumerate(columns):
                     freed[i] += held[column]
-        priority = self._claim.priority(unit.job, unit.tasks[0])
-        return Option(
+        priority = self._request.priority(unit.job, unit.tasks[0])
+        return VictimOption(
             freed=tuple(freed),
             level=(first, *self._order.level(unit.job, priority)),
             gangs=int(unit.breaks),
             pods=len(unit.tasks),
-            youth=(self._freed(unit) if self._frugal else 0.0, self._order.youth(unit.tasks[0])),
+            age_key=(self._freed(unit) if self._frugal else 0.0, self._order.age_key(unit.tasks[0])),
             job=unit.job.key,
             whole=unit.whole,
             limits=unit.limits,

@@ -1,6 +1,6 @@
 """What all claims of a cycle have in common.
 
-The one rule: nothing here decides; it only spares equal claimants from asking again what was answered already, and
+The one rule: nothing here decides; it only spares equal preemptors from asking again what was answered already, and
 remembers who has had to go for whom.
 """
 
@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from ..framework.session import Session
 from ..model.job import Job
 from ..model.task import Task, TaskStatus
-from ..reasons import Why
-from .eligibility import Jury
-from .node_queue import Front
+from ..reasons import UnschedulableReason
+from .eligibility import VictimFilter
+from .node_queue import NodeCostQueue
 from .order import Ages, Order
-from .reprieve import GiveBack
-from .request import RECLAIM, Claim
+from .reprieve import Reprieve
+from .request import RECLAIM, PreemptionRequest
 from .victim import Victim
 
 Kind = tuple[object, ...]
@@ -25,94 +25,94 @@ Kind = tuple[object, ...]
 
 @dataclass(slots=True)
 class Shared:
-    """What claimants of one kind share: the order of their victims, the votes on them, the prices of nodes by shape."""
+    """What preemptors of one kind share: the order of their victims, the votes on them, node costs by shape."""
 
     order: Order
-    jury: Jury
-    standing: GiveBack
+    victim_filter: VictimFilter
+    pinned: Reprieve
     """The placements of all claims that were met before."""
     rows: set[int]
     """Rows of the nodes that have candidates."""
-    fronts: dict[bytes, Front] = field(default_factory=dict)
+    fronts: dict[bytes, NodeCostQueue] = field(default_factory=dict)
 
 
-class Attempts:
-    """How old everyone is, what has failed already, what equal claimants share, and all victims."""
+class CycleCache:
+    """How old everyone is, what has failed already, what equal preemptors share, and all victims."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._ages = Ages(session)
-        self._failed: dict[Kind, tuple[int, tuple[Why, ...]]] = {}
+        self._failed: dict[Kind, tuple[int, tuple[UnschedulableReason, ...]]] = {}
         self._shared: dict[Kind, Shared] = {}
         self._rows: dict[str, set[int]] | None = None
         self._victims: list[Victim] = []
-        self._give_back = GiveBack(session)
+        self._reprieve = Reprieve(session)
         self._made = 0
         self._bound = 0
 
     @classmethod
-    def of(cls, session: Session) -> Attempts:
+    def of(cls, session: Session) -> CycleCache:
         """Those of this cycle."""
         known = session.facts.get("attempts")
         if not isinstance(known, cls):
             known = session.facts["attempts"] = cls(session)
         return known
 
-    # -------------------------------------------------------------------------------------------------- equal claimants
+    # ------------------------------------------------------------------------------------------------ equal preemptors
 
-    def shared(self, claim: Claim, who: Kind | None, *, frugal: bool = False) -> Shared:
+    def shared(self, request: PreemptionRequest, who: Kind | None, *, smallest_first: bool = False) -> Shared:
         """What the claim shares with claims of the same kind, or has alone where it is of no kind.
 
-        ``frugal`` claims price nodes differently.
+        ``smallest_first`` claims price nodes differently.
         """
-        who = None if who is None else (*who, frugal)
+        who = None if who is None else (*who, smallest_first)
         shared = self._shared.get(who) if who is not None else None
         if shared is None:
-            order = Order(self._session, claim.queue, self._ages)
-            shared = Shared(order, Jury(claim, order), self._give_back, self._candidate_rows(claim))
+            order = Order(self._session, request.queue, self._ages)
+            shared = Shared(order, VictimFilter(request, order), self._reprieve, self._candidate_rows(request))
             if who is not None:
                 self._shared[who] = shared
-        shared.jury.serve(claim)
+        shared.victim_filter.serve(request)
         return shared
 
-    def _candidate_rows(self, claim: Claim) -> set[int]:
-        if claim.within_job:
-            return self._rows_of(claim.job)
+    def _candidate_rows(self, request: PreemptionRequest) -> set[int]:
+        if request.within_job:
+            return self._rows_of(request.job)
         if self._rows is None:
             self._rows = {}
             for job in self._session.jobs.values():
                 self._rows.setdefault(job.queue, set()).update(self._rows_of(job))
-        if claim.action == RECLAIM:
-            return set().union(*(rows for queue, rows in self._rows.items() if queue != claim.queue.name))
-        return self._rows.get(claim.queue.name, set())
+        if request.action == RECLAIM:
+            return set().union(*(rows for queue, rows in self._rows.items() if queue != request.queue.name))
+        return self._rows.get(request.queue.name, set())
 
     def _rows_of(self, job: Job) -> set[int]:
         by_name = self._session.nodes.by_name
         tasks = (job.by_status.get(status, {}).values() for status in (TaskStatus.RUNNING, TaskStatus.BOUND))
         return {by_name[task.node].row for some in tasks for task in some if task.node in by_name}
 
-    def known(self, kind: Kind | None) -> tuple[Why, ...] | None:
+    def known(self, kind: Kind | None) -> tuple[UnschedulableReason, ...] | None:
         """Why an equal job, or task, found no room in this very state, if one was tried."""
         if kind is None or kind not in self._failed:
             return None
         state, whys = self._failed[kind]
         return whys if state == len(self._session.log) else None
 
-    def remember(self, kind: Kind | None, whys: tuple[Why, ...]) -> None:
+    def remember(self, kind: Kind | None, whys: tuple[UnschedulableReason, ...]) -> None:
         """Note that none of this kind finds room in the state as it is but for its own statement."""
         if kind is not None:
             self._failed[kind] = (len(self._session.log), whys)
 
     # --------------------------------------------------------------------------------------------------------- victims
 
-    def made(self, victims: Sequence[Victim], give_back: GiveBack) -> None:
+    def made(self, victims: Sequence[Victim], reprieve: Reprieve) -> None:
         """Take note of a claim that was met."""
         self._made += 1
         if self._bound != (bound := len(self._session.decisions.binds)):
             self._victims.clear()  # what was bound since may rest on their leaving: room, quota, neighbours
             self._bound = bound
         self._victims += victims
-        self._give_back.absorb(give_back)
+        self._reprieve.absorb(reprieve)
 
     def settle(self) -> None:
         """Give back the victims of one claim that those of a later one have made unnecessary."""
@@ -120,7 +120,7 @@ class Attempts:
             return
         # Claims of different queues order their victims differently; what they have in common is priority and age.
         before = sorted(self._victims, key=lambda v: (v.option.level[-1], *v.option.rank[1:]))
-        self._victims = self._give_back.unneeded(before, self._session.statement())
+        self._victims = self._reprieve.unneeded(before, self._session.statement())
         kept = {task.uid for victim in self._victims for task in victim.tasks}
         back = {task.uid for victim in before for task in victim.tasks} - kept
         if back:
@@ -128,11 +128,11 @@ class Attempts:
             decisions.evictions = [eviction for eviction in decisions.evictions if eviction.uid not in back]
 
 
-def claimant_kind(claim: Claim, task: Task) -> Kind | None:
-    """What a claimant is to the plugins, shape aside; None if its job's own holdings may matter."""
-    if claim.job.allocated or claim.within_job or claim.job.group is None:
+def request_kind(request: PreemptionRequest, task: Task) -> Kind | None:
+    """What a preemptor is to the plugins, shape aside; None if its job's own holdings may matter."""
+    if request.job.allocated or request.within_job or request.job.group is None:
         return None
-    annotations = claim.job.group.metadata.annotations or {}
+    annotations = request.job.group.metadata.annotations or {}
     meant_for_us = tuple(sorted(item for item in annotations.items() if "volcano.sh/" in item[0]))
     owners = tuple(owner.kind for owner in task.pod.metadata.owner_references or ())
-    return (claim.action, claim.queue.name, claim.job.priority, task.best_effort, meant_for_us, owners)
+    return (request.action, request.queue.name, request.job.priority, task.best_effort, meant_for_us, owners)

@@ -15,14 +15,14 @@ from ..model.job import Job
 from ..model.nodes import NodeInfo
 from ..model.task import HOLDING, Task
 from ..policy.hooks import Registered, Vote
-from ..reasons import Denial, GangMinimum, PartOfProtectedGang, Protected, Said
+from ..reasons import GangMinimum, PartOfProtectedGang, PluginMessage, Protected, Protection
 from .order import Order
-from .request import Claim
+from .request import PreemptionRequest
 from .units import GANG, Unit, single, whole_gang
 
 
 @dataclass(slots=True, frozen=True, eq=False)
-class Verdict:
+class EligibleUnit:
     """A permitted unit:
 
     The tier that permits it, the first tier that does so but for gang's veto, and what was voted.
@@ -34,70 +34,70 @@ class Verdict:
     votes: tuple[tuple[str, bool], ...]
 
 
-class Jury:
+class VictimFilter:
     """The votes on the candidates of one claim, and why those that were refused are spared."""
 
-    def __init__(self, claim: Claim, order: Order) -> None:
-        self._claim = claim
+    def __init__(self, request: PreemptionRequest, order: Order) -> None:
+        self._request = request
         self._order = order
-        self._session = claim.session
-        hooks = claim.session.hooks
-        self._tiers = hooks.by_tier(claim.hook)
-        self._judges = hooks.of(claim.unit_hook)
+        self._session = request.session
+        hooks = request.session.hooks
+        self._tiers = hooks.by_tier(request.hook)
+        self._judges = hooks.of(request.unit_hook)
         self._judging = {entry.plugin for entry in self._judges}
         self.gangs = any(entry.plugin == GANG for _, entries in self._tiers for entry in entries)
-        self.denials: dict[str, Denial] = {}
+        self.denials: dict[str, Protection] = {}
         self.seen: set[str] = set()
-        self._gang_verdicts: dict[tuple[str, int], Verdict | None] = {}
+        self._gang_verdicts: dict[tuple[str, int], EligibleUnit | None] = {}
 
-    def serve(self, claim: Claim) -> None:
+    def serve(self, request: PreemptionRequest) -> None:
         """Judge for another claim of the same kind from now on."""
-        self._claim = claim
+        self._request = request
 
     # ----------------------------------------------------------------------------------------------------- candidates
 
-    def candidates(self, claimant: Task, node: NodeInfo) -> list[Task]:
+    def candidates(self, preemptor: Task, node: NodeInfo) -> list[Task]:
         """The tasks on a node that may be asked to go, the first to go first."""
-        claim, jobs = self._claim, self._session.jobs
+        request, jobs = self._request, self._session.jobs
         found: list[tuple[Job, Task]] = []
         for task in node.tasks.values():
             job = jobs.get(task.job)
-            if job is None or not task.status & HOLDING or not claim.concerns(job):
+            if job is None or not task.status & HOLDING or not request.concerns(job):
                 continue
             self.seen.add(task.key)
-            if protection := claim.protection(claimant, task):
+            if protection := request.protection(preemptor, task):
                 self.denials[task.key] = Protected(protection)
             else:
                 found.append((job, task))
-        found.sort(key=lambda pair: (self._order.level(pair[0], claim.priority(*pair)), self._order.youth(pair[1])))
+        found.sort(key=lambda pair: (self._order.level(pair[0], request.priority(*pair)), self._order.age_key(pair[1])))
         return [task for _, task in found]
 
     def units(self, candidates: Sequence[Task]) -> list[Unit]:
         """The units that candidates on one node belong to, votes not asked."""
-        jobs, gangs = self._session.jobs, self.gangs and not self._claim.within_job
+        jobs, gangs = self._session.jobs, self.gangs and not self._request.within_job
         units = [unit for task in candidates if (unit := single(jobs[task.job], task, gangs=gangs)) is not None]
         if gangs:
             whole = dict.fromkeys(task.job for task in candidates)
             units += [whole_gang(jobs[key]) for key in whole if jobs[key].min_available > 0]
         return units
 
-    def permitted(self, claimant: Task, node: NodeInfo) -> list[Verdict]:
+    def permitted(self, preemptor: Task, node: NodeInfo) -> list[EligibleUnit]:
         """What may go from a node as things stand."""
-        candidates = self.candidates(claimant, node)
-        ballot = _Ballot(claimant, candidates)
+        candidates = self.candidates(preemptor, node)
+        ballot = _TierVotes(preemptor, candidates)
         verdicts = []
         for unit in self.units(candidates):
-            verdict = self._of_gang(claimant, unit) if unit.whole else self._verdict(claimant, unit, ballot)
+            verdict = self._of_gang(preemptor, unit) if unit.whole else self._verdict(preemptor, unit, ballot)
             if verdict is not None:
                 verdicts.append(verdict)
                 for task in unit.tasks:
                     self.denials.pop(task.key, None)
         return verdicts
 
-    def permits_anyone(self, claimant: Task, nodes: Iterable[NodeInfo]) -> bool:
+    def permits_anyone(self, preemptor: Task, nodes: Iterable[NodeInfo]) -> bool:
         """Whether anyone on some nodes may go; why not is noted only where nobody may."""
         before = dict(self.denials)
-        if not any(self.permitted(claimant, node) for node in nodes):
+        if not any(self.permitted(preemptor, node) for node in nodes):
             return False
         self.denials = before
         self._gang_verdicts.clear()
@@ -105,23 +105,23 @@ class Jury:
 
     # ---------------------------------------------------------------------------------------------------------- votes
 
-    def objection(self, claimant: Task, unit: Unit) -> Denial | None:
+    def objection(self, preemptor: Task, unit: Unit) -> Protection | None:
         """What stands against the unit whatever tier decides, as things stand."""
         for judge in self._judges:
-            denial: Denial | None = judge.fn(claimant, unit.tasks)
+            denial: Protection | None = judge.fn(preemptor, unit.tasks)
             if denial is not None:
                 return denial
         return None
 
-    def _of_gang(self, claimant: Task, unit: Unit) -> Verdict | None:
+    def _of_gang(self, preemptor: Task, unit: Unit) -> EligibleUnit | None:
         key = (unit.job.key, len(self._session.nodes.touched))
         if key not in self._gang_verdicts:
-            self._gang_verdicts[key] = self._verdict(claimant, unit, None)
+            self._gang_verdicts[key] = self._verdict(preemptor, unit, None)
         return self._gang_verdicts[key]
 
-    def _verdict(self, claimant: Task, unit: Unit, ballot: _Ballot | None) -> Verdict | None:
-        denial = self._protected_member(claimant, unit) if unit.whole else None
-        denial = denial or self.objection(claimant, unit)
+    def _verdict(self, preemptor: Task, unit: Unit, ballot: _TierVotes | None) -> EligibleUnit | None:
+        denial = self._protected_member(preemptor, unit) if unit.whole else None
+        denial = denial or self.objection(preemptor, unit)
         if denial is not None:
             self._deny(unit, denial)
             return None
@@ -130,7 +130,7 @@ class Jury:
             says = [
                 (entry.plugin, vote)
                 for entry in entries
-                if (vote := self._vote(entry, claimant, unit, ballot)) is not None
+                if (vote := self._vote(entry, preemptor, unit, ballot)) is not None
             ]
             votes += says
             if says and first < 0 and all(vote for plugin, vote in says if plugin != GANG):
@@ -138,12 +138,14 @@ class Jury:
             if says and all(vote for _, vote in says):
                 asked = {plugin for plugin, _ in votes}
                 votes += [(judge.plugin, True) for judge in self._judges if judge.plugin not in asked]
-                return Verdict(unit, number, first, tuple(votes))
+                return EligibleUnit(unit, number, first, tuple(votes))
             vetoed = next((plugin for plugin, vote in says if not vote and plugin != GANG), vetoed)
-        self._deny(unit, Said(vetoed, "vetoed") if vetoed else GangMinimum(unit.job.key, unit.job.min_available))
+        self._deny(
+            unit, PluginMessage(vetoed, "vetoed") if vetoed else GangMinimum(unit.job.key, unit.job.min_available)
+        )
         return None
 
-    def _vote(self, entry: Registered, claimant: Task, unit: Unit, ballot: _Ballot | None) -> bool | None:
+    def _vote(self, entry: Registered, preemptor: Task, unit: Unit, ballot: _TierVotes | None) -> bool | None:
         """A plugin's vote on a unit that no judge objects to; None if it abstains."""
         if entry.plugin == GANG:
             return not unit.whole
@@ -153,33 +155,33 @@ class Jury:
             named = ballot.named(entry)
             return None if named is None else unit.tasks[0].uid in named
         # A gang is one victim: each member is judged as it stands now, not as if the others had left already.
-        said = [entry.fn(claimant, [task]) for task in unit.tasks]
+        said = [entry.fn(preemptor, [task]) for task in unit.tasks]
         return None if all(vote == Vote.ABSTAIN for _, vote in said) else all(permitted for permitted, _ in said)
 
-    def _protected_member(self, claimant: Task, unit: Unit) -> Denial | None:
+    def _protected_member(self, preemptor: Task, unit: Unit) -> Protection | None:
         for task in unit.tasks:
-            if self._claim.protection(claimant, task):
+            if self._request.protection(preemptor, task):
                 return PartOfProtectedGang(unit.job.key, task.key)
         return None
 
-    def _deny(self, unit: Unit, denial: Denial) -> None:
+    def _deny(self, unit: Unit, denial: Protection) -> None:
         for task in unit.tasks:
             known = self.denials.get(task.key)
             if known is None or not isinstance(known, Protected):
                 self.denials[task.key] = denial
 
 
-class _Ballot:
+class _TierVotes:
     """What plugins that walk task by task permit of the candidates of one node; each is asked once."""
 
-    def __init__(self, claimant: Task, candidates: Sequence[Task]) -> None:
-        self._claimant = claimant
+    def __init__(self, preemptor: Task, candidates: Sequence[Task]) -> None:
+        self._preemptor = preemptor
         self._candidates = candidates
         self._named: dict[int, set[str] | None] = {}
 
     def named(self, entry: Registered) -> set[str] | None:
         key = id(entry)
         if key not in self._named:
-            permitted, vote = entry.fn(self._claimant, self._candidates)
+            permitted, vote = entry.fn(self._preemptor, self._candidates)
             self._named[key] = None if vote == Vote.ABSTAIN else {task.uid for task in permitted}
         return self._named[key]

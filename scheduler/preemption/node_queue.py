@@ -22,7 +22,7 @@ class Prices(Protocol):
     def bound(self, task: Task, row: int) -> Cost | None: ...
 
 
-class Front:
+class NodeCostQueue:
     """The prices of all nodes for one shape."""
 
     def __init__(self, session: Session, task: Task, rows: set[int]) -> None:

@@ -55,11 +55,15 @@ class Ages:
     def of(self, task: Task) -> Key:
         young = self._young.get(task.key)
         if young is None:
-            young = self._young[task.key] = (not task.told, self._job[task.job], Last(self._task_key(task)))
+            young = self._young[task.key] = (
+                not task.is_disruption_target,
+                self._job[task.job],
+                Last(self._task_key(task)),
+            )
         return young
 
 
-class ServedLast:
+class QueueOrderReversed:
     """A queue's place among the queues, the one that is served last first, as the state is when two are compared."""
 
     __slots__ = ("_key", "_queue", "_session", "_state")
@@ -77,23 +81,23 @@ class ServedLast:
             self._state = state
         return self._key
 
-    def __lt__(self, other: ServedLast) -> bool:
+    def __lt__(self, other: QueueOrderReversed) -> bool:
         return other.key < self.key
 
     # One object a queue, so that equality is identity.
 
     def __repr__(self) -> str:
-        return f"ServedLast({self._queue.name})"
+        return f"QueueOrderReversed({self._queue.name})"
 
 
 class Order:
-    """The order as seen by one claimant's queue."""
+    """The order as seen by one preemptor's queue."""
 
     def __init__(self, session: Session, queue: Queue, ages: Ages) -> None:
         self._session = session
         self._queue = queue
-        self.youth = ages.of
-        self._places: dict[str, tuple[Key, ServedLast | None]] = {queue.name: ((), None)}
+        self.age_key = ages.of
+        self._places: dict[str, tuple[Key, QueueOrderReversed | None]] = {queue.name: ((), None)}
 
     def level(self, job: Job, priority: int) -> Level:
         """How well protected a task of ``job`` is, tiers left out."""
@@ -101,5 +105,5 @@ class Order:
         if place is None:
             victim = self._session.queues[job.queue]
             near = self._session.hooks.key("victim_queue_order", victim, self._queue)
-            place = self._places[job.queue] = (near, ServedLast(self._session, victim))
+            place = self._places[job.queue] = (near, QueueOrderReversed(self._session, victim))
         return (*place, priority)

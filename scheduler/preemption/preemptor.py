@@ -15,68 +15,77 @@ from ..framework.session import Session
 from ..model.job import Job
 from ..model.task import HOLDING, Task, TaskStatus
 from ..policy.hooks import Vote
-from ..reasons import Denial, NeverPreempts, NotEntitled, NotNeeded, NoVictims, OfNoUse, Spared, Why
-from .cycle_cache import Attempts, Kind, claimant_kind
-from .request import RECLAIM, Claim
-from .solver import Search
+from ..reasons import (
+    NeverPreempts,
+    NotEntitled,
+    NotNeeded,
+    NoVictims,
+    OfNoUse,
+    ProtectedCount,
+    Protection,
+    UnschedulableReason,
+)
+from .cycle_cache import CycleCache, Kind, request_kind
+from .request import RECLAIM, PreemptionRequest
+from .solver import Solver
 from .units import GANG
 
 
-def make_room(claim: Claim, attempts: Attempts) -> bool:
+def make_room(request: PreemptionRequest, cache: CycleCache) -> bool:
     """Evict what is needed for the claim's job to start, and have its tasks wait for the room.
 
     Whether that was possible.
     """
-    session, job = claim.session, claim.job
+    session, job = request.session, request.job
     tasks = waiting_tasks(session, job)
-    who = claimant_kind(claim, tasks[0]) if tasks else None
+    who = request_kind(request, tasks[0]) if tasks else None
     kind = None if who is None else (*who, job.min_available, tuple((task.shape, task.role) for task in tasks))
-    whys = attempts.known(kind)
+    whys = cache.known(kind)
     if whys is None:
-        search = Search(claim, attempts.shared(claim, who))
-        starts, whys = _place(claim, search, tasks, attempts, who)
-        if not starts and search.placed:
+        solver = Solver(request, cache.shared(request, who))
+        starts, whys = _place(request, solver, tasks, cache, who)
+        if not starts and solver.placed:
             # The cheapest victims may have used up what their queue can lose; those that free the least may not.
-            search.statement.discard()
-            search = Search(claim, attempts.shared(claim, who, frugal=True), frugal=True)
-            starts, _ = _place(claim, search, tasks, attempts, None)
-        if starts and search.victims:
-            _commit(claim, search, attempts, whys)
+            solver.statement.discard()
+            solver = Solver(request, cache.shared(request, who, smallest_first=True), smallest_first=True)
+            starts, _ = _place(request, solver, tasks, cache, None)
+        if starts and solver.victims:
+            _commit(request, solver, cache, whys)
             return True
-        search.statement.discard()
+        solver.statement.discard()
         if starts:
             return False  # room that nobody has to leave is for allocate to give
-        attempts.remember(kind, whys)
-    if not claim.within_job:
+        cache.remember(kind, whys)
+    if not request.within_job:
         session.refuse(job, whys)
     return False
 
 
 def _place(
-    claim: Claim, search: Search, tasks: Sequence[Task], attempts: Attempts, who: Kind | None
-) -> tuple[bool, tuple[Why, ...]]:
+    request: PreemptionRequest, solver: Solver, tasks: Sequence[Task], cache: CycleCache, who: Kind | None
+) -> tuple[bool, tuple[UnschedulableReason, ...]]:
     """Place tasks as long as the job starves. Whether it can start with them, and why others found no place."""
-    hooks, job = claim.session.hooks, claim.job
-    whys: dict[Why, None] = {}
+    hooks, job = request.session.hooks, request.job
+    whys: dict[UnschedulableReason, None] = {}
     hopeless: set[bytes] = set()
     for position, task in enumerate(tasks):
-        if not hooks.first_tier_agrees("job_starving", job) or _too_few(job, search, len(tasks) - position):
+        if not hooks.first_tier_agrees("job_starving", job) or _too_few(job, solver, len(tasks) - position):
             break
-        why = _standing_against(claim, task)
+        why = _standing_against(request, task)
         if why is None and task.shape not in hopeless:
-            kind = (*who, task.shape, task.priority) if who is not None and not search.placed else None
-            known = attempts.known(kind)
+            kind = (*who, task.shape, task.priority) if who is not None and not solver.placed else None
+            known = cache.known(kind)
             if known is not None:
                 why = known[0]
-            elif not search.place(task):
-                why = _no_victims(claim, task, search)
-                attempts.remember(kind, (why,))
+            elif not solver.place(task):
+                why = _no_victims(request, task, solver)
+                cache.remember(kind, (why,))
             if why is not None:
                 hopeless.add(task.shape)
         if why is not None:
             whys[why] = None
-    search.finish()
-    return bool(search.placed) and _can_start(claim.session, job), tuple(whys)
+    solver.finish()
+    return bool(solver.placed) and _can_start(request.session, job), tuple(whys)
 
 
 def _can_start(session: Session, job: Job) -> bool:
@@ -85,21 +94,21 @@ def _can_start(session: Session, job: Job) -> bool:
     return session.hooks.votes("job_pipelined", job) and all(vote >= Vote.ABSTAIN for vote in gang)
 
 
-def _commit(claim: Claim, search: Search, attempts: Attempts, whys: Sequence[Why]) -> None:
-    session, job = claim.session, claim.job
+def _commit(request: PreemptionRequest, solver: Solver, cache: CycleCache, whys: Sequence[UnschedulableReason]) -> None:
+    session, job = request.session, request.job
     first = len(session.decisions.evictions)
-    _claim_what_it_has(session, job, search)
-    search.statement.commit()
-    session.reservations.stand(job)
-    _say_who_was_spared(session, search, first)
-    attempts.made(search.victims, search.give_back)
+    _claim_what_it_has(session, job, solver)
+    solver.statement.commit()
+    session.nominations.pin(job)
+    _say_who_was_spared(session, solver, first)
+    cache.made(solver.victims, solver.reprieve)
     if waiting_tasks(session, job):
         session.refuse(job, whys)
     else:
         session.decisions.refusals.pop(job.key, None)
 
 
-def _claim_what_it_has(session: Session, job: Job, search: Search) -> None:
+def _claim_what_it_has(session: Session, job: Job, solver: Solver) -> None:
     """Have the job claim what it was given earlier in this cycle and cannot start with alone.
 
     Else others might take that in the next one, and the victims would have gone in vain.
@@ -108,8 +117,8 @@ def _claim_what_it_has(session: Session, job: Job, search: Search) -> None:
     for task in job.having(TaskStatus.ALLOCATED | TaskStatus.PIPELINED):
         if task.uid not in bound:
             node = session.nodes.by_name[task.node]
-            search.statement.release(task)
-            search.statement.pipeline(task, node)
+            solver.statement.release(task)
+            solver.statement.pipeline(task, node)
 
 
 def waiting_tasks(session: Session, job: Job) -> list[Task]:
@@ -118,52 +127,52 @@ def waiting_tasks(session: Session, job: Job) -> list[Task]:
     return sorted((task for task in pending if not task.gated), key=session.hooks.task_key)
 
 
-def _too_few(job: Job, search: Search, left: int) -> bool:
+def _too_few(job: Job, solver: Solver, left: int) -> bool:
     """Whether the gang cannot reach its minimum any more."""
-    return job.ready + job.waiting + left < job.min_available and bool(search.placed or left < len(job.tasks))
+    return job.ready + job.waiting + left < job.min_available and bool(solver.placed or left < len(job.tasks))
 
 
-def _standing_against(claim: Claim, task: Task) -> Why | None:
+def _standing_against(request: PreemptionRequest, task: Task) -> UnschedulableReason | None:
     """What keeps a task from claiming anything, whoever the candidates are."""
     if task.never_preempts:
         return NeverPreempts(task.key)
-    if claim.action == RECLAIM and not claim.session.hooks.all_agree("preemptive", claim.queue, task):
-        numbers = claim.session.facts.get("queues")
-        why: Why | None = numbers.not_entitled(claim.queue, task) if numbers is not None else None
-        return why or NotEntitled(claim.queue.name)
+    if request.action == RECLAIM and not request.session.hooks.all_agree("preemptive", request.queue, task):
+        numbers = request.session.facts.get("queues")
+        why: UnschedulableReason | None = numbers.not_entitled(request.queue, task) if numbers is not None else None
+        return why or NotEntitled(request.queue.name)
     return None
 
 
-def _no_victims(claim: Claim, task: Task, search: Search) -> NoVictims:
-    denials = Counter(search.jury.denials.get(key, OfNoUse()) for key in search.jury.seen)
-    return NoVictims(claim.action, task.key, len(search.jury.seen), _spared(denials))
+def _no_victims(request: PreemptionRequest, task: Task, solver: Solver) -> NoVictims:
+    denials = Counter(solver.victim_filter.denials.get(key, OfNoUse()) for key in solver.victim_filter.seen)
+    return NoVictims(request.action, task.key, len(solver.victim_filter.seen), _spared(denials))
 
 
-def _spared(denials: Counter[Denial]) -> tuple[Spared, ...]:
+def _spared(denials: Counter[Protection]) -> tuple[ProtectedCount, ...]:
     return tuple(
-        Spared(count, why) for why, count in sorted(denials.items(), key=lambda item: (-item[1], repr(item[0])))
+        ProtectedCount(count, why) for why, count in sorted(denials.items(), key=lambda item: (-item[1], repr(item[0])))
     )
 
 
-def _say_who_was_spared(session: Session, search: Search, first: int) -> None:
+def _say_who_was_spared(session: Session, solver: Solver, first: int) -> None:
     """Complete the reasons of a commit's evictions: the candidates on the same node that may stay, and why."""
     evictions = session.decisions.evictions
     gangs = {eviction.job for eviction in evictions[first:] if eviction.reason.whole_gang}
-    neighbours: dict[str, tuple[Spared, ...]] = {}
+    neighbours: dict[str, tuple[ProtectedCount, ...]] = {}
     for position, eviction in enumerate(evictions[first:], first):
         node = session.cluster.tasks[eviction.task].node
         if node not in neighbours:
-            neighbours[node] = _spared(_neighbours(session, search, node))
+            neighbours[node] = _spared(_neighbours(session, solver, node))
         whole = eviction.job in gangs  # the spare tasks of a gang are part of it if the rest had to go too
         if neighbours[node] or whole != eviction.reason.whole_gang:
             reason = msgspec.structs.replace(eviction.reason, spared=neighbours[node], whole_gang=whole)
             evictions[position] = msgspec.structs.replace(eviction, reason=reason)
 
 
-def _neighbours(session: Session, search: Search, node: str) -> Counter[Denial]:
+def _neighbours(session: Session, solver: Solver, node: str) -> Counter[Protection]:
     on_node: Sequence[Task] = list(session.nodes.by_name[node].tasks.values())
     return Counter(
-        search.jury.denials.get(task.key, NotNeeded())
+        solver.victim_filter.denials.get(task.key, NotNeeded())
         for task in on_node
-        if task.key in search.jury.seen and task.status & HOLDING
+        if task.key in solver.victim_filter.seen and task.status & HOLDING
     )

@@ -1,4 +1,4 @@
-"""Whose holdings count against a claimant's queue.
+"""Whose holdings count against a preemptor's queue.
 
 The one rule: a limit is shared by the queues below it; evicting in any other queue frees no quota.
 """

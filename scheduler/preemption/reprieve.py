@@ -16,7 +16,7 @@ from ..model.nodes import NodeInfo, Vector
 from ..model.queue import Queue
 from ..model.resources import EPSILON
 from ..model.task import Task
-from .victim_set import Option
+from .victim_set import VictimOption
 
 
 class Evicted(Protocol):
@@ -26,7 +26,7 @@ class Evicted(Protocol):
     def tasks(self) -> tuple[Task, ...]: ...
 
     @property
-    def option(self) -> Option: ...
+    def option(self) -> VictimOption: ...
 
 
 Placed = tuple[Task, NodeInfo, Queue]
@@ -34,7 +34,7 @@ Placed = tuple[Task, NodeInfo, Queue]
 E = TypeVar("E", bound=Evicted)
 
 
-class GiveBack:
+class Reprieve:
     """The check, over placements that have to stand. ``by_quota``: some victims went for a queue's sake."""
 
     def __init__(self, session: Session) -> None:
@@ -49,7 +49,7 @@ class GiveBack:
         self._placed.append(placed)
         self._shapes[queue.name, task.shape] = placed
 
-    def absorb(self, other: GiveBack) -> None:
+    def absorb(self, other: Reprieve) -> None:
         """Take note of all that another knows of."""
         for placed in other._placed:
             self.placed(*placed)

@@ -17,7 +17,7 @@ RECLAIM, PREEMPT = "reclaim", "preempt"
 
 
 @dataclass(slots=True)
-class Claim:
+class PreemptionRequest:
     """One job that needs room, and the rules by which an action may make it.
 
     ``within_job``: tasks of the job itself are the candidates, not those of other jobs (second half of preempt).
@@ -55,17 +55,17 @@ class Claim:
             return job.queue != self.job.queue
         return (job is self.job) if self.within_job else (job.queue == self.job.queue and job is not self.job)
 
-    def protection(self, claimant: Task, task: Task) -> str:
+    def protection(self, preemptor: Task, task: Task) -> str:
         """What protects a task of a job that the claim concerns, before any plugin is asked; empty if nothing does."""
         if not task.status & self.statuses:
             return "status"
         if not task.preemptable:
             return "preemptable"
-        if self.session.reservations.stands(task.job) and not self.within_job:
-            return "claimant"
+        if self.session.nominations.stands(task.job) and not self.within_job:
+            return "preemptor"
         if self.action == RECLAIM:
             return "" if self.session.queues[self.session.jobs[task.job].queue].reclaimable else "queue"
-        return "best-effort" if claimant.best_effort and not task.best_effort else ""
+        return "best-effort" if preemptor.best_effort and not task.best_effort else ""
 
     def priority(self, job: Job, task: Task) -> int:
         """By which priority a candidate is protected: its job's; within a job, its own."""

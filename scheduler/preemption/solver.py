@@ -11,38 +11,38 @@ from collections.abc import Sequence
 
 from ..model.nodes import NodeInfo
 from ..model.task import Task
-from ..reasons import Denial, Protected, VictimReason
-from .affinity_guard import Company
+from ..reasons import Protected, Protection, VictimReason
+from .affinity_guard import AffinityGuard
 from .cost import Pricing
 from .cycle_cache import Shared
-from .eligibility import Verdict
-from .node_queue import Cost, Front
+from .eligibility import EligibleUnit
+from .node_queue import Cost, NodeCostQueue
 from .quota import related_queues
-from .reprieve import GiveBack
-from .request import Claim
+from .reprieve import Reprieve
+from .request import PreemptionRequest
 from .units import Unit, is_still_whole
 from .victim import Victim
-from .victim_set import Option
+from .victim_set import VictimOption
 
 
-class Search:
-    """The transaction of one claim. ``frugal`` as in :class:`~.pricing.Pricing`."""
+class Solver:
+    """The transaction of one claim. ``smallest_first`` as in :class:`~.pricing.Pricing`."""
 
-    def __init__(self, claim: Claim, shared: Shared, *, frugal: bool = False) -> None:
-        self._claim = claim
-        self._session = claim.session
-        self._nodes = claim.session.nodes
+    def __init__(self, request: PreemptionRequest, shared: Shared, *, smallest_first: bool = False) -> None:
+        self._request = request
+        self._session = request.session
+        self._nodes = request.session.nodes
         self._shared = shared
-        self.jury = shared.jury
-        self._pricing = Pricing(claim, shared.jury, shared.order, frugal=frugal)
-        self.statement = claim.session.statement()
+        self.victim_filter = shared.victim_filter
+        self._pricing = Pricing(request, shared.victim_filter, shared.order, smallest_first=smallest_first)
+        self.statement = request.session.statement()
         self.placed = 0
         self.victims: list[Victim] = []
         self._served: set[bytes] = set()
         self._freed_for: dict[str, int] = {}
         self._freed_twice: set[str] = set()
-        self.give_back = GiveBack(claim.session)
-        self._company = Company(claim.session.placement, self.give_back, shared.standing)
+        self.reprieve = Reprieve(request.session)
+        self._affinity_guard = AffinityGuard(request.session.placement, self.reprieve, shared.pinned)
 
     # ---------------------------------------------------------------------------------------------------------- tasks
 
@@ -61,13 +61,13 @@ class Search:
         return self._session.placement.best(task, future=True) is not None
 
     def _allocatable(self, task: Task) -> bool:
-        return self._session.hooks.all_agree("allocatable", self._claim.queue, task)
+        return self._session.hooks.all_agree("allocatable", self._request.queue, task)
 
     def _settle(self, task: Task, node: NodeInfo, before: int) -> None:
         self.statement.pipeline(task, node)
         self.placed += 1
-        self._company.forget()
-        self.give_back.placed(task, node, self._claim.queue)
+        self._affinity_guard.forget()
+        self.reprieve.placed(task, node, self._request.queue)
         self.victims[before:] = self._needed(self.victims[before:])
         for member in (member for victim in self.victims[before:] for member in victim.tasks):
             if self._freed_for.setdefault(member.node, self.placed) != self.placed:
@@ -75,7 +75,7 @@ class Search:
 
     def finish(self) -> None:
         """Give back who is not needed after all: that may be where room was freed for more than one task."""
-        if self.give_back.is_only_about_room:
+        if self.reprieve.is_only_about_room:
             doubtful = [v for v in self.victims if any(task.node in self._freed_twice for task in v.tasks)]
         else:
             doubtful = self.victims
@@ -87,7 +87,7 @@ class Search:
 
     def _needed(self, victims: list[Victim], others: Sequence[Victim] = ()) -> list[Victim]:
         ranked = sorted(victims, key=lambda victim: victim.option.rank)
-        return self.give_back.unneeded(ranked, self.statement, others)
+        return self.reprieve.unneeded(ranked, self.statement, others)
 
     def _rollback(self, savepoint: int, before: int) -> None:
         self.statement.rollback(savepoint)
@@ -98,68 +98,68 @@ class Search:
     def _make_room(self, task: Task) -> bool:
         if task.shape not in self._served and not self.victims and not self._may_anybody_go(task):
             return False
-        front = self._front(task)
-        while (found := front.pop()) is not None:
+        node_queue = self._node_queue(task)
+        while (found := node_queue.pop()) is not None:
             row, exact = found
             savepoint, before = self.statement.savepoint(), len(self.victims)
             node = self._nodes.rows[row]
-            price, done = self._evict_for(task, node, None if exact else front)
+            price, done = self._evict_for(task, node, None if exact else node_queue)
             if done:
                 self._settle(task, node, before)
                 return True
             self._rollback(savepoint, before)
-            front.in_step()
+            node_queue.in_step()
             if price is None:
-                front.drop(row)
+                node_queue.drop(row)
             else:
-                front.push(price, row, exact=True)
+                node_queue.push(price, row, exact=True)
         return False
 
     def _may_anybody_go(self, task: Task) -> bool:
         """Whether anyone is permitted on any node as things stand; where nobody is, no node needs a price."""
         is_feasible = self._session.placement.static(task)
         rows = (row for row in sorted(self._shared.rows) if is_feasible[row])
-        return self.jury.permits_anyone(task, (self._nodes.rows[row] for row in rows))
+        return self.victim_filter.permits_anyone(task, (self._nodes.rows[row] for row in rows))
 
-    def _front(self, task: Task) -> Front:
+    def _node_queue(self, task: Task) -> NodeCostQueue:
         """The prices of all nodes as things stand."""
         fronts = self._shared.fronts
-        front = fronts.get(task.shape)
-        if front is None:
-            front = fronts[task.shape] = Front(self._session, task, self._shared.rows)
-        front.refresh(self._pricing, again=task.shape not in self._served)
+        node_queue = fronts.get(task.shape)
+        if node_queue is None:
+            node_queue = fronts[task.shape] = NodeCostQueue(self._session, task, self._shared.rows)
+        node_queue.refresh(self._pricing, again=task.shape not in self._served)
         self._served.add(task.shape)
-        return front
+        return node_queue
 
     # --------------------------------------------------------------------------------------------------------- victims
 
-    def _evict_for(self, task: Task, node: NodeInfo, front: Front | None) -> tuple[Cost | None, bool]:
-        """Evict the cheapest permitted units that let the task onto the node, unless ``front`` offers it for less.
+    def _evict_for(self, task: Task, node: NodeInfo, node_queue: NodeCostQueue | None) -> tuple[Cost | None, bool]:
+        """Evict the cheapest permitted units that let the task onto the node, unless ``node_queue`` offers it for less.
 
         What it costs (None if it cannot be) and whether it was done; if not, the caller rolls back.
         """
         lacking, columns = self._pricing.lacking(task, node.row)
         banned: set[tuple[str, ...]] = set()
-        denied: dict[str, Denial] = {}
+        denied: dict[str, Protection] = {}
         while True:
             savepoint, before = self.statement.savepoint(), len(self.victims)
             offers = {
                 self._pricing.option(verdict.unit, node, columns, verdict.first): verdict
-                for verdict in self.jury.permitted(task, node)
+                for verdict in self.victim_filter.permitted(task, node)
                 if _name(verdict.unit) not in banned
             }
-            self.jury.denials.update(denied)
+            self.victim_filter.denials.update(denied)
             chosen = self._pricing.cover(lacking, list(offers))
             if chosen is None:
                 return None, False
-            if front is not None and front.offers_less_than(price := self._pricing.cost(chosen)):
+            if node_queue is not None and node_queue.offers_less_than(price := self._pricing.cost(chosen)):
                 return price, False
             refused = next((option for option in chosen if not self._evict(task, offers[option], option, node)), None)
             if refused is None:
                 break
             unit = offers[refused].unit
             banned.add(_name(unit))
-            known = self.jury.denials
+            known = self.victim_filter.denials
             denied.update((member.key, known[member.key]) for member in unit.tasks if member.key in known)
             self._rollback(savepoint, before)
         for option in sorted((option for option in offers if option not in chosen), key=lambda option: option.rank):
@@ -169,26 +169,26 @@ class Search:
         if not self._admits(task, node) or not (self._allocatable(task) or self._free_quota(task)):
             return None, False
         victims = self.victims[before:]
-        if front is not None and len(victims) > len(chosen):  # it costs more than it seemed to
+        if node_queue is not None and len(victims) > len(chosen):  # it costs more than it seemed to
             return self._pricing.cost([victim.option for victim in victims]), False
         return (), True
 
     def _admits(self, task: Task, node: NodeInfo) -> bool:
         return self._session.placement.fits(task, node, future=True)
 
-    def _evict(self, task: Task, verdict: Verdict, option: Option, node: NodeInfo | None = None) -> bool:
+    def _evict(self, task: Task, verdict: EligibleUnit, option: VictimOption, node: NodeInfo | None = None) -> bool:
         """Evict a unit unless, after what has been evicted before, something stands against it now."""
         unit = verdict.unit
         if not is_still_whole(unit):
             return False
-        if (denial := self.jury.objection(task, unit)) is not None:
-            self.jury.denials.update((member.key, denial) for member in unit.tasks)
+        if (denial := self.victim_filter.objection(task, unit)) is not None:
+            self.victim_filter.denials.update((member.key, denial) for member in unit.tasks)
             return False
         reason = VictimReason(
-            action=self._claim.action,
-            claimant=self._claim.job.key,
-            claimant_task=task.key,
-            claimant_queue=self._claim.queue.name,
+            action=self._request.action,
+            preemptor=self._request.job.key,
+            preemptor_task=task.key,
+            preemptor_queue=self._request.queue.name,
             queue=unit.job.queue,
             tier=verdict.tier,
             whole_gang=unit.whole,
@@ -198,7 +198,7 @@ class Search:
         self._take(unit, reason)
         if self._leaves_someone_alone(savepoint, unit, reason, task, node):
             self.statement.rollback(savepoint)
-            self.jury.denials.update((member.key, Protected("neighbour")) for member in unit.tasks)
+            self.victim_filter.denials.update((member.key, Protected("neighbour")) for member in unit.tasks)
             return False
         self.victims.append(Victim(verdict, option))
         return True
@@ -210,10 +210,10 @@ class Search:
     def _leaves_someone_alone(
         self, savepoint: int, unit: Unit, reason: VictimReason, task: Task, node: NodeInfo | None
     ) -> bool:
-        """Whether the claimant, or one that was placed before it, may be where it is to be with the unit and not
+        """Whether the preemptor, or one that was placed before it, may be where it is to be with the unit and not
         without it.
         """
-        fallen = [stands for stands in self._company.conditions(task, node, self.statement) if not stands()]
+        fallen = [stands for stands in self._affinity_guard.conditions(task, node, self.statement) if not stands()]
         if not fallen:
             return False
         self.statement.rollback(savepoint)
@@ -222,16 +222,16 @@ class Search:
         return stood
 
     def _free_quota(self, task: Task) -> bool:
-        """Evict, cheapest first, from queues whose holdings count against the claimant's, until its queue may hold the
+        """Evict, cheapest first, from queues whose holdings count against the preemptor's, until its queue may hold the
         task.
         """
-        related = related_queues(self._session, self._claim.queue)
-        offers: dict[tuple[str, ...], tuple[Option, Verdict]] = {}
+        related = related_queues(self._session, self._request.queue)
+        offers: dict[tuple[str, ...], tuple[VictimOption, EligibleUnit]] = {}
         for node in self._nodes.rows if related else ():
-            for verdict in self.jury.permitted(task, node):
+            for verdict in self.victim_filter.permitted(task, node):
                 if verdict.unit.job.queue in related:
                     offers[_name(verdict.unit)] = (self._pricing.option(verdict.unit, None, [], verdict.first), verdict)
-        self.give_back.by_quota = True
+        self.reprieve.by_quota = True
         for option, verdict in sorted(offers.values(), key=lambda offer: offer[0].rank):
             if self._allocatable(task):
                 break

@@ -15,16 +15,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .victim_set import Amounts, Chosen, Option
+from .victim_set import Amounts, VictimOption, VictimSet
 
 
-def reprieved_cover(lacking: Amounts, options: Sequence[Option]) -> list[Option] | None:
+def reprieved_cover(lacking: Amounts, options: Sequence[VictimOption]) -> list[VictimOption] | None:
     """Those of ``options`` that go so that ``lacking`` is freed, the first to go first; None if all together do not.
 
     A gang that is reprieved may still give its spare tasks.
     """
     ranked = sorted(options, key=_protection)
-    chosen = Chosen(lacking)
+    chosen = VictimSet(lacking)
     for option in ranked:
         chosen.add(option)
     if not chosen.covers():
@@ -35,17 +35,17 @@ def reprieved_cover(lacking: Amounts, options: Sequence[Option]) -> list[Option]
     return sorted(chosen.options, key=_protection)
 
 
-def node_cost(chosen: Sequence[Option]) -> tuple[Any, ...]:
+def node_cost(chosen: Sequence[VictimOption]) -> tuple[Any, ...]:
     """What a set costs, comparable, as nodes are compared by it."""
     if not chosen:
         return ()
     top = max(option.level for option in chosen)
     pods = sum(option.pods for option in chosen)
     priorities = sum(option.level[-1] * option.pods for option in chosen)
-    oldest = max(option.youth for option in chosen if option.level == top)
+    oldest = max(option.age_key for option in chosen if option.level == top)
     return ((top, sum(option.gangs for option in chosen), pods, priorities, oldest),)
 
 
-def _protection(option: Option) -> tuple[Any, ...]:
+def _protection(option: VictimOption) -> tuple[Any, ...]:
     """Smaller goes first: by level, spare tasks before gangs, the youngest."""
-    return (option.level, option.gangs, option.youth)
+    return (option.level, option.gangs, option.age_key)

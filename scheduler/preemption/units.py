@@ -22,7 +22,7 @@ GANG = "gang"
 class Unit:
     """Victims that go together, or not at all.
 
-    ``breaks``: the gang stops by it; ``limits`` as in :class:`~.cover.Option`.
+    ``breaks``: the gang stops by it; ``limits`` as in :class:`~.cover.VictimOption`.
     """
 
     job: Job

@@ -20,7 +20,7 @@ Amounts = tuple[float, ...]
 
 
 @dataclass(slots=True, frozen=True, eq=False)
-class Option:
+class VictimOption:
     """One unit as a choice: what it frees of each dimension that lacks, and what it costs.
 
     ``limits`` says how many options with the same key may be taken together (spare tasks of a job, of a role of it);
@@ -31,7 +31,7 @@ class Option:
     level: tuple[Any, ...]
     gangs: int
     pods: int
-    youth: tuple[Any, ...]
+    age_key: tuple[Any, ...]
     job: str
     whole: bool = False
     limits: tuple[tuple[Any, int], ...] = ()
@@ -40,10 +40,10 @@ class Option:
     @property
     def rank(self) -> tuple[Any, ...]:
         """Smaller goes first."""
-        return (self.level, self.gangs, self.pods, self.youth)
+        return (self.level, self.gangs, self.pods, self.age_key)
 
 
-def cost(chosen: Sequence[Option]) -> tuple[Any, ...]:
+def cost(chosen: Sequence[VictimOption]) -> tuple[Any, ...]:
     """What a set costs, comparable:
 
     Level by level from the best protected, in each gangs, pods and ages, oldest first.
@@ -52,7 +52,7 @@ def cost(chosen: Sequence[Option]) -> tuple[Any, ...]:
     return tuple((level, *_within_level(tuple(options))) for level, options in levels)
 
 
-def cheapest_cover(lacking: Amounts, options: Sequence[Option]) -> list[Option] | None:
+def cheapest_cover(lacking: Amounts, options: Sequence[VictimOption]) -> list[VictimOption] | None:
     """The cheapest set of ``options`` that frees at least ``lacking``, the first to go first; None if all together do
     not.
 
@@ -62,7 +62,7 @@ def cheapest_cover(lacking: Amounts, options: Sequence[Option]) -> list[Option] 
     if ranked and max(lacking, default=0.0) > EPSILON and _suffice(ranked[0].freed, lacking):
         return ranked[:1]  # nothing is cheaper than the first alone; this is what most nodes come to
     chosen = _accumulate(lacking, ranked, ())
-    settled: list[Option] = []
+    settled: list[VictimOption] = []
     while chosen:
         top = chosen[-1].level
         lower = [o for o in ranked if o.level < top]
@@ -73,18 +73,18 @@ def cheapest_cover(lacking: Amounts, options: Sequence[Option]) -> list[Option] 
     return None if chosen is None else _needed(lacking, settled)
 
 
-class Chosen:
+class VictimSet:
     """A set of options that keeps its sums, and whether they make room enough for what lacks."""
 
-    def __init__(self, lacking: Amounts, options: Iterable[Option] = ()) -> None:
+    def __init__(self, lacking: Amounts, options: Iterable[VictimOption] = ()) -> None:
         self._lacking = lacking
         self._freed = [0.0] * len(lacking)
         self._taken: Counter[Any] = Counter()
-        self.options: list[Option] = []
+        self.options: list[VictimOption] = []
         for option in options:
             self._count(option, 1)
 
-    def _count(self, option: Option, sign: int) -> None:
+    def _count(self, option: VictimOption, sign: int) -> None:
         if sign > 0:
             self.options.append(option)
         else:
@@ -95,7 +95,7 @@ class Chosen:
         for key, _ in option.limits:
             self._taken[key] += sign
 
-    def add(self, option: Option) -> None:
+    def add(self, option: VictimOption) -> None:
         """Take one more, if that is allowed; a whole gang takes the place of its tasks."""
         if self._taken[option.job, True] or any(self._taken[key] >= limit for key, limit in option.limits):
             return
@@ -108,7 +108,7 @@ class Chosen:
         """Whether it frees what lacks."""
         return _suffice(self._freed, self._lacking)
 
-    def spare(self, option: Option, instead: Sequence[Option] = ()) -> None:
+    def spare(self, option: VictimOption, instead: Sequence[VictimOption] = ()) -> None:
         """Leave one out, if the others suffice, or those ``instead`` of it."""
         if option not in self.options:
             return
@@ -129,9 +129,11 @@ def _suffice(freed: Sequence[float], lacking: Amounts) -> bool:
     return all(have + EPSILON >= amount for have, amount in zip(freed, lacking, strict=True))
 
 
-def _accumulate(lacking: Amounts, ranked: Sequence[Option], base: Sequence[Option]) -> list[Option] | None:
+def _accumulate(
+    lacking: Amounts, ranked: Sequence[VictimOption], base: Sequence[VictimOption]
+) -> list[VictimOption] | None:
     """Options in their order until there is room enough, without those that turn out not to be needed."""
-    chosen = Chosen(lacking, base)
+    chosen = VictimSet(lacking, base)
     for option in ranked:
         if chosen.covers():
             break
@@ -139,18 +141,22 @@ def _accumulate(lacking: Amounts, ranked: Sequence[Option], base: Sequence[Optio
     return _needed(lacking, chosen.options) if chosen.covers() else None
 
 
-def _needed(lacking: Amounts, options: Sequence[Option]) -> list[Option]:
+def _needed(lacking: Amounts, options: Sequence[VictimOption]) -> list[VictimOption]:
     """The options without those that the others make unnecessary, the best protected left out first."""
     ranked = sorted(options, key=lambda o: o.rank)
-    chosen = Chosen(lacking, ranked)
+    chosen = VictimSet(lacking, ranked)
     for option in reversed(ranked):
         chosen.spare(option)
     return chosen.options
 
 
 def _fewer(
-    lacking: Amounts, same: list[Option], lower: list[Option], settled: list[Option], found: list[Option]
-) -> list[Option]:
+    lacking: Amounts,
+    same: list[VictimOption],
+    lower: list[VictimOption],
+    settled: list[VictimOption],
+    found: list[VictimOption],
+) -> list[VictimOption]:
     """A cheaper choice among the options of one level, if all lower ones come along; else ``found``."""
     if len(found) < 2 or len(same) > EXACT or len({(o.freed, o.gangs, o.pods) for o in same}) == 1:
         return found
@@ -165,13 +171,13 @@ def _fewer(
     return best
 
 
-def _within_level(options: Sequence[Option]) -> tuple[Any, ...]:
-    ages = tuple(sorted((o.youth for o in options), reverse=True))
+def _within_level(options: Sequence[VictimOption]) -> tuple[Any, ...]:
+    ages = tuple(sorted((o.age_key for o in options), reverse=True))
     return (sum(o.gangs for o in options), sum(o.pods for o in options), ages)
 
 
-def _suffices(lacking: Amounts, base: Sequence[Option], lower: Sequence[Option]) -> bool:
-    chosen = Chosen(lacking)
+def _suffices(lacking: Amounts, base: Sequence[VictimOption], lower: Sequence[VictimOption]) -> bool:
+    chosen = VictimSet(lacking)
     for option in base:
         chosen.add(option)
     if len(chosen.options) < len(base):  # not allowed together

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from .text import render_denial, render_refusal, render_victim, render_why
 from .victims import (
-    Denial,
     GangMinimum,
     NotLower,
     NotNeeded,
     OfNoUse,
     PartOfProtectedGang,
     PingPong,
+    PluginMessage,
     Protected,
+    ProtectedCount,
+    Protection,
     QueueGuarantee,
     QueueWithinDeserved,
-    Said,
-    Spared,
     VictimReason,
 )
 from .waiting import (
@@ -41,15 +41,14 @@ from .waiting import (
     QueueOverused,
     Refusal,
     Reserved,
+    UnschedulableReason,
     Unsupported,
-    Why,
     WrongCard,
     WrongService,
 )
 
 __all__ = [
     "ClusterLimit",
-    "Denial",
     "GangMinimum",
     "GangShort",
     "Gated",
@@ -65,8 +64,11 @@ __all__ = [
     "OfNoUse",
     "PartOfProtectedGang",
     "PingPong",
+    "PluginMessage",
     "PodsMissing",
     "Protected",
+    "ProtectedCount",
+    "Protection",
     "QueueBroken",
     "QueueClosed",
     "QueueGuarantee",
@@ -75,11 +77,9 @@ __all__ = [
     "QueueWithinDeserved",
     "Refusal",
     "Reserved",
-    "Said",
-    "Spared",
+    "UnschedulableReason",
     "Unsupported",
     "VictimReason",
-    "Why",
     "WrongCard",
     "WrongService",
     "render_denial",

@@ -84,7 +84,7 @@ def _role(role: str) -> str:
 
 
 _WHY: dict[type, Callable[[Any], str]] = {
-    v.Said: lambda why: f"{why.plugin}: {why.text}",
+    v.PluginMessage: lambda why: f"{why.plugin}: {why.text}",
     w.QueueLimit: _queue_limit,
     w.QueueClosed: lambda why: f"queue {why.queue} is {why.state}",
     w.QueueOverused: lambda why: f"queue {why.queue} holds what it deserves",
@@ -118,11 +118,11 @@ _PROTECTIONS = {
     "queue": "in a queue that is not reclaimable",
     "status": "not running yet",
     "neighbour": "next to which a pod is to start that asks for it",
-    "claimant": "of a job that others have just had to go for",
+    "preemptor": "of a job that others have just had to go for",
 }
 
 _DENIAL: dict[type, Callable[[Any], str]] = {
-    v.Said: lambda why: f"protected by {why.plugin} ({why.text})",
+    v.PluginMessage: lambda why: f"protected by {why.plugin} ({why.text})",
     v.QueueWithinDeserved: lambda why: (
         f"protected by queue {why.queue} at its deserved ({_of(why.dimension, why.allocated, why.deserved)})"
     ),
@@ -131,21 +131,21 @@ _DENIAL: dict[type, Callable[[Any], str]] = {
         f"({_of(why.dimension, why.guarantee, why.allocated)} held is guaranteed)"
     ),
     v.PingPong: lambda why: f"spared because queue {why.queue} would be entitled to take the room back",
-    v.NotLower: lambda why: "of equal priority" if why.priority == why.claimant else "of higher priority",
+    v.NotLower: lambda why: "of equal priority" if why.priority == why.preemptor else "of higher priority",
     v.GangMinimum: lambda why: f"needed by gang {why.job} (minimum {why.minimum})",
     v.Protected: lambda why: f"{_PROTECTIONS.get(why.by, f'protected by {why.by}')} {why.detail}".rstrip(),
-    v.OfNoUse: lambda _: "of no use to the claimant",
+    v.OfNoUse: lambda _: "of no use to the preemptor",
     v.NotNeeded: lambda _: "not needed",
     v.PartOfProtectedGang: lambda why: f"in gang {why.job}, of which {why.member} is protected",
 }  # fmt: skip
 
 
-def render_why(why: w.Why) -> str:
+def render_why(why: w.UnschedulableReason) -> str:
     """One rule that stood in the way, as a clause."""
     return _WHY[type(why)](why)
 
 
-def render_denial(denial: v.Denial) -> str:
+def render_denial(denial: v.Protection) -> str:
     """One protection, as what follows a number of candidates: ``2`` + ``protected by queue b …``."""
     return _DENIAL[type(denial)](denial)
 
@@ -158,14 +158,14 @@ def render_refusal(refusal: w.Refusal) -> str:
 def render_victim(reason: v.VictimReason) -> str:
     """Why a pod had to go, as the message of a condition or event."""
     verb = "reclaimed" if reason.action == "reclaim" else "preempted"
-    where = f"queue {reason.claimant_queue}" if reason.action == "preempt" else (
-        f"queue {reason.claimant_queue} (victim's queue: {reason.queue})"
+    where = f"queue {reason.preemptor_queue}" if reason.action == "preempt" else (
+        f"queue {reason.preemptor_queue} (victim's queue: {reason.queue})"
     )  # fmt: skip
     gang = ", the whole gang" if reason.whole_gang else ""
     votes = ", ".join(f"{plugin} {'permits' if permits else 'vetoes'}" for plugin, permits in reason.votes)
     decided = f"; tier {reason.tier + 1} decided ({votes})" if votes else ""
     spared = ", ".join(f"{item.count} {render_denial(item.why)}" for item in reason.spared)
-    return f"{verb} for {reason.claimant} of {where}{gang}{decided}" + (f"; others: {spared}" if spared else "")
+    return f"{verb} for {reason.preemptor} of {where}{gang}{decided}" + (f"; others: {spared}" if spared else "")
 
 
 def _unique(texts: Iterable[str]) -> list[str]:

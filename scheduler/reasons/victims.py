@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 
 
-class Said(msgspec.Struct, frozen=True, tag="said"):
+class PluginMessage(msgspec.Struct, frozen=True, tag="said"):
     """A plugin's own words, for a rule that has no struct here (plugins outside of this package)."""
 
     plugin: str
@@ -44,10 +44,10 @@ class PingPong(msgspec.Struct, frozen=True, tag="ping-pong"):
 
 
 class NotLower(msgspec.Struct, frozen=True, tag="not-lower"):
-    """Its priority is not lower than the claimant's."""
+    """Its priority is not lower than the preemptor's."""
 
     priority: int
-    claimant: int
+    preemptor: int
 
 
 class GangMinimum(msgspec.Struct, frozen=True, tag="gang-minimum"):
@@ -60,7 +60,7 @@ class GangMinimum(msgspec.Struct, frozen=True, tag="gang-minimum"):
 class Protected(msgspec.Struct, frozen=True, tag="protected"):
     """A protection of its own.
 
-    ``by``: preemptable, system, budget, cooldown, service-type, cards, queue, status, claimant, neighbour.
+    ``by``: preemptable, system, budget, cooldown, service-type, cards, queue, status, preemptor, neighbour.
     """
 
     by: str
@@ -68,7 +68,7 @@ class Protected(msgspec.Struct, frozen=True, tag="protected"):
 
 
 class OfNoUse(msgspec.Struct, frozen=True, tag="of-no-use"):
-    """It holds nothing that the claimant asks for, or not enough with all others on its node."""
+    """It holds nothing that the preemptor asks for, or not enough with all others on its node."""
 
 
 class NotNeeded(msgspec.Struct, frozen=True, tag="not-needed"):
@@ -82,8 +82,8 @@ class PartOfProtectedGang(msgspec.Struct, frozen=True, tag="protected-gang"):
     member: str
 
 
-Denial = (
-    Said
+Protection = (
+    PluginMessage
     | QueueWithinDeserved
     | QueueGuarantee
     | PingPong
@@ -96,11 +96,11 @@ Denial = (
 )
 
 
-class Spared(msgspec.Struct, frozen=True):
+class ProtectedCount(msgspec.Struct, frozen=True):
     """How many candidates one denial spared."""
 
     count: int
-    why: Denial
+    why: Protection
 
 
 class VictimReason(msgspec.Struct, frozen=True):
@@ -108,10 +108,10 @@ class VictimReason(msgspec.Struct, frozen=True):
 
     action: str
     """``reclaim`` or ``preempt``."""
-    claimant: str
+    preemptor: str
     """Job that needed the room."""
-    claimant_task: str
-    claimant_queue: str
+    preemptor_task: str
+    preemptor_queue: str
     queue: str
     """Queue of the victim."""
     tier: int = 0
@@ -119,5 +119,5 @@ class VictimReason(msgspec.Struct, frozen=True):
     whole_gang: bool = False
     votes: tuple[tuple[str, bool], ...] = ()
     """What each plugin that had a say said, in the order of the policy; True permits."""
-    spared: tuple[Spared, ...] = ()
+    spared: tuple[ProtectedCount, ...] = ()
     """Why the other candidates were spared."""

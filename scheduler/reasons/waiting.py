@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from .victims import Said, Spared
+from .victims import PluginMessage, ProtectedCount
 
 
 class QueueLimit(msgspec.Struct, frozen=True, tag="queue-limit"):
@@ -139,7 +139,7 @@ class WrongService(msgspec.Struct, frozen=True, tag="wrong-service"):
 
 
 class NotEntitled(msgspec.Struct, frozen=True, tag="not-entitled"):
-    """The claimant's queue may not reclaim: with the request it would hold more than it deserves."""
+    """The preemptor's queue may not reclaim: with the request it would hold more than it deserves."""
 
     queue: str
     dimension: str = ""
@@ -160,11 +160,11 @@ class NoVictims(msgspec.Struct, frozen=True, tag="no-victims"):
     action: str
     task: str
     candidates: int
-    spared: tuple[Spared, ...] = ()
+    spared: tuple[ProtectedCount, ...] = ()
 
 
-Why = (
-    Said
+UnschedulableReason = (
+    PluginMessage
     | QueueLimit
     | QueueClosed
     | QueueOverused
@@ -189,8 +189,8 @@ Why = (
 class Refusal(msgspec.Struct, frozen=True):
     """Why a job, or some task of it, still waits: each rule that stood in the way, rendered as one clause."""
 
-    items: tuple[Why, ...] = ()
+    items: tuple[UnschedulableReason, ...] = ()
 
-    def also(self, *more: Why) -> Refusal:
+    def also(self, *more: UnschedulableReason) -> Refusal:
         """This refusal with further rules, each said once."""
         return Refusal(tuple(dict.fromkeys((*self.items, *more))))

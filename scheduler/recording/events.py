@@ -1,6 +1,6 @@
 """Everything that ever changes the state of the cluster, as data.
 
-The one rule: the live scheduler changes its state through :func:`take_in` only, and ``replay`` through the same
+The one rule: the live scheduler changes its state through :func:`apply_input` only, and ``replay`` through the same
 function, so that a recording of the inputs is all it takes to come to the same decisions again.
 """
 
@@ -16,14 +16,14 @@ from ..model import objects
 from ..model.cluster import Cluster
 
 
-class Seen(msgspec.Struct, tag="seen"):
+class ObjectSeen(msgspec.Struct, tag="seen"):
     """The API showed an object. ``kind`` as in :data:`KINDS`."""
 
     kind: str
     object: Any
 
 
-class Lost(msgspec.Struct, tag="lost"):
+class ObjectGone(msgspec.Struct, tag="lost"):
     """The object of this key (and uid) is gone, or cannot be read any more."""
 
     kind: str
@@ -79,7 +79,7 @@ class Started(msgspec.Struct, tag="started"):
     node_selector: dict[str, str]
 
 
-Input = Seen | Lost | Assumed | Nominated | Reverted | PolicyLoaded | Decided | Started
+Input = ObjectSeen | ObjectGone | Assumed | Nominated | Reverted | PolicyLoaded | Decided | Started
 
 KINDS: dict[str, type[msgspec.Struct]] = {
     "CSINode": objects.CSINode,
@@ -121,16 +121,16 @@ _DELETE: dict[str, Callable[[Cluster, str], None]] = {
 }
 
 
-def take_in(cluster: Cluster, given: Input) -> None:
+def apply_input(cluster: Cluster, given: Input) -> None:
     """Change the state by one input. Raises ValueError where an object is not what its kind should be (a quantity,
     say).
     """
     match given:
-        case Seen():
+        case ObjectSeen():
             _SET[given.kind](cluster, given.object)
-        case Lost(kind="Pod"):
+        case ObjectGone(kind="Pod"):
             cluster.delete_pod(given.key, given.uid)
-        case Lost():
+        case ObjectGone():
             _DELETE[given.kind](cluster, given.key)
         case Assumed(node=""):
             cluster.assume_evicted(given.key, given.uid)
@@ -148,7 +148,7 @@ _decoder = msgspec.json.Decoder(Input)
 def read_line(line: bytes) -> Input:
     """One line of a record. Raises msgspec.DecodeError (msgspec.ValidationError names the field)."""
     given: Input = _decoder.decode(line)
-    if isinstance(given, Seen):
+    if isinstance(given, ObjectSeen):
         given.object = msgspec.convert(given.object, KINDS[given.kind])
     return given
 

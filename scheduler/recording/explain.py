@@ -26,7 +26,7 @@ def explain_task(task: Task, decisions: Decisions) -> list[str]:
     for evict in decisions.evictions:
         if evict.uid == task.uid:
             lines.append(f"evicted: {render_victim(evict.reason)}")
-        elif evict.reason.claimant_task == task.key:
+        elif evict.reason.preemptor_task == task.key:
             lines.append(f"{evict.task} makes room for it: {render_victim(evict.reason)}")
     if node := decisions.pipelined.get(task.key):
         lines.append(f"waits for room on {node}")

@@ -22,7 +22,7 @@ from ..model.cluster import Cluster
 from ..policy.loader import PolicyError, load_policy
 from ..policy.model import Policy
 from ..reasons import render_refusal, render_victim
-from .events import Decided, Input, PolicyLoaded, Started, take_in
+from .events import Decided, Input, PolicyLoaded, Started, apply_input
 from .segments import RecordError, read_segment, segments
 
 _encode = msgspec.json.Encoder().encode
@@ -69,7 +69,7 @@ def cycles_of(inputs: Iterable[Input]) -> Iterator[Cycle]:
                 yield Cycle(given, cluster, policy)
             case _:
                 try:
-                    take_in(cluster, given)
+                    apply_input(cluster, given)
                 except ValueError:  # an object that the live scheduler could not read either
                     continue
 

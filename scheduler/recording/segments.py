@@ -18,7 +18,7 @@ import msgspec
 
 from ..model.cluster import Cluster
 from ..model.task import TaskStatus
-from .events import Assumed, Decided, Input, Nominated, PolicyLoaded, Seen, Started, read_line, write_line
+from .events import Assumed, Decided, Input, Nominated, ObjectSeen, PolicyLoaded, Started, read_line, write_line
 
 VERSION = 1
 SUFFIX = ".jsonl.gz"
@@ -28,7 +28,7 @@ class RecordError(Exception):
     """A recording that cannot be read: says which file and line, and what is wrong."""
 
 
-class Recorder:
+class SegmentWriter:
     """Writes a recording into a directory.
 
     ``segment_bytes`` is how large a segment may grow (before compression), ``keep`` how many segments stay; a
@@ -94,7 +94,7 @@ def checkpoint_of(cluster: Cluster, policy: PolicyLoaded) -> Iterator[Input]:
     )
     for kind, found in kept:
         for _, item in sorted(found.items()):
-            yield Seen(kind, item)
+            yield ObjectSeen(kind, item)
     for key, task in sorted(cluster.tasks.items()):
         if task.assumed:
             yield Assumed(key, task.uid, "" if task.status is TaskStatus.RELEASING else task.node)

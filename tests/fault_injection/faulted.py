@@ -12,7 +12,7 @@ from tests.fault_injection.faults.fault import TAG
 from tests.fault_injection.runs import Lab, Result
 from tests.fault_injection.specimens import Specimen
 
-Seen = Mapping[str, Sequence[Result]]
+ObjectSeen = Mapping[str, Sequence[Result]]
 SHOWN = 3
 
 
@@ -30,7 +30,7 @@ def run_all(lab: Lab, scenarios: Sequence[Specimen], names: Iterable[str] | None
     return seen
 
 
-def tell(seen: Seen, scenarios: Sequence[Specimen], out: TextIO) -> bool:
+def tell(seen: ObjectSeen, scenarios: Sequence[Specimen], out: TextIO) -> bool:
     """Print the table and what is missing in it; whether nothing is."""
     print("Faults, and who caught them", file=out)
     print(f"{'fault':24} {'failed':>8}  caught by", file=out)
@@ -73,7 +73,7 @@ def _examples(caught: Sequence[Result]) -> list[str]:
     return [*lines[:SHOWN], *more]
 
 
-def _unbroken(seen: Seen, scenarios: Sequence[Specimen]) -> Iterable[str]:
+def _unbroken(seen: ObjectSeen, scenarios: Sequence[Specimen]) -> Iterable[str]:
     acting = [it for name, results in seen.items() if FAULTS[name].acts for it in results]
     broken = {(it.specimen.title, position) for it in acting for position in it.broken}
     for specimen in scenarios:

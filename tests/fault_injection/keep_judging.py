@@ -13,7 +13,7 @@ import pytest
 
 from schedspec.api.errors import Unmet
 from schedspec.observe.expect import Expect
-from schedspec.scenario.run import RUNNING
+from schedspec.scenario.run import SCENARIO_RUN
 
 BROKEN: pytest.StashKey[list[Unmet]] = pytest.StashKey()
 
@@ -59,7 +59,7 @@ def pytest_bdd_after_step(request: pytest.FixtureRequest) -> None:
     """The record says what failed."""
     if _Now.unmet is not None:
         request.node.stash[BROKEN].append(_Now.unmet)
-        running = request.node.stash[RUNNING]
+        running = request.node.stash[SCENARIO_RUN]
         running.sentences[-1].verdict = "failed"
         running.problem = running.problem or _Now.unmet
     _Now.unmet, _Now.claims = None, False  # what follows may be the end of the scenario

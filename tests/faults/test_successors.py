@@ -65,7 +65,7 @@ def test_a_successor_of_the_same_name_is_never_hit(ground: Ground, write: Callab
             await ground.gang("b", 1, "b", cpu="2")
             await ground.history.until(lambda: bool(successors), 20, "the write")
             if not write(BIND):
-                await ground.history.until(lambda: len(ground.history.bound("b-0")) == 1, 20, "the claimant runs")
+                await ground.history.until(lambda: len(ground.history.bound("b-0")) == 1, 20, "the preemptor runs")
             await ground.rests(1.0)
             assert "eviction of" not in scheduler.log.read_text()
             [before] = successors

@@ -57,7 +57,7 @@ Answer = Reply | Cut | Hang | Garbage
 Handler = Callable[[Asked], Answer]
 
 
-class StandIn:
+class FakeServer:
     """The server. ``asked`` is every request so far."""
 
     def __init__(self, handler: Handler) -> None:
@@ -139,9 +139,9 @@ class StandIn:
 
 
 @asynccontextmanager
-async def standing_in(handler: Handler, **options: Any) -> AsyncIterator[tuple[StandIn, Client]]:
+async def standing_in(handler: Handler, **options: Any) -> AsyncIterator[tuple[FakeServer, Client]]:
     """A server and a client of it."""
-    server = StandIn(handler)
+    server = FakeServer(handler)
     http = Http(await server.start(), **options)
     try:
         yield server, Client(http)

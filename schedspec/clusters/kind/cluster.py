@@ -23,7 +23,7 @@ from ..paths import kind_config, state_root
 from ..processes import programs_of
 from ..programs import binaries
 from ..protocol import BootError, ClusterFacts, ClusterKind, PortTakenError, Progress, Served, Settings, nobody_waits
-from ..registry import Record
+from ..registry import ClusterRecord
 from .config_file import CARDS_LABEL, CARDS_RESOURCE, KindFile, read
 
 _CREATE_SECONDS = 240.0
@@ -115,7 +115,7 @@ class KindCluster(MadeCluster):
             self._kwok = kwok
         self._boot_seconds = time.monotonic() - start
 
-    def _create(self, record: Record, progress: Progress) -> None:
+    def _create(self, record: ClusterRecord, progress: Progress) -> None:
         """Run kind. Raises BootError, whose `where` is a directory with the logs of the nodes."""
         assert self._image is not None
         command: list[str | Path] = [
@@ -136,7 +136,7 @@ class KindCluster(MadeCluster):
         if done.status != 0:
             raise _why(record, done, self._export_logs(record))
 
-    def _export_logs(self, record: Record) -> Path:
+    def _export_logs(self, record: ClusterRecord) -> Path:
         folder = state_root() / "logs" / record.name
         shutil.rmtree(folder, ignore_errors=True)
         subprocess_run.run(
@@ -144,10 +144,10 @@ class KindCluster(MadeCluster):
         )
         return folder
 
-    def _healthy(self, record: Record) -> bool:
+    def _healthy(self, record: ClusterRecord) -> bool:
         return self._kubectl(record).ready() and bool(programs_of(record.home))
 
-    def _kubectl(self, record: Record) -> Kubectl:
+    def _kubectl(self, record: ClusterRecord) -> Kubectl:
         return Kubectl(self._binaries["kubectl"].path, record.kubeconfig)
 
 
@@ -176,7 +176,7 @@ def _fingerprint(file: KindFile, settings: Settings) -> str:
     return digest.hexdigest()[:8]
 
 
-def _why(record: Record, done: subprocess_run.Finished, logs: Path) -> BootError:
+def _why(record: ClusterRecord, done: subprocess_run.Finished, logs: Path) -> BootError:
     taken = next((line.strip() for line in done.output.splitlines() if any(sign in line for sign in _PORT_TAKEN)), None)
     if taken:
         return PortTakenError(

@@ -13,18 +13,18 @@ from ...api.kinds import Kind
 from .. import amounts
 from ..amounts import NONE, Object
 from ..gangs import SWITCHES
-from ..ledger import Act, Finding, Ledger, group_of, is_leaving, taken
+from ..ledger import Act, Ledger, Violation, group_of, is_leaving, taken
 from ..queues import usage
 from ..rules import Rules
 
 NAME = "needless-eviction"
 
 
-def judge(ledger: Ledger, rules: Rules) -> Iterator[Finding]:
+def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
     for act in ledger.evictions():
         unit = _unit(ledger, act, rules)
         if all(_was_needless(ledger, member, unit, rules) for member in unit):
-            yield Finding(
+            yield Violation(
                 NAME, act.time, act.name, f"evicted, yet {act.node} had room for it and for all that came since"
             )
 

@@ -1,24 +1,24 @@
 """No pod is evicted twice for the same cause.
 
-That is a re-created pod which starts again and is evicted again for the same claimant.
+That is a re-created pod which starts again and is evicted again for the same preemptor.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..ledger import Finding, Ledger
+from ..ledger import Ledger, Violation
 from ..rules import Rules
 
 NAME = "repeated-eviction"
 
 
-def judge(ledger: Ledger, rules: Rules) -> Iterator[Finding]:
+def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
     """The cause is what the scheduler wrote on the victim; pods of one name are one pod and its successors."""
     del rules
     seen: dict[tuple[str, str], str] = {}
     for act in ledger.evictions():
         cause = (act.name, act.cause)
         if act.message and seen.get(cause, act.uid) != act.uid:
-            yield Finding(NAME, act.time, act.name, f"evicted again for the same cause: {act.message}")
+            yield Violation(NAME, act.time, act.name, f"evicted again for the same cause: {act.message}")
         seen[cause] = act.uid

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from ...api.kinds import Kind
 from .. import amounts
 from ..amounts import NONE, Amounts, Object
-from ..ledger import Act, Finding, Ledger, is_leaving
+from ..ledger import Act, Ledger, Violation, is_leaving
 from ..rules import Rules
 from . import usage
 
 NAME = "capability"
 
 
-def judge(ledger: Ledger, rules: Rules) -> Iterator[Finding]:
+def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
     """A limit counts as broken only if every version of the queue that was valid in the last second says so."""
     if not rules.queue_plugin:
         return
@@ -31,14 +31,16 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Finding]:
                 amounts.above(held, usage.capability(v), asked) for v in ledger.lately(act.position, Kind.QUEUE, name)
             ]
             if over and all(over):
-                yield Finding(NAME, act.time, act.name, f"lifts queue {name} to {', '.join(over[0])} of its capability")
+                yield Violation(
+                    NAME, act.time, act.name, f"lifts queue {name} to {', '.join(over[0])} of its capability"
+                )
 
 
 def _card(pod: Object) -> str:
     return str((pod["metadata"].get("annotations") or {}).get("volcano.sh/card.name", ""))
 
 
-def _cards(ledger: Ledger, act: Act, queue: str) -> Iterator[Finding]:
+def _cards(ledger: Ledger, act: Act, queue: str) -> Iterator[Violation]:
     if not _card(act.pod):
         return
     held: Amounts = {}
@@ -49,7 +51,7 @@ def _cards(ledger: Ledger, act: Act, queue: str) -> Iterator[Finding]:
             held[model] = held.get(model, NONE) + count
     over = [amounts.above(held, usage.card_quota(v), held) for v in ledger.lately(act.position, Kind.QUEUE, queue)]
     if over and all(over):
-        yield Finding(NAME, act.time, act.name, f"lifts queue {queue} to {', '.join(over[0])} of its quota of cards")
+        yield Violation(NAME, act.time, act.name, f"lifts queue {queue} to {', '.join(over[0])} of its quota of cards")
 
 
 def _model(ledger: Ledger, position: int, pod: Object) -> str:

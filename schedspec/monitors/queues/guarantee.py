@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from ...api.kinds import Kind
 from .. import amounts
 from ..amounts import NONE, Amounts, Object
-from ..ledger import Act, Finding, Ledger
+from ..ledger import Act, Ledger, Violation
 from ..rules import Rules
 from . import usage
 
 NAME = "guarantee"
 
 
-def judge(ledger: Ledger, rules: Rules) -> Iterator[Finding]:
+def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
     if rules.queue_plugin not in ("capacity", "proportion"):
         return
     for act in ledger.acts:
@@ -27,7 +27,7 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Finding]:
             yield from _eviction(ledger, act, queue, rules)
 
 
-def _bind(ledger: Ledger, act: Act, queue: str, rules: Rules) -> Iterator[Finding]:
+def _bind(ledger: Ledger, act: Act, queue: str, rules: Rules) -> Iterator[Violation]:
     """After a bind beyond the own guarantee, what is left of the cluster still covers what is guaranteed to others."""
     asked = {n: v for n, v in amounts.of_pod(act.pod).items() if v > 0 and n != "pods"}
     held = usage.usage(ledger, act.position)
@@ -49,15 +49,15 @@ def _bind(ledger: Ledger, act: Act, queue: str, rules: Rules) -> Iterator[Findin
             and held[queue].get(dimension, NONE) > own.get(dimension, NONE)
         ]
         if short and _was_guaranteed(ledger, act, name):
-            yield Finding(NAME, act.time, act.name, f"takes {', '.join(short)} that is guaranteed to queue {name}")
+            yield Violation(NAME, act.time, act.name, f"takes {', '.join(short)} that is guaranteed to queue {name}")
 
 
-def _eviction(ledger: Ledger, act: Act, queue: str, rules: Rules) -> Iterator[Finding]:
+def _eviction(ledger: Ledger, act: Act, queue: str, rules: Rules) -> Iterator[Violation]:
     for name in usage.lineage(ledger, act.position, queue, rules):
         held = usage.held_below(ledger, act.position, name, rules)
         cut = [_cut(usage.guarantee(v), held, act.pod) for v in ledger.lately(act.position, Kind.QUEUE, name)]
         if cut and all(cut):
-            yield Finding(
+            yield Violation(
                 NAME, act.time, act.name, f"its eviction cuts queue {name} below its guarantee: {', '.join(cut[0])}"
             )
 

@@ -13,9 +13,9 @@ from ..runtime.controller import Context, unreadable
 from ..runtime.executor import About
 from ..runtime.objects import COMMANDS, JOBS, QUEUES, Command, Job
 from ..runtime.ownership import left_behind, owner_key, patience
-from ..runtime.writes import Outcome
+from ..runtime.writes import ReconcileResult
 from .reconcile import reconcile
-from .state import PENDING, Observed
+from .state import PENDING, ObservedJob
 
 
 class JobController:
@@ -65,7 +65,7 @@ class JobController:
             if job.status.state.phase in ("", PENDING):  # whatever queue: its child may have come or gone
                 self._queue.add(job.metadata.key)
 
-    def _decide(self, key: str) -> tuple[Outcome, About | None]:
+    def _decide(self, key: str) -> tuple[ReconcileResult, About | None]:
         job: Job | None = self._jobs.get(key)
         if job is None and (problem := unreadable(self._jobs, key)):
             return problem, None
@@ -73,13 +73,13 @@ class JobController:
         orders = orders_to(self._commands, JOBS, key, job.metadata.uid if job else None, now)
         if job is None:
             left = left_behind(JOBS, key, self._groups, self._pods)
-            return Outcome([*left, *orders.strays], orders.again), None
+            return ReconcileResult([*left, *orders.strays], orders.again), None
         if not self._context.is_ours(job.spec.scheduler_name):
-            return Outcome(), None
+            return ReconcileResult(), None
         uid = job.metadata.uid
         group = next(iter(self._groups.by("owner", uid)), None)
         queue = queue_for(job.spec.queue, group, self._homes.get(job.metadata.namespace))
-        seen = Observed(
+        seen = ObservedJob(
             job=job,
             pods=self._pods.by("owner", uid),
             group=group,
@@ -91,4 +91,4 @@ class JobController:
             now=now,
         )
         outcome = reconcile(seen)
-        return Outcome([*outcome.writes, *orders.strays], outcome.again), (JOBS, job.metadata)
+        return ReconcileResult([*outcome.writes, *orders.strays], outcome.again), (JOBS, job.metadata)

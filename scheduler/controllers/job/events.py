@@ -15,7 +15,7 @@ from ...model.task import seconds
 from ..runtime.objects import DelayedAction, Policy, TaskSpec
 from ..runtime.pods import exit_code, restarts, version_of
 from ..runtime.writes import timestamp
-from .state import Census, Observed, is_live, pod_name, task_of, tasks_of
+from .state import Census, ObservedJob, is_live, pod_name, task_of, tasks_of
 
 POD_FAILED, POD_EVICTED, POD_PENDING, POD_RUNNING = "PodFailed", "PodEvicted", "PodPending", "PodRunning"
 TASK_FAILED, TASK_COMPLETED, UNKNOWN, JOB_UPDATED = "TaskFailed", "TaskCompleted", "Unknown", "JobUpdated"
@@ -54,7 +54,7 @@ class Order:
     pod: str = ""
 
 
-def happenings(seen: Observed, census: Census) -> Iterator[Happening]:
+def detect_events(seen: ObservedJob, census: Census) -> Iterator[Happening]:
     """What has happened since the status was written, the worst first."""
     job, current, as_good_as_gone = seen.job, seen.job.status.version, seen.job.status.restarting or ()
     live = [
@@ -77,7 +77,7 @@ def happenings(seen: Observed, census: Census) -> Iterator[Happening]:
             yield Happening(POD_PENDING, task_of(pod), pod.metadata.name, since=created)
 
 
-def _of_task(task: TaskSpec, seen: Observed, census: Census, live: list[Pod]) -> Iterator[Happening]:
+def _of_task(task: TaskSpec, seen: ObservedJob, census: Census, live: list[Pod]) -> Iterator[Happening]:
     """What happened to one task; ``live`` are its pods of the current version."""
     if sum(restarts(pod) for pod in live if pod.status.phase in ("Running", "Pending")) > task.max_retry:
         yield Happening(TASK_FAILED, task.name)
@@ -96,7 +96,7 @@ def _of_task(task: TaskSpec, seen: Observed, census: Census, live: list[Pod]) ->
         yield Happening(POD_RUNNING, task.name)
 
 
-def orders(seen: Observed, census: Census) -> tuple[Order | None, list[DelayedAction]]:
+def orders(seen: ObservedJob, census: Census) -> tuple[Order | None, list[DelayedAction]]:
     """What the policies want done now, and what they want done later.
 
     The first order that is due wins: one that waited before one that is new.
@@ -107,7 +107,7 @@ def orders(seen: Observed, census: Census) -> tuple[Order | None, list[DelayedAc
             cause = f"{one.event} of {one.pod or one.task or 'the job'} lasted its timeout"
             return Order(one.action, cause, one.task, one.pod), []
     known = {(one.event, one.task, one.pod) for one in waiting}
-    for happening in happenings(seen, census):
+    for happening in detect_events(seen, census):
         policy = policy_for(seen, happening)
         if policy is None or not _has_target(policy.action, happening):
             continue
@@ -121,7 +121,7 @@ def orders(seen: Observed, census: Census) -> tuple[Order | None, list[DelayedAc
     return None, waiting
 
 
-def policy_for(seen: Observed, happening: Happening) -> Policy | None:
+def policy_for(seen: ObservedJob, happening: Happening) -> Policy | None:
     """The first policy that names what happened: those of its task before those of the Job."""
     task = next((task for task in tasks_of(seen.job) if task.name == happening.task), None)
     policies = [*((task.policies if task else None) or ()), *(seen.job.spec.policies or ())]
@@ -140,7 +140,7 @@ def _matches(policy: Policy, happening: Happening) -> bool:
     return happening.event in events or (ANY in events and happening.event not in ORDINARY)
 
 
-def _recovered(waiting: DelayedAction, seen: Observed) -> bool:
+def _recovered(waiting: DelayedAction, seen: ObservedJob) -> bool:
     """Whether what the action waits for has passed, so that it is not needed any more."""
     pod = next((pod for pod in seen.pods if pod.metadata.name == waiting.pod and is_live(pod)), None)
     match waiting.event:

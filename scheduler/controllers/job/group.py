@@ -14,8 +14,8 @@ from ...model.resources import Resource
 from ..runtime import names
 from ..runtime.objects import JOBS, Job, TaskSpec
 from ..runtime.pods import priority_of, quantities, request_of, without_applied
-from ..runtime.writes import Change, Create, Remove, Write, owned_by
-from .state import Observed, min_available, task_minimum, tasks_of
+from ..runtime.writes import ApplyObject, Create, Remove, Write, owned_by
+from .state import ObservedJob, min_available, task_minimum, tasks_of
 
 
 def group_name(job: Job) -> str:
@@ -23,7 +23,7 @@ def group_name(job: Job) -> str:
     return f"{job.metadata.name}-{job.metadata.uid}"
 
 
-def group_spec(seen: Observed) -> dict[str, Any]:
+def group_spec(seen: ObservedJob) -> dict[str, Any]:
     job = seen.job
     spec: dict[str, Any] = {
         "minMember": _gang(job),
@@ -51,7 +51,7 @@ def _waits(task: TaskSpec) -> bool:
     return task.depends_on is not None and bool(task.depends_on.name)
 
 
-def min_resources(seen: Observed) -> Resource:
+def min_resources(seen: ObservedJob) -> Resource:
     """The requests of as many pods as the gang needs: each task's minimum first, then by the tasks' priority."""
     job = seen.job
     tasks = sorted(
@@ -73,7 +73,7 @@ def min_resources(seen: Observed) -> Resource:
     return total
 
 
-def group_writes(seen: Observed, version: int) -> list[Write]:
+def group_writes(seen: ObservedJob, version: int) -> list[Write]:
     """Create the PodGroup of this version, bring it up to date, or remove the one of an older version."""
     job, group = seen.job, seen.group
     if group is None:
@@ -88,10 +88,10 @@ def group_writes(seen: Observed, version: int) -> list[Write]:
         wanted["minTaskMember"] = {**gone, **wanted["minTaskMember"]}
     wanted["minResources"] = {**dict.fromkeys(group.spec.min_resources or ()), **wanted["minResources"]}
     wanted.setdefault("priorityClassName", None)
-    return [Change(PODGROUPS, job.metadata.namespace, group.metadata.name, {"spec": wanted})]
+    return [ApplyObject(PODGROUPS, job.metadata.namespace, group.metadata.name, {"spec": wanted})]
 
 
-def group_removal(seen: Observed) -> list[Write]:
+def group_removal(seen: ObservedJob) -> list[Write]:
     group = seen.group
     if group is None or group.metadata.deletion_timestamp is not None:
         return []
@@ -114,7 +114,7 @@ def _differs(group: PodGroup, wanted: dict[str, Any]) -> bool:
     )
 
 
-def _body(seen: Observed, version: int) -> dict[str, Any]:
+def _body(seen: ObservedJob, version: int) -> dict[str, Any]:
     job = seen.job
     return {
         "metadata": {

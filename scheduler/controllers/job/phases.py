@@ -103,7 +103,7 @@ def _running(job: Job, census: Census, finished: int) -> str:
     return PENDING if census.of("Pending") > total - min_available(job) else RUNNING
 
 
-def condemned(status: JobStatus, pods: Sequence[Pod], order: Order | None) -> list[str]:
+def pods_to_restart(status: JobStatus, pods: Sequence[Pod], order: Order | None) -> list[str]:
     """The uids of live pods that a restart of one pod or task takes: by this order, or by an earlier one, if the
     controller died before it deleted them.
     """
@@ -121,7 +121,7 @@ def condemned(status: JobStatus, pods: Sequence[Pod], order: Order | None) -> li
     ]
 
 
-def doomed(job: Job, status: JobStatus, pods: Sequence[Pod]) -> list[Pod]:
+def pods_to_delete(job: Job, status: JobStatus, pods: Sequence[Pod]) -> list[Pod]:
     """The live pods that have to go in the phase that ``status`` says, or because it names them."""
     phase = status.state.phase
     live = [pod for pod in pods if is_live(pod)]

@@ -11,7 +11,7 @@ from ...kube.resource import Resource
 from ..runtime import names
 from ..runtime.objects import CONFIG_MAPS, JOBS, NETWORK_POLICIES, SERVICES, Job
 from ..runtime.pods import add_environment
-from ..runtime.writes import Change, Write, owned_by
+from ..runtime.writes import ApplyObject, Write, owned_by
 from .refusals import flag
 from .state import pod_name, tasks_of
 
@@ -66,7 +66,7 @@ def plugin_writes(job: Job) -> list[Write]:
 
 def _apply(job: Job, resource: Resource[Any], name: str, content: dict[str, Any]) -> Write:
     body = {"metadata": {"ownerReferences": [owned_by(JOBS, job.metadata)]}, **content}
-    return Change(resource, job.metadata.namespace, name, body, manager=MANAGER)
+    return ApplyObject(resource, job.metadata.namespace, name, body, manager=MANAGER)
 
 
 def _hosts(job: Job) -> dict[str, str]:

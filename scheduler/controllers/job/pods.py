@@ -16,10 +16,10 @@ from ..runtime.objects import JOBS, Job, TaskSpec
 from ..runtime.pods import add_environment
 from ..runtime.writes import Create, owned_by
 from .plugins import equip
-from .state import Census, Observed, pod_name, task_minimum, tasks_of
+from .state import Census, ObservedJob, pod_name, task_minimum, tasks_of
 
 
-def missing_pods(seen: Observed, group: str, version: int, census: Census) -> Iterator[Create]:
+def missing_pods(seen: ObservedJob, group: str, version: int, census: Census) -> Iterator[Create]:
     """The pods to create: those that do not exist. One that is still going keeps its name until it is gone."""
     there = {pod.metadata.name for pod in seen.pods}
     for task in tasks_of(seen.job):
@@ -39,7 +39,7 @@ def _may_start(task: TaskSpec, job: Job, census: Census) -> bool:
     return any(ready) if task.depends_on and task.depends_on.iteration == "any" else all(ready)
 
 
-def pod_body(seen: Observed, task: TaskSpec, index: int, group: str, version: int) -> dict[str, Any]:
+def pod_body(seen: ObservedJob, task: TaskSpec, index: int, group: str, version: int) -> dict[str, Any]:
     """One pod. What the template says itself is never overwritten, but for what marks the pod as this Job's."""
     job = seen.job
     given = copy.deepcopy(task.template.get("metadata") or {})

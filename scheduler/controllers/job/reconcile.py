@@ -12,25 +12,25 @@ from ...kube.resource import PODS
 from ...model.task import seconds
 from ..runtime.objects import COMMANDS, JOBS, JobCondition, JobStatus, TaskState
 from ..runtime.pods import TemplateError
-from ..runtime.writes import Change, Outcome, Remove, Tell, Write, timestamp
+from ..runtime.writes import ApplyObject, EmitEvent, ReconcileResult, Remove, Write, timestamp
 from .events import Order, next_due, orders, render_duration
 from .group import group_removal, group_version, group_writes
-from .phases import advance, condemned, doomed, follow
+from .phases import advance, follow, pods_to_delete, pods_to_restart
 from .plugins import MANAGER, plugin_writes
 from .pods import missing_pods
 from .refusals import impossible, unhonoured
-from .state import ABORTED, ENDING, FINISHED, PENDING, RESTARTING, RUNNING, Census, Observed, count, min_available
+from .state import ABORTED, ENDING, FINISHED, PENDING, RESTARTING, RUNNING, Census, ObservedJob, count, min_available
 
 _REMEMBERED_PHASES = 30
 _OBSTACLES = ("NotHonoured", "Malformed", "QueueNotUsable")
 """Reasons of a state that a user has to do something about."""
 
 
-def reconcile(seen: Observed) -> Outcome:
+def reconcile(seen: ObservedJob) -> ReconcileResult:
     """What to write for one Job now, and when to look again. Pure: equal input, equal outcome."""
     job = seen.job
     if job.metadata.deletion_timestamp is not None:
-        return Outcome()
+        return ReconcileResult()
     if fields := unhonoured(job):
         return _refusal(seen, "NotHonoured", f"{fields}: not honoured here; remove it and create the job anew")
     if problem := impossible(job):
@@ -41,22 +41,22 @@ def reconcile(seen: Observed) -> Outcome:
         return _refusal(seen, "Malformed", f"a task's {error}; correct it and create the job anew")
 
 
-def _refusal(seen: Observed, reason: str, message: str) -> Outcome:
+def _refusal(seen: ObservedJob, reason: str, message: str) -> ReconcileResult:
     """A Job that cannot be run as it is written waits, and says why."""
     status = copy.deepcopy(seen.job.status)
     status.state.phase = status.state.phase or PENDING
     status.state.reason, status.state.message = reason, message
-    return Outcome(_status_writes(seen, status))
+    return ReconcileResult(_status_writes(seen, status))
 
 
-def _reconcile(seen: Observed) -> Outcome:
+def _reconcile(seen: ObservedJob) -> ReconcileResult:
     job = seen.job
     status = copy.deepcopy(job.status)
     if not status.state.phase:
         status.state.phase = PENDING
     order, commands = _order(seen, status)
-    status.restarting = condemned(status, seen.pods, order) or None
-    doomed_pods = doomed(job, status, seen.pods)
+    status.restarting = pods_to_restart(status, seen.pods, order) or None
+    doomed_pods = pods_to_delete(job, status, seen.pods)
     census = count(seen.pods, frozenset(pod.metadata.uid for pod in doomed_pods))
     phase = advance(job, status, census)
     if phase != status.state.phase and order is None:
@@ -70,10 +70,10 @@ def _reconcile(seen: Observed) -> Outcome:
     writes += _surroundings(seen, status, census)
     removal, ttl = _expiry(seen, status)
     waits = [wait for wait in (ttl, next_due(status.delayed or [], seen.now)) if wait is not None]
-    return Outcome([*writes, *removal], min(waits, default=None))
+    return ReconcileResult([*writes, *removal], min(waits, default=None))
 
 
-def _order(seen: Observed, status: JobStatus) -> tuple[Order | None, list[Write]]:
+def _order(seen: ObservedJob, status: JobStatus) -> tuple[Order | None, list[Write]]:
     """Take up a command or what the policies want; the status says afterwards what was taken up."""
     done: list[Write] = []
     for command in seen.commands:
@@ -93,13 +93,13 @@ def _order(seen: Observed, status: JobStatus) -> tuple[Order | None, list[Write]
     return None, done
 
 
-def _told(seen: Observed, order: Order) -> Tell:
-    return Tell(
+def _told(seen: ObservedJob, order: Order) -> EmitEvent:
+    return EmitEvent(
         JOBS, seen.job.metadata, "Normal", "ExecuteAction", f"Start to execute action {order.action}: {order.cause}"
     )
 
 
-def _surroundings(seen: Observed, status: JobStatus, census: Census) -> list[Write]:
+def _surroundings(seen: ObservedJob, status: JobStatus, census: Census) -> list[Write]:
     """The PodGroup, the plugins' objects and missing pods, as the phase wants them."""
     phase = status.state.phase
     if phase in ENDING or phase in FINISHED or phase == ABORTED:
@@ -116,7 +116,7 @@ def _surroundings(seen: Observed, status: JobStatus, census: Census) -> list[Wri
     return writes
 
 
-def _fill(status: JobStatus, seen: Observed, census: Census) -> None:
+def _fill(status: JobStatus, seen: ObservedJob, census: Census) -> None:
     """Counters, what was seen, and why a waiting Job waits."""
     job = seen.job
     status.min_available = min_available(job)
@@ -131,7 +131,7 @@ def _fill(status: JobStatus, seen: Observed, census: Census) -> None:
         status.state.reason, status.state.message = ("QueueNotUsable", problem) if problem else ("", "")
 
 
-def _status_writes(seen: Observed, status: JobStatus) -> list[Write]:
+def _status_writes(seen: ObservedJob, status: JobStatus) -> list[Write]:
     """The status, if it changes, and an event where its phase does."""
     job, before = seen.job, seen.job.status
     writes: list[Write] = []
@@ -146,11 +146,11 @@ def _status_writes(seen: Observed, status: JobStatus) -> list[Write]:
                 status.running_duration = render_duration(seen.now - seconds(started.last_transition_time))
             kind = "Normal" if status.state.phase == "Completed" else "Warning"
             told = f"The job is {status.state.phase}: {status.succeeded} succeeded, {status.failed} failed"
-            writes.append(Tell(JOBS, job.metadata, kind, status.state.phase, told))
+            writes.append(EmitEvent(JOBS, job.metadata, kind, status.state.phase, told))
     if status.state.reason in _OBSTACLES and status.state.message != before.state.message:
-        writes.append(Tell(JOBS, job.metadata, "Warning", status.state.reason, status.state.message))
+        writes.append(EmitEvent(JOBS, job.metadata, "Warning", status.state.reason, status.state.message))
     if status != before:
-        change = Change(
+        change = ApplyObject(
             JOBS,
             job.metadata.namespace,
             job.metadata.name,
@@ -164,7 +164,7 @@ def _status_writes(seen: Observed, status: JobStatus) -> list[Write]:
     return writes
 
 
-def _expiry(seen: Observed, status: JobStatus) -> tuple[list[Write], float | None]:
+def _expiry(seen: ObservedJob, status: JobStatus) -> tuple[list[Write], float | None]:
     """The end of a finished Job's time to live."""
     ttl = seen.job.spec.ttl_seconds_after_finished
     if ttl is None or status.state.phase not in FINISHED:

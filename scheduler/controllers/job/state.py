@@ -27,7 +27,7 @@ POD_FINISHED = frozenset(("Succeeded", "Failed"))
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
+class ObservedJob:
     """One Job and all that its reconciliation looks at. ``pods`` are those it controls, of whatever version."""
 
     job: Job
@@ -93,11 +93,11 @@ class Census:
         return sum(count for phase, count in counts.items() if not phases or phase in phases)
 
 
-def count(pods: Sequence[Pod], doomed: frozenset[str] = frozenset()) -> Census:
-    """Count pods; those whose uid is in ``doomed`` are as good as gone."""
+def count(pods: Sequence[Pod], pods_to_delete: frozenset[str] = frozenset()) -> Census:
+    """Count pods; those whose uid is in ``pods_to_delete`` are as good as gone."""
     census = Census()
     for pod in pods:
-        if pod.metadata.deletion_timestamp is not None or pod.metadata.uid in doomed:
+        if pod.metadata.deletion_timestamp is not None or pod.metadata.uid in pods_to_delete:
             census.terminating += 1
             continue
         phase = pod.status.phase

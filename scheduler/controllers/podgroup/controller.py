@@ -10,8 +10,8 @@ from ...model.objects import Pod, PodGroup
 from ..runtime.controller import Context
 from ..runtime.executor import About
 from ..runtime.objects import Workload
-from ..runtime.writes import Outcome
-from .reconcile import OWNERS, Observed, group_of, reconcile
+from ..runtime.writes import ReconcileResult
+from .reconcile import OWNERS, ObservedGang, group_of, reconcile
 
 
 class PodGroupController:
@@ -71,15 +71,15 @@ class PodGroupController:
         if key in self._members or self._groups.get(key) is not None:
             self._queue.add(key)
 
-    def _decide(self, key: str) -> tuple[Outcome, About | None]:
+    def _decide(self, key: str) -> tuple[ReconcileResult, About | None]:
         namespace, _, name = key.partition("/")
         pods = [pod for member in self._members.get(key, {}).values() if (pod := self._pods.get(member)) is not None]
         group = self._groups.get(key)
         if not name.startswith("podgroup-"):
-            return Outcome(), None
+            return ReconcileResult(), None
         uid = name.removeprefix("podgroup-")
         owner: Workload | None = next((found for view in self._owners for found in view.by("uid", uid)), None)
         home = self._namespaces.get(namespace)
         annotations = home.metadata.annotations if home else None
         about: About | None = (PODS, pods[0].metadata) if pods else None
-        return reconcile(Observed(namespace, name, pods, group, owner, annotations)), about
+        return reconcile(ObservedGang(namespace, name, pods, group, owner, annotations)), about

@@ -17,7 +17,7 @@ from ...model.objects import Pod, PodGroup
 from ..runtime import names
 from ..runtime.objects import BATCH_JOBS, REPLICA_SETS, STATEFUL_SETS, Workload
 from ..runtime.pods import controller_of, quantities
-from ..runtime.writes import Change, Create, Outcome, Reap, Remove, Tell, Write
+from ..runtime.writes import ApplyObject, CollectOrphans, Create, EmitEvent, ReconcileResult, Remove, Write
 
 OWNERS: tuple[Resource[Any], ...] = (REPLICA_SETS, STATEFUL_SETS, BATCH_JOBS)
 """Owners whose annotations and replicas are looked at; others only give the gang their uid."""
@@ -25,7 +25,7 @@ _PREFIX = "podgroup-"
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
+class ObservedGang:
     """The pods of one owner (or one pod without), and what decides their PodGroup."""
 
     namespace: str
@@ -45,39 +45,39 @@ def group_of(pod: Pod) -> str:
     return name if given in (None, "", name) else ""
 
 
-def reconcile(seen: Observed) -> Outcome:
+def reconcile(seen: ObservedGang) -> ReconcileResult:
     """What to write for one PodGroup. Pure: equal input, equal outcome."""
     pods = [pod for pod in seen.pods if pod.metadata.deletion_timestamp is None]
     if not pods:
-        return Outcome(_removal(seen))
+        return ReconcileResult(_removal(seen))
     first = min(pods, key=lambda pod: (pod.metadata.creation_timestamp or "", pod.metadata.name))
     spec, problem = _spec(seen, first)
     writes: list[Write] = []
     if problem:
         about = seen.owner.metadata if seen.owner else first.metadata
         resource = next((r for r in OWNERS if seen.owner and r.kind == _owner_kind(first)), PODS)
-        writes.append(Tell(resource, about, "Warning", "InvalidMinMember", problem))
+        writes.append(EmitEvent(resource, about, "Warning", "InvalidMinMember", problem))
     group = seen.group
     if group is None:
         writes.append(Create(PODGROUPS, _body(seen, first, spec)))
     elif group.metadata.deletion_timestamp is not None:
-        return Outcome()
+        return ReconcileResult()
     elif group.spec.min_member != spec["minMember"] or (
         resources.parse(group.spec.min_resources) != resources.parse(spec["minResources"])
     ):
         changed = {key: spec[key] for key in ("minMember", "minResources")}
         changed["minResources"] = {**dict.fromkeys(group.spec.min_resources or ()), **changed["minResources"]}
-        writes.append(Change(PODGROUPS, seen.namespace, seen.name, {"spec": changed}))
+        writes.append(ApplyObject(PODGROUPS, seen.namespace, seen.name, {"spec": changed}))
     mark = {"metadata": {"annotations": {names.GROUP_NAME: seen.name}}}
     writes += [
-        Change(PODS, seen.namespace, pod.metadata.name, mark, uid=pod.metadata.uid)
+        ApplyObject(PODS, seen.namespace, pod.metadata.name, mark, uid=pod.metadata.uid)
         for pod in pods
         if (pod.metadata.annotations or {}).get(names.GROUP_NAME) != seen.name
     ]
-    return Outcome(writes)
+    return ReconcileResult(writes)
 
 
-def _removal(seen: Observed) -> list[Write]:
+def _removal(seen: ObservedGang) -> list[Write]:
     """A PodGroup whose owner wants no pods, or is gone, has nothing to schedule."""
     group, owner = seen.group, seen.owner
     if group is None or group.metadata.deletion_timestamp is not None or seen.pods:
@@ -89,10 +89,10 @@ def _removal(seen: Observed) -> list[Write]:
     kind = next((one for one in (*OWNERS, PODS) if gone and one.kind == gone.kind), None)
     if gone is None or kind is None:
         return []
-    return [Reap(kind, seen.namespace, gone.name, gone.uid, [removal])]
+    return [CollectOrphans(kind, seen.namespace, gone.name, gone.uid, [removal])]
 
 
-def _spec(seen: Observed, pod: Pod) -> tuple[dict[str, Any], str]:
+def _spec(seen: ObservedGang, pod: Pod) -> tuple[dict[str, Any], str]:
     """The PodGroup's spec, from its first pod and its owner, and what is wrong with an annotation."""
     of_pod = pod.metadata.annotations or {}
     of_owner = (seen.owner.metadata.annotations if seen.owner else None) or {}
@@ -112,7 +112,7 @@ def _spec(seen: Observed, pod: Pod) -> tuple[dict[str, Any], str]:
     return spec, problem
 
 
-def _body(seen: Observed, pod: Pod, spec: dict[str, Any]) -> dict[str, Any]:
+def _body(seen: ObservedGang, pod: Pod, spec: dict[str, Any]) -> dict[str, Any]:
     given = {**((seen.owner.metadata.annotations if seen.owner else None) or {}), **(pod.metadata.annotations or {})}
     metadata: dict[str, Any] = {
         "name": seen.name,

@@ -16,9 +16,9 @@ from ..runtime.executor import About
 from ..runtime.objects import DEPLOYMENTS, PYTORCH_JOBS, QUEUES, PyTorchJob
 from ..runtime.ownership import left_behind, owner_key, patience
 from ..runtime.pods import controller_of
-from ..runtime.writes import Outcome
+from ..runtime.writes import ReconcileResult
 from .reconcile import reconcile
-from .state import Observed, queue_of
+from .state import ObservedTraining, queue_of
 from .status import CREATED
 
 log = logging.getLogger(__name__)
@@ -72,19 +72,19 @@ class PyTorchJobController:
         for job in self._jobs:
             self._queue.add(job.metadata.key)
 
-    def _decide(self, key: str) -> tuple[Outcome, About | None]:
+    def _decide(self, key: str) -> tuple[ReconcileResult, About | None]:
         job: PyTorchJob | None = self._jobs.get(key)
         if len(self._operators.informer):
-            return Outcome(), None
+            return ReconcileResult(), None
         if job is None and (problem := unreadable(self._jobs, key)):
             return problem, None
         if job is None:
-            return Outcome(left_behind(PYTORCH_JOBS, key, self._groups, self._pods)), None
+            return ReconcileResult(left_behind(PYTORCH_JOBS, key, self._groups, self._pods)), None
         if not self._is_ours(job):
-            return Outcome(), None
+            return ReconcileResult(), None
         group = self._group_of(job)
         queue = queue_of(job, group, self._homes.get(job.metadata.namespace))
-        seen = Observed(
+        seen = ObservedTraining(
             job=job,
             pods=self._pods.by("owner", job.metadata.uid),
             group=group,

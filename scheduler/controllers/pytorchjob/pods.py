@@ -16,7 +16,7 @@ from ...model.resources import Resource
 from ..runtime import names
 from ..runtime.objects import PYTORCH_JOBS, SERVICES, PyTorchJob, ReplicaSpec
 from ..runtime.pods import add_environment, priority_of, quantities, request_of, without_applied
-from ..runtime.writes import Change, owned_by
+from ..runtime.writes import ApplyObject, owned_by
 
 MASTER, WORKER = "Master", "Worker"
 CONTAINER, PORT_NAME, PORT = "pytorch", "pytorchjob-port", 23456
@@ -99,7 +99,7 @@ def environment(job: PyTorchJob, kind: str, index: int) -> list[dict[str, str]]:
     return [{"name": name, "value": value} for name, value in found.items()]
 
 
-def service_of(job: PyTorchJob) -> Change:
+def service_of(job: PyTorchJob) -> ApplyObject:
     """The headless service under whose name the first pod is found."""
     leader = leader_of(job)
     selector = {key: value for key, value in labels_of(job, leader, 0).items() if key != names.TRAINING_ROLE}
@@ -115,7 +115,7 @@ def service_of(job: PyTorchJob) -> Change:
             "ports": [{"name": PORT_NAME, "port": _port(job)}],
         },
     }
-    return Change(SERVICES, job.metadata.namespace, pod_name(job, leader, 0), body, manager=MANAGER)
+    return ApplyObject(SERVICES, job.metadata.namespace, pod_name(job, leader, 0), body, manager=MANAGER)
 
 
 def _port(job: PyTorchJob) -> int:

@@ -15,10 +15,10 @@ from ...model.objects import Pod, PodGroup
 from ...model.task import seconds
 from ..runtime.objects import PYTORCH_JOBS, PyTorchCondition, PyTorchJob, PyTorchJobStatus
 from ..runtime.pods import TemplateError, exit_code, restarts
-from ..runtime.writes import Change, Create, Outcome, Remove, Tell, Write, timestamp
+from ..runtime.writes import ApplyObject, Create, EmitEvent, ReconcileResult, Remove, Write, timestamp
 from . import status as conditions
 from .pods import MANAGER, group_body, group_spec, leader_of, pod_body, pod_name, replicas_of, service_of
-from .state import Observed, group_removal, removals, type_of, unhonoured
+from .state import ObservedTraining, group_removal, removals, type_of, unhonoured
 
 _RETRYABLE_FROM = 128
 """Exit codes from here mean that the pod was killed, not that its program is wrong (restartPolicy ExitCode)."""
@@ -28,11 +28,11 @@ _STOPS = frozenset(("BackoffLimitExceeded", "DeadlineExceeded"))
 """Failures that end the pods too, whatever cleanPodPolicy says: they would go on holding their cards."""
 
 
-def reconcile(seen: Observed) -> Outcome:
+def reconcile(seen: ObservedTraining) -> ReconcileResult:
     """What to write for one PyTorchJob, and when to look again. Pure: equal input, equal outcome."""
     job = seen.job
     if job.metadata.deletion_timestamp is not None or job.spec.run_policy.managed_by not in ("", _IN_WHOSE_PLACE):
-        return Outcome()
+        return ReconcileResult()
     if fields := unhonoured(job):
         told = f"{fields}: not honoured here; remove it, or let the training operator run this job"
         return _refusal(seen, "NotHonoured", told)
@@ -42,14 +42,14 @@ def reconcile(seen: Observed) -> Outcome:
         return _refusal(seen, "Malformed", f"a replica's {error}; correct it and create the job anew")
 
 
-def _refusal(seen: Observed, reason: str, message: str) -> Outcome:
+def _refusal(seen: ObservedTraining, reason: str, message: str) -> ReconcileResult:
     """A job that cannot be run as it is written stays Created, and says why."""
     status = copy.deepcopy(seen.job.status)
     conditions.put(seen.job, status, conditions.CREATED, seen.now, reason=reason, message=message)
-    return Outcome(_status_writes(seen, status))
+    return ReconcileResult(_status_writes(seen, status))
 
 
-def _reconcile(seen: Observed) -> Outcome:
+def _reconcile(seen: ObservedTraining) -> ReconcileResult:
     job = seen.job
     status = copy.deepcopy(job.status)
     first = not status.conditions
@@ -62,7 +62,7 @@ def _reconcile(seen: Observed) -> Outcome:
         conditions.put(job, status, conditions.SUSPENDED, seen.now)
         status.start_time = None
         status.replica_statuses = conditions.count(job, [])
-        return Outcome([*_status_writes(seen, status), *removals(live), *group_removal(seen)])
+        return ReconcileResult([*_status_writes(seen, status), *removals(live), *group_removal(seen)])
     if conditions.has(status, conditions.SUSPENDED):
         conditions.resume(job, status, seen.now)
     status.start_time = status.start_time or timestamp(seen.now)
@@ -74,10 +74,10 @@ def _reconcile(seen: Observed) -> Outcome:
     writes += _status_writes(seen, status)
     if not ended:
         writes += [*removals(again), *_group_and_pods(seen)]
-    return Outcome(writes, None if ended else _time_left(seen, status))
+    return ReconcileResult(writes, None if ended else _time_left(seen, status))
 
 
-def _restarting(seen: Observed, status: PyTorchJobStatus, live: list[Pod]) -> list[Pod]:
+def _restarting(seen: ObservedTraining, status: PyTorchJobStatus, live: list[Pod]) -> list[Pod]:
     """Failed pods that are to be started anew; fails the job where one must not be, or too many were."""
     job = seen.job
     policies = {kind.lower(): spec.restart_policy or "OnFailure" for kind, spec in replicas_of(job)}
@@ -105,7 +105,7 @@ def _restarting(seen: Observed, status: PyTorchJobStatus, live: list[Pod]) -> li
     return found
 
 
-def _progress(seen: Observed, status: PyTorchJobStatus, live: list[Pod], again: list[Pod]) -> None:
+def _progress(seen: ObservedTraining, status: PyTorchJobStatus, live: list[Pod], again: list[Pod]) -> None:
     """The condition that the pods' phases mean."""
     job, now = seen.job, seen.now
     if conditions.is_finished(status):
@@ -133,7 +133,7 @@ def _has_succeeded(job: PyTorchJob, live: list[Pod]) -> bool:
     return wanted <= {pod.metadata.name for pod in live if pod.status.phase == "Succeeded"}
 
 
-def _group_and_pods(seen: Observed) -> list[Write]:
+def _group_and_pods(seen: ObservedTraining) -> list[Write]:
     """The PodGroup, and the pods that are missing once it is let into its queue."""
     job, group = seen.job, seen.group
     if group is None:
@@ -145,7 +145,7 @@ def _group_and_pods(seen: Observed) -> list[Write]:
     if _differs(group, wanted):
         wanted["minResources"] = {**dict.fromkeys(group.spec.min_resources or ()), **wanted["minResources"]}
         wanted.setdefault("priorityClassName", None)
-        writes.append(Change(PODGROUPS, job.metadata.namespace, group.metadata.name, {"spec": wanted}))
+        writes.append(ApplyObject(PODGROUPS, job.metadata.namespace, group.metadata.name, {"spec": wanted}))
     if group.status.phase in ("", "Pending"):
         return writes
     there = {pod.metadata.name for pod in seen.pods}
@@ -163,7 +163,7 @@ def _group_and_pods(seen: Observed) -> list[Write]:
     return [*writes, *pods, *removals(surplus)]
 
 
-def _after_the_end(seen: Observed, status: PyTorchJobStatus, live: list[Pod]) -> Outcome:
+def _after_the_end(seen: ObservedTraining, status: PyTorchJobStatus, live: list[Pod]) -> ReconcileResult:
     """Clean up as the policies say, and at last the job itself."""
     job, policy = seen.job, seen.job.spec.run_policy
     stopped = any(one.type == conditions.FAILED and one.reason in _STOPS for one in status.conditions or ())
@@ -174,32 +174,32 @@ def _after_the_end(seen: Observed, status: PyTorchJobStatus, live: list[Pod]) ->
     status.replica_statuses = conditions.final_count(job, status, [pod for pod in live if pod not in going])
     writes = [*_status_writes(seen, status), *removals(going), *group_removal(seen)]
     if policy.ttl_seconds_after_finished is None:
-        return Outcome(writes)
+        return ReconcileResult(writes)
     left = seconds(conditions.finished_at(status)) + policy.ttl_seconds_after_finished - seen.now
     if left > 0:
-        return Outcome(writes, left)
+        return ReconcileResult(writes, left)
     meta = job.metadata
-    return Outcome([*writes, Remove.of(PYTORCH_JOBS, meta, "Background")])
+    return ReconcileResult([*writes, Remove.of(PYTORCH_JOBS, meta, "Background")])
 
 
-def _status_writes(seen: Observed, status: PyTorchJobStatus) -> list[Write]:
+def _status_writes(seen: ObservedTraining, status: PyTorchJobStatus) -> list[Write]:
     job, before = seen.job, seen.job.status
     if status == before:
         return []
     meta = job.metadata
     body = {"status": status}
     writes: list[Write] = [
-        Change(PYTORCH_JOBS, meta.namespace, meta.name, body, "status", meta.resource_version, meta.uid, MANAGER)
+        ApplyObject(PYTORCH_JOBS, meta.namespace, meta.name, body, "status", meta.resource_version, meta.uid, MANAGER)
     ]
     last, old = (one.conditions[-1] if one.conditions else PyTorchCondition() for one in (status, before))
     if (last.type, last.reason) != (old.type, old.reason):
         bad = last.type in (conditions.FAILED, conditions.RESTARTING) or last.reason in conditions.OBSTACLES
         kind = "Warning" if bad else "Normal"
-        writes.append(Tell(PYTORCH_JOBS, meta, kind, last.reason, last.message))
+        writes.append(EmitEvent(PYTORCH_JOBS, meta, kind, last.reason, last.message))
     return writes
 
 
-def _time_left(seen: Observed, status: PyTorchJobStatus) -> float | None:
+def _time_left(seen: ObservedTraining, status: PyTorchJobStatus) -> float | None:
     deadline = seen.job.spec.run_policy.active_deadline_seconds
     return None if deadline is None else max(seconds(status.start_time) + deadline - seen.now, 0.0)
 

@@ -23,7 +23,7 @@ CLEAN_POD_POLICIES = frozenset(("", "All", "Running", "None"))
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
+class ObservedTraining:
     """One PyTorchJob and all that its reconciliation looks at."""
 
     job: PyTorchJob
@@ -74,7 +74,7 @@ def removals(pods: Sequence[Pod]) -> list[Write]:
     return [Remove.of(PODS, pod.metadata) for pod in pods]
 
 
-def group_removal(seen: Observed) -> list[Write]:
+def group_removal(seen: ObservedTraining) -> list[Write]:
     group = seen.group
     if group is None or group.metadata.deletion_timestamp is not None or controller_of(group.metadata) is None:
         return []  # what a user made is the user's to remove

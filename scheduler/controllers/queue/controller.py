@@ -13,8 +13,8 @@ from ..runtime.commands import orders_to
 from ..runtime.controller import Context, unreadable
 from ..runtime.executor import About
 from ..runtime.objects import COMMANDS, QUEUES, Command, Queue
-from ..runtime.writes import Outcome
-from .reconcile import ALWAYS_THERE, Observed, reconcile
+from ..runtime.writes import ReconcileResult
+from .reconcile import ALWAYS_THERE, ObservedQueue, reconcile
 from .state import children_of, is_news, parent_of
 
 _CALM = 0.1
@@ -65,13 +65,13 @@ class QueueController:
                 phases[group.status.phase or "Pending"] += number
                 self._queue.add_after(group.spec.queue or "default", _CALM)
 
-    def _decide(self, key: str) -> tuple[Outcome, About | None]:
+    def _decide(self, key: str) -> tuple[ReconcileResult, About | None]:
         known = {queue.metadata.name: queue for queue in self._queues}
         queue = known.get(key)
         if queue is None and (problem := unreadable(self._queues, key)):
             return problem, None
         now = self._context.clock()
         orders = orders_to(self._commands, QUEUES, key, queue.metadata.uid if queue else None, now)
-        outcome = reconcile(Observed(key, queue, known, self._phases.get(key, {}), orders.meant, now))
+        outcome = reconcile(ObservedQueue(key, queue, known, self._phases.get(key, {}), orders.meant, now))
         about = (QUEUES, queue.metadata) if queue else None
-        return Outcome([*outcome.writes, *orders.strays], orders.again), about
+        return ReconcileResult([*outcome.writes, *orders.strays], orders.again), about

@@ -15,7 +15,7 @@ from ...model.objects import Condition
 from ...model.resources import Resource
 from ..runtime import names
 from ..runtime.objects import COMMANDS, QUEUES, Command, Queue, QueueSpec
-from ..runtime.writes import Change, Create, Outcome, Remove, Tell, Write, timestamp
+from ..runtime.writes import ApplyObject, Create, EmitEvent, ReconcileResult, Remove, Write, timestamp
 from .state import CLOSED, CLOSING, DEFAULT, OPEN, ROOT, UNKNOWN, is_in_cycle, parent_of
 
 MANAGER = "schedspec-queue-controller"
@@ -29,7 +29,7 @@ _STATES = frozenset((OPEN, CLOSING, CLOSED, UNKNOWN))
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
+class ObservedQueue:
     """One queue (None: it does not exist) among all others, the phases of its PodGroups, the commands to it."""
 
     name: str
@@ -40,25 +40,25 @@ class Observed:
     now: float = 0.0
 
 
-def reconcile(seen: Observed) -> Outcome:
+def reconcile(seen: ObservedQueue) -> ReconcileResult:
     """What to write for one queue. Pure: equal input, equal outcome."""
     queue = seen.queue
     if queue is None:
         if seen.name in ALWAYS_THERE:
-            return Outcome([Create(QUEUES, {"metadata": {"name": seen.name}, "spec": ALWAYS_THERE[seen.name]})])
-        return Outcome()
+            return ReconcileResult([Create(QUEUES, {"metadata": {"name": seen.name}, "spec": ALWAYS_THERE[seen.name]})])
+        return ReconcileResult()
     if queue.metadata.deletion_timestamp is not None:
-        return Outcome()
+        return ReconcileResult()
     state, writes = _ordered(seen, queue)
     state, marks = _inherited(seen, queue, state)
     if state in (CLOSING, CLOSED):
         state = CLOSING if any(seen.phases.values()) else CLOSED
     status, told = _status(seen, queue, state)
     opens = state == OPEN
-    return Outcome([*([] if opens else marks), *status, *(marks if opens else []), *writes, *told])
+    return ReconcileResult([*([] if opens else marks), *status, *(marks if opens else []), *writes, *told])
 
 
-def _ordered(seen: Observed, queue: Queue) -> tuple[str, list[Write]]:
+def _ordered(seen: ObservedQueue, queue: Queue) -> tuple[str, list[Write]]:
     """The state that commands ask for; each is removed once its effect is in the status."""
     state = queue.status.state or OPEN
     state = state if state in _STATES else UNKNOWN
@@ -68,20 +68,20 @@ def _ordered(seen: Observed, queue: Queue) -> tuple[str, list[Write]]:
         if command.action == "CloseQueue":
             if seen.name == ROOT:
                 told = "root cannot be closed: every queue is part of it; close its children"
-                writes.append(Tell(QUEUES, queue.metadata, "Warning", "CloseRefused", told))
+                writes.append(EmitEvent(QUEUES, queue.metadata, "Warning", "CloseRefused", told))
             elif state not in (CLOSING, CLOSED):
                 state = CLOSING
         elif command.action == "OpenQueue":
             parent = seen.known.get(parent_of(queue))
             if parent is not None and parent.status.state in (CLOSING, CLOSED):
                 told = f"the parent {parent.metadata.name} is {parent.status.state}; open that first"
-                writes.append(Tell(QUEUES, queue.metadata, "Warning", "OpenRefused", told))
+                writes.append(EmitEvent(QUEUES, queue.metadata, "Warning", "OpenRefused", told))
             else:
                 state = OPEN
     return state, writes
 
 
-def _inherited(seen: Observed, queue: Queue, state: str) -> tuple[str, list[Write]]:
+def _inherited(seen: ObservedQueue, queue: Queue, state: str) -> tuple[str, list[Write]]:
     """Close with the parent, open again with it: the annotation says which closing was the parent's."""
     parent = seen.known.get(parent_of(queue))
     if parent is None or is_in_cycle(seen.name, seen.known):
@@ -98,10 +98,10 @@ def _inherited(seen: Observed, queue: Queue, state: str) -> tuple[str, list[Writ
 
 def _mark(queue: Queue, value: str | None) -> Write:
     body = {"metadata": {"annotations": {names.CLOSED_BY_PARENT: value}}}
-    return Change(QUEUES, "", queue.metadata.name, body, uid=queue.metadata.uid)
+    return ApplyObject(QUEUES, "", queue.metadata.name, body, uid=queue.metadata.uid)
 
 
-def _status(seen: Observed, queue: Queue, state: str) -> tuple[list[Write], list[Write]]:
+def _status(seen: ObservedQueue, queue: Queue, state: str) -> tuple[list[Write], list[Write]]:
     """The status, if it changes, and events for what changed."""
     before, counts = queue.status, {phase.lower(): number for phase, number in seen.phases.items()}
     wanted: dict[str, Any] = {
@@ -116,18 +116,18 @@ def _status(seen: Observed, queue: Queue, state: str) -> tuple[list[Write], list
     same = (old.status, old.reason, old.message) == (condition["status"], reason, message)
     told: list[Write] = []
     if not same and problems:
-        told.append(Tell(QUEUES, queue.metadata, "Warning", reason, message))
+        told.append(EmitEvent(QUEUES, queue.metadata, "Warning", reason, message))
     if before.state and before.state != state:
-        told.append(Tell(QUEUES, queue.metadata, "Normal", state, f"the queue is {state}"))
+        told.append(EmitEvent(QUEUES, queue.metadata, "Normal", state, f"the queue is {state}"))
     if same and all(getattr(before, key) == value for key, value in wanted.items()):
         return [], told
     flipped = old.status != condition["status"] or not old.last_transition_time
     condition["lastTransitionTime"] = timestamp(seen.now) if flipped else old.last_transition_time or ""
     body = {"status": {**wanted, "conditions": [condition]}}
-    return [Change(QUEUES, "", seen.name, body, "status", uid=queue.metadata.uid, manager=MANAGER)], told
+    return [ApplyObject(QUEUES, "", seen.name, body, "status", uid=queue.metadata.uid, manager=MANAGER)], told
 
 
-def _problems(seen: Observed, queue: Queue) -> Iterator[tuple[str, str]]:
+def _problems(seen: ObservedQueue, queue: Queue) -> Iterator[tuple[str, str]]:
     """What is wrong with the queue as part of its hierarchy: reason and text, the worst first."""
     parent_name = parent_of(queue)
     parent = seen.known.get(parent_name)

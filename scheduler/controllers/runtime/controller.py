@@ -1,7 +1,7 @@
 """The shell that all controllers share: what they see, their queue of keys, and hands to write with.
 
 The one rule: a controller's decision is pure; what it sees comes from here, what it wants goes to
-:class:`scheduler.controllers.runtime.executor.Hands`.
+:class:`scheduler.controllers.runtime.executor.WriteExecutor`.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
-from ...kube import WARNING, Client, Recorder, Reflector, Resource, WorkQueue
-from .executor import About, Hands
+from ...kube import WARNING, Client, EventRecorder, Reflector, Resource, WorkQueue
+from .executor import About, WriteExecutor
 from .ownership import INDEXES
-from .write_through_cache import TRUST, View
-from .writes import Outcome, Tell
+from .write_through_cache import TRUST, WriteThroughCache
+from .writes import EmitEvent, ReconcileResult
 
 log = logging.getLogger(__name__)
 
@@ -42,25 +42,25 @@ class Context:
     def __init__(
         self,
         client: Client,
-        recorder: Recorder,
+        recorder: EventRecorder,
         scheduler_names: Sequence[str],
         clock: Callable[[], float] = time.time,
         reflectors: Iterable[Reflector[Any]] = (),
     ) -> None:
         self._client = client
-        self._hands = Hands(client, recorder, self._views_of)
+        self._hands = WriteExecutor(client, recorder, self._views_of)
         self.scheduler_names = tuple(scheduler_names)
         self.clock = clock
-        self._views: dict[str, View[Any]] = {}
+        self._views: dict[str, WriteThroughCache[Any]] = {}
         self._running = {reflector.resource: reflector for reflector in reflectors}
 
-    def view(self, resource: Resource[Any], *, labels: str = "") -> View[Any]:
+    def view(self, resource: Resource[Any], *, labels: str = "") -> WriteThroughCache[Any]:
         """What is seen of a kind, one for all controllers; looked up by :data:`~ownership.INDEXES`."""
         key = f"{resource.id} {labels}"
         if key not in self._views:
             follow = None if labels else self._running.get(resource)
-            self._views[key] = View(self._client, resource, INDEXES, labels=labels, follow=follow)
-        found: View[Any] = self._views[key]
+            self._views[key] = WriteThroughCache(self._client, resource, INDEXES, labels=labels, follow=follow)
+        found: WriteThroughCache[Any] = self._views[key]
         return found
 
     async def watch(self) -> None:
@@ -78,7 +78,11 @@ class Context:
         return not scheduler_name or scheduler_name in self.scheduler_names
 
     async def work(
-        self, name: str, queue: WorkQueue, decide: Callable[[str], tuple[Outcome, About | None]], *needs: View[Any]
+        self,
+        name: str,
+        queue: WorkQueue,
+        decide: Callable[[str], tuple[ReconcileResult, About | None]],
+        *needs: WriteThroughCache[Any],
     ) -> None:
         """Work a queue of keys: decide, carry out, look again when told to. Begins once ``needs`` have been listed."""
         await _listed(name, needs)
@@ -93,11 +97,11 @@ class Context:
 
         await queue.run(turn)
 
-    def _views_of(self, resource: Resource[Any]) -> list[View[Any]]:
+    def _views_of(self, resource: Resource[Any]) -> list[WriteThroughCache[Any]]:
         return [view for view in self._views.values() if view.resource.id == resource.id]
 
 
-async def _listed(name: str, views: Sequence[View[Any]]) -> None:
+async def _listed(name: str, views: Sequence[WriteThroughCache[Any]]) -> None:
     """Wait until every kind has been listed; a controller whose kinds are not served waits alone, and says so."""
     for view in views:
         while not view.informer.synced.is_set():
@@ -109,10 +113,10 @@ async def _listed(name: str, views: Sequence[View[Any]]) -> None:
                 log.warning("controller %s waits: %s", name, trouble)
 
 
-def unreadable(view: View[Any], key: str) -> Outcome | None:
+def unreadable(view: WriteThroughCache[Any], key: str) -> ReconcileResult | None:
     """What to tell of an object that exists and cannot be read; nothing else is done about it."""
     found = view.informer.malformed.get(key)
     if found is None:
         return None
     told = f"cannot be read and is left alone: {found.error}"
-    return Outcome([Tell(view.resource, found.metadata, WARNING, "Malformed", told)])
+    return ReconcileResult([EmitEvent(view.resource, found.metadata, WARNING, "Malformed", told)])

@@ -18,17 +18,17 @@ from ...kube import (
     AlreadyExists,
     Client,
     Conflict,
+    EventRecorder,
     Forbidden,
     Invalid,
     NotFound,
     Patch,
-    Recorder,
     Resource,
 )
 from ...model.objects import ObjectMeta
 from .pods import controller_of
-from .write_through_cache import View
-from .writes import Change, Create, Reap, Remove, Tell, Write
+from .write_through_cache import WriteThroughCache
+from .writes import ApplyObject, CollectOrphans, Create, EmitEvent, Remove, Write
 
 _AT_ONCE = 16
 """Pods of one object created or deleted at a time."""
@@ -37,11 +37,14 @@ About = tuple[Resource[Any], ObjectMeta]
 """The object that a turn is about; events of failed writes go there."""
 
 
-class Hands:
+class WriteExecutor:
     """Writes for controllers. ``views`` finds what shows objects of a kind, so that it learns of the writes."""
 
     def __init__(
-        self, client: Client, recorder: Recorder, views: Callable[[Resource[Any]], Iterable[View[Any]]]
+        self,
+        client: Client,
+        recorder: EventRecorder,
+        views: Callable[[Resource[Any]], Iterable[WriteThroughCache[Any]]],
     ) -> None:
         self._client = client
         self._recorder = recorder
@@ -64,13 +67,13 @@ class Hands:
 
     async def _carry_out_one(self, write: Write, about: About | None) -> None:
         match write:
-            case Tell():
+            case EmitEvent():
                 self._recorder.event(write.resource, write.about, write.kind, write.reason, write.message)
             case Remove():
                 await self._remove(write)
-            case Reap():
+            case CollectOrphans():
                 await self._reap(write)
-            case Change():
+            case ApplyObject():
                 try:
                     await self._change(write)
                 except (Forbidden, Invalid) as error:
@@ -112,7 +115,7 @@ class Hands:
             raise Conflict(error.request, error.status, error.reason, told) from error
         raise error
 
-    async def _change(self, write: Change) -> None:
+    async def _change(self, write: ApplyObject) -> None:
         if write.manager:
             meta = {**write.body.get("metadata", {}), "name": write.name}
             if write.namespace:
@@ -154,14 +157,14 @@ class Hands:
             return  # it went meanwhile, or a successor has its name
         self._knows(write.resource, lambda view: view.removed(write.uid))
 
-    async def _reap(self, write: Reap) -> None:
+    async def _reap(self, write: CollectOrphans) -> None:
         owner: Resource[Any] = write.owner.bare
         found = await self._client.list(owner, write.namespace, fields=f"metadata.name={write.name}")
         if any(one.metadata.uid == write.uid for one in (*found.items, *found.malformed)):
             return  # what we see lags behind
         await self.carry_out(write.left)
 
-    def _knows(self, resource: Resource[Any], learn: Callable[[View[Any]], None]) -> None:
+    def _knows(self, resource: Resource[Any], learn: Callable[[WriteThroughCache[Any]], None]) -> None:
         for view in self._views(resource):
             learn(view)
 

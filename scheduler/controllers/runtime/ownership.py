@@ -8,8 +8,8 @@ from ...kube.informer import Index
 from ...kube.resource import Resource
 from ...model.objects import Pod, PodGroup
 from .pods import controller_of
-from .write_through_cache import View
-from .writes import Reap, Remove
+from .write_through_cache import WriteThroughCache
+from .writes import CollectOrphans, Remove
 
 _CALM = 0.05
 
@@ -49,7 +49,7 @@ def _by_owner_name(item: Any) -> list[str]:
     return [f"{owner.kind} {item.metadata.namespace}/{owner.name}"] if owner else []
 
 
-def left_behind(owner: Resource[Any], key: str, *views: View[Any]) -> list[Reap]:
+def left_behind(owner: Resource[Any], key: str, *views: WriteThroughCache[Any]) -> list[CollectOrphans]:
     """What there is to do when the owner of this key is gone: what it owned goes too."""
     namespace, _, name = key.partition("/")
     left: dict[str, list[Remove]] = {}
@@ -58,7 +58,7 @@ def left_behind(owner: Resource[Any], key: str, *views: View[Any]) -> list[Reap]
             meta, found = item.metadata, controller_of(item.metadata)
             if found is not None and found.api_version == owner.api_version and meta.deletion_timestamp is None:
                 left.setdefault(found.uid, []).append(Remove.of(view.resource, meta))
-    return [Reap(owner, namespace, name, uid, removes) for uid, removes in left.items()]
+    return [CollectOrphans(owner, namespace, name, uid, removes) for uid, removes in left.items()]
 
 
 INDEXES: dict[str, Index[Any]] = {"uid": _by_uid, "owner": _by_owner, "owner name": _by_owner_name}

@@ -22,7 +22,7 @@ TRUST = 10.0
 """Seconds after which a write that the watch never showed is no longer believed (its object came and went unseen)."""
 
 
-class View(Generic[T]):
+class WriteThroughCache(Generic[T]):
     """One kind of objects. ``wrote`` and ``removed`` are told what the API server has confirmed."""
 
     def __init__(

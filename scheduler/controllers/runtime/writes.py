@@ -31,7 +31,7 @@ class Create:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ApplyObject:
     """Merge ``body`` into an object, or into its status (``sub``). With ``version``, only into that version of it; with
     ``uid``, into no successor of the same name.
 
@@ -65,7 +65,7 @@ class Remove:
 
 
 @dataclass(frozen=True, slots=True)
-class Reap:
+class CollectOrphans:
     """Delete what an owner of this uid left behind, if the API server says that it is gone indeed.
 
     The cluster's garbage collector does the same; for kinds that were defined a moment ago it takes half a minute.
@@ -79,7 +79,7 @@ class Reap:
 
 
 @dataclass(frozen=True, slots=True)
-class Tell:
+class EmitEvent:
     """An event on an object, for people."""
 
     resource: Resource[Any]
@@ -90,11 +90,11 @@ class Tell:
     message: str
 
 
-Write = Create | Change | Remove | Reap | Tell
+Write = Create | ApplyObject | Remove | CollectOrphans | EmitEvent
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ReconcileResult:
     """What to write, in this order, and in how many seconds to look again even if nothing changes."""
 
     writes: Sequence[Write] = field(default_factory=tuple)

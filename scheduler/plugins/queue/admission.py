@@ -15,7 +15,7 @@ from ...model.job import INQUEUE, Job
 from ...policy.hooks import Vote
 from ...reasons import QueueLimit
 from .admission_backlog import WaitingLine
-from .attributes import Account, Accounts, Counting
+from .attributes import Accounts, Counting, QueueAttributes
 
 
 class Admission:
@@ -25,18 +25,18 @@ class Admission:
     """
 
     def __init__(
-        self, session: Session, accounts: Accounts, counting: Counting, *, factor: float = 1.0, limit_name: str
+        self, session: Session, queue_attributes: Accounts, counting: Counting, *, factor: float = 1.0, limit_name: str
     ) -> None:
         self._session = session
-        self._accounts = accounts
+        self._queue_attributes = queue_attributes
         self._counting = counting
         self._factor = factor
         self._limit_name = limit_name
         self._line = WaitingLine(session)
         for job in session.jobs.values():
-            reserved = accounts.reservation(job)
+            reserved = queue_attributes.reservation(job)
             if any(reserved.values()):
-                self._reserve(accounts.by_name[job.queue], reserved)
+                self._reserve(queue_attributes.by_name[job.queue], reserved)
                 if job.phase == INQUEUE:
                     self._line.add(job, reserved)
 
@@ -44,7 +44,7 @@ class Admission:
         """A job has been let in: what it needs is reserved from now on."""
         needed = self._counting.minimum(job)
         if needed is not None:
-            self._reserve(self._accounts.by_name[job.queue], self._accounts.ungated(job, dict(needed)))
+            self._reserve(self._queue_attributes.by_name[job.queue], self._queue_attributes.ungated(job, dict(needed)))
 
     def vote(self, job: Job) -> Vote:
         """Whether the quotas let the job in; one that does not say what it needs is let in."""
@@ -56,18 +56,18 @@ class Admission:
         if not needed:
             return
         later = self._line.behind(job)
-        for account in self._accounts.by_name[job.queue].ancestors:
+        for attributes in self._queue_attributes.by_name[job.queue].ancestors:
             for name, wanted in needed.items():
                 # Of a job that takes either of several cards, the quotas of all of them together are asked.
                 parts = (name, *name.split("|")) if "|" in name else (name,)
-                held, elastic = _sum(account.allocated, parts), _sum(account.elastic, parts)
-                kept = _sum(account.inqueue, parts) - _sum(later, parts)
-                limit = _sum(account.limit, parts) * self._factor
+                held, elastic = _sum(attributes.allocated, parts), _sum(attributes.elastic, parts)
+                kept = _sum(attributes.inqueue, parts) - _sum(later, parts)
+                limit = _sum(attributes.limit, parts) * self._factor
                 if wanted > 0 and wanted + held + kept - elastic > limit:
-                    yield QueueLimit(account.name, name, held - elastic, wanted, self._limit_name, limit, kept)
+                    yield QueueLimit(attributes.name, name, held - elastic, wanted, self._limit_name, limit, kept)
 
-    def _reserve(self, account: Account, amount: Mapping[str, float]) -> None:
-        for one in account.ancestors:
+    def _reserve(self, attributes: QueueAttributes, amount: Mapping[str, float]) -> None:
+        for one in attributes.ancestors:
             resources.add_to(one.inqueue, amount)
 
 

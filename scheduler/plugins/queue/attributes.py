@@ -42,7 +42,7 @@ def without_pods(resource: Mapping[str, float]) -> Resource:
     return {name: amount for name, amount in resource.items() if name != PODS}
 
 
-class Account:
+class QueueAttributes:
     """One queue's numbers, in the units of :mod:`scheduler.model.resources`.
 
     ``limit`` is the real capability: what the queue may hold at most, the guarantees of others left alone.
@@ -64,9 +64,9 @@ class Account:
         self.deserved = without_pods(queue.deserved)
         self.guarantee = without_pods(queue.guarantee)
         self.limit: Resource = {}
-        self.parent: Account | None = None
-        self.children: list[Account] = []
-        self.ancestors: tuple[Account, ...] = (self,)
+        self.parent: QueueAttributes | None = None
+        self.children: list[QueueAttributes] = []
+        self.ancestors: tuple[QueueAttributes, ...] = (self,)
         """The queue itself, its parent, and so on; the root comes last."""
         self.problem = ""
         self.basis: Resource | None = None
@@ -91,9 +91,9 @@ class Account:
 
     def add(self, amount: Mapping[str, float], sign: float) -> None:
         """Let the queue and its ancestors hold more, or less."""
-        for account in self.ancestors:
-            account.share_known = None
-            held = account.allocated
+        for attributes in self.ancestors:
+            attributes.share_known = None
+            held = attributes.allocated
             for name, value in amount.items():
                 held[name] = held.get(name, 0.0) + sign * value
 
@@ -122,7 +122,7 @@ class Accounts:
 
     def __init__(self, session: Session, counting: Counting) -> None:
         self.session = session
-        self.by_name = {name: Account(queue) for name, queue in session.queues.items()}
+        self.by_name = {name: QueueAttributes(queue) for name, queue in session.queues.items()}
         self.version = 0
         """Grows whenever what any queue holds changes."""
         self._counting = counting
@@ -130,10 +130,10 @@ class Accounts:
         self._counted: dict[str, Mapping[str, float]] = {}
         """What placed tasks were counted as, of those that count by their node."""
 
-    def __iter__(self) -> Iterator[Account]:
+    def __iter__(self) -> Iterator[QueueAttributes]:
         return iter(self.by_name.values())
 
-    def of_task(self, task: Task) -> Account | None:
+    def of_task(self, task: Task) -> QueueAttributes | None:
         """The account that the task counts in; None for a pod of no job, or of a job without a queue."""
         job = self.session.jobs.get(task.job)
         return None if job is None else self.by_name.get(job.queue)
@@ -174,7 +174,7 @@ class Accounts:
                 resources.add_to(one.allocated, held)
                 resources.add_to(one.elastic, elastic)
                 resources.add_to(one.request, asked)
-        self.session.on_shift(self._shift)
+        self.session.on_allocation_change(self._shift)
 
     def reservation(self, job: Job) -> Resource:
         """What an admitted job has reserved and does not hold yet; nothing where it is not admitted."""
@@ -200,8 +200,8 @@ class Accounts:
         return total
 
     def _shift(self, task: Task, sign: float) -> None:
-        account = self.of_task(task)
-        if account is None:
+        attributes = self.of_task(task)
+        if attributes is None:
             return
         self.version += 1
         if not self._counting.in_requests and self._counting.varies(task):
@@ -212,7 +212,7 @@ class Accounts:
                 self._counted.pop(task.key, None)
         else:
             amount = self.amount(task)
-        account.add(amount, sign)
+        attributes.add(amount, sign)
 
 
 def request_of(task: Task) -> Mapping[str, float]:

@@ -15,7 +15,7 @@ from ...model.queue import ROOT, Queue
 from ...model.resources import Resource
 from ...reasons import NotEntitled, QueueLimit, QueueWithinDeserved
 from . import hierarchy
-from .attributes import Account
+from .attributes import QueueAttributes
 from .plugin import fits, over_limit
 from .reclaim_rules import LendingPlugin, not_entitled, within_deserved
 
@@ -35,14 +35,14 @@ class Capacity(LendingPlugin):
     def arrange(self) -> None:
         total = self.session.total
         if self.tree:
-            hierarchy.link(self.accounts)
-            hierarchy.hand_down(self.accounts.by_name[ROOT], total)
+            hierarchy.link(self.queue_attributes)
+            hierarchy.hand_down(self.queue_attributes.by_name[ROOT], total)
             return
-        guarantees = resources.total_of(account.guarantee for account in self.accounts)
-        for account in self.accounts:
-            account.limit = hierarchy.flat_limit(account, total, guarantees)
-            cut = resources.smallest(account.deserved, account.limit, missing_is_unlimited=True)
-            account.deserved = hierarchy.raised_to(cut, account.guarantee)
+        guarantees = resources.total_of(attributes.guarantee for attributes in self.queue_attributes)
+        for attributes in self.queue_attributes:
+            attributes.limit = hierarchy.flat_limit(attributes, total, guarantees)
+            cut = resources.smallest(attributes.deserved, attributes.limit, missing_is_unlimited=True)
+            attributes.deserved = hierarchy.raised_to(cut, attributes.guarantee)
 
     # ---------------------------------------------------------------------------------------------------------- order
 
@@ -50,46 +50,46 @@ class Capacity(LendingPlugin):
         """As for flat queues; in a tree, the shares of the two branches decide before those of the leaves on them."""
         if not self.tree:
             return super().queue_order(queue)
-        account = self.accounts.by_name[queue.name]
+        attributes = self.queue_attributes.by_name[queue.name]
         branch = [
             (one.share, resources.is_empty(one.deserved), one.queue.creation, one.name)
-            for one in account.ancestors[-2::-1]
+            for one in attributes.ancestors[-2::-1]
         ]
         return (-queue.priority, branch)
 
-    def victim_queue_order(self, queue: Queue, claimant: Queue) -> int:
-        """The nearest relatives of the claimant's queue are hit first."""
-        by_name = self.accounts.by_name
-        return -hierarchy.common_ancestors(by_name[queue.name], by_name[claimant.name])
+    def victim_queue_order(self, queue: Queue, preemptor: Queue) -> int:
+        """The nearest relatives of the preemptor's queue are hit first."""
+        by_name = self.queue_attributes.by_name
+        return -hierarchy.common_ancestors(by_name[queue.name], by_name[preemptor.name])
 
     # -------------------------------------------------------------------------------------------------- who may claim
 
-    def entitled(self, account: Account, amount: Mapping[str, float]) -> NotEntitled | QueueLimit | None:
+    def entitled(self, attributes: QueueAttributes, amount: Mapping[str, float]) -> NotEntitled | QueueLimit | None:
         """A queue may claim what leaves it within its capability, and it or a near ancestor within what that
         deserves."""
-        broken = next(over_limit(account, amount, account.limit, self.limit_name), None)
+        broken = next(over_limit(attributes, amount, attributes.limit, self.limit_name), None)
         if broken is not None:
             return broken
-        if any(_within(one, amount) for one in (account, *self._near(account))):
+        if any(_within(one, amount) for one in (attributes, *self._near(attributes))):
             return None
-        return not_entitled(account, amount)
+        return not_entitled(attributes, amount)
 
-    def _near(self, account: Account) -> Iterable[Account]:
+    def _near(self, attributes: QueueAttributes) -> Iterable[QueueAttributes]:
         """The ancestors whose deserved counts for the queue too.
 
         As many as ``ancestorReclaimLevel``, never the root.
         """
-        return (one for one in account.ancestors[1 : self.level + 1] if one.parent is not None)
+        return (one for one in attributes.ancestors[1 : self.level + 1] if one.parent is not None)
 
     # --------------------------------------------------------------------------------------------------- who may give
 
-    def useless(self, taker: Account, giver: Account, wanted: Mapping[str, float]) -> bool:
+    def useless(self, taker: QueueAttributes, giver: QueueAttributes, wanted: Mapping[str, float]) -> bool:
         """Where an ancestor of the taker is full, only room from under that ancestor can help."""
         inside = set(map(id, giver.ancestors))
         return any(id(one) not in inside and not fits(one, wanted, one.limit) for one in taker.ancestors[1:])
 
     def kept(
-        self, taker: Account, giver: Account, wanted: Mapping[str, float], amount: Resource
+        self, taker: QueueAttributes, giver: QueueAttributes, wanted: Mapping[str, float], amount: Resource
     ) -> QueueWithinDeserved | None:
         """The giver, and its near ancestors that are not the taker's at the same height, must all be above what
         they deserve."""
@@ -103,7 +103,7 @@ class Capacity(LendingPlugin):
                 return within_deserved(one, amount)
         return None
 
-    def _both_without(self, taker: Account, giver: Account, wanted: Mapping[str, float]) -> bool:
+    def _both_without(self, taker: QueueAttributes, giver: QueueAttributes, wanted: Mapping[str, float]) -> bool:
         """Near relatives of which neither deserves anything leave each other in peace."""
         if self.level == 0 or not _names_none_of(taker, wanted):
             return False
@@ -111,19 +111,19 @@ class Capacity(LendingPlugin):
         return any(id(one) in mine for one in self._near(giver))
 
 
-def _within(account: Account, amount: Mapping[str, float]) -> bool:
+def _within(attributes: QueueAttributes, amount: Mapping[str, float]) -> bool:
     """Whether with ``amount`` more the queue holds at most what it deserves in any dimension asked for."""
-    return resources.any_within(resources.plus(account.allocated, amount), account.deserved, amount)
+    return resources.any_within(resources.plus(attributes.allocated, amount), attributes.deserved, amount)
 
 
-def _names_none_of(account: Account, amount: Mapping[str, float]) -> bool:
+def _names_none_of(attributes: QueueAttributes, amount: Mapping[str, float]) -> bool:
     """Whether the queue deserves nothing in any dimension of ``amount``."""
-    return not resources.common(amount, account.deserved)
+    return not resources.common(amount, attributes.deserved)
 
 
-def _above(account: Account, amount: Resource) -> bool:
+def _above(attributes: QueueAttributes, amount: Resource) -> bool:
     """Whether the queue holds more than it deserves in a dimension of ``amount``.
 
     All of it where it names none of them.
     """
-    return _names_none_of(account, amount) or resources.any_above(account.allocated, account.deserved, amount)
+    return _names_none_of(attributes, amount) or resources.any_above(attributes.allocated, attributes.deserved, amount)

@@ -18,8 +18,18 @@ from ...model.queue import Queue
 from ...model.resources import CPU, MEMORY, Resource
 from ...model.task import HOLDING, Task
 from ...policy.model import PluginOption
-from ...reasons import Denial, NotLower, OfNoUse, Protected, QueueBroken, QueueLimit, Why, WrongCard, WrongService
-from .attributes import Account
+from ...reasons import (
+    NotLower,
+    OfNoUse,
+    Protected,
+    Protection,
+    QueueBroken,
+    QueueLimit,
+    UnschedulableReason,
+    WrongCard,
+    WrongService,
+)
+from .attributes import QueueAttributes
 from .card_nodes import CardNodes
 from .cards import EITHER, QUOTA, REQUEST, CardError, counts, discover
 from .plugin import QueuePlugin, over_limit
@@ -53,18 +63,22 @@ class CapacityCard(QueuePlugin):
         register("score", lambda task, _: nodes.score(task, self._weight))
 
     def arrange(self) -> None:
-        for account in self.accounts:
-            queue = account.queue
+        for attributes in self.queue_attributes:
+            queue = attributes.queue
             try:
                 quota = counts(queue.annotations, QUOTA)
             except CardError as error:
                 quota = {}
                 self._bad_quota[queue.name] = str(error)
             set_ = {name: amount for name, amount in queue.capability.items() if name in (CPU, MEMORY) and amount > 0}
-            account.limit = {CPU: math.inf, MEMORY: math.inf, **set_, **quota}
-            account.deserved = {name: amount for name, amount in account.deserved.items() if name in (CPU, MEMORY)}
-            account.guarantee = {name: amount for name, amount in account.guarantee.items() if name in (CPU, MEMORY)}
-            account.basis = {**account.deserved, **quota}
+            attributes.limit = {CPU: math.inf, MEMORY: math.inf, **set_, **quota}
+            attributes.deserved = {
+                name: amount for name, amount in attributes.deserved.items() if name in (CPU, MEMORY)
+            }
+            attributes.guarantee = {
+                name: amount for name, amount in attributes.guarantee.items() if name in (CPU, MEMORY)
+            }
+            attributes.basis = {**attributes.deserved, **quota}
 
     # ------------------------------------------------------------------------------------------------- what is counted
 
@@ -101,7 +115,9 @@ class CapacityCard(QueuePlugin):
             tasks.sort(key=lambda task: (not task.status & HOLDING, task.index, task.key))
         wanted: Resource = {}
         for task in tasks[: job.min_available]:
-            resources.add_to(wanted, {n: v for n, v in self.accounts.amount(task).items() if n not in (CPU, MEMORY)})
+            resources.add_to(
+                wanted, {n: v for n, v in self.queue_attributes.amount(task).items() if n not in (CPU, MEMORY)}
+            )
         if wanted or job.group is None:
             return wanted
         try:
@@ -130,36 +146,36 @@ class CapacityCard(QueuePlugin):
 
     # --------------------------------------------------------------------------------------------------------- limits
 
-    def limits(self, account: Account, task: Task) -> Iterator[QueueLimit]:
+    def limits(self, attributes: QueueAttributes, task: Task) -> Iterator[QueueLimit]:
         """The quotas that the task would lift its queue above; of several models one with quota left is enough."""
-        amount = self.accounts.amount(task)
+        amount = self.queue_attributes.amount(task)
         either = next((name for name in amount if EITHER in name), None)
         if either is None:
-            yield from over_limit(account, amount, account.limit, "quota")
+            yield from over_limit(attributes, amount, attributes.limit, "quota")
             return
         rest = {name: value for name, value in amount.items() if name != either}
-        yield from over_limit(account, rest, account.limit, "quota")
+        yield from over_limit(attributes, rest, attributes.limit, "quota")
         count = amount[either]
-        short = [limit for card in either.split(EITHER) for limit in self._over(account, card, count)]
+        short = [limit for card in either.split(EITHER) for limit in self._over(attributes, card, count)]
         if len(short) == len(either.split(EITHER)):
             yield from short
 
-    def _over(self, account: Account, card: str, count: float) -> list[QueueLimit]:
-        return list(over_limit(account, {card: count}, account.limit, "quota"))
+    def _over(self, attributes: QueueAttributes, card: str, count: float) -> list[QueueLimit]:
+        return list(over_limit(attributes, {card: count}, attributes.limit, "quota"))
 
     def _left(self, task: Task) -> list[str]:
         """The cards that the task would take and its queue has quota left of."""
-        account = self.accounts.of_task(task)
+        attributes = self.queue_attributes.of_task(task)
         cards = self._ask(task).items()
-        return [card for card, count in cards if account is None or not self._over(account, card, count)]
+        return [card for card, count in cards if attributes is None or not self._over(attributes, card, count)]
 
     def allocatable(self, queue: Queue, task: Task) -> bool:
-        account = self.accounts.by_name[queue.name]
-        if self.closed(account) is not None or self._problem(task):
+        attributes = self.queue_attributes.by_name[queue.name]
+        if self.closed(attributes) is not None or self._problem(task):
             return False
-        return next(self.limits(account, task), None) is None
+        return next(self.limits(attributes, task), None) is None
 
-    def why(self, job: Job, task: Task | None) -> Iterator[Why]:
+    def why(self, job: Job, task: Task | None) -> Iterator[UnschedulableReason]:
         if job.queue in self._bad_quota:
             yield QueueBroken(job.queue, self._bad_quota[job.queue])
         if task is not None and (problem := self._problem(task)):
@@ -171,32 +187,32 @@ class CapacityCard(QueuePlugin):
     def _type(self, task: Task) -> str:
         return service_type(task, self.session.jobs.get(task.job), self._kinds)
 
-    def not_entitled(self, queue: Queue, task: Task) -> Why | None:
+    def not_entitled(self, queue: Queue, task: Task) -> UnschedulableReason | None:
         """Only online services claim, and only what their quota has left."""
-        account = self.accounts.by_name[queue.name]
-        if (closed := self.closed(account)) is not None:
+        attributes = self.queue_attributes.by_name[queue.name]
+        if (closed := self.closed(attributes)) is not None:
             return closed
         if (kind := self._type(task)) != ONLINE:
             return WrongService(task.key, kind)
-        return next(self.limits(account, task), None)
+        return next(self.limits(attributes, task), None)
 
     def denial(
         self,
-        claimant: Task,
-        taker: Account,  # noqa: ARG002
+        preemptor: Task,
+        taker: QueueAttributes,  # noqa: ARG002
         unit: Sequence[Task],
-        giver: Account,  # noqa: ARG002
+        giver: QueueAttributes,  # noqa: ARG002
         amount: Resource,
-    ) -> Denial | None:
+    ) -> Protection | None:
         """Every member must be offline work of strictly lower priority, and the unit hold a card that is asked for."""
         jobs = self.session.jobs
-        mine = rank(claimant, jobs.get(claimant.job))
+        mine = rank(preemptor, jobs.get(preemptor.job))
         for task in unit:
             if (kind := self._type(task)) != OFFLINE:
                 return Protected("service-type", kind)
             if (theirs := rank(task, jobs.get(task.job))) >= mine:
                 return NotLower(theirs, mine)
-        asked, held = self._ask(claimant), amount.keys()
+        asked, held = self._ask(preemptor), amount.keys()
         if asked:
             return None if held & asked.keys() else Protected("cards")
-        return None if held <= {CPU, MEMORY} and resources.common(amount, claimant.init_request) else OfNoUse()
+        return None if held <= {CPU, MEMORY} and resources.common(amount, preemptor.init_request) else OfNoUse()

@@ -11,61 +11,61 @@ import math
 from ...model import objects, resources
 from ...model.queue import ROOT, Queue
 from ...model.resources import Resource
-from .attributes import Account, Accounts, without_pods
+from .attributes import Accounts, QueueAttributes, without_pods
 
 
-def link(accounts: Accounts) -> None:
+def link(queue_attributes: Accounts) -> None:
     """Give every account its parent, children and ancestors; a root that does not exist is made."""
-    by_name = accounts.by_name
+    by_name = queue_attributes.by_name
     if ROOT not in by_name:
-        by_name[ROOT] = Account(Queue(objects.Queue(objects.ObjectMeta(name=ROOT))))
+        by_name[ROOT] = QueueAttributes(Queue(objects.Queue(objects.ObjectMeta(name=ROOT))))
     root = by_name[ROOT]
-    below = [account for account in by_name.values() if account is not root]
-    for account in below:
-        account.parent = by_name.get(account.queue.parent or ROOT, root)
-        if (account.queue.parent or ROOT) not in by_name:
-            account.problem = f"its parent {account.queue.parent} does not exist"
-    for account in [account for account in below if _is_its_own_ancestor(account)]:
-        account.problem = "it is its own ancestor"
-    for account in below:
-        if account.problem or account.parent is None:
-            account.parent = root
-        account.parent.children.append(account)
-    for account in by_name.values():
-        account.ancestors = tuple(_upwards(account))
+    below = [attributes for attributes in by_name.values() if attributes is not root]
+    for attributes in below:
+        attributes.parent = by_name.get(attributes.queue.parent or ROOT, root)
+        if (attributes.queue.parent or ROOT) not in by_name:
+            attributes.problem = f"its parent {attributes.queue.parent} does not exist"
+    for attributes in [attributes for attributes in below if _is_its_own_ancestor(attributes)]:
+        attributes.problem = "it is its own ancestor"
+    for attributes in below:
+        if attributes.problem or attributes.parent is None:
+            attributes.parent = root
+        attributes.parent.children.append(attributes)
+    for attributes in by_name.values():
+        attributes.ancestors = tuple(_upwards(attributes))
     _warn_of_places(list(by_name.values()))
 
 
-def _warn_of_places(accounts: list[Account]) -> None:
+def _warn_of_places(queue_attributes: list[QueueAttributes]) -> None:
     """Note what is wrong above a queue, and that queues with children take no jobs."""
-    for account in accounts:
-        broken = next((one for one in reversed(account.ancestors[1:]) if one.problem), None)
-        if broken is not None and not account.problem:
-            account.problem = f"its ancestor {broken.name} is out of place: {broken.problem}"
-    for account in accounts:
-        if account.children and not account.problem:
-            account.problem = "it has child queues; submit to one of those"
+    for attributes in queue_attributes:
+        broken = next((one for one in reversed(attributes.ancestors[1:]) if one.problem), None)
+        if broken is not None and not attributes.problem:
+            attributes.problem = f"its ancestor {broken.name} is out of place: {broken.problem}"
+    for attributes in queue_attributes:
+        if attributes.children and not attributes.problem:
+            attributes.problem = "it has child queues; submit to one of those"
 
 
-def _is_its_own_ancestor(account: Account) -> bool:
-    seen, at = set(), account.parent
+def _is_its_own_ancestor(attributes: QueueAttributes) -> bool:
+    seen, at = set(), attributes.parent
     while at is not None and at.name not in seen:
-        if at is account:
+        if at is attributes:
             return True
         seen.add(at.name)
         at = at.parent
     return False
 
 
-def _upwards(account: Account) -> list[Account]:
-    path, at = [account], account.parent
+def _upwards(attributes: QueueAttributes) -> list[QueueAttributes]:
+    path, at = [attributes], attributes.parent
     while at is not None:
         path.append(at)
         at = at.parent
     return path
 
 
-def hand_down(root: Account, total: Resource) -> None:
+def hand_down(root: QueueAttributes, total: Resource) -> None:
     """Give the root what the cluster has, and every child what its parent may hold less what its siblings are
     guaranteed.
     """
@@ -88,11 +88,11 @@ def hand_down(root: Account, total: Resource) -> None:
     root.limit = {**dict.fromkeys(root.limit, math.inf), **own}  # the nodes themselves say when the cluster is full
 
 
-def _gather_guarantees(account: Account) -> Resource:
+def _gather_guarantees(attributes: QueueAttributes) -> Resource:
     """What is guaranteed to children is kept free by their parent too, whether its own spec says so or not."""
-    below = resources.total_of(_gather_guarantees(child) for child in account.children)
-    account.guarantee = raised_to(account.guarantee, below)
-    return account.guarantee
+    below = resources.total_of(_gather_guarantees(child) for child in attributes.children)
+    attributes.guarantee = raised_to(attributes.guarantee, below)
+    return attributes.guarantee
 
 
 def raised_to(deserved: Resource, guarantee: Resource) -> Resource:
@@ -100,14 +100,14 @@ def raised_to(deserved: Resource, guarantee: Resource) -> Resource:
     return resources.largest(deserved, guarantee) if guarantee else deserved
 
 
-def flat_limit(account: Account, total: Resource, guarantees: Resource) -> Resource:
+def flat_limit(attributes: QueueAttributes, total: Resource, guarantees: Resource) -> Resource:
     """What a queue without parents may hold: the cluster less what others are guaranteed, at most its capability."""
     free = {name: max(amount - guarantees.get(name, 0.0), 0.0) for name, amount in without_pods(total).items()}
-    ceiling = _unlimited_where_unset(without_pods(account.queue.capability))
-    return resources.smallest(resources.plus(free, account.guarantee), ceiling, missing_is_unlimited=True)
+    ceiling = _unlimited_where_unset(without_pods(attributes.queue.capability))
+    return resources.smallest(resources.plus(free, attributes.guarantee), ceiling, missing_is_unlimited=True)
 
 
-def common_ancestors(a: Account, b: Account) -> int:
+def common_ancestors(a: QueueAttributes, b: QueueAttributes) -> int:
     """How many ancestors two queues share, the root included: the more, the nearer they are."""
     return sum(1 for x, y in zip(reversed(a.ancestors[1:]), reversed(b.ancestors[1:]), strict=False) if x is y)
 

@@ -19,9 +19,9 @@ from ...model.resources import Resource
 from ...model.task import Task
 from ...policy.hooks import Vote
 from ...policy.model import PluginOption
-from ...reasons import Denial, Protected, QueueBroken, QueueClosed, QueueLimit, Why
+from ...reasons import Protected, Protection, QueueBroken, QueueClosed, QueueLimit, UnschedulableReason
 from .admission import Admission
-from .attributes import Account, Accounts, without_pods
+from .attributes import Accounts, QueueAttributes, without_pods
 
 
 class QueuePlugin:
@@ -45,12 +45,12 @@ class QueuePlugin:
     def open(self, session: Session, register: Register) -> None:
         """Open the accounts and register every hook that all queue plugins have."""
         self.session = session
-        self.accounts = Accounts(session, self)
+        self.queue_attributes = Accounts(session, self)
         self.arrange()
-        self.accounts.open()
+        self.queue_attributes.open()
         self.settle()
         self.admission = Admission(
-            session, self.accounts, self, factor=self.admission_factor, limit_name=self.admission_name
+            session, self.queue_attributes, self, factor=self.admission_factor, limit_name=self.admission_name
         )
         session.facts["queues"] = self
         self.publish()
@@ -84,17 +84,17 @@ class QueuePlugin:
         """What a job needs to start: the PodGroup's ``minResources``; None where it has none."""
         return None if job.min_resources is None else without_pods(job.min_resources)
 
-    def is_overused(self, account: Account) -> bool:
+    def is_overused(self, attributes: QueueAttributes) -> bool:
         """Whether the queue holds more than it deserves, by its fullest dimension."""
-        return account.share > 1
+        return attributes.share > 1
 
-    def not_entitled(self, queue: Queue, task: Task) -> Why | None:
+    def not_entitled(self, queue: Queue, task: Task) -> UnschedulableReason | None:
         """Why the queue may not claim room for this task from others; None if it may."""
         raise NotImplementedError
 
     def denial(
-        self, claimant: Task, taker: Account, unit: Sequence[Task], giver: Account, amount: Resource
-    ) -> Denial | None:
+        self, preemptor: Task, taker: QueueAttributes, unit: Sequence[Task], giver: QueueAttributes, amount: Resource
+    ) -> Protection | None:
         """Why the queue ``giver`` keeps ``unit``, which counts ``amount``; None if it may go."""
         raise NotImplementedError
 
@@ -102,28 +102,28 @@ class QueuePlugin:
 
     def queue_order(self, queue: Queue) -> Any:
         """The higher priority first, then the smaller share, then the one that deserves something at all."""
-        account = self.accounts.by_name[queue.name]
-        return (-queue.priority, account.share, resources.is_empty(account.deserved))
+        attributes = self.queue_attributes.by_name[queue.name]
+        return (-queue.priority, attributes.share, resources.is_empty(attributes.deserved))
 
     def job_enqueueable(self, job: Job) -> Vote:
         """Whether the quotas let the job in."""
-        if self.closed(self.accounts.by_name[job.queue]) is not None:
+        if self.closed(self.queue_attributes.by_name[job.queue]) is not None:
             return Vote.REJECT
         return self.admission.vote(job)
 
     def allocatable(self, queue: Queue, task: Task) -> bool:
         """Whether the queue and its ancestors may hold this task too."""
-        account = self.accounts.by_name[queue.name]
-        if account.problem or not account.queue.is_open:
+        attributes = self.queue_attributes.by_name[queue.name]
+        if attributes.problem or not attributes.queue.is_open:
             return False
-        amount = self.accounts.amount(task)
-        return all(fits(one, amount, limit) for one, limit in self.ceilings(account))
+        amount = self.queue_attributes.amount(task)
+        return all(fits(one, amount, limit) for one, limit in self.ceilings(attributes))
 
     def preemptive(self, queue: Queue, task: Task) -> bool:
         """Whether the queue may claim room for this task from others."""
         return self.not_entitled(queue, task) is None
 
-    def reclaimable(self, claimant: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
+    def reclaimable(self, preemptor: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
         """The candidates that may go one after the other, in the order given.
 
         What one leaves behind counts for the next.
@@ -131,87 +131,87 @@ class QueuePlugin:
         permitted: list[Task] = []
         try:
             for task in candidates:
-                if self.reclaim_unit(claimant, (task,)) is None:
+                if self.reclaim_unit(preemptor, (task,)) is None:
                     permitted.append(task)
                     self._lend(task, -1.0)
         finally:
             for task in permitted:
                 self._lend(task, 1.0)
-        return permitted, Vote.PERMIT if self.accounts.of_task(claimant) else Vote.REJECT
+        return permitted, Vote.PERMIT if self.queue_attributes.of_task(preemptor) else Vote.REJECT
 
-    def reclaim_unit(self, claimant: Task, unit: Sequence[Task]) -> Denial | None:
+    def reclaim_unit(self, preemptor: Task, unit: Sequence[Task]) -> Protection | None:
         """Why the unit, a task or a whole gang judged as one, may not go now; None if it may."""
-        taker, giver = self.accounts.of_task(claimant), self.accounts.of_task(unit[0])
-        for account in (taker, giver):
-            if account is None or account.problem:
-                return Protected("queue", account.problem if account else "")
+        taker, giver = self.queue_attributes.of_task(preemptor), self.queue_attributes.of_task(unit[0])
+        for attributes in (taker, giver):
+            if attributes is None or attributes.problem:
+                return Protected("queue", attributes.problem if attributes else "")
         assert taker is not None
         assert giver is not None
-        return self.denial(claimant, taker, unit, giver, self.amount(unit))
+        return self.denial(preemptor, taker, unit, giver, self.amount(unit))
 
-    def why(self, job: Job, task: Task | None) -> Iterator[Why]:
+    def why(self, job: Job, task: Task | None) -> Iterator[UnschedulableReason]:
         """What of the queue stands in the way of placing ``task``, or of admitting ``job``."""
-        account = self.accounts.by_name[job.queue]
-        if (closed := self.closed(account)) is not None:
+        attributes = self.queue_attributes.by_name[job.queue]
+        if (closed := self.closed(attributes)) is not None:
             yield closed
         elif task is None:
             yield from self.admission.limits(job)
         else:
-            yield from self.limits(account, task)
+            yield from self.limits(attributes, task)
 
     # -------------------------------------------------------------------------------------------------------- helpers
 
-    def closed(self, account: Account) -> QueueClosed | QueueBroken | None:
+    def closed(self, attributes: QueueAttributes) -> QueueClosed | QueueBroken | None:
         """Why nothing new of this queue is scheduled, whatever its numbers."""
-        if account.problem:
-            return QueueBroken(account.name, account.problem)
-        if not account.queue.is_open:
-            return QueueClosed(account.name, account.queue.object.status.state)
+        if attributes.problem:
+            return QueueBroken(attributes.name, attributes.problem)
+        if not attributes.queue.is_open:
+            return QueueClosed(attributes.name, attributes.queue.object.status.state)
         return None
 
-    def limits(self, account: Account, task: Task) -> Iterator[QueueLimit]:
+    def limits(self, attributes: QueueAttributes, task: Task) -> Iterator[QueueLimit]:
         """The limits that the task would lift the queue or an ancestor above, nearest first."""
-        amount = self.accounts.amount(task)
-        for one, limit in self.ceilings(account):
+        amount = self.queue_attributes.amount(task)
+        for one, limit in self.ceilings(attributes):
             yield from over_limit(one, amount, limit, self.limit_name)
 
-    def ceilings(self, account: Account) -> list[tuple[Account, Resource]]:
+    def ceilings(self, attributes: QueueAttributes) -> list[tuple[QueueAttributes, Resource]]:
         """The accounts that a task of this queue counts in, nearest first, each with what it may hold at most."""
-        return [(one, one.limit) for one in account.ancestors]
+        return [(one, one.limit) for one in attributes.ancestors]
 
     def amount(self, unit: Sequence[Task]) -> Resource:
         """What a unit counts in its queue."""
         total: Resource = {}
         for task in unit:
-            for name, value in self.accounts.amount(task).items():
+            for name, value in self.queue_attributes.amount(task).items():
                 total[name] = total.get(name, 0.0) + value
         return total
 
     def publish(self) -> None:
         """Tell what the cycle knows of every queue."""
-        for account in self.accounts:
-            if account.name not in self.session.queues:
+        for attributes in self.queue_attributes:
+            if attributes.name not in self.session.queues:
                 continue  # a root that we made up
-            self.session.decisions.queues[account.name] = QueueNumbers(
-                allocated=dict(account.allocated),
-                deserved=dict(account.deserved),
-                request=dict(account.request),
-                guarantee=dict(account.guarantee),
-                capability={name: amount for name, amount in account.limit.items() if amount < math.inf},
-                share=account.share,
-                overused=self.is_overused(account),
+            self.session.decisions.queues[attributes.name] = QueueNumbers(
+                allocated=dict(attributes.allocated),
+                deserved=dict(attributes.deserved),
+                request=dict(attributes.request),
+                guarantee=dict(attributes.guarantee),
+                capability={name: amount for name, amount in attributes.limit.items() if amount < math.inf},
+                share=attributes.share,
+                overused=self.is_overused(attributes),
             )
 
     def _lend(self, task: Task, sign: float) -> None:
-        account = self.accounts.of_task(task)
-        assert account is not None
-        self.accounts.version += 1
-        account.add(self.accounts.amount(task), sign)
+        attributes = self.queue_attributes.of_task(task)
+        assert attributes is not None
+        self.queue_attributes.version += 1
+        attributes.add(self.queue_attributes.amount(task), sign)
 
 
-def fits(account: Account, amount: Mapping[str, float], limit: Mapping[str, float]) -> bool:
+def fits(attributes: QueueAttributes, amount: Mapping[str, float], limit: Mapping[str, float]) -> bool:
     """Whether ``amount`` more leaves the queue within ``limit``, in every dimension of it."""
-    held = account.allocated
+    held = attributes.allocated
     for dimension, wanted in amount.items():
         if wanted > 0 and held.get(dimension, 0.0) + wanted > limit.get(dimension, 0.0):
             return False
@@ -219,10 +219,12 @@ def fits(account: Account, amount: Mapping[str, float], limit: Mapping[str, floa
 
 
 def over_limit(
-    account: Account, amount: Mapping[str, float], limit: Mapping[str, float], name: str
+    attributes: QueueAttributes, amount: Mapping[str, float], limit: Mapping[str, float], name: str
 ) -> Iterator[QueueLimit]:
     """The dimensions in which ``amount`` more would lift the queue above ``limit``; what the limit lacks is none."""
-    held = account.allocated
+    held = attributes.allocated
     for dimension, wanted in amount.items():
         if wanted > 0 and held.get(dimension, 0.0) + wanted > limit.get(dimension, 0.0):
-            yield QueueLimit(account.name, dimension, held.get(dimension, 0.0), wanted, name, limit.get(dimension, 0.0))
+            yield QueueLimit(
+                attributes.name, dimension, held.get(dimension, 0.0), wanted, name, limit.get(dimension, 0.0)
+            )

@@ -15,7 +15,7 @@ from ...model.queue import Queue
 from ...model.resources import EPSILON, Resource
 from ...reasons import NotEntitled, QueueWithinDeserved
 from . import hierarchy
-from .attributes import Account, without_pods
+from .attributes import QueueAttributes, without_pods
 from .plugin import over_limit
 from .reclaim_rules import LendingPlugin, not_entitled, within_deserved
 
@@ -31,35 +31,38 @@ class Proportion(LendingPlugin):
         register("overused", self.overused)
 
     def arrange(self) -> None:
-        guarantees = resources.total_of(account.guarantee for account in self.accounts)
-        for account in self.accounts:
-            account.limit = hierarchy.flat_limit(account, self.session.total, guarantees)
+        guarantees = resources.total_of(attributes.guarantee for attributes in self.queue_attributes)
+        for attributes in self.queue_attributes:
+            attributes.limit = hierarchy.flat_limit(attributes, self.session.total, guarantees)
 
     def settle(self) -> None:
         busy = {job.queue for job in self.session.jobs.values()}
-        for account in self.accounts:
-            account.deserved = {}
-        fill([account for account in self.accounts if account.name in busy], without_pods(self.session.total))
+        for attributes in self.queue_attributes:
+            attributes.deserved = {}
+        fill(
+            [attributes for attributes in self.queue_attributes if attributes.name in busy],
+            without_pods(self.session.total),
+        )
 
     def overused(self, queue: Queue) -> bool:
-        return self.is_overused(self.accounts.by_name[queue.name])
+        return self.is_overused(self.queue_attributes.by_name[queue.name])
 
-    def is_overused(self, account: Account) -> bool:
+    def is_overused(self, attributes: QueueAttributes) -> bool:
         """Whether the queue holds all that it deserves, in every dimension."""
-        return resources.less_equal(account.deserved, account.allocated)
+        return resources.less_equal(attributes.deserved, attributes.allocated)
 
-    def ceilings(self, account: Account) -> list[tuple[Account, Resource]]:
+    def ceilings(self, attributes: QueueAttributes) -> list[tuple[QueueAttributes, Resource]]:
         """A queue may not hold more than it deserves."""
-        return [(account, account.deserved)]
+        return [(attributes, attributes.deserved)]
 
-    def entitled(self, account: Account, amount: Mapping[str, float]) -> NotEntitled | None:
-        broken = next(over_limit(account, amount, account.deserved, "deserved"), None)
-        return None if broken is None else not_entitled(account, amount, broken.dimension)
+    def entitled(self, attributes: QueueAttributes, amount: Mapping[str, float]) -> NotEntitled | None:
+        broken = next(over_limit(attributes, amount, attributes.deserved, "deserved"), None)
+        return None if broken is None else not_entitled(attributes, amount, broken.dimension)
 
     def kept(
         self,
-        taker: Account,  # noqa: ARG002
-        giver: Account,
+        taker: QueueAttributes,  # noqa: ARG002
+        giver: QueueAttributes,
         wanted: Mapping[str, float],  # noqa: ARG002
         amount: Resource,
     ) -> QueueWithinDeserved | None:
@@ -70,26 +73,26 @@ class Proportion(LendingPlugin):
         return within_deserved(giver, amount)
 
 
-def fill(accounts: list[Account], total: Resource) -> None:
+def fill(queue_attributes: list[QueueAttributes], total: Resource) -> None:
     """Give every account its ``deserved``.
 
     Round by round what remains is shared out by weight among those that have not enough yet; each takes at most its
     limit and what it asks for, and at least its guarantee; what is left over remains for the next round.
     """
-    remaining, unmet = dict(total), list(accounts)
-    while unmet and (weights := sum(account.queue.weight for account in unmet)) > 0:
+    remaining, unmet = dict(total), list(queue_attributes)
+    while unmet and (weights := sum(attributes.queue.weight for attributes in unmet)) > 0:
         taken: Resource = {}
-        still: list[Account] = []
-        for account in unmet:
-            before = account.deserved
-            part = account.queue.weight / weights
+        still: list[QueueAttributes] = []
+        for attributes in unmet:
+            before = attributes.deserved
+            part = attributes.queue.weight / weights
             offered = resources.plus(before, {name: amount * part for name, amount in remaining.items()})
-            offered = resources.smallest(offered, account.limit, missing_is_unlimited=True)
-            offered = resources.smallest(offered, account.request, missing_is_unlimited=False)
-            account.deserved = hierarchy.raised_to(offered, account.guarantee)
-            resources.add_to(taken, resources.minus(account.deserved, before))
-            if account.deserved != before and not resources.less_equal(account.request, account.deserved):
-                still.append(account)
+            offered = resources.smallest(offered, attributes.limit, missing_is_unlimited=True)
+            offered = resources.smallest(offered, attributes.request, missing_is_unlimited=False)
+            attributes.deserved = hierarchy.raised_to(offered, attributes.guarantee)
+            resources.add_to(taken, resources.minus(attributes.deserved, before))
+            if attributes.deserved != before and not resources.less_equal(attributes.request, attributes.deserved):
+                still.append(attributes)
         left = {name: max(amount - taken.get(name, 0.0), 0.0) for name, amount in remaining.items()}
         if left == remaining or resources.is_empty(left):
             return

@@ -14,8 +14,17 @@ from ...model.queue import Queue
 from ...model.resources import Resource
 from ...model.task import Task
 from ...policy.model import PluginOption
-from ...reasons import Denial, NotEntitled, OfNoUse, PingPong, QueueGuarantee, QueueLimit, QueueWithinDeserved, Why
-from .attributes import Account
+from ...reasons import (
+    NotEntitled,
+    OfNoUse,
+    PingPong,
+    Protection,
+    QueueGuarantee,
+    QueueLimit,
+    QueueWithinDeserved,
+    UnschedulableReason,
+)
+from .attributes import QueueAttributes
 from .plugin import QueuePlugin
 
 
@@ -24,61 +33,61 @@ class LendingPlugin(QueuePlugin):
 
     def __init__(self, option: PluginOption) -> None:
         super().__init__(option)
-        self._said: dict[tuple[Hashable, ...], Denial | None] = {}
+        self._said: dict[tuple[Hashable, ...], Protection | None] = {}
         self._said_at = -1
 
-    def entitled(self, account: Account, amount: Mapping[str, float]) -> NotEntitled | QueueLimit | None:
+    def entitled(self, attributes: QueueAttributes, amount: Mapping[str, float]) -> NotEntitled | QueueLimit | None:
         """None if the queue may claim ``amount`` more from others, or why not."""
         raise NotImplementedError
 
-    def useless(self, taker: Account, giver: Account, wanted: Mapping[str, float]) -> bool:  # noqa: ARG002
+    def useless(self, taker: QueueAttributes, giver: QueueAttributes, wanted: Mapping[str, float]) -> bool:  # noqa: ARG002
         """Whether room from this giver cannot help the taker."""
         return False
 
     def kept(
-        self, taker: Account, giver: Account, wanted: Mapping[str, float], amount: Resource
+        self, taker: QueueAttributes, giver: QueueAttributes, wanted: Mapping[str, float], amount: Resource
     ) -> QueueWithinDeserved | None:
         """Why the giver keeps ``amount``: it is not above what it deserves. None if it is."""
         raise NotImplementedError
 
-    def not_entitled(self, queue: Queue, task: Task) -> Why | None:
-        account = self.accounts.by_name[queue.name]
-        return self.closed(account) or self.entitled(account, self.accounts.amount(task))
+    def not_entitled(self, queue: Queue, task: Task) -> UnschedulableReason | None:
+        attributes = self.queue_attributes.by_name[queue.name]
+        return self.closed(attributes) or self.entitled(attributes, self.queue_attributes.amount(task))
 
     def denial(
-        self, claimant: Task, taker: Account, unit: Sequence[Task], giver: Account, amount: Resource
-    ) -> Denial | None:
+        self, preemptor: Task, taker: QueueAttributes, unit: Sequence[Task], giver: QueueAttributes, amount: Resource
+    ) -> Protection | None:
         if len(unit) > 1:
-            return self._denial(claimant, taker, unit, giver, amount)
+            return self._denial(preemptor, taker, unit, giver, amount)
         # Thousands of pods of one shape in one queue are one question, as long as no queue's holdings change.
-        if self._said_at != self.accounts.version:
+        if self._said_at != self.queue_attributes.version:
             self._said.clear()
-            self._said_at = self.accounts.version
-        key = (taker.name, claimant.shape, claimant.preemptable, giver.name, unit[0].shape)
+            self._said_at = self.queue_attributes.version
+        key = (taker.name, preemptor.shape, preemptor.preemptable, giver.name, unit[0].shape)
         if key not in self._said:
-            self._said[key] = self._denial(claimant, taker, unit, giver, amount)
+            self._said[key] = self._denial(preemptor, taker, unit, giver, amount)
         return self._said[key]
 
     def _denial(
-        self, claimant: Task, taker: Account, unit: Sequence[Task], giver: Account, amount: Resource
-    ) -> Denial | None:
-        wanted = self.accounts.amount(claimant)
-        if not resources.common(amount, claimant.init_request) or self.useless(taker, giver, wanted):
+        self, preemptor: Task, taker: QueueAttributes, unit: Sequence[Task], giver: QueueAttributes, amount: Resource
+    ) -> Protection | None:
+        wanted = self.queue_attributes.amount(preemptor)
+        if not resources.common(amount, preemptor.init_request) or self.useless(taker, giver, wanted):
             return OfNoUse()
         for one in giver.ancestors:
             if one.guarantee and one not in taker.ancestors:
                 after = resources.minus(one.allocated, amount)
                 if not resources.less_equal(one.guarantee, after):
                     return _below_guarantee(one, after)
-        return self.kept(taker, giver, wanted, amount) or self._ping_pong(claimant, taker, unit, giver, amount)
+        return self.kept(taker, giver, wanted, amount) or self._ping_pong(preemptor, taker, unit, giver, amount)
 
     def _ping_pong(
-        self, claimant: Task, taker: Account, unit: Sequence[Task], giver: Account, amount: Resource
+        self, preemptor: Task, taker: QueueAttributes, unit: Sequence[Task], giver: QueueAttributes, amount: Resource
     ) -> PingPong | None:
         """Whether the giver, with the unit pending again, could take from the taker what the taker takes now."""
-        if not (claimant.preemptable and taker.queue.reclaimable):
+        if not (preemptor.preemptable and taker.queue.reclaimable):
             return None
-        wanted = dict(self.accounts.amount(claimant))
+        wanted = dict(self.queue_attributes.amount(preemptor))
         job = self.session.jobs[unit[0].job]
         again = self.amount(unit[: max(1, min(job.min_available, len(unit)))])
         giver.add(amount, -1.0)
@@ -95,19 +104,21 @@ class LendingPlugin(QueuePlugin):
             giver.add(amount, 1.0)
 
 
-def within_deserved(account: Account, amount: Mapping[str, float]) -> QueueWithinDeserved:
+def within_deserved(attributes: QueueAttributes, amount: Mapping[str, float]) -> QueueWithinDeserved:
     """The denial, with the numbers of the first dimension of ``amount`` that the queue deserves something of."""
-    name = next((n for n in amount if n in account.deserved), next(iter(amount), ""))
-    return QueueWithinDeserved(account.name, name, account.allocated.get(name, 0.0), account.deserved.get(name, 0.0))
+    name = next((n for n in amount if n in attributes.deserved), next(iter(amount), ""))
+    return QueueWithinDeserved(
+        attributes.name, name, attributes.allocated.get(name, 0.0), attributes.deserved.get(name, 0.0)
+    )
 
 
-def not_entitled(account: Account, amount: Mapping[str, float], dimension: str = "") -> NotEntitled:
+def not_entitled(attributes: QueueAttributes, amount: Mapping[str, float], dimension: str = "") -> NotEntitled:
     """The refusal of a claim, with the numbers of ``dimension``, or of the first one asked for."""
     name = dimension or next((n for n, v in amount.items() if v > 0), "")
-    held, deserved = account.allocated.get(name, 0.0), account.deserved.get(name, 0.0)
-    return NotEntitled(account.name, name, held, amount.get(name, 0.0), deserved)
+    held, deserved = attributes.allocated.get(name, 0.0), attributes.deserved.get(name, 0.0)
+    return NotEntitled(attributes.name, name, held, amount.get(name, 0.0), deserved)
 
 
-def _below_guarantee(account: Account, after: Resource) -> QueueGuarantee:
-    name, guaranteed = next((n, v) for n, v in account.guarantee.items() if after.get(n, 0.0) < v)
-    return QueueGuarantee(account.name, name, account.allocated.get(name, 0.0), guaranteed)
+def _below_guarantee(attributes: QueueAttributes, after: Resource) -> QueueGuarantee:
+    name, guaranteed = next((n, v) for n, v in attributes.guarantee.items() if after.get(n, 0.0) < v)
+    return QueueGuarantee(attributes.name, name, attributes.allocated.get(name, 0.0), guaranteed)

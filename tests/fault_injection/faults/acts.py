@@ -19,8 +19,8 @@ from scheduler.plugins.queue.plugin import QueuePlugin
 from scheduler.policy import hooks
 from scheduler.policy.hooks import Vote
 from scheduler.policy.model import Policy
-from scheduler.preemption.cycle_cache import Attempts
-from scheduler.preemption.request import Claim
+from scheduler.preemption.cycle_cache import CycleCache
+from scheduler.preemption.request import PreemptionRequest
 from tests.fault_injection.faults.fault import CONDITIONS, RECLAIM, Fault, always, instead
 
 
@@ -44,7 +44,7 @@ def _with(action: str) -> Callable[[], None]:
 
 def _queue_of_one() -> None:
     """Strictly first come, first served: whom a queue cannot serve stands in the way of all behind."""
-    take, enqueueable = gang_allocation.Turn.take, QueuePlugin.job_enqueueable
+    take, enqueueable = gang_allocation.GangAllocation.take, QueuePlugin.job_enqueueable
     blocked: dict[int, set[str]] = {}
 
     def of(session: Any) -> set[str]:
@@ -66,13 +66,14 @@ def _queue_of_one() -> None:
         return vote
 
     instead(
-        (gang_allocation.Turn, "take", take_unless_blocked), (QueuePlugin, "job_enqueueable", admit_unless_blocked)
+        (gang_allocation.GangAllocation, "take", take_unless_blocked),
+        (QueuePlugin, "job_enqueueable", admit_unless_blocked),
     )()
 
 
-def _equal_or_lower(self: Any, claimant: Task, unit: Any) -> Any:
+def _equal_or_lower(self: Any, preemptor: Task, unit: Any) -> Any:
     jobs = self._session.cluster.jobs
-    mine, theirs = jobs[claimant.job].priority, jobs[unit[0].job].priority
+    mine, theirs = jobs[preemptor.job].priority, jobs[unit[0].job].priority
     return None if theirs <= mine else priority.NotLower(theirs, mine)
 
 
@@ -80,11 +81,11 @@ def _job_key_by_age(self: Any, job: Any) -> tuple[Any, ...]:
     return (job.creation, job.key)
 
 
-def _of_any_queue(self: Claim, job: Any) -> bool:
+def _of_any_queue(self: PreemptionRequest, job: Any) -> bool:
     return job is not self.job
 
 
-def _any_row(self: Attempts, claim: Claim) -> set[int]:
+def _any_row(self: CycleCache, claim: PreemptionRequest) -> set[int]:
     return {node.row for node in claim.session.nodes.rows}
 
 
@@ -161,7 +162,7 @@ FAULTS = (
     Fault(
         "preempts-across-queues",
         "preempts in every queue",
-        instead((Claim, "concerns", _of_any_queue), (Attempts, "_candidate_rows", _any_row)),
+        instead((PreemptionRequest, "concerns", _of_any_queue), (CycleCache, "_candidate_rows", _any_row)),
         ("queue_admission/admission: Preempt does",),
     ),
     Fault(

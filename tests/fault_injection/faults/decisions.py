@@ -22,13 +22,13 @@ from scheduler.reasons import VictimReason
 from tests.fault_injection.faults.fault import CONDITIONS, EVERYWHERE, ORDER, Fault, instead
 from tests.fault_injection.specimens import Specimen
 
-Change = Callable[[Cluster, Decisions, float], Decisions]
+ApplyObject = Callable[[Cluster, Decisions, float], Decisions]
 SILENT = "nobody/says-so"
 LATER = 0.15
 """Seconds after its reason was given that a scheduler changes its mind: less than any `stays` watches."""
 
 
-def after(change: Callable[[], Change]) -> Callable[[], None]:
+def after(change: Callable[[], ApplyObject]) -> Callable[[], None]:
     """An injection: each cycle's decisions are changed by one that remembers."""
 
     def inject() -> None:
@@ -47,32 +47,32 @@ def running(cluster: Cluster, but: set[str]) -> Iterator[Task]:
     jobs = sorted(cluster.jobs.values(), key=lambda job: (-job.creation, job.key))
     for job in jobs:
         if job.key not in but and job.group is not None:
-            yield from sorted(job.by_status.get(TaskStatus.RUNNING, {}).values(), key=lambda task: task.key)
+            yield from sorted(job.by_status.get(TaskStatus.SCENARIO_RUN, {}).values(), key=lambda task: task.key)
 
 
-def eviction(cluster: Cluster, task: Task, claimant: str) -> Evict:
-    queue = cluster.jobs[claimant].queue if claimant in cluster.jobs else ""
+def eviction(cluster: Cluster, task: Task, preemptor: str) -> Evict:
+    queue = cluster.jobs[preemptor].queue if preemptor in cluster.jobs else ""
     victim = cluster.jobs[task.job].queue
-    return Evict(task.key, task.uid, task.job, VictimReason("reclaim", claimant, f"{claimant}-0", queue, victim))
+    return Evict(task.key, task.uid, task.job, VictimReason("reclaim", preemptor, f"{preemptor}-0", queue, victim))
 
 
-def _one_too_many() -> Change:
+def _one_too_many() -> ApplyObject:
     served: set[str] = set()
 
     def change(cluster: Cluster, decisions: Decisions, _: float) -> Decisions:
         more = []
-        for claimant in sorted({it.reason.claimant for it in decisions.evictions} - served):
+        for preemptor in sorted({it.reason.preemptor for it in decisions.evictions} - served):
             gone = {it.task for it in decisions.evictions}
-            spare = next((task for task in running(cluster, {claimant}) if task.key not in gone), None)
+            spare = next((task for task in running(cluster, {preemptor}) if task.key not in gone), None)
             if spare is not None:
-                served.add(claimant)
-                more.append(eviction(cluster, spare, claimant))
+                served.add(preemptor)
+                more.append(eviction(cluster, spare, preemptor))
         return msgspec.structs.replace(decisions, evictions=[*decisions.evictions, *more])
 
     return change
 
 
-def _in_vain() -> Change:
+def _in_vain() -> ApplyObject:
     """For whoever is refused somebody has to go, and nobody gets the room."""
     victims: dict[str, str] = {}
 
@@ -90,21 +90,21 @@ def _in_vain() -> Change:
     return change
 
 
-def _ping_pong() -> Change:
+def _ping_pong() -> ApplyObject:
     """Who lost a pod gets it back from whom it went to, over and over."""
     lost: dict[str, str] = {}
 
     def change(cluster: Cluster, decisions: Decisions, _: float) -> Decisions:
         more = []
-        for victim, claimant in list(lost.items()):
-            job, other = cluster.jobs.get(victim), cluster.jobs.get(claimant)
+        for victim, preemptor in list(lost.items()):
+            job, other = cluster.jobs.get(victim), cluster.jobs.get(preemptor)
             if job is not None and other is not None and job.by_status.get(TaskStatus.PENDING):
-                task = next(iter(other.by_status.get(TaskStatus.RUNNING, {}).values()), None)
+                task = next(iter(other.by_status.get(TaskStatus.SCENARIO_RUN, {}).values()), None)
                 if task is not None:
                     del lost[victim]
-                    lost[claimant] = victim
+                    lost[preemptor] = victim
                     more.append(eviction(cluster, task, victim))
-        lost.update((it.job, it.reason.claimant) for it in decisions.evictions)
+        lost.update((it.job, it.reason.preemptor) for it in decisions.evictions)
         return msgspec.structs.replace(decisions, evictions=[*decisions.evictions, *more])
 
     return change
@@ -123,11 +123,11 @@ def _bind_anyway(cluster: Cluster, decisions: Decisions, jobs: set[str]) -> Deci
     return msgspec.structs.replace(decisions, binds=[*decisions.binds, *more])
 
 
-def overcommit() -> Change:
+def overcommit() -> ApplyObject:
     return lambda cluster, decisions, _: _bind_anyway(cluster, decisions, set(decisions.refusals))
 
 
-def _changes_its_mind() -> Change:
+def _changes_its_mind() -> ApplyObject:
     since: dict[str, float] = {}
 
     def change(cluster: Cluster, decisions: Decisions, now: float) -> Decisions:
@@ -141,15 +141,15 @@ def _changes_its_mind() -> Change:
     return change
 
 
-def _silent() -> Change:
+def _silent() -> ApplyObject:
     return lambda _, decisions, __: msgspec.structs.replace(decisions, refusals={})
 
 
-def _asleep() -> Change:
+def _asleep() -> ApplyObject:
     return lambda *_: Decisions()
 
 
-def _restless() -> Change:
+def _restless() -> ApplyObject:
     """Time and again a pod that runs is deleted, and nobody is told why."""
     last, turns = 0.0, 0
 
@@ -167,11 +167,11 @@ def _restless() -> Change:
 def _restless_and_silent() -> None:
     condemn = Writer._condemn
 
-    async def condemned(self: Any, namespace: str, name: str, decision: Evict) -> None:
-        if decision.reason.claimant != SILENT:
+    async def evicting(self: Any, namespace: str, name: str, decision: Evict) -> None:
+        if decision.reason.preemptor != SILENT:
             await condemn(self, namespace, name, decision)
 
-    instead((Writer, "_condemn", condemned))()
+    instead((Writer, "_condemn", evicting))()
     after(_restless)()
 
 

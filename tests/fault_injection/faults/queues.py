@@ -34,12 +34,12 @@ CLAIMS_ALL = (
 def _cuts_guarantees() -> None:
     known = LendingPlugin.denial
 
-    def denial(self: Any, claimant: Any, taker: Any, unit: Sequence[Any], giver: Any, amount: Any) -> Any:
+    def denial(self: Any, preemptor: Any, taker: Any, unit: Sequence[Any], giver: Any, amount: Any) -> Any:
         kept = {id(one): (one, one.guarantee) for one in giver.ancestors}
         for one, _ in kept.values():
             one.guarantee = {}
         try:
-            return known(self, claimant, taker, unit, giver, amount)
+            return known(self, preemptor, taker, unit, giver, amount)
         finally:
             for one, guarantee in kept.values():
                 one.guarantee = guarantee
@@ -85,11 +85,11 @@ def _any_work_gives() -> None:
 def _any_priority_gives() -> None:
     denial = CapacityCard.denial
 
-    def denied_but_for_priority(self: Any, claimant: Any, *about: Any) -> Any:
+    def denied_but_for_priority(self: Any, preemptor: Any, *about: Any) -> Any:
         rank = capacity_card.rank
-        capacity_card.rank = lambda task, job: 1 if task is claimant else 0
+        capacity_card.rank = lambda task, job: 1 if task is preemptor else 0
         try:
-            return denial(self, claimant, *about)
+            return denial(self, preemptor, *about)
         finally:
             capacity_card.rank = rank
 

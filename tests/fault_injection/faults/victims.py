@@ -5,32 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from scheduler.live.loop import Cycles
+from scheduler.live.loop import CycleLoop
 from scheduler.model.task import HOLDING
 from scheduler.plugins.queue.capacity import Capacity
 from scheduler.preemption import eligibility, order, request
-from scheduler.preemption.eligibility import Jury
-from scheduler.preemption.request import Claim
+from scheduler.preemption.eligibility import VictimFilter
+from scheduler.preemption.request import PreemptionRequest
 from scheduler.preemption.units import GANG, Unit
 from tests.fault_injection.faults.fault import CONDITIONS, ORDER, RECLAIM, Fault, instead
 
 
 def _blind_to(*protections: str) -> Callable[[], None]:
     """Some of what protects a task before any plugin is asked protects it no more."""
-    known = Claim.protection
+    known = PreemptionRequest.protection
 
-    def protection(self: Claim, claimant: Any, task: Any) -> str:
-        said = known(self, claimant, task)
+    def protection(self: PreemptionRequest, preemptor: Any, task: Any) -> str:
+        said = known(self, preemptor, task)
         return "" if said in protections else said
 
-    return instead((Claim, "protection", protection))
+    return instead((PreemptionRequest, "protection", protection))
 
 
 def _takes_what_does_not_run() -> None:
-    def statuses(_: Claim) -> int:
+    def statuses(_: PreemptionRequest) -> int:
         return HOLDING
 
-    instead((request.Claim, "statuses", property(statuses)))()
+    instead((request.PreemptionRequest, "statuses", property(statuses)))()
 
 
 def _most_important_first() -> None:
@@ -45,25 +45,25 @@ def _oldest_first() -> None:
 
 def _farthest_first() -> None:
     near = Capacity.victim_queue_order
-    instead((Capacity, "victim_queue_order", lambda self, queue, claimant: -near(self, queue, claimant)))()
+    instead((Capacity, "victim_queue_order", lambda self, queue, preemptor: -near(self, queue, preemptor)))()
 
 
 def _told_in_reverse() -> None:
-    waves = Cycles._by_priority
-    instead((Cycles, "_by_priority", lambda self, evictions: waves(self, evictions)[::-1]))()
+    waves = CycleLoop._by_priority
+    instead((CycleLoop, "_by_priority", lambda self, evictions: waves(self, evictions)[::-1]))()
 
 
-def _pod_by_pod(self: Jury, candidates: Any) -> list[Unit]:
+def _pod_by_pod(self: VictimFilter, candidates: Any) -> list[Unit]:
     return [Unit(self._session.jobs[task.job], (task,)) for task in candidates]
 
 
 def _gang_has_no_veto() -> None:
-    vote = eligibility.Jury._vote
+    vote = eligibility.VictimFilter._vote
 
-    def voted(self: Jury, entry: Any, *more: Any) -> bool | None:
+    def voted(self: VictimFilter, entry: Any, *more: Any) -> bool | None:
         return True if entry.plugin == GANG else vote(self, entry, *more)
 
-    instead((eligibility.Jury, "_vote", voted))()
+    instead((eligibility.VictimFilter, "_vote", voted))()
 
 
 FAULTS = (
@@ -79,7 +79,7 @@ FAULTS = (
     Fault(
         "gang-evicted-in-part",
         "takes single pods of a gang that needs them all",
-        instead((Jury, "units", _pod_by_pod)),
+        instead((VictimFilter, "units", _pod_by_pod)),
         (f"{CONDITIONS}: A gang", f"{CONDITIONS}: A job of four"),
     ),
     Fault(

@@ -17,10 +17,10 @@ import pytest
 
 from schedspec.clusters import ClusterError, Settings, provide
 from schedspec.clusters.embedded import EmbeddedCluster
-from schedspec.clusters.lifecycle import Stay
+from schedspec.clusters.lifecycle import ClusterLifecycle
 from schedspec.clusters.processes import programs_of
 from schedspec.clusters.protocol import Cluster, PortTakenError
-from schedspec.clusters.registry import Record, Registry
+from schedspec.clusters.registry import ClusterRecord, Registry
 from tests.support.cluster_api import Api, ApiError, a_node, condition, phase, pod, within
 
 ROOT = Path(__file__).parents[3]
@@ -42,7 +42,7 @@ def test_a_cluster_is_ready_when_up_returns(embedded: EmbeddedCluster, api: Api)
     assert 0 < facts.boot_seconds < 60
     with a_node(api, "first-node") as name:
         api.create(api.pods, pod("first", name))  # its namespace has a service account already
-        within(20, lambda: phase(api.get(f"{api.pods}/first")), lambda seen: seen == "Running")
+        within(20, lambda: phase(api.get(f"{api.pods}/first")), lambda seen: seen == "ScenarioRun")
 
 
 @pytest.mark.embedded
@@ -132,7 +132,7 @@ def test_nothing_outlives_a_run_that_is_ended(state: Path, when: str, end: signa
     _gone(record)
 
 
-def _gone(record: Record) -> None:
+def _gone(record: ClusterRecord) -> None:
     within(20, lambda: not programs_of(record.home))
     within(20, lambda: not record.home.exists())
     within(20, lambda: not Registry().records())
@@ -170,7 +170,7 @@ def test_a_reused_cluster_is_found_again_and_used_by_one_at_a_time(state: Path) 
         second.up(print)
         assert (second.name, second.kubeconfig) == (name, kubeconfig)
         assert second.facts().boot_seconds == 0
-        third = Stay("embedded", name.removeprefix("embedded-"), settings)
+        third = ClusterLifecycle("embedded", name.removeprefix("embedded-"), settings)
         assert not third.adopt(lambda record: True)
         assert third.name == f"{name}-2"
         third.end()
@@ -190,7 +190,7 @@ def test_a_port_that_is_taken_after_its_choice_means_other_ports(state: Path, mo
     with socket.create_server(("127.0.0.1", 0)) as squatter:
         taken = squatter.getsockname()[1]
 
-        def unlucky(registry: Registry, record: Record, *, ports: int = 0) -> Record:
+        def unlucky(registry: Registry, record: ClusterRecord, *, ports: int = 0) -> ClusterRecord:
             record = add(registry, record, ports=ports)
             lucky = any("trying other ports" in line for line in said)
             return record if lucky else replace(record, ports=(taken, *record.ports[1:]))

@@ -9,13 +9,13 @@ import pytest
 from schedspec.clusters import __main__ as prompt
 from schedspec.clusters import doctor
 from schedspec.clusters.protocol import ClusterError
-from schedspec.clusters.registry import Owner, Record, Registry
+from schedspec.clusters.registry import ClusterRecord, Owner, Registry
 
 
-def _add(name: str, home: Path, *, kind: str = "embedded", mine: bool = False, keep: bool = False) -> Record:
+def _add(name: str, home: Path, *, kind: str = "embedded", mine: bool = False, keep: bool = False) -> ClusterRecord:
     home.mkdir()
     owner = Owner.me() if mine else Owner(2**22 - 1, 1.0)
-    return Registry().add(Record(name, kind, owner, keep, home, home / "kubeconfig", "context"))
+    return Registry().add(ClusterRecord(name, kind, owner, keep, home, home / "kubeconfig", "context"))
 
 
 def test_list_shows_whose_each_cluster_is(state: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

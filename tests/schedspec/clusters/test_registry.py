@@ -16,14 +16,14 @@ from schedspec.clusters import auto
 from schedspec.clusters.cleanup import sweep
 from schedspec.clusters.processes import programs_of, runs
 from schedspec.clusters.protocol import BootError, Settings
-from schedspec.clusters.registry import Owner, Record, Registry, free_ports
+from schedspec.clusters.registry import ClusterRecord, Owner, Registry, free_ports
 
 ROOT = Path(__file__).parents[3]
 GONE = Owner(2**22 - 1, 1.0)
 
 
-def _record(name: str, home: Path, owner: Owner = GONE, *, keep: bool = False) -> Record:
-    return Record(name, "embedded", owner, keep, home, home / "kubeconfig", "context")
+def _record(name: str, home: Path, owner: Owner = GONE, *, keep: bool = False) -> ClusterRecord:
+    return ClusterRecord(name, "embedded", owner, keep, home, home / "kubeconfig", "context")
 
 
 def test_a_record_is_found_again_as_it_was(tmp_path: Path) -> None:
@@ -118,7 +118,8 @@ def test_runs_at_the_same_time_get_different_ports(tmp_path: Path) -> None:
         registry._PORTS = range(31000, 31060)  # a narrow choice: they would meet
         mine = registry.Owner.me()
         for number in range(3):
-            record = registry.Record(f"{{sys.argv[1]}}-{{number}}", "embedded", mine, False, Path("/x"), Path("/y"), "")
+            name = f"{{sys.argv[1]}}-{{number}}"
+            record = registry.ClusterRecord(name, "embedded", mine, False, Path("/x"), Path("/y"), "")
             print(*registry.Registry(Path({str(tmp_path)!r})).add(record, ports=4).ports)
     """
     started = [

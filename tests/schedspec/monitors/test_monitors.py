@@ -40,7 +40,7 @@ class Told:
         self.pods[name] = {
             "metadata": {"namespace": "ns", "uid": uid or f"{name}-uid", "annotations": {GANG: group, **annotations}},
             "spec": {"nodeName": node, "containers": [{"resources": {"requests": {"cpu": cpu}}}]},
-            "status": {"phase": "Running"},
+            "status": {"phase": "ScenarioRun"},
         }
         self.show(Kind.POD, name, **self.pods[name])
 
@@ -52,10 +52,10 @@ class Told:
         }
         self.show(Kind.POD, name, "added", **pod)
 
-    def evict(self, name: str, message: str = "reclaimed for ns/claimant") -> None:
+    def evict(self, name: str, message: str = "reclaimed for ns/preemptor") -> None:
         pod = self.pods[name]
         mark = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "message": message}
-        self.show(Kind.POD, name, **{**pod, "status": {"phase": "Running", "conditions": [mark]}})
+        self.show(Kind.POD, name, **{**pod, "status": {"phase": "ScenarioRun", "conditions": [mark]}})
         self.show(Kind.POD, name, "gone", **pod)
 
 
@@ -198,7 +198,9 @@ def test_a_victim_too_many_is_found_whatever_else_its_reason_says() -> None:
 
 
 @pytest.mark.parametrize(("members", "found"), [(2, []), (1, ["needless-eviction", "needless-eviction"])])
-def test_a_claimant_whose_last_pod_comes_after_others_have_left_needed_its_room(members: int, found: list[str]) -> None:
+def test_a_preemptor_whose_last_pod_comes_after_others_have_left_needed_its_room(
+    members: int, found: list[str]
+) -> None:
     told = a_cluster()
     for index in range(4):
         told.bind(f"batch-{index}", "batch", "n1", "1")
@@ -246,7 +248,7 @@ def test_a_gang_that_must_go_whole_was_needed_if_not_all_of_it_could_have_stayed
     assert set(findings(told)) == found
 
 
-def test_a_successor_evicted_for_the_same_claimant_is_found() -> None:
+def test_a_successor_evicted_for_the_same_preemptor_is_found() -> None:
     told = Told()
     told.node("n1", cpu="2")
     told.queue("guest")

@@ -17,7 +17,7 @@ from schedspec.api.client import Api
 from schedspec.api.errors import ClusterUnreachableError, HarnessError
 from schedspec.api.kinds import Kind
 from schedspec.observe.history import History
-from schedspec.observe.watcher import Recorder, Watches
+from schedspec.observe.watcher import HistoryWriter, Watches
 
 Answer = tuple[int, list[dict[str, Any]] | dict[str, Any] | str]
 
@@ -112,7 +112,7 @@ def api(script: Script, tmp_path: Path) -> Iterator[Api]:
 @pytest.fixture
 def watched(script: Script, api: Api) -> Iterator[Callable[..., History]]:
     """Play these answers, and give the history once the server has nothing more to say."""
-    recorder = Recorder()
+    recorder = HistoryWriter()
     history = recorder.begin("ns")
     watches = Watches(api, recorder, [Kind.NODE])
 
@@ -173,7 +173,7 @@ def test_a_kind_that_is_not_served_yet_is_asked_for_again(watched: Callable[...,
 
 
 def test_stopping_ends_a_watch_that_is_silent(script: Script, api: Api) -> None:
-    watches = Watches(api, Recorder(), [Kind.NODE])
+    watches = Watches(api, HistoryWriter(), [Kind.NODE])
     script.answers.append(listed(5))
     watches.start(5)
     while len(script.asked) < 2:
@@ -190,7 +190,7 @@ def test_what_cannot_be_understood_is_told_and_not_swallowed(watched: Callable[.
 
 def test_a_server_that_is_not_there_is_told(tmp_path: Path, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api, "server", "http://127.0.0.1:1")
-    watches = Watches(api, Recorder(), [Kind.NODE])
+    watches = Watches(api, HistoryWriter(), [Kind.NODE])
     with pytest.raises(ClusterUnreachableError, match=r"no list of nodes within 0\.2 s"):
         watches.start(0.2)
     watches.stop()

@@ -6,7 +6,7 @@ from typing import Any
 
 from schedspec.api.kinds import Kind
 from schedspec.observe.history import History
-from schedspec.observe.watcher import Recorder
+from schedspec.observe.watcher import HistoryWriter
 
 
 def node(name: str, version: int, uid: str = "u", **more: Any) -> dict[str, Any]:
@@ -18,14 +18,14 @@ def changes(history: History) -> list[tuple[str, str]]:
 
 
 def test_a_scenario_begins_with_what_is_there() -> None:
-    recorder = Recorder()
+    recorder = HistoryWriter()
     recorder.saw(Kind.NODE, node("n1", 1))
     history = recorder.begin("ns")
     assert changes(history) == [("was", "n1")]
 
 
 def test_an_earlier_scenario_gets_nothing_more() -> None:
-    recorder = Recorder()
+    recorder = HistoryWriter()
     first = recorder.begin("a")
     second = recorder.begin("b")
     recorder.saw(Kind.NODE, node("n1", 1))
@@ -33,13 +33,13 @@ def test_an_earlier_scenario_gets_nothing_more() -> None:
 
 
 def test_managed_fields_are_not_kept() -> None:
-    recorder = Recorder()
+    recorder = HistoryWriter()
     recorder.saw(Kind.NODE, node("n1", 1, managedFields=[{"manager": "x"}]))
     assert "managedFields" not in next(recorder.begin("ns").now().all(Kind.NODE))["metadata"]
 
 
 def test_the_same_version_twice_is_one() -> None:
-    recorder = Recorder()
+    recorder = HistoryWriter()
     history = recorder.begin("ns")
     recorder.saw(Kind.NODE, node("n1", 1))
     recorder.saw(Kind.NODE, node("n1", 1))
@@ -47,7 +47,7 @@ def test_the_same_version_twice_is_one() -> None:
 
 
 def test_a_new_list_is_recorded_as_its_difference() -> None:
-    recorder = Recorder()
+    recorder = HistoryWriter()
     for name in ("stays", "changes", "goes"):
         recorder.saw(Kind.NODE, node(name, 1))
     recorder.saw(Kind.QUEUE, node("another-kind", 1))
@@ -57,7 +57,7 @@ def test_a_new_list_is_recorded_as_its_difference() -> None:
 
 
 def test_a_successor_of_the_same_name_is_another_object() -> None:
-    recorder = Recorder()
+    recorder = HistoryWriter()
     recorder.saw(Kind.NODE, node("n1", 1, uid="old"))
     history = recorder.begin("ns")
     recorder.relisted(Kind.NODE, [node("n1", 5, uid="new")])

@@ -14,7 +14,7 @@ from schedspec.api.errors import Unmet
 from schedspec.api.kinds import Kind, Ref
 from schedspec.observe.history import History
 from schedspec.report import failure as story
-from schedspec.scenario.run import Running, Said
+from schedspec.scenario.run import ScenarioRun, SentenceRun
 
 Run = Callable[..., pytest.RunResult]
 
@@ -43,7 +43,7 @@ def a_history() -> History:
     }
     history.record(Ref(Kind.POD, "train-task-0", "ns"), "added", pod)
     history.record(Ref(Kind.POD, "train-task-0", "ns"), "changed", pod)
-    other = {"metadata": meta("other-task-0"), "spec": {"nodeName": "n1"}, "status": {"phase": "Running"}}
+    other = {"metadata": meta("other-task-0"), "spec": {"nodeName": "n1"}, "status": {"phase": "ScenarioRun"}}
     history.record(Ref(Kind.POD, "other-task-0", "ns"), "added", other)
     event = {
         "metadata": meta("e1"),
@@ -55,9 +55,9 @@ def a_history() -> History:
     return history
 
 
-def a_run(history: History, sentences: int = 1) -> Running:
+def a_run(history: History, sentences: int = 1) -> ScenarioRun:
     config = SimpleNamespace(rootpath=Path("/repo"))
-    run = Running(
+    run = ScenarioRun(
         cast("pytest.Item", SimpleNamespace(config=config)),
         feature="Jobs",
         path=Path("/repo/features/jobs.feature"),
@@ -66,8 +66,8 @@ def a_run(history: History, sentences: int = 1) -> Running:
         folder=Path("out/run/x"),
     )
     run.world = cast("Any", SimpleNamespace(history=history, policy="# As it should be.\nactions: allocate\n"))
-    run.sentences = [Said("Given ", f"thing {n}", 4 + n, 1.0, 1.5, "passed") for n in range(sentences - 1)]
-    run.sentences.append(Said("Then ", '"train" runs', 9, 2.0, 22.0, "failed"))
+    run.sentences = [SentenceRun("Given ", f"thing {n}", 4 + n, 1.0, 1.5, "passed") for n in range(sentences - 1)]
+    run.sentences.append(SentenceRun("Then ", '"train" runs', 9, 2.0, 22.0, "failed"))
     return run
 
 
@@ -200,13 +200,13 @@ def test_what_a_judge_finds_fails_a_scenario_that_has_passed(specs: Run) -> None
         + '''
 import pytest
 from types import SimpleNamespace
-from schedspec.scenario.run import RUNNING
+from schedspec.scenario.run import SCENARIO_RUN
 
 @then("a world is used")
 def used(request):
     """It is there."""
     from schedspec.observe.history import History
-    request.node.stash[RUNNING].world = SimpleNamespace(history=History("ns"), policy="")
+    request.node.stash[SCENARIO_RUN].world = SimpleNamespace(history=History("ns"), policy="")
 
 def pytest_schedspec_judge(running):
     return ["monitor nodes: n1 is overcommitted"]

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from schedspec.scenario.shared_cluster import Ground, Sharing
+from schedspec.scenario.shared_cluster import ClusterHandle, SharedCluster
 
-GROUND = Ground("kind", False, "/kubeconfig", "kind-x", 1.0, 2.0, None)
+GROUND = ClusterHandle("kind", False, "/kubeconfig", "kind-x", 1.0, 2.0, None)
 
 
-def never() -> Ground:
+def never() -> ClusterHandle:
     raise AssertionError("it is there already")
 
 
 def test_who_comes_first_brings_it_up_and_the_others_find_it(tmp_path: Path) -> None:
-    first, second = Sharing(tmp_path / "run"), Sharing(tmp_path / "run")
+    first, second = SharedCluster(tmp_path / "run"), SharedCluster(tmp_path / "run")
     assert first.enter(lambda: GROUND) == GROUND
     assert second.enter(never) == GROUND
     assert (first.owns, second.owns) == (True, False)
@@ -27,7 +27,7 @@ def test_who_comes_first_brings_it_up_and_the_others_find_it(tmp_path: Path) -> 
 
 
 def test_its_owner_leaves_last(tmp_path: Path) -> None:
-    owner, guest = Sharing(tmp_path / "run"), Sharing(tmp_path / "run")
+    owner, guest = SharedCluster(tmp_path / "run"), SharedCluster(tmp_path / "run")
     owner.enter(lambda: GROUND)
     guest.enter(never)
     order: list[str] = []
@@ -46,7 +46,7 @@ def test_its_owner_leaves_last(tmp_path: Path) -> None:
 
 
 def test_who_comes_after_the_end_brings_up_its_own(tmp_path: Path) -> None:
-    first, late = Sharing(tmp_path / "run"), Sharing(tmp_path / "run")
+    first, late = SharedCluster(tmp_path / "run"), SharedCluster(tmp_path / "run")
     first.enter(lambda: GROUND)
     first.leave()
     late.enter(lambda: GROUND)
@@ -55,7 +55,7 @@ def test_who_comes_after_the_end_brings_up_its_own(tmp_path: Path) -> None:
 
 
 def test_a_boot_that_fails_leaves_nothing_for_the_others(tmp_path: Path) -> None:
-    first, second = Sharing(tmp_path / "run"), Sharing(tmp_path / "run")
+    first, second = SharedCluster(tmp_path / "run"), SharedCluster(tmp_path / "run")
     with pytest.raises(AssertionError):
         first.enter(never)
     second.enter(lambda: GROUND)
@@ -64,13 +64,13 @@ def test_a_boot_that_fails_leaves_nothing_for_the_others(tmp_path: Path) -> None
 
 
 def test_scenarios_take_turns(tmp_path: Path) -> None:
-    workers = [Sharing(tmp_path / "run") for _ in range(4)]
+    workers = [SharedCluster(tmp_path / "run") for _ in range(4)]
     for number, worker in enumerate(workers):
         worker.enter(never if number else lambda: GROUND)
     at_once: list[int] = []
     most: list[int] = []
 
-    def scenario(worker: Sharing) -> None:
+    def scenario(worker: SharedCluster) -> None:
         for _ in range(5):
             with worker.turn():
                 at_once.append(1)

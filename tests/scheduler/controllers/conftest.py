@@ -11,7 +11,7 @@ from schedspec.api.client import APPLY, MERGE, Api
 from schedspec.api.crds import install
 from schedspec.clusters import Settings
 from schedspec.clusters.embedded import EmbeddedCluster
-from tests.support.controllers.live_controllers import Controllers, Place
+from tests.support.controllers.live_controllers import Controllers, LiveControllers
 
 CRDS = Path(__file__).parents[3] / "scheduler" / "crds"
 
@@ -48,8 +48,8 @@ def _a_node(api: Api) -> None:
 
 
 @pytest.fixture
-def place(live: tuple[Api, Controllers]) -> Iterator[Place]:
-    place = Place(*live)
+def place(live: tuple[Api, Controllers]) -> Iterator[LiveControllers]:
+    place = LiveControllers(*live)
     yield place
     for kind in ("Job", "PyTorchJob", "Deployment", "Pod"):
         place.api.delete(place.path(kind), grace=0)

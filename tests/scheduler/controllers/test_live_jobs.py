@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.controllers.live_controllers import Place, order, renewed, task, template, until
+from tests.support.controllers.live_controllers import LiveControllers, order, renewed, task, template, until
 
 pytestmark = pytest.mark.embedded
 
 
 class TestJobs:
-    def test_a_job_from_its_gang_to_its_end(self, place: Place) -> None:
+    def test_a_job_from_its_gang_to_its_end(self, place: LiveControllers) -> None:
         place.create("Job", "j", {"tasks": [task()], "ttlSecondsAfterFinished": 600})
         until(lambda: place.phase("j") == "Pending", "the job to be Pending")
         (group,) = until(lambda: place.all("PodGroup"), "a PodGroup")
@@ -24,7 +24,7 @@ class TestJobs:
         assert place.phases("j") == ["Pending", "Running", "Completed"]
         assert place.get("Job", "j")["status"]["succeeded"] == 3  # type: ignore[index]
 
-    def test_an_evicted_pod_is_created_anew(self, place: Place) -> None:
+    def test_an_evicted_pod_is_created_anew(self, place: LiveControllers) -> None:
         place.create("Job", "j", {"minAvailable": 1, "tasks": [task()]})
         place.run(3)
         until(lambda: place.phase("j") == "Running", "the job to run")
@@ -43,7 +43,7 @@ class TestJobs:
         ("action", "phases"),
         [("RestartJob", ["Restarting", "Pending"]), ("AbortJob", ["Aborting", "Aborted"])],
     )
-    def test_a_policy_on_eviction(self, place: Place, action: str, phases: list[str]) -> None:
+    def test_a_policy_on_eviction(self, place: LiveControllers, action: str, phases: list[str]) -> None:
         policies = [{"event": "PodEvicted", "action": action}]
         place.create("Job", "j", {"tasks": [task()], "policies": policies})
         place.run(3)
@@ -61,7 +61,7 @@ class TestJobs:
             until(lambda: place.phase("j") == "Running", "the job to resume")
             assert until(lambda: not place.all("Command"), "the command to be taken up")
 
-    def test_a_finished_task_completes_the_job(self, place: Place) -> None:
+    def test_a_finished_task_completes_the_job(self, place: LiveControllers) -> None:
         policies = [{"event": "TaskCompleted", "action": "CompleteJob"}]
         place.create("Job", "j", {"tasks": [task(1, "main", policies=policies), task(2, "helper")]})
         place.run(3)
@@ -70,7 +70,7 @@ class TestJobs:
         until(lambda: place.phase("j") == "Completed", "the job to complete")
         until(lambda: set(place.pods()) == {"j-main-0"}, "the helpers to go")
 
-    def test_an_exit_code_restarts_one_pod(self, place: Place) -> None:
+    def test_an_exit_code_restarts_one_pod(self, place: LiveControllers) -> None:
         place.create("Job", "j", {"tasks": [task()], "policies": [{"exitCode": 137, "action": "RestartPod"}]})
         place.run(3)
         until(lambda: place.phase("j") == "Running", "the job to run")
@@ -82,7 +82,7 @@ class TestJobs:
         until(lambda: place.phase("j") == "Running", "the job to run again")
         assert place.phases("j") == ["Pending", "Running", "Restarting", "Pending", "Running"]
 
-    def test_what_happened_while_no_controller_ran_is_made_up_for(self, place: Place) -> None:
+    def test_what_happened_while_no_controller_ran_is_made_up_for(self, place: LiveControllers) -> None:
         place.create("Job", "j", {"tasks": [task()], "policies": [{"event": "PodEvicted", "action": "AbortJob"}]})
         place.run(3)
         until(lambda: place.phase("j") == "Running", "the job to run")
@@ -94,7 +94,7 @@ class TestJobs:
             place.controllers.start()
         until(lambda: place.phase("j") == "Aborted", "the job to be aborted")
 
-    def test_scaling(self, place: Place) -> None:
+    def test_scaling(self, place: LiveControllers) -> None:
         place.create("Job", "j", {"tasks": [task(2)], "policies": [{"event": "PodEvicted", "action": "AbortJob"}]})
         place.run(2)
         until(lambda: place.phase("j") == "Running", "the job to run")
@@ -107,7 +107,7 @@ class TestJobs:
         assert group["metadata"]["uid"] == place.all("PodGroup")[0]["metadata"]["uid"]
         assert place.phase("j") == "Running"
 
-    def test_the_objects_of_the_svc_plugin(self, place: Place) -> None:
+    def test_the_objects_of_the_svc_plugin(self, place: LiveControllers) -> None:
         place.create("Job", "j", {"tasks": [task(2, "ps"), task(1, "wk")], "plugins": {"svc": []}})
         service = until(lambda: place.get("Service", "j"), "a service")
         assert service["spec"]["clusterIP"] == "None"
@@ -116,7 +116,7 @@ class TestJobs:
         assert until(lambda: place.get("NetworkPolicy", "j"), "a network policy")
         place.run(3)
 
-    def test_a_pod_that_cannot_be_created_is_told_and_stops_no_other_job(self, place: Place) -> None:
+    def test_a_pod_that_cannot_be_created_is_told_and_stops_no_other_job(self, place: LiveControllers) -> None:
         place.create("ResourceQuota", "few", {"hard": {"pods": "2"}})
         until(lambda: "hard" in place.get("ResourceQuota", "few")["status"], "the quota")  # type: ignore[index]
         place.create("Job", "big", {"tasks": [task(3)]})
@@ -129,7 +129,7 @@ class TestJobs:
         until(lambda: [g for g in place.all("PodGroup") if g["metadata"]["name"].startswith("small")], "a PodGroup")
         place.run(1)
 
-    def test_a_service_that_cannot_be_made_is_told_until_it_can(self, place: Place) -> None:
+    def test_a_service_that_cannot_be_made_is_told_until_it_can(self, place: LiveControllers) -> None:
         place.create("ResourceQuota", "none", {"hard": {"services": "0"}})
         until(lambda: "hard" in place.get("ResourceQuota", "none")["status"], "the quota")  # type: ignore[index]
         place.create("Job", "j", {"tasks": [task(1)], "plugins": {"svc": []}})
@@ -140,7 +140,7 @@ class TestJobs:
         place.run(1)
         until(lambda: place.phase("j") == "Running", "the job to run")
 
-    def test_a_pod_of_somebody_else_in_its_place_is_named(self, place: Place) -> None:
+    def test_a_pod_of_somebody_else_in_its_place_is_named(self, place: LiveControllers) -> None:
         place.create("Pod", "j-a-0", {**template()["spec"], "schedulerName": "somebody"})
         place.create("Job", "j", {"tasks": [task(2)]})
         place.admit()
@@ -150,7 +150,7 @@ class TestJobs:
         place.bind(2)
         until(lambda: place.phase("j") == "Running", "the job to run")
 
-    def test_a_queue_that_cannot_be_used_is_named_on_the_job(self, place: Place) -> None:
+    def test_a_queue_that_cannot_be_used_is_named_on_the_job(self, place: LiveControllers) -> None:
         place.create("Job", "j", {"tasks": [task()], "queue": "nowhere"})
         job = until(lambda: _reason(place) and place.get("Job", "j"), "a reason")
         assert job["status"]["state"]["reason"] == "QueueNotUsable"
@@ -161,13 +161,13 @@ class TestJobs:
         finally:
             place.delete("Queue", "nowhere")
 
-    def test_a_job_of_another_scheduler_is_left_alone(self, place: Place) -> None:
+    def test_a_job_of_another_scheduler_is_left_alone(self, place: LiveControllers) -> None:
         place.create("Job", "other", {"tasks": [task()], "schedulerName": "somebody"})
         place.create("Job", "mine", {"tasks": [task()]})
         until(lambda: place.phase("mine"), "my job to be taken up")
         assert place.phase("other") == ""
 
 
-def _reason(place: Place) -> str:
+def _reason(place: LiveControllers) -> str:
     found: str = (place.get("Job", "j") or {}).get("status", {}).get("state", {}).get("reason", "")
     return found

@@ -9,12 +9,12 @@ import pytest
 from schedspec.clusters import Settings
 from schedspec.clusters.programs import binaries
 from tests.scheduler.controllers.test_live_others import training
-from tests.support.controllers.live_controllers import Place, task, until
+from tests.support.controllers.live_controllers import LiveControllers, task, until
 
 pytestmark = pytest.mark.embedded
 
 
-def printed(place: Place, kind: str, *names: str, wide: bool = False) -> list[dict[str, str]]:
+def printed(place: LiveControllers, kind: str, *names: str, wide: bool = False) -> list[dict[str, str]]:
     """The lines of ``kubectl get``, by column; without the age."""
     kubectl = binaries.provide(("kubectl",), folder=Settings().binaries, progress=print)["kubectl"].path
     cluster = place.controllers.cluster
@@ -25,7 +25,7 @@ def printed(place: Place, kind: str, *names: str, wide: bool = False) -> list[di
     return [{name: value for name, value in zip(head, line, strict=True) if name != "AGE"} for line in lines]
 
 
-def test_a_job_its_podgroup_and_its_queue(place: Place) -> None:
+def test_a_job_its_podgroup_and_its_queue(place: LiveControllers) -> None:
     place.create("Queue", "shown", {"parent": "root", "weight": 3, "priority": 7})
     try:
         place.create("Job", "j", {"tasks": [task(3)], "minAvailable": 2, "queue": "shown"})
@@ -52,7 +52,7 @@ def test_a_job_its_podgroup_and_its_queue(place: Place) -> None:
         place.delete("Queue", "shown")
 
 
-def test_a_training_job(place: Place) -> None:
+def test_a_training_job(place: LiveControllers) -> None:
     place.create("PyTorchJob", "t", training())
     place.run(3)
     until(lambda: place.state("t") == "Running", "the job to run")

@@ -9,7 +9,7 @@ import pytest
 from schedspec.api.client import MERGE
 from tests.support.controllers.live_controllers import (
     SCHEDULER,
-    Place,
+    LiveControllers,
     container,
     order,
     renewed,
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.embedded
 
 
 class TestPodGroups:
-    def test_a_deployment_has_one_that_goes_with_it(self, place: Place) -> None:
+    def test_a_deployment_has_one_that_goes_with_it(self, place: LiveControllers) -> None:
         spec = {"containers": [container()], "schedulerName": SCHEDULER}
         meta = {"labels": {"app": "web"}, "annotations": {"scheduling.volcano.sh/queue-name": "q"}}
         wanted = {
@@ -44,7 +44,7 @@ class TestPodGroups:
         place.delete("Deployment", "web")
         until(lambda: not place.all("PodGroup"), "the PodGroup to go with the deployment")
 
-    def test_a_lone_pod_has_its_own(self, place: Place) -> None:
+    def test_a_lone_pod_has_its_own(self, place: LiveControllers) -> None:
         place.create("Pod", "alone", {**template()["spec"], "schedulerName": SCHEDULER})
         (group,) = until(lambda: place.all("PodGroup"), "a PodGroup")
         pod = place.get("Pod", "alone") or {}
@@ -52,7 +52,7 @@ class TestPodGroups:
         place.delete("Pod", "alone", grace=0)
         until(lambda: not place.all("PodGroup"), "the PodGroup to go")
 
-    def test_a_pod_of_another_scheduler_has_none(self, place: Place) -> None:
+    def test_a_pod_of_another_scheduler_has_none(self, place: LiveControllers) -> None:
         place.create("Pod", "other", {**template()["spec"], "schedulerName": "somebody"})
         place.create("Pod", "mine", {**template()["spec"], "schedulerName": SCHEDULER})
         until(lambda: place.all("PodGroup"), "a PodGroup")
@@ -60,13 +60,13 @@ class TestPodGroups:
 
 
 class TestTheGarbageCollectorsWork:
-    def test_a_deleted_job_takes_its_pods_along(self, place: Place) -> None:
+    def test_a_deleted_job_takes_its_pods_along(self, place: LiveControllers) -> None:
         place.create("Job", "j", {"tasks": [task(2)]})
         place.run(2)
         place.delete("Job", "j")
         until(lambda: not place.pods() and not place.all("PodGroup"), "pods and PodGroup to go", 5.0)
 
-    def test_a_successor_of_a_deleted_job_starts_anew(self, place: Place) -> None:
+    def test_a_successor_of_a_deleted_job_starts_anew(self, place: LiveControllers) -> None:
         place.create("Job", "j", {"tasks": [task(2)]})
         place.run(2)
         before = place.pods()
@@ -83,11 +83,11 @@ def _group(pod: dict[str, Any]) -> str:
 
 
 class TestQueues:
-    def test_root_and_default_are_there(self, place: Place) -> None:
+    def test_root_and_default_are_there(self, place: LiveControllers) -> None:
         for name in ("root", "default"):
             until(lambda name=name: _state(place, name) == "Open", f"queue {name}")
 
-    def test_closing_a_parent_closes_its_children_until_it_opens(self, place: Place) -> None:
+    def test_closing_a_parent_closes_its_children_until_it_opens(self, place: LiveControllers) -> None:
         place.create("Queue", "parent", {"weight": 1})
         place.create("Queue", "child", {"parent": "parent"})
         try:
@@ -100,7 +100,7 @@ class TestQueues:
             place.delete("Queue", "child")
             place.delete("Queue", "parent")
 
-    def test_a_queue_closes_when_its_last_podgroup_has_gone(self, place: Place) -> None:
+    def test_a_queue_closes_when_its_last_podgroup_has_gone(self, place: LiveControllers) -> None:
         place.create("Queue", "busy", {"weight": 1})
         try:
             place.create("Job", "j", {"tasks": [task()], "queue": "busy"})
@@ -114,7 +114,7 @@ class TestQueues:
         finally:
             place.delete("Queue", "busy")
 
-    def test_a_queue_that_is_wrong_says_so_and_stops_no_other(self, place: Place) -> None:
+    def test_a_queue_that_is_wrong_says_so_and_stops_no_other(self, place: LiveControllers) -> None:
         """Each of what needs other objects; and a job of a good queue runs beside them."""
         queues: dict[str, dict[str, Any]] = {
             "lost": {"parent": "nowhere"},
@@ -153,32 +153,32 @@ class TestQueues:
                 place.delete("Queue", name)
 
 
-def _ready(place: Place, name: str) -> dict[str, Any]:
+def _ready(place: LiveControllers, name: str) -> dict[str, Any]:
     conditions = _status(place, name).get("conditions", ())
     return next((one for one in conditions if one["type"] == "Ready"), {"reason": "", "message": ""})
 
 
-def _reason(place: Place, name: str) -> str:
+def _reason(place: LiveControllers, name: str) -> str:
     reason: str = _ready(place, name)["reason"]
     return reason
 
 
-def _waits(place: Place, job: str) -> str:
+def _waits(place: LiveControllers, job: str) -> str:
     message: str = (place.get("Job", job) or {}).get("status", {}).get("state", {}).get("message", "")
     return message
 
 
-def _status(place: Place, name: str) -> dict[str, Any]:
+def _status(place: LiveControllers, name: str) -> dict[str, Any]:
     found: dict[str, Any] = (place.get("Queue", name) or {}).get("status", {})
     return found
 
 
-def _state(place: Place, name: str) -> str:
+def _state(place: LiveControllers, name: str) -> str:
     found: str = _status(place, name).get("state", "")
     return found
 
 
-def _created(place: Place, name: str) -> dict[str, Any]:
+def _created(place: LiveControllers, name: str) -> dict[str, Any]:
     conditions = (place.get("PyTorchJob", name) or {}).get("status", {}).get("conditions")
     found: dict[str, Any] = conditions[-1] if conditions else {"reason": ""}
     return found
@@ -190,7 +190,7 @@ def training(workers: int = 2) -> dict[str, Any]:
 
 
 class TestPyTorchJobs:
-    def test_a_job_from_its_gang_to_its_end(self, place: Place) -> None:
+    def test_a_job_from_its_gang_to_its_end(self, place: LiveControllers) -> None:
         place.create("PyTorchJob", "t", training())
         group = until(lambda: place.get("PodGroup", "t"), "a PodGroup of the same name")
         assert group["spec"]["minMember"] == 3
@@ -202,7 +202,7 @@ class TestPyTorchJobs:
         until(lambda: place.state("t") == "Succeeded", "the job to succeed")
         until(lambda: not place.all("PodGroup"), "the PodGroup to go")
 
-    def test_a_worker_that_was_killed_is_started_anew(self, place: Place) -> None:
+    def test_a_worker_that_was_killed_is_started_anew(self, place: LiveControllers) -> None:
         place.create("PyTorchJob", "t", training())
         place.run(3)
         until(lambda: place.state("t") == "Running", "the job to run")
@@ -212,7 +212,7 @@ class TestPyTorchJobs:
         place.bind(3)
         until(lambda: place.state("t") == "Running", "the job to run again")
 
-    def test_a_queue_that_cannot_be_used_is_named_until_it_can(self, place: Place) -> None:
+    def test_a_queue_that_cannot_be_used_is_named_until_it_can(self, place: LiveControllers) -> None:
         place.create("PyTorchJob", "t", {**training(), "runPolicy": {"schedulingPolicy": {"queue": "later"}}})
         until(lambda: _created(place, "t")["reason"] == "QueueNotUsable", "the reason")
         assert "queue later does not exist" in _created(place, "t")["message"]
@@ -224,7 +224,7 @@ class TestPyTorchJobs:
         finally:
             place.delete("Queue", "later")
 
-    def test_a_namespace_names_the_queue_of_whoever_names_none(self, place: Place) -> None:
+    def test_a_namespace_names_the_queue_of_whoever_names_none(self, place: LiveControllers) -> None:
         mark = {"metadata": {"annotations": {"scheduling.volcano.sh/queue-name": "team"}}}
         place.api.call("PATCH", f"/api/v1/namespaces/{place.namespace}", body=mark, content_type=MERGE)
         place.create("PyTorchJob", "t", training())
@@ -233,14 +233,14 @@ class TestPyTorchJobs:
         groups = until(lambda: len(place.all("PodGroup")) == 3 and place.all("PodGroup"), "three PodGroups")
         assert {group["spec"]["queue"] for group in groups} == {"team"}
 
-    def test_a_job_that_is_over_goes_with_its_time(self, place: Place) -> None:
+    def test_a_job_that_is_over_goes_with_its_time(self, place: LiveControllers) -> None:
         policy = {"activeDeadlineSeconds": 1, "ttlSecondsAfterFinished": 0}
         place.create("PyTorchJob", "t", {**training(), "runPolicy": policy})
         place.create("Job", "j", {"tasks": [task(1)], "ttlSecondsAfterFinished": 0})
         order(place, "TerminateJob", "Job", "j")
         until(lambda: not place.get("PyTorchJob", "t") and not place.get("Job", "j"), "both to go")
 
-    def test_where_a_training_operator_is_installed_nothing_is_done(self, place: Place) -> None:
+    def test_where_a_training_operator_is_installed_nothing_is_done(self, place: LiveControllers) -> None:
         labels = {"control-plane": "kubeflow-training-operator"}
         pod = {"metadata": {"labels": labels}, "spec": {"containers": [container()], "schedulerName": "somebody"}}
         spec = {"replicas": 0, "selector": {"matchLabels": labels}, "template": pod}

@@ -137,7 +137,7 @@ def test_a_run_is_planned_as_its_tasks_would_be_placed_one_by_one(
             break
         (statement.pipeline if future else statement.allocate)(task, node)
         one_by_one.append(node.name)
-    if session.placement.minds_company(tasks[0]):
+    if session.placement.has_inter_pod_constraints(tasks[0]):
         assert plan == one_by_one[:1]
     else:
         assert plan == one_by_one

@@ -13,9 +13,9 @@ from scheduler.kube import (
     ApiError,
     Conflict,
     Connection,
-    Deposed,
     Http,
     Invalid,
+    LeadershipLost,
     NotFound,
     Patch,
     ServerError,
@@ -214,9 +214,9 @@ def test_who_may_not_write_sends_no_write_and_still_reads() -> None:
     async def test() -> None:
         async with standing_in(lambda asked: Reply(body=POD), may_write=lambda: False) as (server, client):
             await client.get(PODS, "p", "ns")
-            with pytest.raises(Deposed):
+            with pytest.raises(LeadershipLost):
                 await client.bind("ns", "p", "u", "n")
-            with pytest.raises(Deposed):
+            with pytest.raises(LeadershipLost):
                 await client.delete(PODS, "p", "ns")
             assert [asked.method for asked in server.asked] == ["GET"]
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from scheduler.kube import PODS, QUEUES, WARNING, Recorder
+from scheduler.kube import PODS, QUEUES, WARNING, EventRecorder
 from scheduler.model.objects import ObjectMeta
 from tests.support.fake_server import Answer, Reply, cancelled, run, scripted, standing_in, status, until
 
@@ -17,9 +17,9 @@ DONE = Reply(201, {"metadata": {"name": "e"}})
 def test_equal_reasons_of_one_object_are_merged_while_they_wait() -> None:
     async def test() -> None:
         async with standing_in(lambda asked: DONE) as (server, client):
-            recorder = Recorder(client, "me")
+            recorder = EventRecorder(client, "me")
             for message in ("one", "two", "three"):
-                recorder.event(PODS, META, WARNING, "Why", message)
+                recorder.event(PODS, META, WARNING, "UnschedulableReason", message)
             task = asyncio.create_task(recorder.run())
             await recorder.drain()
             [asked] = server.asked
@@ -35,10 +35,10 @@ def test_the_same_event_again_only_raises_its_count_until_it_has_expired() -> No
     async def test() -> None:
         answers = scripted(DONE, DONE, status(404, "NotFound"), DONE)
         async with standing_in(answers) as (server, client):
-            recorder = Recorder(client, "me")
+            recorder = EventRecorder(client, "me")
             task = asyncio.create_task(recorder.run())
             for _ in range(3):
-                recorder.event(PODS, META, WARNING, "Why", "same")
+                recorder.event(PODS, META, WARNING, "UnschedulableReason", "same")
                 await recorder.drain()
             assert [asked.method for asked in server.asked] == ["POST", "PATCH", "PATCH", "POST"]
             assert server.asked[1].json()["count"] == 2
@@ -50,8 +50,8 @@ def test_the_same_event_again_only_raises_its_count_until_it_has_expired() -> No
 def test_events_of_what_has_no_namespace_go_to_default() -> None:
     async def test() -> None:
         async with standing_in(lambda asked: DONE) as (server, client):
-            recorder = Recorder(client, "me")
-            recorder.event(QUEUES, ObjectMeta(name="q", uid="u"), WARNING, "Why", "so")
+            recorder = EventRecorder(client, "me")
+            recorder.event(QUEUES, ObjectMeta(name="q", uid="u"), WARNING, "UnschedulableReason", "so")
             task = asyncio.create_task(recorder.run())
             await recorder.drain()
             assert server.asked[0].path == "/api/v1/namespaces/default/events"
@@ -68,8 +68,8 @@ def test_events_wait_for_what_is_urgent_and_are_given_up_where_the_server_refuse
             await urgent.wait()
 
         async with standing_in(lambda asked: status(403, "Forbidden")) as (server, client):
-            recorder = Recorder(client, "me", urgent=wait)
-            recorder.event(PODS, META, WARNING, "Why", "so")
+            recorder = EventRecorder(client, "me", urgent=wait)
+            recorder.event(PODS, META, WARNING, "UnschedulableReason", "so")
             task = asyncio.create_task(recorder.run())
             await asyncio.sleep(0.03)
             assert server.asked == []
@@ -84,11 +84,11 @@ def test_events_wait_for_what_is_urgent_and_are_given_up_where_the_server_refuse
 def test_an_event_with_a_mad_answer_is_given_up_and_the_next_is_written(answer: Answer) -> None:
     async def test() -> None:
         async with standing_in(scripted(answer, DONE)) as (server, client):
-            recorder = Recorder(client, "me")
+            recorder = EventRecorder(client, "me")
             task = asyncio.create_task(recorder.run())
-            recorder.event(PODS, META, WARNING, "Why", "so")
+            recorder.event(PODS, META, WARNING, "UnschedulableReason", "so")
             await until(lambda: recorder.dropped == 1)
-            recorder.event(PODS, META, WARNING, "Why", "not")
+            recorder.event(PODS, META, WARNING, "UnschedulableReason", "not")
             await recorder.drain()
             assert [asked.json()["message"] for asked in server.asked] == ["so", "not"]
             assert not task.done()
@@ -100,9 +100,9 @@ def test_an_event_with_a_mad_answer_is_given_up_and_the_next_is_written(answer: 
 def test_who_may_write_no_more_gives_his_events_up_and_goes_on() -> None:
     async def test() -> None:
         async with standing_in(lambda asked: DONE, may_write=lambda: False) as (server, client):
-            recorder = Recorder(client, "me")
+            recorder = EventRecorder(client, "me")
             task = asyncio.create_task(recorder.run())
-            recorder.event(PODS, META, WARNING, "Why", "so")
+            recorder.event(PODS, META, WARNING, "UnschedulableReason", "so")
             await until(lambda: recorder.dropped == 1)
             assert (server.asked, task.done()) == ([], False)
             await cancelled(task)
@@ -113,8 +113,10 @@ def test_who_may_write_no_more_gives_his_events_up_and_goes_on() -> None:
 def test_the_name_of_an_event_is_one_that_the_api_takes_however_long_the_objects_name() -> None:
     async def test() -> None:
         async with standing_in(lambda asked: DONE) as (server, client):
-            recorder = Recorder(client, "me")
-            recorder.event(PODS, ObjectMeta(name="p" * 198 + "-." + "q" * 50, namespace="ns"), WARNING, "Why", "so")
+            recorder = EventRecorder(client, "me")
+            recorder.event(
+                PODS, ObjectMeta(name="p" * 198 + "-." + "q" * 50, namespace="ns"), WARNING, "UnschedulableReason", "so"
+            )
             task = asyncio.create_task(recorder.run())
             await recorder.drain()
             name = server.asked[0].json()["metadata"]["name"]

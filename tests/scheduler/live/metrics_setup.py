@@ -11,11 +11,11 @@ import pytest
 
 from scheduler.decide import decide
 from scheduler.framework.decisions import Decisions
-from scheduler.kube import Recorder
+from scheduler.kube import EventRecorder
 from scheduler.live import status_builder
 from scheduler.live.metrics import Metrics
-from scheduler.live.status_builder import Publication
-from scheduler.live.status_writer import Publisher
+from scheduler.live.status_builder import StatusBuilder
+from scheduler.live.status_writer import StatusWriter
 from scheduler.live.stopwatch import Stopwatch
 from tests.scheduler.live.test_state_feed import make_feed
 from tests.support.core.events import policy_of
@@ -27,7 +27,7 @@ def lines(metrics: Metrics, start: str) -> list[str]:
     return [line for line in metrics.render().decode().splitlines() if line.startswith(start)]
 
 
-class Showing:
+class MetricsSetup:
     """A world whose cycles are measured and published. ``policy`` is a name in ``tests/support/core/policies.yaml``."""
 
     def __init__(self, policy: str, table: dict[str, Any]) -> None:
@@ -36,7 +36,9 @@ class Showing:
         self.metrics = Metrics()
         self.feed = make_feed()
         self.feed.cluster = self.world.cluster
-        self.publication = Publication(self.feed, create_autospec(Publisher), create_autospec(Recorder), self.metrics)
+        self.status_builder = StatusBuilder(
+            self.feed, create_autospec(StatusWriter), create_autospec(EventRecorder), self.metrics
+        )
 
     def cycle(self) -> Decisions:
         """Decide, measure and publish; nothing is carried out."""
@@ -44,7 +46,7 @@ class Showing:
         decisions = decide(self.world.cluster, self.world.policy, self.world.now, watch.step)
         self.metrics.cycle(0.001, decisions, watch.laps)
         self.feed.touched.update(self.world.cluster.jobs)
-        self.publication.publish(decisions, self.world.now)
+        self.status_builder.publish(decisions, self.world.now)
         return decisions
 
     def bind(self, decisions: Decisions, monkeypatch: pytest.MonkeyPatch, *, at: float) -> None:
@@ -52,7 +54,7 @@ class Showing:
         with monkeypatch.context() as patch:
             patch.setattr(status_builder.time, "time", lambda: at)
             for bind in decisions.binds:
-                self.publication.bound(bind)
+                self.status_builder.bound(bind)
         self.world.carry_out(decisions)
 
     def values(self, name: str) -> dict[str, float]:

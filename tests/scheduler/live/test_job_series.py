@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scheduler.live.job_series import JobSeries
-from tests.scheduler.live.metrics_setup import Showing, lines
+from tests.scheduler.live.metrics_setup import MetricsSetup, lines
 
 TABLE: dict[str, Any] = {
     "nodes": [{"name": "n1", "has": "4 cpu"}],
@@ -21,12 +21,12 @@ TABLE: dict[str, Any] = {
 OF_FITS = '{job_name="fits",job_namespace="t",queue="default"}'
 
 
-def series_of(showing: Showing) -> JobSeries:
-    return showing.publication._job_series
+def series_of(showing: MetricsSetup) -> JobSeries:
+    return showing.status_builder._job_series
 
 
 def test_a_waiting_job_shows_how_many_tasks_its_gang_lacks() -> None:
-    showing = Showing("plain", TABLE)
+    showing = MetricsSetup("plain", TABLE)
     showing.cycle()
     assert showing.values("volcano_unschedule_task_count") == {
         '{job_id="large",job_ns="t"}': 3.0,
@@ -36,7 +36,7 @@ def test_a_waiting_job_shows_how_many_tasks_its_gang_lacks() -> None:
 
 
 def test_a_job_that_waits_no_more_lacks_nothing() -> None:
-    showing = Showing("plain", TABLE)
+    showing = MetricsSetup("plain", TABLE)
     showing.cycle()
     showing.world.load({"nodes": [{"name": "n2", "has": "20 cpu"}]})
     showing.cycle()
@@ -45,14 +45,14 @@ def test_a_job_that_waits_no_more_lacks_nothing() -> None:
 
 
 def test_a_job_shows_how_long_after_its_creation_it_was_last_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    showing = Showing("plain", TABLE)
+    showing = MetricsSetup("plain", TABLE)
     created = showing.world.cluster.jobs["t/fits"].creation
     showing.bind(showing.cycle(), monkeypatch, at=created + 2.5)
     assert showing.values("volcano_e2e_job_scheduling_duration") == {OF_FITS: 2500.0}
 
 
 def test_a_jobs_start_is_counted_once_and_when_its_gang_is_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    showing = Showing("plain", TABLE)
+    showing = MetricsSetup("plain", TABLE)
     created = showing.world.cluster.jobs["t/fits"].creation
     decisions = showing.cycle()
     assert showing.values("volcano_e2e_job_scheduling_latency_milliseconds_count") == {"": 0.0}
@@ -65,7 +65,7 @@ def test_a_jobs_start_is_counted_once_and_when_its_gang_is_bound(monkeypatch: py
 
 @pytest.mark.parametrize(("tasks", "starts"), [("2 x 1 cpu", 1), ("2 x 1 cpu running on n1", 0)])
 def test_a_job_that_ran_before_we_did_is_not_counted_as_started(tasks: str, starts: int) -> None:
-    showing = Showing("plain", {**TABLE, "jobs": [{"name": "job", "tasks": tasks}]})
+    showing = MetricsSetup("plain", {**TABLE, "jobs": [{"name": "job", "tasks": tasks}]})
     [job] = showing.world.cluster.jobs.values()
     told: list[float] = []
     series = JobSeries(lambda _: True, told.append)
@@ -75,7 +75,7 @@ def test_a_job_that_ran_before_we_did_is_not_counted_as_started(tasks: str, star
 
 
 def test_nothing_is_shown_of_a_job_that_is_gone_and_nothing_of_it_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    showing = Showing("plain", TABLE)
+    showing = MetricsSetup("plain", TABLE)
     showing.bind(showing.cycle(), monkeypatch, at=showing.world.now)
     showing.cycle()
     assert len(lines(showing.metrics, 'volcano_e2e_job_scheduling_duration{job_name="fits"')) == 1
@@ -89,7 +89,7 @@ def test_nothing_is_shown_of_a_job_that_is_gone_and_nothing_of_it_is_kept(monkey
 
 
 def test_a_job_of_a_name_that_was_used_before_starts_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    showing = Showing("plain", TABLE)
+    showing = MetricsSetup("plain", TABLE)
     showing.bind(showing.cycle(), monkeypatch, at=showing.world.now)
     showing.cycle()
     for pod in showing.world.pods_of("fits"):

@@ -7,7 +7,7 @@ from typing import Any
 from scheduler.framework.decisions import Decisions
 from scheduler.live.metrics import Metrics
 from scheduler.live.stopwatch import Lap
-from tests.scheduler.live.metrics_setup import Showing, lines
+from tests.scheduler.live.metrics_setup import MetricsSetup, lines
 
 SMALL: dict[str, Any] = {
     "nodes": [{"name": "n1", "has": "4 cpu"}],
@@ -40,7 +40,7 @@ def test_steps_are_counted_in_milliseconds_by_action_and_by_plugin() -> None:
 
 
 def test_every_action_and_plugin_of_the_policy_is_measured_once_a_cycle() -> None:
-    showing = Showing("capacity", SMALL)
+    showing = MetricsSetup("capacity", SMALL)
     policy = showing.world.policy
     showing.cycle()
     showing.world.now += 1
@@ -53,7 +53,7 @@ def test_every_action_and_plugin_of_the_policy_is_measured_once_a_cycle() -> Non
 
 
 def test_a_preemption_is_counted_with_its_victims() -> None:
-    showing = Showing(
+    showing = MetricsSetup(
         "plain-preempt",
         {
             "nodes": [{"name": "n1", "has": "4 cpu"}],
@@ -72,7 +72,7 @@ def test_a_preemption_is_counted_with_its_victims() -> None:
 
 
 def test_a_reclaim_is_an_eviction_and_no_preemption() -> None:
-    showing = Showing(
+    showing = MetricsSetup(
         "capacity",
         {
             "nodes": [{"name": "n1", "has": "4 cpu"}],

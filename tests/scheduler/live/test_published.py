@@ -126,14 +126,14 @@ def test_a_victim_is_told_who_takes_its_place_by_which_queue_and_policy_and_keep
                 lambda: all(pod.status.phase == "Running" for pod in ground.history.pods.values()), 10, "all run"
             )
             await ground.gang("b", 2, "b")
-            await ground.history.until(lambda: len(ground.history.condemned) == 2, 10, "two victims")
-            await ground.history.until(lambda: len(ground.history.bound("b-0")) == 2, 10, "the claimant runs")
+            await ground.history.until(lambda: len(ground.history.evicting) == 2, 10, "two victims")
+            await ground.history.until(lambda: len(ground.history.bound("b-0")) == 2, 10, "the preemptor runs")
             nominated = {p.status.nominated_node_name for _, p in ground.history.changes if p and gang_of(p) == "b-0"}
             assert "node-0" in nominated
             leaving = [p for _, p in ground.history.changes if p and p.metadata.deletion_timestamp]
             assert {p.metadata.deletion_grace_period_seconds for p in leaving} <= {7, 0}  # 0: its end
             assert 7 in {p.metadata.deletion_grace_period_seconds for p in leaving}
-            for uid in ground.history.condemned:
+            for uid in ground.history.evicting:
                 victim = [p for _, p in ground.history.changes if p and p.metadata.uid == uid][-1]
                 name, job = victim.metadata.name, gang_of(victim)
                 [mark] = [c for c in victim.status.conditions or () if c.type == "DisruptionTarget"]

@@ -12,7 +12,7 @@ from scheduler.live.metrics import Metrics
 from scheduler.live.queue_series import QueueSeries
 from scheduler.model import objects
 from scheduler.model.queue import Queue
-from tests.scheduler.live.metrics_setup import Showing, lines
+from tests.scheduler.live.metrics_setup import MetricsSetup, lines
 
 
 def a_queue(name: str, **spec: Any) -> Queue:
@@ -61,7 +61,7 @@ def test_of_a_resource_that_a_queue_may_have_and_does_not_hold_nothing_is_held()
 
 
 def test_nothing_is_shown_of_a_queue_that_is_gone() -> None:
-    showing = Showing("capacity", TWO)
+    showing = MetricsSetup("capacity", TWO)
     showing.cycle()
     assert lines(showing.metrics, "volcano_queue_share{")
     for name in ("a", "b"):
@@ -75,7 +75,7 @@ def test_nothing_is_shown_where_no_cycle_was_yet() -> None:
 
 
 def test_what_a_queue_holds_deserves_asks_for_and_may_hold_is_told_apart() -> None:
-    showing = Showing("capacity", TWO)
+    showing = MetricsSetup("capacity", TWO)
     showing.cycle()
     cpus = {
         what: showing.values(f"volcano_queue_{what}_milli_cpu")
@@ -92,7 +92,7 @@ def test_what_a_queue_holds_deserves_asks_for_and_may_hold_is_told_apart() -> No
 
 
 def test_a_queue_shows_its_weight_and_its_share() -> None:
-    showing = Showing("capacity", TWO)
+    showing = MetricsSetup("capacity", TWO)
     showing.cycle()
     assert showing.values("volcano_queue_weight") == {'{queue_name="a"}': 2.0, '{queue_name="b"}': 1.0}
     assert showing.values("volcano_queue_share") == {'{queue_name="a"}': 2.0, '{queue_name="b"}': 0.0}
@@ -105,13 +105,13 @@ def test_a_queue_shows_its_weight_and_its_share() -> None:
 def test_a_queue_without_a_claim_to_more_is_overused(policy: str, held: int, overused: float) -> None:
     jobs = [{"name": "job", "queue": "a", "tasks": f"{held} x 1 cpu running on n1"}]
     queues = [{"name": "a", "deserved": "2 cpu"}]
-    showing = Showing(policy, {"nodes": TWO["nodes"], "queues": queues, "jobs": jobs})
+    showing = MetricsSetup(policy, {"nodes": TWO["nodes"], "queues": queues, "jobs": jobs})
     showing.cycle()
     assert showing.values("volcano_queue_overused") == {'{queue_name="a"}': overused}
 
 
 def test_where_no_plugin_decides_about_queues_they_show_weights_and_podgroups_only() -> None:
-    showing = Showing("plain", TWO)
+    showing = MetricsSetup("plain", TWO)
     showing.cycle()
     names = {line.partition("{")[0] for line in lines(showing.metrics, "volcano_queue_")}
     phases = {
@@ -121,7 +121,7 @@ def test_where_no_plugin_decides_about_queues_they_show_weights_and_podgroups_on
 
 
 def test_podgroups_are_counted_by_queue_and_phase_as_the_cycle_leaves_them() -> None:
-    showing = Showing("capacity", TWO)
+    showing = MetricsSetup("capacity", TWO)
     decisions = showing.cycle()
     assert decisions.phases == {"t/waits": "Inqueue"}
     assert showing.values("volcano_queue_pod_group_running_count") == {'{queue_name="a"}': 1.0, '{queue_name="b"}': 0.0}

@@ -9,10 +9,10 @@ import pytest
 
 from scheduler.live import record
 from scheduler.live.policy_file import InForce, PolicyFile
-from scheduler.live.record import Record, write_cycle
+from scheduler.live.record import RunningRecord, write_cycle
 from scheduler.model.cluster import Cluster
-from scheduler.recording.events import Decided, Input, PolicyLoaded, Seen, Started, take_in
-from scheduler.recording.segments import Recorder, read_segment, segments
+from scheduler.recording.events import Decided, Input, ObjectSeen, PolicyLoaded, Started, apply_input
+from scheduler.recording.segments import SegmentWriter, read_segment, segments
 from tests.scheduler.live.test_state_feed import pod
 
 POLICY: InForce = PolicyFile(None).current
@@ -21,7 +21,7 @@ NOW = 1_800_000_000.0
 
 def a_cluster() -> Cluster:
     cluster = Cluster(["schedspec"])
-    take_in(cluster, Seen("Pod", pod()))
+    apply_input(cluster, ObjectSeen("Pod", pod()))
     return cluster
 
 
@@ -35,7 +35,7 @@ def test_a_cycle_record_holds_the_state_and_what_would_be_decided_on_it(tmp_path
     assert isinstance(started, Started)
     assert isinstance(policy, PolicyLoaded)
     assert policy.text == POLICY.text
-    assert isinstance(seen, Seen)
+    assert isinstance(seen, ObjectSeen)
     assert isinstance(decided, Decided)
     assert (decided.cycle, decided.now, decided.decisions.binds) == (7, NOW, [])
 
@@ -45,7 +45,7 @@ def test_a_cycle_record_of_a_state_on_which_the_core_fails_holds_the_state(
 ) -> None:
     monkeypatch.setattr(record, "decide", lambda *_: 1 / 0)
     write_cycle(tmp_path, 7, NOW, a_cluster(), POLICY)
-    assert [type(given) for given in read(tmp_path / "cycle-7-1800000000")] == [Started, PolicyLoaded, Seen]
+    assert [type(given) for given in read(tmp_path / "cycle-7-1800000000")] == [Started, PolicyLoaded, ObjectSeen]
     assert "cycle record without decisions written" in caplog.text
     assert "ZeroDivisionError" in caplog.text
 
@@ -64,19 +64,19 @@ def test_a_disk_that_is_full_ends_the_record_and_nothing_else(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    kept = Record(tmp_path)
+    kept = RunningRecord(tmp_path)
     kept.before_cycle(a_cluster(), POLICY)
-    kept.add(Seen("Pod", pod()))
-    monkeypatch.setattr(Recorder, "write", full)
+    kept.add(ObjectSeen("Pod", pod()))
+    monkeypatch.setattr(SegmentWriter, "write", full)
     with caplog.at_level(logging.ERROR):
         for _ in range(3):
-            kept.add(Seen("Pod", pod()))
+            kept.add(ObjectSeen("Pod", pod()))
             kept.before_cycle(a_cluster(), POLICY)
         kept.close()
     monkeypatch.undo()
-    at_its_end = Record(tmp_path)
+    at_its_end = RunningRecord(tmp_path)
     at_its_end.before_cycle(a_cluster(), POLICY)
-    monkeypatch.setattr(Recorder, "close", full)
+    monkeypatch.setattr(SegmentWriter, "close", full)
     with caplog.at_level(logging.ERROR):
         at_its_end.close()
     assert caplog.messages == ["the record ends here: [Errno 28] No space left on device"] * 2

@@ -12,24 +12,24 @@ from collections.abc import Iterator
 
 import pytest
 
-from scheduler.live.endpoints import Pages
+from scheduler.live.endpoints import Endpoints
 from scheduler.live.metrics import Metrics
 from scheduler.live.policy_file import PolicyFile
 from scheduler.live.server import ListenError, Server
-from scheduler.live.state_feed import Feed
+from scheduler.live.state_feed import StateFeed
 from scheduler.model.cluster import Cluster
 
 
 @pytest.fixture
-def feed() -> Feed:
-    return Feed(Cluster(), None)  # type: ignore[arg-type]
+def feed() -> StateFeed:
+    return StateFeed(Cluster(), None)  # type: ignore[arg-type]
 
 
 @pytest.fixture
-def server(feed: Feed) -> Iterator[tuple[str, Pages]]:
+def server(feed: StateFeed) -> Iterator[tuple[str, Endpoints]]:
     metrics = Metrics()
     metrics.bound()
-    pages = Pages(feed, PolicyFile(None), metrics)
+    pages = Endpoints(feed, PolicyFile(None), metrics)
     server = Server("127.0.0.1", 0, pages.by_path())
     server.start()
     yield f"http://{server.address}", pages
@@ -45,7 +45,7 @@ def get(url: str) -> tuple[int, str, str]:
             return error.code, error.headers["Content-Type"], error.read().decode()
 
 
-def test_it_is_healthy_while_the_event_loop_turns(server: tuple[str, Pages]) -> None:
+def test_it_is_healthy_while_the_event_loop_turns(server: tuple[str, Endpoints]) -> None:
     url, pages = server
     assert get(f"{url}/healthz") == (200, "text/plain; charset=utf-8", "ok\n")
     pages._beat -= 60
@@ -53,7 +53,9 @@ def test_it_is_healthy_while_the_event_loop_turns(server: tuple[str, Pages]) -> 
     assert (status, said) == (503, "the event loop hangs for 60 s\n")
 
 
-def test_it_is_ready_when_every_watch_has_listed_and_the_controllers_see(server: tuple[str, Pages], feed: Feed) -> None:
+def test_it_is_ready_when_every_watch_has_listed_and_the_controllers_see(
+    server: tuple[str, Endpoints], feed: StateFeed
+) -> None:
     url, pages = server
     feed.reflectors[2].trouble = "queues.scheduling.volcano.sh is not served (is its CRD applied?)"
     status, _, said = get(f"{url}/readyz")
@@ -68,7 +70,7 @@ def test_it_is_ready_when_every_watch_has_listed_and_the_controllers_see(server:
     assert get(f"{url}/readyz") == (200, "text/plain; charset=utf-8", "ok\n")
 
 
-def test_the_policy_in_force_and_the_metrics_can_be_read(server: tuple[str, Pages]) -> None:
+def test_the_policy_in_force_and_the_metrics_can_be_read(server: tuple[str, Endpoints]) -> None:
     url, _ = server
     status, kind, said = get(f"{url}/policy")
     assert (status, kind) == (200, "application/json")
@@ -76,7 +78,7 @@ def test_the_policy_in_force_and_the_metrics_can_be_read(server: tuple[str, Page
     assert 'volcano_schedule_attempts_total{result="scheduled"} 1.0' in get(f"{url}/metrics")[2]
 
 
-def test_who_names_metrics_gets_those(server: tuple[str, Pages]) -> None:
+def test_who_names_metrics_gets_those(server: tuple[str, Endpoints]) -> None:
     url, _ = server
     status, _, said = get(f"{url}/metrics?name[]=schedspec_leader&name[]=schedspec_dropped_events")
     assert status == 200
@@ -84,7 +86,7 @@ def test_who_names_metrics_gets_those(server: tuple[str, Pages]) -> None:
     assert found == {"schedspec_dropped_events 0.0", "schedspec_leader 0.0"}
 
 
-def test_an_unknown_page_names_the_known_ones(server: tuple[str, Pages]) -> None:
+def test_an_unknown_page_names_the_known_ones(server: tuple[str, Endpoints]) -> None:
     assert get(f"{server[0]}/x") == (
         404,
         "text/plain; charset=utf-8",
@@ -92,7 +94,7 @@ def test_an_unknown_page_names_the_known_ones(server: tuple[str, Pages]) -> None
     )
 
 
-def test_a_page_that_cannot_be_made_says_so_and_the_next_question_is_answered(server: tuple[str, Pages]) -> None:
+def test_a_page_that_cannot_be_made_says_so_and_the_next_question_is_answered(server: tuple[str, Endpoints]) -> None:
     url, pages = server
     pages.unlisted = lambda: 1 / 0  # type: ignore[assignment,return-value]
     assert get(f"{url}/readyz") == (
@@ -104,7 +106,7 @@ def test_a_page_that_cannot_be_made_says_so_and_the_next_question_is_answered(se
 
 
 def test_who_hangs_up_early_leaves_no_traceback_behind(
-    server: tuple[str, Pages], capfd: pytest.CaptureFixture[str]
+    server: tuple[str, Endpoints], capfd: pytest.CaptureFixture[str]
 ) -> None:
     host, _, port = server[0].removeprefix("http://").partition(":")
     for said in (b"GET /metrics HTTP/1.1\r\n\r\n", b"GET /met", b"\x16\x03\x01 no HTTP\r\n\r\n"):
@@ -124,7 +126,7 @@ def test_an_address_that_is_taken_is_refused_with_what_to_do() -> None:
             Server("127.0.0.1", port, {})
 
 
-def test_a_connection_is_kept_for_the_next_question(server: tuple[str, Pages]) -> None:
+def test_a_connection_is_kept_for_the_next_question(server: tuple[str, Endpoints]) -> None:
     connection = http.client.HTTPConnection(server[0].removeprefix("http://"), timeout=5)
     connection.connect()
     first = connection.sock

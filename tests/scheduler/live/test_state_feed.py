@@ -8,15 +8,15 @@ import msgspec
 import pytest
 
 from scheduler.kube import PODGROUPS, Absent, Client, Connection, Http, Malformed, Present, Unreadable
-from scheduler.live.state_feed import Feed, Trouble, Urgency
+from scheduler.live.state_feed import StateFeed, Trouble, Urgency
 from scheduler.model import objects
 from scheduler.model.cluster import Cluster
 from scheduler.model.task import TaskStatus
-from scheduler.recording.events import Assumed, Input, Lost, Reverted, Seen
+from scheduler.recording.events import Assumed, Input, ObjectGone, ObjectSeen, Reverted
 
 
-def make_feed(**more: Any) -> Feed:
-    return Feed(Cluster(["schedspec"]), Client(Http(Connection("127.0.0.1", 9))), **more)
+def make_feed(**more: Any) -> StateFeed:
+    return StateFeed(Cluster(["schedspec"]), Client(Http(Connection("127.0.0.1", 9))), **more)
 
 
 def pod(phase: str = "Pending", node: str = "", **meta: Any) -> objects.Pod:
@@ -48,7 +48,7 @@ def group(phase: str = "", message: str = "", **spec: Any) -> objects.PodGroup:
 
 def test_the_state_moves_only_when_the_inbox_is_emptied() -> None:
     feed = make_feed()
-    feed.put(Seen("Pod", pod()))
+    feed.put(ObjectSeen("Pod", pod()))
     assert feed.arrived.is_set()
     assert feed.cluster.tasks == {}
     assert feed.empty() is Urgency.SOON
@@ -57,31 +57,39 @@ def test_the_state_moves_only_when_the_inbox_is_emptied() -> None:
 
 
 URGENCIES: dict[str, tuple[list[Input], Input, Urgency]] = {
-    "a new pod": ([], Seen("Pod", pod()), Urgency.SOON),
-    "a pod that says nothing new": ([Seen("Pod", pod())], Seen("Pod", pod()), Urgency.NONE),
+    "a new pod": ([], ObjectSeen("Pod", pod()), Urgency.SOON),
+    "a pod that says nothing new": ([ObjectSeen("Pod", pod())], ObjectSeen("Pod", pod()), Urgency.NONE),
     "a bind that is confirmed": (
-        [Seen("Pod", pod()), Assumed("ns/p", "u", "n")],
-        Seen("Pod", pod(node="n")),
+        [ObjectSeen("Pod", pod()), Assumed("ns/p", "u", "n")],
+        ObjectSeen("Pod", pod(node="n")),
         Urgency.LAZY,
     ),
-    "a bound pod that runs": ([Seen("Pod", pod(node="n"))], Seen("Pod", pod("Running", "n")), Urgency.LAZY),
-    "a pod that is given its group": ([Seen("Pod", pod(annotations={}))], Seen("Pod", pod()), Urgency.SOON),
-    "a pod that has finished": ([Seen("Pod", pod("Running", "n"))], Seen("Pod", pod("Succeeded", "n")), Urgency.SOON),
-    "a pod that is gone": ([Seen("Pod", pod())], Lost("Pod", "ns/p", "u"), Urgency.SOON),
-    "a pod that was gone before": ([], Lost("Pod", "ns/p", "u"), Urgency.NONE),
-    "a successor of the same name": ([Seen("Pod", pod(node="n"))], Seen("Pod", pod(uid="v")), Urgency.SOON),
+    "a bound pod that runs": ([ObjectSeen("Pod", pod(node="n"))], ObjectSeen("Pod", pod("Running", "n")), Urgency.LAZY),
+    "a pod that is given its group": ([ObjectSeen("Pod", pod(annotations={}))], ObjectSeen("Pod", pod()), Urgency.SOON),
+    "a pod that has finished": (
+        [ObjectSeen("Pod", pod("Running", "n"))],
+        ObjectSeen("Pod", pod("Succeeded", "n")),
+        Urgency.SOON,
+    ),
+    "a pod that is gone": ([ObjectSeen("Pod", pod())], ObjectGone("Pod", "ns/p", "u"), Urgency.SOON),
+    "a pod that was gone before": ([], ObjectGone("Pod", "ns/p", "u"), Urgency.NONE),
+    "a successor of the same name": ([ObjectSeen("Pod", pod(node="n"))], ObjectSeen("Pod", pod(uid="v")), Urgency.SOON),
     "a bind that is given back": (
-        [Seen("Pod", pod()), Assumed("ns/p", "u", "n")],
+        [ObjectSeen("Pod", pod()), Assumed("ns/p", "u", "n")],
         Reverted("ns/p", "u"),
         Urgency.SOON,
     ),
     "a group's reason, which we wrote ourselves": (
-        [Seen("PodGroup", group("Inqueue"))],
-        Seen("PodGroup", group("Inqueue", "because")),
+        [ObjectSeen("PodGroup", group("Inqueue"))],
+        ObjectSeen("PodGroup", group("Inqueue", "because")),
         Urgency.NONE,
     ),
-    "a group's phase": ([Seen("PodGroup", group("Pending"))], Seen("PodGroup", group("Inqueue")), Urgency.SOON),
-    "a group's spec": ([Seen("PodGroup", group())], Seen("PodGroup", group(minMember=2)), Urgency.SOON),
+    "a group's phase": (
+        [ObjectSeen("PodGroup", group("Pending"))],
+        ObjectSeen("PodGroup", group("Inqueue")),
+        Urgency.SOON,
+    ),
+    "a group's spec": ([ObjectSeen("PodGroup", group())], ObjectSeen("PodGroup", group(minMember=2)), Urgency.SOON),
 }
 
 
@@ -98,21 +106,21 @@ def test_an_object_that_cannot_be_taken_in_is_left_out_and_told_of_and_the_other
     troubles: list[Trouble] = []
     inputs: list[Input] = []
     feed = make_feed(on_trouble=troubles.append, on_input=inputs.append)
-    feed.apply(Seen("PodGroup", group()))
-    feed.put(Seen("PodGroup", group(minResources={"cpu": "many"})))
-    feed.put(Seen("Pod", pod()))
+    feed.apply(ObjectSeen("PodGroup", group()))
+    feed.put(ObjectSeen("PodGroup", group(minResources={"cpu": "many"})))
+    feed.put(ObjectSeen("Pod", pod()))
     feed.empty()
     assert feed.cluster.jobs["ns/g"].group is None
     assert "ns/p" in feed.cluster.tasks
     [trouble] = troubles
     assert (trouble.resource.kind, trouble.metadata.key) == ("PodGroup", "ns/g")
     assert "many" in trouble.error
-    assert [type(given).__name__ for given in inputs] == ["Seen", "Lost", "Seen"]
+    assert [type(given).__name__ for given in inputs] == ["ObjectSeen", "ObjectGone", "ObjectSeen"]
 
 
 def test_an_object_that_cannot_be_read_is_forgotten_until_it_is_good_again() -> None:
     feed = make_feed()
-    feed.apply(Seen("PodGroup", group()))
+    feed.apply(ObjectSeen("PodGroup", group()))
     hear = feed._hearing(PODGROUPS)
     hear(Unreadable("ns/g", Malformed(group().metadata, "Expected `int`")))
     feed.empty()
@@ -129,13 +137,13 @@ def test_an_object_that_cannot_be_read_is_forgotten_until_it_is_good_again() -> 
 
 def test_what_happened_to_a_job_is_remembered_until_it_is_published() -> None:
     feed = make_feed()
-    feed.apply(Seen("Pod", pod()))
+    feed.apply(ObjectSeen("Pod", pod()))
     assert feed.touched == {"ns/g"}
     feed.touched.clear()
-    feed.apply(Lost("Pod", "ns/p", "u"))
+    feed.apply(ObjectGone("Pod", "ns/p", "u"))
     assert feed.touched == {"ns/g"}
     feed.touched.clear()
-    feed.apply(Lost("PodGroup", "ns/g", "ug"))
+    feed.apply(ObjectGone("PodGroup", "ns/g", "ug"))
     assert feed.touched == {"ns/g"}
 
 
@@ -143,7 +151,7 @@ def test_who_waits_for_a_pod_to_be_gone_is_told() -> None:
     feed = make_feed()
     gone: list[str] = []
     feed.on_gone = gone.append
-    for given in (Seen("Pod", pod()), Lost("PodGroup", "ns/g", "ug"), Lost("Pod", "ns/p", "u")):
+    for given in (ObjectSeen("Pod", pod()), ObjectGone("PodGroup", "ns/g", "ug"), ObjectGone("Pod", "ns/p", "u")):
         feed.put(given)
     feed.empty()
     assert gone == ["u"]

@@ -6,14 +6,14 @@ import asyncio
 from unittest.mock import create_autospec
 
 from scheduler.framework.decisions import Bind, Decisions, Evict
-from scheduler.kube import NORMAL, PODGROUPS, PODS, WARNING, ApiError, Recorder
+from scheduler.kube import NORMAL, PODGROUPS, PODS, WARNING, ApiError, EventRecorder
 from scheduler.live.metrics import Metrics
-from scheduler.live.state_feed import Feed, Trouble
-from scheduler.live.status_builder import Publication
-from scheduler.live.status_writer import Publisher
+from scheduler.live.state_feed import StateFeed, Trouble
+from scheduler.live.status_builder import StatusBuilder
+from scheduler.live.status_writer import StatusWriter
 from scheduler.model.objects import ObjectMeta
 from scheduler.reasons import NoGroup, NoNode, PodsMissing, Refusal, VictimReason
-from scheduler.recording.events import Lost, Seen
+from scheduler.recording.events import ObjectGone, ObjectSeen
 from tests.scheduler.live.test_state_feed import group, make_feed, pod
 from tests.scheduler.live.test_status_writer import DONE
 from tests.support.fake_server import cancelled, run, standing_in
@@ -26,21 +26,21 @@ def malformed(metrics: Metrics) -> list[str]:
     return [line for line in metrics.render().decode().splitlines() if line.startswith("schedspec_malformed_objects{")]
 
 
-def of(feed: Feed, metrics: Metrics) -> Publication:
-    publication = Publication(feed, create_autospec(Publisher), create_autospec(Recorder), metrics)
-    feed.on_trouble = publication.trouble
-    return publication
+def of(feed: StateFeed, metrics: Metrics) -> StatusBuilder:
+    status_builder = StatusBuilder(feed, create_autospec(StatusWriter), create_autospec(EventRecorder), metrics)
+    feed.on_trouble = status_builder.trouble
+    return status_builder
 
 
 def test_a_malformed_object_is_counted_until_it_is_good() -> None:
     feed, metrics = make_feed(), Metrics()
-    publication = of(feed, metrics)
+    status_builder = of(feed, metrics)
     meta = ObjectMeta(name="g", namespace="ns", uid="ug")
     feed._refuse(Trouble(PODGROUPS, meta, "Expected `int`, got `str`"))
     assert malformed(metrics) == ['schedspec_malformed_objects{kind="PodGroup"} 1.0']
-    feed.put(Seen("PodGroup", group()))
+    feed.put(ObjectSeen("PodGroup", group()))
     feed.empty()
-    publication.publish(Decisions(), now=0.0)
+    status_builder.publish(Decisions(), now=0.0)
     assert malformed(metrics) == []
 
 
@@ -48,16 +48,16 @@ def test_what_is_no_longer_so_when_a_pod_is_bound_is_not_written_after_the_bind(
     async def test() -> None:
         bound = asyncio.Event()
         async with standing_in(lambda asked: DONE) as (server, client):
-            publisher = Publisher(client, bound.wait, pause=0.01)  # type: ignore[arg-type]
+            status_writer = StatusWriter(client, bound.wait, pause=0.01)  # type: ignore[arg-type]
             feed = make_feed()
-            publication = Publication(feed, publisher, create_autospec(Recorder), Metrics())
-            writing = asyncio.create_task(publisher.run())
-            for given in (Seen("PodGroup", group("Inqueue")), Seen("Pod", pod())):
+            status_builder = StatusBuilder(feed, status_writer, create_autospec(EventRecorder), Metrics())
+            writing = asyncio.create_task(status_writer.run())
+            for given in (ObjectSeen("PodGroup", group("Inqueue")), ObjectSeen("Pod", pod())):
                 feed.apply(given)
-            publication.publish(Decisions(refusals={"ns/g": NO_ROOM}), NOW)
-            publication.publish(Decisions(binds=[Bind("ns/p", "u", "n", "ns/g")]), NOW)
+            status_builder.publish(Decisions(refusals={"ns/g": NO_ROOM}), NOW)
+            status_builder.publish(Decisions(binds=[Bind("ns/p", "u", "n", "ns/g")]), NOW)
             bound.set()
-            await publisher.drain()
+            await status_writer.drain()
             assert [asked.path for asked in server.asked if "/pods/" in asked.path] == []
             await cancelled(writing)
 
@@ -70,39 +70,39 @@ def test_a_pod_whose_gang_or_group_is_still_being_made_is_told_when_that_takes_l
         (Refusal((NoGroup("ns/g"),)), "PodGroup ns/g does not exist or cannot be read"),
     ):
         feed = make_feed()
-        feed.apply(Seen("PodGroup", group("Inqueue")))
-        feed.apply(Seen("Pod", pod()))
+        feed.apply(ObjectSeen("PodGroup", group("Inqueue")))
+        feed.apply(ObjectSeen("Pod", pod()))
         if isinstance(refusal.items[0], NoGroup):
-            feed.apply(Lost("PodGroup", "ns/g", "ug"))
-        publication = of(feed, Metrics())
-        events, publisher = publication._events, publication._publisher
-        publication.publish(Decisions(refusals={"ns/g": refusal}), NOW)
-        assert publication.again_at == NOW + 2
-        publication.publish(Decisions(refusals={"ns/g": refusal}), NOW + 1)
-        assert not publisher.merge.called  # type: ignore[attr-defined]
-        assert not publisher.apply.called  # type: ignore[attr-defined]
+            feed.apply(ObjectGone("PodGroup", "ns/g", "ug"))
+        status_builder = of(feed, Metrics())
+        events, status_writer = status_builder._events, status_builder._publisher
+        status_builder.publish(Decisions(refusals={"ns/g": refusal}), NOW)
+        assert status_builder.again_at == NOW + 2
+        status_builder.publish(Decisions(refusals={"ns/g": refusal}), NOW + 1)
+        assert not status_writer.merge.called  # type: ignore[attr-defined]
+        assert not status_writer.apply.called  # type: ignore[attr-defined]
         assert not events.event.called  # type: ignore[attr-defined]
-        publication.publish(Decisions(refusals={"ns/g": refusal}), NOW + 2)
-        assert publication.again_at is None
-        assert publisher.merge.call_args.args[-1]["conditions"][0]["message"] == why  # type: ignore[attr-defined]
+        status_builder.publish(Decisions(refusals={"ns/g": refusal}), NOW + 2)
+        assert status_builder.again_at is None
+        assert status_writer.merge.call_args.args[-1]["conditions"][0]["message"] == why  # type: ignore[attr-defined]
         if isinstance(refusal.items[0], PodsMissing):
-            assert publisher.apply.call_args.args[-1]["conditions"][0]["message"] == why  # type: ignore[attr-defined]
+            assert status_writer.apply.call_args.args[-1]["conditions"][0]["message"] == why  # type: ignore[attr-defined]
         assert events.event.call_args.args[2:] == (WARNING, "FailedScheduling", why)  # type: ignore[attr-defined]
         before = events.event.call_count  # type: ignore[attr-defined]
-        publication.publish(Decisions(refusals={"ns/g": refusal}), NOW + 60)
+        status_builder.publish(Decisions(refusals={"ns/g": refusal}), NOW + 60)
         assert events.event.call_count == before  # type: ignore[attr-defined]
 
 
 def test_a_write_that_is_refused_is_told_on_the_pod_and_not_on_its_successor() -> None:
     feed = make_feed()
-    feed.apply(Seen("Pod", pod()))
-    publication = of(feed, Metrics())
-    event = publication._events.event
+    feed.apply(ObjectSeen("Pod", pod()))
+    status_builder = of(feed, Metrics())
+    event = status_builder._events.event
     error = ApiError("POST /x", 403, "Forbidden", "not you")
     reason = VictimReason("reclaim", "ns/b", "ns/b-0", "qb", "qa")
     for uid in ("u", "successor"):
-        publication.refused(Bind("ns/p", uid, "n", "ns/g"), error)
-        publication.refused(Evict("ns/p", uid, "ns/g", reason), error)
+        status_builder.refused(Bind("ns/p", uid, "n", "ns/g"), error)
+        status_builder.refused(Evict("ns/p", uid, "ns/g", reason), error)
     told = "POST /x: 403 Forbidden: not you"
     assert [(call.args[0], *call.args[2:]) for call in event.call_args_list] == [  # type: ignore[attr-defined]
         (PODS, WARNING, "FailedBinding", told),
@@ -112,13 +112,13 @@ def test_a_write_that_is_refused_is_told_on_the_pod_and_not_on_its_successor() -
 
 def test_a_victim_and_its_group_are_told_who_takes_its_place() -> None:
     feed = make_feed()
-    feed.apply(Seen("PodGroup", group("Running")))
-    feed.apply(Seen("Pod", pod("Running", "n")))
-    publication = of(feed, Metrics())
+    feed.apply(ObjectSeen("PodGroup", group("Running")))
+    feed.apply(ObjectSeen("Pod", pod("Running", "n")))
+    status_builder = of(feed, Metrics())
     reason = VictimReason("reclaim", "ns/b", "ns/b-0", "qb", "qa")
-    publication.condemned(Evict("ns/p", "u", "ns/g", reason))
+    status_builder.evicting(Evict("ns/p", "u", "ns/g", reason))
     told = "reclaimed for ns/b of queue qb (victim's queue: qa)"
-    event = publication._events.event
+    event = status_builder._events.event
     assert [(call.args[0], *call.args[2:]) for call in event.call_args_list] == [  # type: ignore[attr-defined]
         (PODS, WARNING, "Evict", told),
         (PODGROUPS, NORMAL, "Evict", f"pod p {told}"),
@@ -127,15 +127,15 @@ def test_a_victim_and_its_group_are_told_who_takes_its_place() -> None:
 
 def test_a_reason_that_came_when_there_was_no_time_to_tell_it_is_told_later() -> None:
     feed = make_feed()
-    for given in (Seen("PodGroup", group("Inqueue")), Seen("Pod", pod())):
+    for given in (ObjectSeen("PodGroup", group("Inqueue")), ObjectSeen("Pod", pod())):
         feed.apply(given)
-    publication = of(feed, Metrics())
-    publication.publish(Decisions(), NOW)
+    status_builder = of(feed, Metrics())
+    status_builder.publish(Decisions(), NOW)
     refused = Decisions(refusals={"ns/g": NO_ROOM})
-    publication.publish(refused, NOW + 1, only_urgent=True)
-    publication._events.event.assert_not_called()  # type: ignore[attr-defined]
-    publication.publish(refused, NOW + 2)
-    assert {call.args[3] for call in publication._events.event.call_args_list} == {  # type: ignore[attr-defined]
+    status_builder.publish(refused, NOW + 1, only_urgent=True)
+    status_builder._events.event.assert_not_called()  # type: ignore[attr-defined]
+    status_builder.publish(refused, NOW + 2)
+    assert {call.args[3] for call in status_builder._events.event.call_args_list} == {  # type: ignore[attr-defined]
         "Unschedulable",
         "FailedScheduling",
     }

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from scheduler.kube import PODGROUPS, PODS
-from scheduler.live.status_writer import Publisher
-from tests.support.fake_server import Handler, Reply, StandIn, cancelled, run, scripted, standing_in, status, until
+from scheduler.live.status_writer import StatusWriter
+from tests.support.fake_server import FakeServer, Handler, Reply, cancelled, run, scripted, standing_in, status, until
 
 DONE = Reply(body={"metadata": {"name": "g"}})
 
@@ -16,7 +16,7 @@ DONE = Reply(body={"metadata": {"name": "g"}})
 @asynccontextmanager
 async def publishing(
     handler: Handler, *, is_urgent: bool = False
-) -> AsyncIterator[tuple[StandIn, Publisher, asyncio.Event]]:
+) -> AsyncIterator[tuple[FakeServer, StatusWriter, asyncio.Event]]:
     calm = asyncio.Event()
     if not is_urgent:
         calm.set()
@@ -25,31 +25,31 @@ async def publishing(
         await calm.wait()
 
     async with standing_in(handler) as (server, client):
-        publisher = Publisher(client, urgent, pause=0.05)
-        task = asyncio.create_task(publisher.run())
+        status_writer = StatusWriter(client, urgent, pause=0.05)
+        task = asyncio.create_task(status_writer.run())
         try:
-            yield server, publisher, calm
+            yield server, status_writer, calm
         finally:
             await cancelled(task)
 
 
-def wish(publisher: Publisher, phase: str, *, at_once: bool = False) -> None:
-    publisher.apply(PODGROUPS, "ns", "g", "u", {"phase": phase}, at_once=at_once)
+def wish(status_writer: StatusWriter, phase: str, *, at_once: bool = False) -> None:
+    status_writer.apply(PODGROUPS, "ns", "g", "u", {"phase": phase}, at_once=at_once)
 
 
-def phases(server: StandIn) -> list[str]:
+def phases(server: FakeServer) -> list[str]:
     return [asked.json()["status"]["phase"] for asked in server.asked]
 
 
 def test_only_the_last_wish_is_written_and_after_what_is_urgent() -> None:
     async def test() -> None:
-        async with publishing(lambda asked: DONE, is_urgent=True) as (server, publisher, calm):
+        async with publishing(lambda asked: DONE, is_urgent=True) as (server, status_writer, calm):
             for phase in ("Pending", "Inqueue", "Running"):
-                wish(publisher, phase)
+                wish(status_writer, phase)
             await asyncio.sleep(0.03)
             assert server.asked == []
             calm.set()
-            await publisher.drain()
+            await status_writer.drain()
             assert phases(server) == ["Running"]
             [asked] = server.asked
             assert asked.headers["content-type"] == "application/apply-patch+yaml"
@@ -61,8 +61,8 @@ def test_only_the_last_wish_is_written_and_after_what_is_urgent() -> None:
 
 def test_what_somebody_waits_for_overtakes_what_is_urgent() -> None:
     async def test() -> None:
-        async with publishing(lambda asked: DONE, is_urgent=True) as (server, publisher, _):
-            wish(publisher, "Inqueue", at_once=True)
+        async with publishing(lambda asked: DONE, is_urgent=True) as (server, status_writer, _):
+            wish(status_writer, "Inqueue", at_once=True)
             await until(lambda: phases(server) == ["Inqueue"])
 
     run(test)
@@ -70,11 +70,11 @@ def test_what_somebody_waits_for_overtakes_what_is_urgent() -> None:
 
 def test_the_same_is_not_written_twice_even_where_a_condition_is_said_to_hold_since_later() -> None:
     async def test() -> None:
-        async with publishing(lambda asked: DONE) as (server, publisher, _):
+        async with publishing(lambda asked: DONE) as (server, status_writer, _):
             for since in ("10:00", "11:00"):
                 conditions = [{"type": "A", "status": "True", "lastTransitionTime": since}]
-                publisher.apply(PODGROUPS, "ns", "g", "u", {"phase": "Running", "conditions": conditions})
-                await publisher.drain()
+                status_writer.apply(PODGROUPS, "ns", "g", "u", {"phase": "Running", "conditions": conditions})
+                await status_writer.drain()
             assert len(server.asked) == 1
 
     run(test)
@@ -82,14 +82,14 @@ def test_the_same_is_not_written_twice_even_where_a_condition_is_said_to_hold_si
 
 def test_two_writes_of_one_object_keep_their_distance() -> None:
     async def test() -> None:
-        async with publishing(lambda asked: DONE) as (server, publisher, _):
+        async with publishing(lambda asked: DONE) as (server, status_writer, _):
             loop = asyncio.get_running_loop()
             started = loop.time()
-            wish(publisher, "Pending")
+            wish(status_writer, "Pending")
             await until(lambda: len(server.asked) == 1)
             for phase in ("Inqueue", "Running"):
-                wish(publisher, phase)
-            await publisher.drain()
+                wish(status_writer, phase)
+            await status_writer.drain()
             assert phases(server) == ["Pending", "Running"]
             assert loop.time() - started >= 0.05
 
@@ -98,11 +98,11 @@ def test_two_writes_of_one_object_keep_their_distance() -> None:
 
 def test_a_pods_wishes_add_up_until_they_are_written() -> None:
     async def test() -> None:
-        async with publishing(lambda asked: DONE, is_urgent=True) as (server, publisher, calm):
-            publisher.merge(PODS, "ns", "p", "u", {"nominatedNodeName": "n"})
-            publisher.merge(PODS, "ns", "p", "u", {"conditions": [{"type": "PodScheduled"}]})
+        async with publishing(lambda asked: DONE, is_urgent=True) as (server, status_writer, calm):
+            status_writer.merge(PODS, "ns", "p", "u", {"nominatedNodeName": "n"})
+            status_writer.merge(PODS, "ns", "p", "u", {"conditions": [{"type": "PodScheduled"}]})
             calm.set()
-            await publisher.drain()
+            await status_writer.drain()
             assert server.asked[0].json()["status"] == {
                 "nominatedNodeName": "n",
                 "conditions": [{"type": "PodScheduled"}],
@@ -113,13 +113,13 @@ def test_a_pods_wishes_add_up_until_they_are_written() -> None:
 
 def test_a_write_that_failed_comes_again_and_one_that_is_refused_does_not() -> None:
     async def test() -> None:
-        async with publishing(scripted(status(422, "Invalid"))) as (server, publisher, _):
-            wish(publisher, "Running")
-            await publisher.drain()
+        async with publishing(scripted(status(422, "Invalid"))) as (server, status_writer, _):
+            wish(status_writer, "Running")
+            await status_writer.drain()
             assert len(server.asked) == 1
-        async with publishing(scripted(status(500, "InternalError"), DONE)) as (server, publisher, _):
-            wish(publisher, "Running")
-            await publisher.drain()
+        async with publishing(scripted(status(500, "InternalError"), DONE)) as (server, status_writer, _):
+            wish(status_writer, "Running")
+            await status_writer.drain()
             assert phases(server) == ["Running", "Running"]
 
     run(test)
@@ -127,11 +127,11 @@ def test_a_write_that_failed_comes_again_and_one_that_is_refused_does_not() -> N
 
 async def writes_one_after_the_other(handler: Handler) -> None:
     """Whatever the first is answered with, the second is written too."""
-    async with publishing(handler) as (server, publisher, _):
-        wish(publisher, "Pending")
-        await publisher.drain()
-        wish(publisher, "Running")
-        await publisher.drain()
+    async with publishing(handler) as (server, status_writer, _):
+        wish(status_writer, "Pending")
+        await status_writer.drain()
+        wish(status_writer, "Running")
+        await status_writer.drain()
         assert phases(server) == ["Pending", "Running"]
 
 

@@ -11,7 +11,7 @@ from scheduler.live import statuses
 from scheduler.model import objects
 from scheduler.model.cluster import Cluster
 from scheduler.model.job import Job
-from scheduler.recording.events import Seen, take_in
+from scheduler.recording.events import ObjectSeen, apply_input
 
 NOW = 1_800_000_000.0
 STAMP = "2027-01-15T08:00:00Z"
@@ -24,7 +24,7 @@ def a_job(phases: list[str], conditions: list[dict[str, str]] | None = None, min
         "spec": {"minMember": minimum},
         "status": {"phase": "Inqueue", "conditions": conditions},
     }
-    take_in(cluster, Seen("PodGroup", msgspec.convert(group, objects.PodGroup)))
+    apply_input(cluster, ObjectSeen("PodGroup", msgspec.convert(group, objects.PodGroup)))
     for i, phase in enumerate(phases):
         pod: dict[str, Any] = {
             "metadata": {"name": f"p{i}", "namespace": "ns", "uid": f"{i}"},
@@ -32,7 +32,7 @@ def a_job(phases: list[str], conditions: list[dict[str, str]] | None = None, min
             "status": {"phase": phase},
         }
         pod["metadata"]["annotations"] = {"scheduling.k8s.io/group-name": "g"}
-        take_in(cluster, Seen("Pod", msgspec.convert(pod, objects.Pod)))
+        apply_input(cluster, ObjectSeen("Pod", msgspec.convert(pod, objects.Pod)))
     return cluster.jobs["ns/g"]
 
 

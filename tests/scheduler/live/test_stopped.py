@@ -66,12 +66,12 @@ def test_the_evictions_that_are_under_way_are_finished_and_nothing_more_is_decid
             ground.proxy.judge = judge
             await ground.gang("b", 4, "b")
             await begun.wait()
-            assert not ground.history.condemned
+            assert not ground.history.evicting
             status = await asyncio.to_thread(scheduler.stop)
             ground.stopped(scheduler)
             assert status == 0
             await ground.history.until(lambda: len(ground.history.bound()) == 4, 10, "four victims are gone")
-            assert len(ground.history.condemned) == 4
+            assert len(ground.history.evicting) == 4
             await ground.rests()
             assert ground.history.bound("b-0") == []
 

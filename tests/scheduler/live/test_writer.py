@@ -20,10 +20,10 @@ from tests.support.fake_server import (
     Answer,
     Asked,
     Cut,
+    FakeServer,
     Handler,
     Hang,
     Reply,
-    StandIn,
     cancelled,
     run,
     scripted,
@@ -44,7 +44,7 @@ class Outcome:
 
 
 @asynccontextmanager
-async def writing(handler: Handler) -> AsyncIterator[tuple[StandIn, Writer, Outcome]]:
+async def writing(handler: Handler) -> AsyncIterator[tuple[FakeServer, Writer, Outcome]]:
     async with standing_in(handler) as (server, client):
         outcome = Outcome()
 

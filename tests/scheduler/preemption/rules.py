@@ -38,9 +38,9 @@ def units(cluster: Cluster, decisions: Decisions) -> Iterator[list[tuple[Evict, 
 def starts_whom_it_evicts_for(cluster: Cluster, decisions: Decisions) -> None:
     placed = {*decisions.pipelined, *(bind.task for bind in decisions.binds)}
     for evict in decisions.evictions:
-        job = cluster.jobs[evict.reason.claimant]
-        assert evict.reason.claimant_task in placed, (
-            f"{evict.task} goes for {evict.reason.claimant_task}, which waits on"
+        job = cluster.jobs[evict.reason.preemptor]
+        assert evict.reason.preemptor_task in placed, (
+            f"{evict.task} goes for {evict.reason.preemptor_task}, which waits on"
         )
         ready = job.count(HOLDING | TaskStatus.SUCCEEDED) + sum(key in placed for key in job.tasks)
         ready -= sum(other.task in job.tasks for other in decisions.evictions)
@@ -53,7 +53,7 @@ def leaves_no_gang_in_part(cluster: Cluster, policy: Policy, decisions: Decision
         if not _gang_protects(policy, evict.reason.action):
             continue
         job = cluster.jobs[evict.job]
-        if evict.reason.claimant == job.key:
+        if evict.reason.preemptor == job.key:
             continue  # within a job as many come as go
         left = [task for task in job.having(HOLDING | TaskStatus.SUCCEEDED) if task.key not in gone]
         holding = [task for task in left if task.status & HOLDING]
@@ -78,13 +78,13 @@ def preempts_strictly_lower(cluster: Cluster, decisions: Decisions) -> None:
     for evict in decisions.evictions:
         if evict.reason.action != "preempt":
             continue
-        victim, claimant = cluster.jobs[evict.job], cluster.jobs[evict.reason.claimant]
-        assert victim.queue == claimant.queue, f"{evict.task} is preempted from another queue"
-        if victim is claimant:
-            lower = cluster.tasks[evict.task].priority < cluster.tasks[evict.reason.claimant_task].priority
+        victim, preemptor = cluster.jobs[evict.job], cluster.jobs[evict.reason.preemptor]
+        assert victim.queue == preemptor.queue, f"{evict.task} is preempted from another queue"
+        if victim is preemptor:
+            lower = cluster.tasks[evict.task].priority < cluster.tasks[evict.reason.preemptor_task].priority
         else:
-            lower = victim.priority < claimant.priority
-        assert lower, f"{evict.task} is not of lower priority than {evict.reason.claimant_task}"
+            lower = victim.priority < preemptor.priority
+        assert lower, f"{evict.task} is not of lower priority than {evict.reason.preemptor_task}"
 
 
 def allocated(cluster: Cluster) -> dict[str, Resource]:
@@ -107,26 +107,26 @@ def lineage(cluster: Cluster, queue: str) -> list[str]:
 def reclaims_above_deserved(cluster: Cluster, decisions: Decisions) -> None:
     """Claim by claim: what a queue got in this cycle counts as held when it is judged later on."""
     held = allocated(cluster)
-    claimants = {evict.reason.claimant for evict in decisions.evictions}
+    preemptors = {evict.reason.preemptor for evict in decisions.evictions}
     made: dict[str, list[Task]] = defaultdict(list)
     for key, node in {**{bind.task: bind.node for bind in decisions.binds}, **decisions.pipelined}.items():
         task = cluster.tasks[key]
-        if task.job in claimants and task.nominated != node:
+        if task.job in preemptors and task.nominated != node:
             made[task.job].append(task)
         else:
             _hold(cluster, held, task)
-    claimant = ""
+    preemptor = ""
     for unit in units(cluster, decisions):
         evict, first = unit[0]
-        if evict.reason.claimant != claimant:
-            for task in made.pop(claimant, ()):
+        if evict.reason.preemptor != preemptor:
+            for task in made.pop(preemptor, ()):
                 _hold(cluster, held, task)
-            claimant = evict.reason.claimant
+            preemptor = evict.reason.preemptor
         job = cluster.jobs[first.job]
         request = resources.total_of(task.request for _, task in unit)
         if evict.reason.action == "reclaim":
             queue = cluster.queues[job.queue]
-            assert job.queue != cluster.jobs[evict.reason.claimant].queue, (
+            assert job.queue != cluster.jobs[evict.reason.preemptor].queue, (
                 f"{evict.task} is reclaimed from its own queue"
             )
             assert queue.reclaimable, f"{evict.task} is of queue {queue.name}, which is not reclaimable"
@@ -191,10 +191,10 @@ def _room(cluster: Cluster, decisions: Decisions) -> dict[str, Resource]:
 
 
 def _exceeds_a_limit(cluster: Cluster, policy: Policy, decisions: Decisions, unit: list[tuple[Evict, Task]]) -> bool:
-    """Whether with the unit back a queue that it shares with its claimant would be above what it may hold."""
+    """Whether with the unit back a queue that it shares with its preemptor would be above what it may hold."""
     evict, first = unit[0]
     own = lineage(cluster, cluster.jobs[first.job].queue)
-    shared = [name for name in lineage(cluster, cluster.jobs[evict.reason.claimant].queue) if name in own]
+    shared = [name for name in lineage(cluster, cluster.jobs[evict.reason.preemptor].queue) if name in own]
     held = allocated(cluster)
     placed = [*decisions.pipelined, *(bind.task for bind in decisions.binds)]
     gone = Counter(e.task for e in decisions.evictions) - Counter(task.key for _, task in unit)

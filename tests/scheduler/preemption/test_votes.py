@@ -35,7 +35,7 @@ class Undecided:
         register("preemptable", self._abstain)
 
     @staticmethod
-    def _abstain(_claimant: Task, _candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
+    def _abstain(_preemptor: Task, _candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
         return [], Vote.ABSTAIN
 
 
@@ -80,7 +80,7 @@ def test_a_victim_tells_who_voted_and_which_tier_decided(old: dict[str, Any], ti
 
     reason = world.cycle().evictions[0].reason
 
-    assert (reason.action, reason.claimant_task, reason.queue, reason.tier) == ("reclaim", "t/new-0", "b", tier)
+    assert (reason.action, reason.preemptor_task, reason.queue, reason.tier) == ("reclaim", "t/new-0", "b", tier)
     assert reason.votes == (("gang", gang), ("conformance", True), ("capacity", True))
 
 

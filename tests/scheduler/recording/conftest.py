@@ -13,8 +13,8 @@ from scheduler.decide import decide
 from scheduler.framework.decisions import Decisions
 from scheduler.model.cluster import Cluster
 from scheduler.policy.loader import load_policy
-from scheduler.recording.events import KINDS, Assumed, Decided, Input, Lost, PolicyLoaded, Seen, take_in
-from scheduler.recording.segments import Recorder
+from scheduler.recording.events import KINDS, Assumed, Decided, Input, ObjectGone, ObjectSeen, PolicyLoaded, apply_input
+from scheduler.recording.segments import SegmentWriter
 from tests.support.core.notation import EPOCH, Notation, Object
 
 POLICY = """
@@ -30,12 +30,12 @@ class Scheduler:
 
     def __init__(self, directory: Path, **recorder: int) -> None:
         self.cluster = Cluster()
-        self.recorder = Recorder(directory, **recorder)
+        self.recorder = SegmentWriter(directory, **recorder)
         self.notation = Notation()
         self.number = 0
 
     def take(self, given: Input) -> None:
-        take_in(self.cluster, given)
+        apply_input(self.cluster, given)
         self.recorder.write(given)
 
     def show(self, table: dict[str, Any]) -> None:
@@ -43,10 +43,10 @@ class Scheduler:
             self.see(kind, item)
 
     def see(self, kind: str, item: Object) -> None:
-        self.take(Seen(kind, msgspec.convert(item, KINDS[kind])))
+        self.take(ObjectSeen(kind, msgspec.convert(item, KINDS[kind])))
 
     def lose(self, kind: str, key: str) -> None:
-        self.take(Lost(kind, key))
+        self.take(ObjectGone(kind, key))
 
     def cycle(self) -> Decisions:
         if self.recorder.wants_checkpoint:

@@ -28,7 +28,7 @@ def test_a_victim_learns_for_whom_and_by_whose_vote(reclaimed: Path, capsys: pyt
     assert "nvidia.com/gpu 4 allocated, 2 deserved, 4 asked for in all, 4 at most" in out
 
 
-def test_a_claimant_learns_who_made_room(reclaimed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_preemptor_learns_who_made_room(reclaimed: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = explained(capsys, reclaimed, "job", "t/new", "--cycle", 2)
 
     assert "t/new-0: t/old-3 makes room for it" in out

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from scheduler.__main__ import main
-from scheduler.recording.events import KINDS, Seen
+from scheduler.recording.events import KINDS, ObjectSeen
 from scheduler.recording.segments import segments
 from tests.scheduler.recording.conftest import POLICY
 
@@ -123,7 +123,7 @@ def test_an_object_that_could_not_be_read_is_left_out_again(
     live = scheduler()
     live.show({"nodes": [{"name": "n1", "has": "4 cpu"}], "queues": [{"name": "default"}]})
     live.cycle()
-    live.recorder.write(Seen("Node", msgspec.convert(BAD_NODE, KINDS["Node"])))
+    live.recorder.write(ObjectSeen("Node", msgspec.convert(BAD_NODE, KINDS["Node"])))
     live.show({"jobs": [{"name": "a", "tasks": "3 x 1 cpu"}]})
     live.cycle()
     live.recorder.close()

@@ -6,7 +6,6 @@ import msgspec
 import pytest
 
 from scheduler.reasons import (
-    Denial,
     GangMinimum,
     GangShort,
     NodeRule,
@@ -15,15 +14,16 @@ from scheduler.reasons import (
     NotNeeded,
     NoVictims,
     PingPong,
+    PluginMessage,
     Protected,
+    ProtectedCount,
+    Protection,
     QueueGuarantee,
     QueueLimit,
     QueueWithinDeserved,
     Refusal,
-    Said,
-    Spared,
+    UnschedulableReason,
     VictimReason,
-    Why,
     render_denial,
     render_refusal,
     render_victim,
@@ -51,7 +51,7 @@ GPU = "nvidia.com/gpu"
                 "reclaim",
                 "t/x",
                 3,
-                (Spared(2, QueueWithinDeserved("b", GPU, 4000, 4000)), Spared(1, NotLower(5, 5))),
+                (ProtectedCount(2, QueueWithinDeserved("b", GPU, 4000, 4000)), ProtectedCount(1, NotLower(5, 5))),
             ),
             (
                 "reclaim: 3 candidates: "
@@ -59,10 +59,10 @@ GPU = "nvidia.com/gpu"
             ),
         ),
         (NoVictims("preempt", "t/x", 0), "preempt: no candidates"),
-        (Said("mine", "not on Mondays"), "mine: not on Mondays"),
+        (PluginMessage("mine", "not on Mondays"), "mine: not on Mondays"),
     ],
 )
-def test_a_waiting_job_reads(why: Why, text: str) -> None:
+def test_a_waiting_job_reads(why: UnschedulableReason, text: str) -> None:
     assert render_why(why) == text
 
 
@@ -82,7 +82,7 @@ def test_a_waiting_job_reads(why: Why, text: str) -> None:
         (NotNeeded(), "not needed"),
     ],
 )
-def test_a_spared_candidate_reads(denial: Denial, text: str) -> None:
+def test_a_spared_candidate_reads(denial: Protection, text: str) -> None:
     assert render_denial(denial) == text
 
 
@@ -95,16 +95,16 @@ def test_a_victim_reads_for_whom_and_who_decided() -> None:
 
 
 def test_a_rule_is_said_once() -> None:
-    refusal = Refusal((GangShort(0, 2),)).also(GangShort(0, 2), Said("x", "y"))
+    refusal = Refusal((GangShort(0, 2),)).also(GangShort(0, 2), PluginMessage("x", "y"))
 
     assert render_refusal(refusal) == "gang: 0 of at least 2 tasks have a place; x: y"
 
 
-@pytest.mark.parametrize("kind", list(dict.fromkeys((*Why.__args__, *Denial.__args__))))
+@pytest.mark.parametrize("kind", list(dict.fromkeys((*UnschedulableReason.__args__, *Protection.__args__))))
 def test_every_reason_has_a_text_and_survives_encoding(kind: type[msgspec.Struct]) -> None:
     samples = {str: "s", int: 1, float: 1000.0, bool: True}
     values = [samples.get(field.type, ()) for field in msgspec.structs.fields(kind)]
     reason = kind(*values)
 
-    assert (render_why if kind in Why.__args__ else render_denial)(reason)
+    assert (render_why if kind in UnschedulableReason.__args__ else render_denial)(reason)
     assert msgspec.json.decode(msgspec.json.encode(reason), type=kind) == reason

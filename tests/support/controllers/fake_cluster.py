@@ -12,10 +12,18 @@ from typing import Any
 import msgspec
 
 from scheduler.controllers.job import reconcile as job
-from scheduler.controllers.job.state import Observed as JobSeen
+from scheduler.controllers.job.state import ObservedJob as JobSeen
 from scheduler.controllers.queue.state import queue_for
 from scheduler.controllers.runtime.objects import COMMANDS, JOBS
-from scheduler.controllers.runtime.writes import Change, Create, Outcome, Remove, Tell, Write, timestamp
+from scheduler.controllers.runtime.writes import (
+    ApplyObject,
+    Create,
+    EmitEvent,
+    ReconcileResult,
+    Remove,
+    Write,
+    timestamp,
+)
 from scheduler.kube.resource import PODGROUPS, PODS, PRIORITY_CLASSES, Resource
 from scheduler.model.objects import Namespace
 
@@ -23,12 +31,12 @@ Body = dict[str, Any]
 START = 1_800_000_000.0
 
 
-class Desk:
+class FakeCluster:
     """``settle`` lets a controller work until it wants nothing more; ``now`` only moves when a test moves it."""
 
     def __init__(self) -> None:
         self.objects: dict[tuple[str, str], Body] = {}
-        self.events: list[Tell] = []
+        self.events: list[EmitEvent] = []
         self.created: list[str] = []
         """Names of pods, in the order of their creation."""
         self.now = START
@@ -124,14 +132,14 @@ class Desk:
                 case Create():
                     if (write.resource.id, write.name) not in self.objects:
                         self.put(write.resource, msgspec.json.decode(msgspec.json.encode(write.body)))
-                case Change():
+                case ApplyObject():
                     self._change(write)
                 case Remove():
                     self._remove(write)
-                case Tell():
+                case EmitEvent():
                     self.events.append(write)
 
-    def _change(self, write: Change) -> None:
+    def _change(self, write: ApplyObject) -> None:
         body = self.objects.get((write.resource.id, write.name))
         if body is None:
             if write.manager:
@@ -155,14 +163,14 @@ class Desk:
         else:
             del self.objects[write.resource.id, write.name]
 
-    def turn(self, decide: Callable[[], Outcome], most: int | None = None) -> int:
+    def turn(self, decide: Callable[[], ReconcileResult], most: int | None = None) -> int:
         """One turn of a controller, cut short after ``most`` writes; how many it wanted."""
         outcome = decide()
         self.again = outcome.again
         self.carry_out(list(outcome.writes)[:most])
         return len(outcome.writes)
 
-    def settle(self, decide: Callable[[], Outcome]) -> None:
+    def settle(self, decide: Callable[[], ReconcileResult]) -> None:
         for _ in range(20):
             if not self.turn(decide):
                 return
@@ -179,7 +187,7 @@ def _merge(into: Body, change: Body) -> None:
             into[key] = value
 
 
-class JobDesk(Desk):
+class FakeJobCluster(FakeCluster):
     """A desk with one Job, called ``j``."""
 
     def __init__(self, spec: Body, **metadata: Any) -> None:
@@ -202,9 +210,9 @@ class JobDesk(Desk):
         """All that it went through."""
         return [condition.status for condition in self.job.status.conditions or ()]
 
-    def decide(self) -> Outcome:
+    def decide(self) -> ReconcileResult:
         if self.job is None:
-            return Outcome()
+            return ReconcileResult()
         return job.reconcile(
             JobSeen(
                 self.job,
@@ -219,11 +227,11 @@ class JobDesk(Desk):
             )
         )
 
-    def work(self) -> JobDesk:
+    def work(self) -> FakeJobCluster:
         self.settle(self.decide)
         return self
 
-    def run(self) -> JobDesk:
+    def run(self) -> FakeJobCluster:
         """Bring the job to Running, all of its pods running."""
         self.work()
         self.admit()
@@ -232,7 +240,7 @@ class JobDesk(Desk):
         self.admit("Running")
         return self.work()
 
-    def command(self, action: str) -> JobDesk:
+    def command(self, action: str) -> FakeJobCluster:
         body = {"action": action, "target": {"kind": "Job", "name": "j", "uid": self.job.metadata.uid}}
         self.put(COMMANDS, {"metadata": {"name": f"c{next(self._numbers)}"}, **body})
         return self.work()

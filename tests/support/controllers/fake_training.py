@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from scheduler.controllers.pytorchjob import reconcile as pytorchjob
-from scheduler.controllers.pytorchjob.state import Observed, queue_of
+from scheduler.controllers.pytorchjob.state import ObservedTraining, queue_of
 from scheduler.controllers.runtime.objects import PYTORCH_JOBS
-from scheduler.controllers.runtime.writes import Outcome
+from scheduler.controllers.runtime.writes import ReconcileResult
 from scheduler.kube.resource import PODS, PRIORITY_CLASSES
-from tests.support.controllers.fake_cluster import Body, Desk, template
+from tests.support.controllers.fake_cluster import Body, FakeCluster, template
 
 
-class PyTorchDesk(Desk):
+class FakeTrainingCluster(FakeCluster):
     """A desk with one PyTorchJob, called ``t``."""
 
     def __init__(self, workers: int = 2, master: bool = True, replica: Body | None = None, **spec: Any) -> None:
@@ -33,10 +33,10 @@ class PyTorchDesk(Desk):
         kind: str = self.job.status.conditions[-1].type
         return kind
 
-    def decide(self) -> Outcome:
+    def decide(self) -> ReconcileResult:
         if self.job is None:
-            return Outcome()
-        seen = Observed(
+            return ReconcileResult()
+        seen = ObservedTraining(
             self.job,
             self.all(PODS),
             self.group,
@@ -48,11 +48,11 @@ class PyTorchDesk(Desk):
         )
         return pytorchjob.reconcile(seen)
 
-    def work(self) -> PyTorchDesk:
+    def work(self) -> FakeTrainingCluster:
         self.settle(self.decide)
         return self
 
-    def run(self) -> PyTorchDesk:
+    def run(self) -> FakeTrainingCluster:
         self.work()
         self.admit()
         self.work()

@@ -13,7 +13,7 @@ from schedspec.api.client import MERGE, Api
 from schedspec.api.errors import RejectedError
 from schedspec.clusters.embedded import EmbeddedCluster
 from scheduler.controllers import KNOWN, run_controllers
-from scheduler.kube import Client, Http, Recorder, connect
+from scheduler.kube import Client, EventRecorder, Http, connect
 
 SCHEDULER = "by-hand"
 PLACES = {
@@ -51,7 +51,7 @@ class Controllers:
             begun.set()
             http = Http(connect(self.cluster.kubeconfig, self.cluster.context))
             client = Client(http)
-            recorder = Recorder(client, "controllers")
+            recorder = EventRecorder(client, "controllers")
             try:
                 async with asyncio.TaskGroup() as group:
                     group.create_task(recorder.run())
@@ -73,7 +73,7 @@ class Controllers:
         self._thread = self._loop = self._task = None
 
 
-class Place:
+class LiveControllers:
     """One namespace, and what a user, a scheduler and a kubelet do in it."""
 
     def __init__(self, api: Api, controllers: Controllers) -> None:
@@ -191,11 +191,11 @@ def task(replicas: int = 3, name: str = "a", **more: Any) -> dict[str, Any]:
     return {"name": name, "replicas": replicas, "template": template(), **more}
 
 
-def order(place: Place, action: str, kind: str, name: str) -> None:
+def order(place: LiveControllers, action: str, kind: str, name: str) -> None:
     target = {"apiVersion": "x/y", "kind": kind, "name": name, "uid": ""}
     place.create("Command", f"{action.lower()}-{name}", action=action, target=target)
 
 
-def renewed(place: Place, before: dict[str, str], name: str = "j-a-2") -> dict[str, str] | None:
+def renewed(place: LiveControllers, before: dict[str, str], name: str = "j-a-2") -> dict[str, str] | None:
     now = place.pods()
     return now if name in now and now[name] != before[name] else None

@@ -66,8 +66,8 @@ def gangs_bind_whole(cluster: Cluster, policy: Policy, decisions: Decisions) -> 
 def evictions_have_their_placement(decisions: Decisions) -> None:
     placed = {*decisions.pipelined, *(bind.task for bind in decisions.binds)}
     for evict in decisions.evictions:
-        assert evict.reason.claimant_task in placed, (
-            f"{evict.task} is evicted for {evict.reason.claimant_task}, which has no place"
+        assert evict.reason.preemptor_task in placed, (
+            f"{evict.task} is evicted for {evict.reason.preemptor_task}, which has no place"
         )
 
 

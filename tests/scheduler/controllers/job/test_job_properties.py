@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from scheduler.controllers.job.state import ABORTED, FINISHED
 from scheduler.controllers.runtime.objects import JOBS
 from scheduler.kube.resource import PODGROUPS, PODS
-from tests.support.controllers.fake_cluster import JobDesk, task
+from tests.support.controllers.fake_cluster import FakeJobCluster, task
 
 EVENTS = st.sampled_from(["*", "PodFailed", "PodEvicted", "TaskCompleted", "Unknown"])
 ACTIONS = st.sampled_from(["AbortJob", "RestartJob", "RestartTask", "RestartPod", "CompleteJob", "TerminateJob"])
@@ -28,39 +28,39 @@ class Life(RuleBasedStateMachine):
     )
     def begin(self, replicas: list[int], policies: list[dict[str, str]], retries: int) -> None:
         tasks = [task(f"t{place}", number) for place, number in enumerate(replicas)]
-        self.desk = JobDesk({"tasks": tasks, "policies": policies, "maxRetry": retries})
+        self.fake = FakeJobCluster({"tasks": tasks, "policies": policies, "maxRetry": retries})
         self.version = 0
 
     @rule(most=st.one_of(st.none(), st.integers(0, 5)))
     def controller(self, most: int | None) -> None:
-        self.desk.turn(self.desk.decide, most)
+        self.fake.turn(self.fake.decide, most)
 
     @rule(phase=st.sampled_from(["Inqueue", "Running", "Pending", "Unknown"]))
     def scheduler(self, phase: str) -> None:
-        self.desk.admit(phase)
+        self.fake.admit(phase)
 
     @rule(phase=st.sampled_from(["Running", "Succeeded", "Failed"]), data=st.data())
     def kubelet(self, phase: str, data: st.DataObject) -> None:
-        if pods := [name for name in self.desk.pods() if name not in self.desk.pods("Succeeded")]:
-            self.desk.become(phase, [data.draw(st.sampled_from(pods))])
+        if pods := [name for name in self.fake.pods() if name not in self.fake.pods("Succeeded")]:
+            self.fake.become(phase, [data.draw(st.sampled_from(pods))])
 
     @rule(data=st.data())
     def eviction(self, data: st.DataObject) -> None:
-        if pods := self.desk.pods():
-            self.desk.evict(data.draw(st.sampled_from(pods)))
+        if pods := self.fake.pods():
+            self.fake.evict(data.draw(st.sampled_from(pods)))
 
     @rule()
     def pods_leave(self) -> None:
-        self.desk.leave()
+        self.fake.leave()
 
     @rule(replicas=st.integers(0, 3))
     def user_scales(self, replicas: int) -> None:
-        self.desk.change_spec(JOBS, "j", lambda spec: spec["tasks"][0].update(replicas=replicas))
+        self.fake.change_spec(JOBS, "j", lambda spec: spec["tasks"][0].update(replicas=replicas))
 
     @invariant()
     def versions_only_grow(self) -> None:
         if hasattr(self, "desk"):
-            version = self.desk.job.status.version
+            version = self.fake.job.status.version
             assert version >= self.version
             self.version = version
 
@@ -68,8 +68,8 @@ class Life(RuleBasedStateMachine):
     def no_pod_is_created_for_a_gang_that_is_not_admitted(self) -> None:
         if not hasattr(self, "desk"):
             return
-        group = self.desk.group
-        creates = [write for write in self.desk.decide().writes if getattr(write, "resource", None) is PODS]
+        group = self.fake.group
+        creates = [write for write in self.fake.decide().writes if getattr(write, "resource", None) is PODS]
         creates = [write for write in creates if type(write).__name__ == "Create"]
         if creates:
             assert group is not None
@@ -83,21 +83,21 @@ class Life(RuleBasedStateMachine):
         """Left alone, with pods that leave when told to, the controller ends its work, and the pods fit the phase."""
         if not hasattr(self, "desk"):
             return
-        saved = {key: _copy(body) for key, body in self.desk.objects.items()}
-        created, events, again = list(self.desk.created), list(self.desk.events), self.desk.again
+        saved = {key: _copy(body) for key, body in self.fake.objects.items()}
+        created, events, again = list(self.fake.created), list(self.fake.events), self.fake.again
         for _ in range(6):
-            self.desk.work()
-            self.desk.leave()
-        self.desk.work()
-        phase, pods = self.desk.phase, self.desk.all(PODS)
-        wanted = sum(one.replicas for one in self.desk.job.spec.tasks)
+            self.fake.work()
+            self.fake.leave()
+        self.fake.work()
+        phase, pods = self.fake.phase, self.fake.all(PODS)
+        wanted = sum(one.replicas for one in self.fake.job.spec.tasks)
         if phase in FINISHED or phase == ABORTED:
             assert {pod.status.phase for pod in pods} <= {"Succeeded", "Failed"}
-            assert not [key for key in self.desk.objects if key[0] == PODGROUPS.id]
+            assert not [key for key in self.fake.objects if key[0] == PODGROUPS.id]
         else:
             assert phase in ("Pending", "Running")
             assert len(pods) <= wanted
-        self.desk.objects, self.desk.created, self.desk.events, self.desk.again = saved, created, events, again
+        self.fake.objects, self.fake.created, self.fake.events, self.fake.again = saved, created, events, again
 
 
 def _copy(body: dict) -> dict:

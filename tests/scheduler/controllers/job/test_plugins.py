@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scheduler.controllers.runtime.objects import NETWORK_POLICIES, SERVICES
-from tests.support.controllers.fake_cluster import JobDesk, task
+from tests.support.controllers.fake_cluster import FakeJobCluster, task
 
 
 @pytest.mark.parametrize(
@@ -21,16 +21,16 @@ from tests.support.controllers.fake_cluster import JobDesk, task
     ],
 )
 def test_svc_does_as_its_flags_say(flags: list[str], early: bool, guarded: bool) -> None:
-    desk = JobDesk({"tasks": [task()], "plugins": {"svc": flags}}).work()
-    service = desk.get(SERVICES, "j")
+    fake = FakeJobCluster({"tasks": [task()], "plugins": {"svc": flags}}).work()
+    service = fake.get(SERVICES, "j")
     assert service is not None
     assert service["spec"]["publishNotReadyAddresses"] == early
-    assert (desk.get(NETWORK_POLICIES, "j") is not None) == guarded
+    assert (fake.get(NETWORK_POLICIES, "j") is not None) == guarded
 
 
 def test_without_svc_nothing_is_made_beside_the_pods() -> None:
-    desk = JobDesk({"tasks": [task()], "plugins": {"env": []}}).run()
-    assert {kind for kind, _ in desk.objects} == {
+    fake = FakeJobCluster({"tasks": [task()], "plugins": {"env": []}}).run()
+    assert {kind for kind, _ in fake.objects} == {
         "jobs.batch.volcano.sh",
         "podgroups.scheduling.volcano.sh",
         "pods",

@@ -9,24 +9,24 @@ from typing import Any
 import pytest
 
 from scheduler.controllers.runtime.objects import JOBS
-from tests.support.controllers.fake_cluster import START, JobDesk, task
+from tests.support.controllers.fake_cluster import START, FakeJobCluster, task
 
-Trigger = Callable[[JobDesk], object]
+Trigger = Callable[[FakeJobCluster], object]
 ALL = ("j-a-0", "j-a-1", "j-b-0", "j-b-1")
 
 
-def failed(desk: JobDesk) -> None:
-    desk.become("Failed", ["j-a-1"], exit_code=137)
+def failed(fake: FakeJobCluster) -> None:
+    fake.become("Failed", ["j-a-1"], exit_code=137)
 
 
-def evicted(desk: JobDesk) -> None:
-    desk.evict("j-a-1")
-    desk.work()
-    desk.leave()
+def evicted(fake: FakeJobCluster) -> None:
+    fake.evict("j-a-1")
+    fake.work()
+    fake.leave()
 
 
-def restarted(desk: JobDesk) -> None:
-    desk.objects["pods", "j-a-1"]["status"]["containerStatuses"] = [{"name": "x", "restartCount": 4}]
+def restarted(fake: FakeJobCluster) -> None:
+    fake.objects["pods", "j-a-1"]["status"]["containerStatuses"] = [{"name": "x", "restartCount": 4}]
 
 
 EVENTS: dict[str, tuple[dict[str, Any], Trigger, str, str]] = {
@@ -34,19 +34,19 @@ EVENTS: dict[str, tuple[dict[str, Any], Trigger, str, str]] = {
     "*": ({"event": "*"}, failed, "a", "j-a-1"),
     "PodFailed": ({"event": "PodFailed"}, failed, "a", "j-a-1"),
     "PodEvicted": ({"event": "PodEvicted"}, evicted, "a", "j-a-1"),
-    "PodPending": ({"event": "PodPending"}, lambda desk: desk.become("Pending", ["j-a-1"]), "a", "j-a-1"),
-    "PodRunning": ({"event": "PodRunning"}, lambda desk: desk.become("Running", ["j-a-1"]), "a", ""),
+    "PodPending": ({"event": "PodPending"}, lambda fake: fake.become("Pending", ["j-a-1"]), "a", "j-a-1"),
+    "PodRunning": ({"event": "PodRunning"}, lambda fake: fake.become("Running", ["j-a-1"]), "a", ""),
     "TaskFailed": ({"event": "TaskFailed"}, restarted, "a", ""),
     "TaskCompleted": (
         {"event": "TaskCompleted"},
-        lambda desk: desk.become("Succeeded", ["j-a-0", "j-a-1"]),
+        lambda fake: fake.become("Succeeded", ["j-a-0", "j-a-1"]),
         "a",
         "",
     ),
-    "Unknown": ({"event": "Unknown"}, lambda desk: desk.admit("Unknown"), "", ""),
+    "Unknown": ({"event": "Unknown"}, lambda fake: fake.admit("Unknown"), "", ""),
     "JobUpdated": (
         {"event": "JobUpdated"},
-        lambda desk: desk.change_spec(JOBS, "j", lambda spec: spec.update(ttlSecondsAfterFinished=60)),
+        lambda fake: fake.change_spec(JOBS, "j", lambda spec: spec.update(ttlSecondsAfterFinished=60)),
         "",
         "",
     ),
@@ -65,78 +65,78 @@ MATRIX = [
 ]
 
 
-def begin(policy: dict[str, Any], level: str, event: str) -> JobDesk:
+def begin(policy: dict[str, Any], level: str, event: str) -> FakeJobCluster:
     """A running job with one policy; where every run of a pod is an event, one of its pods does not run yet."""
     tasks = [task("a", **({"policies": [policy]} if level == "task" else {})), task("b")]
-    desk = JobDesk({"tasks": tasks, "minAvailable": 1, **({"policies": [policy]} if level == "job" else {})})
-    desk.work()
-    desk.admit()
-    desk.work()
+    fake = FakeJobCluster({"tasks": tasks, "minAvailable": 1, **({"policies": [policy]} if level == "job" else {})})
+    fake.work()
+    fake.admit()
+    fake.work()
     if event != "PodRunning":
-        return desk.run()
-    desk.become("Running", [name for name in ALL if not name.startswith("j-a")])
-    desk.objects[JOBS.id, "j"]["status"] = {
-        **desk.objects[JOBS.id, "j"]["status"],
+        return fake.run()
+    fake.become("Running", [name for name in ALL if not name.startswith("j-a")])
+    fake.objects[JOBS.id, "j"]["status"] = {
+        **fake.objects[JOBS.id, "j"]["status"],
         "state": {"phase": "Running"},
         "taskStatusCount": {"a": {"phase": {"Pending": 2}}, "b": {"phase": {"Running": 2}}},
     }
-    return desk
+    return fake
 
 
 @pytest.mark.parametrize(("event", "action", "level", "timeout"), MATRIX)
 def test_every_event_with_every_action(event: str, action: str, level: str, timeout: str) -> None:
     named, trigger, of_task, of_pod = EVENTS[event]
     policy = {**named, "action": action, **({"timeout": timeout} if timeout else {})}
-    desk = begin(policy, level, event)
-    before = {name: desk.objects["pods", name]["metadata"]["uid"] for name in ALL}
-    group = desk.group.metadata.uid
-    trigger(desk)
-    desk.work()
+    fake = begin(policy, level, event)
+    before = {name: fake.objects["pods", name]["metadata"]["uid"] for name in ALL}
+    group = fake.group.metadata.uid
+    trigger(fake)
+    fake.work()
     if timeout and _has_effect(action, of_task, of_pod):
-        assert (desk.phase, desk.job.status.retry_count) == ("Running", 0), "not yet"
-        assert [(one.action, one.until > "2027-01-15T08:00:00Z") for one in desk.job.status.delayed] == [(action, True)]
-        desk.now = START + 31
-        desk.work()
-    desk.leave()
-    desk.work()
-    phase, status = desk.phase, desk.job.status
-    told = sum(event.reason == "ExecuteAction" for event in desk.events)
+        assert (fake.phase, fake.job.status.retry_count) == ("Running", 0), "not yet"
+        assert [(one.action, one.until > "2027-01-15T08:00:00Z") for one in fake.job.status.delayed] == [(action, True)]
+        fake.now = START + 31
+        fake.work()
+    fake.leave()
+    fake.work()
+    phase, status = fake.phase, fake.job.status
+    told = sum(event.reason == "ExecuteAction" for event in fake.events)
     assert told == _has_effect(action, of_task, of_pod)
-    gone = {name for name in ALL if desk.get_uid(name) != before[name]}
+    gone = {name for name in ALL if fake.get_uid(name) != before[name]}
     if action in ENDS:
         assert (phase, status.version, status.retry_count) == (ENDS[action][1], 1, 0)
-        assert desk.phases[-2:] == ENDS[action]
-        assert desk.pods("Running") == desk.pods("Pending") == []
-        assert desk.group is None
+        assert fake.phases[-2:] == ENDS[action]
+        assert fake.pods("Running") == fake.pods("Pending") == []
+        assert fake.group is None
     elif action == "RestartJob":
         assert (phase, status.version, status.retry_count) == ("Pending", 1, 1)
-        assert desk.phases[-2:] == ["Restarting", "Pending"]
-        assert desk.group.metadata.uid != group, "it has to be let into its queue again"
-        assert desk.pods() == []
+        assert fake.phases[-2:] == ["Restarting", "Pending"]
+        assert fake.group.metadata.uid != group, "it has to be let into its queue again"
+        assert fake.pods() == []
     elif _has_effect(action, of_task, of_pod):
         assert (status.version, status.retry_count) == (0, 1)
-        assert desk.phases.count("Restarting") == 1
+        assert fake.phases.count("Restarting") == 1
         assert gone == ({of_pod} if action == "RestartPod" else {"j-a-0", "j-a-1"})
-        assert set(desk.pods()) == set(ALL), "whose names are taken up again"
-        assert desk.group.metadata.uid == group
-        desk.become("Running")
-        assert desk.work().phase == "Running"
+        assert set(fake.pods()) == set(ALL), "whose names are taken up again"
+        assert fake.group.metadata.uid == group
+        fake.become("Running")
+        assert fake.work().phase == "Running"
     else:
         assert (phase, status.version, status.retry_count) == ("Running", 0, 0)
         assert gone <= ({"j-a-1"} if event == "PodEvicted" else set())
-        assert desk.group.metadata.uid == group
+        assert fake.group.metadata.uid == group
 
 
 @pytest.mark.parametrize("event", EVENTS)
 def test_without_a_policy_nothing_but_a_missing_pod_changes(event: str) -> None:
-    desk = JobDesk({"tasks": [task("a", 3), task("b")], "minAvailable": 1}).run()
-    EVENTS[event][1](desk)
-    desk.work()
-    desk.leave()
-    desk.work()
-    assert desk.phase == "Running"
-    assert desk.job.status.version == 0
-    assert len(desk.pods()) == 5
+    fake = FakeJobCluster({"tasks": [task("a", 3), task("b")], "minAvailable": 1}).run()
+    EVENTS[event][1](fake)
+    fake.work()
+    fake.leave()
+    fake.work()
+    assert fake.phase == "Running"
+    assert fake.job.status.version == 0
+    assert len(fake.pods()) == 5
 
 
 def _has_effect(action: str, of_task: str, of_pod: str) -> bool:
@@ -147,7 +147,7 @@ def _has_effect(action: str, of_task: str, of_pod: str) -> bool:
 @pytest.mark.parametrize(("allowed", "restarts", "failed"), [(1, 1, False), (1, 2, True), (5, 5, False), (0, 1, True)])
 def test_a_task_fails_after_as_many_restarts_as_it_says(allowed: int, restarts: int, failed: bool) -> None:
     policies = [{"event": "TaskFailed", "action": "TerminateJob"}]
-    desk = JobDesk({"tasks": [task("a", maxRetry=allowed), task("b")], "policies": policies}).run()
-    desk.objects["pods", "j-a-1"]["status"]["containerStatuses"] = [{"name": "x", "restartCount": restarts}]
-    desk.work()
-    assert desk.phase == ("Terminating" if failed else "Running")
+    fake = FakeJobCluster({"tasks": [task("a", maxRetry=allowed), task("b")], "policies": policies}).run()
+    fake.objects["pods", "j-a-1"]["status"]["containerStatuses"] = [{"name": "x", "restartCount": restarts}]
+    fake.work()
+    assert fake.phase == ("Terminating" if failed else "Running")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.controllers.fake_cluster import JobDesk, task
+from tests.support.controllers.fake_cluster import FakeJobCluster, task
 
 Body = dict[str, Any]
 
@@ -40,11 +40,11 @@ UNHONOURED: dict[str, Body] = {
 
 @pytest.mark.parametrize("field", UNHONOURED)
 def test_what_is_not_honoured_keeps_the_job_pending_by_name(field: str) -> None:
-    desk = JobDesk({"tasks": [task()], **UNHONOURED[field]}).work()
-    assert (desk.phase, desk.job.status.state.reason) == ("Pending", "NotHonoured")
-    assert desk.job.status.state.message.startswith(f"{field}: not honoured here")
-    assert desk.group is None
-    assert [(event.kind, event.reason) for event in desk.events] == [("Warning", "NotHonoured")]
+    fake = FakeJobCluster({"tasks": [task()], **UNHONOURED[field]}).work()
+    assert (fake.phase, fake.job.status.state.reason) == ("Pending", "NotHonoured")
+    assert fake.job.status.state.message.startswith(f"{field}: not honoured here")
+    assert fake.group is None
+    assert [(event.kind, event.reason) for event in fake.events] == [("Warning", "NotHonoured")]
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_what_is_not_honoured_keeps_the_job_pending_by_name(field: str) -> None:
     ],
 )
 def test_what_is_honoured_runs(spec: Body) -> None:
-    assert JobDesk({"tasks": [task()], **spec}).work().group is not None
+    assert FakeJobCluster({"tasks": [task()], **spec}).work().group is not None
 
 
 @pytest.mark.parametrize(
@@ -71,21 +71,21 @@ def test_what_is_honoured_runs(spec: Body) -> None:
 )
 def test_a_task_that_waits_for_what_never_comes_is_named(needs: dict[str, list[str]], named: str) -> None:
     tasks = [task(name, dependsOn={"name": needs.get(name, [])}) for name in "ab"]
-    desk = JobDesk({"tasks": tasks}).work()
-    assert (desk.phase, desk.job.status.state.reason) == ("Pending", "Malformed")
-    assert named in desk.job.status.state.message
-    assert desk.group is None
+    fake = FakeJobCluster({"tasks": tasks}).work()
+    assert (fake.phase, fake.job.status.state.reason) == ("Pending", "Malformed")
+    assert named in fake.job.status.state.message
+    assert fake.group is None
 
 
 def test_one_of_several_is_enough_where_any_is_asked_for() -> None:
     tasks = [task("a"), task("b", dependsOn={"name": ["b", "a"], "iteration": "any"})]
-    desk = JobDesk({"tasks": tasks}).work()
-    desk.admit()
-    desk.work()
-    desk.become("Running")
-    assert desk.work().pods() == ["j-a-0", "j-a-1", "j-b-0", "j-b-1"]
+    fake = FakeJobCluster({"tasks": tasks}).work()
+    fake.admit()
+    fake.work()
+    fake.become("Running")
+    assert fake.work().pods() == ["j-a-0", "j-a-1", "j-b-0", "j-b-1"]
 
 
 def test_a_task_without_a_pod_is_named() -> None:
-    desk = JobDesk({"tasks": [{"name": "a", "replicas": 1, "template": {}}]}).work()
-    assert "spec.tasks[0].template.spec: missing" in desk.job.status.state.message
+    fake = FakeJobCluster({"tasks": [{"name": "a", "replicas": 1, "template": {}}]}).work()
+    assert "spec.tasks[0].template.spec: missing" in fake.job.status.state.message

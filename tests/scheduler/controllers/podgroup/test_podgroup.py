@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler.controllers.podgroup.reconcile import Observed, group_of, reconcile
+from scheduler.controllers.podgroup.reconcile import ObservedGang, group_of, reconcile
 from scheduler.controllers.runtime.objects import REPLICA_SETS, Workload
-from scheduler.controllers.runtime.writes import Change, Create, Reap, Remove, Tell
+from scheduler.controllers.runtime.writes import ApplyObject, CollectOrphans, Create, EmitEvent, Remove
 from scheduler.kube.resource import PODGROUPS, PODS
 from scheduler.model.objects import OwnerReference, Pod, PodGroup
 
@@ -30,11 +30,11 @@ def workload(replicas: int = 2, **annotations: str) -> Workload:
     return msgspec.convert({"metadata": meta, "spec": {"replicas": replicas}}, Workload)
 
 
-def seen(*pods: Pod, **given: Any) -> Observed:
-    return Observed("ns", "podgroup-owner", pods, **given)
+def seen(*pods: Pod, **given: Any) -> ObservedGang:
+    return ObservedGang("ns", "podgroup-owner", pods, **given)
 
 
-def created(observed: Observed) -> dict[str, Any]:
+def created(observed: ObservedGang) -> dict[str, Any]:
     (write,) = [write for write in reconcile(observed).writes if isinstance(write, Create)]
     assert write.resource is PODGROUPS
     return dict(write.body)
@@ -50,7 +50,7 @@ def test_pods_of_one_owner_share_a_podgroup_that_goes_with_it() -> None:
 
 
 def test_every_pod_is_told_its_podgroup_and_no_successor_is_meant() -> None:
-    told = [write for write in reconcile(seen(pod("a"), pod("b"))).writes if isinstance(write, Change)]
+    told = [write for write in reconcile(seen(pod("a"), pod("b"))).writes if isinstance(write, ApplyObject)]
     assert [(write.resource, write.name, write.uid) for write in told] == [(PODS, "a", "uid-a"), (PODS, "b", "uid-b")]
     assert told[0].body == {"metadata": {"annotations": {"scheduling.k8s.io/group-name": "podgroup-owner"}}}
 
@@ -58,7 +58,7 @@ def test_every_pod_is_told_its_podgroup_and_no_successor_is_meant() -> None:
 def test_a_pod_without_an_owner_has_one_of_its_own() -> None:
     alone = pod("alone", owner=None)
     assert group_of(alone) == "podgroup-uid-alone"
-    body = created(Observed("ns", group_of(alone), [alone]))
+    body = created(ObservedGang("ns", group_of(alone), [alone]))
     assert body["metadata"]["ownerReferences"][0]["kind"] == "Pod"
 
 
@@ -100,7 +100,7 @@ def test_the_owner_says_how_many_are_a_gang() -> None:
 def test_a_number_that_is_none_is_named_and_one_is_taken(text: str) -> None:
     observed = seen(pod(), owner=workload(**{"scheduling.volcano.sh/group-min-member": text}))
     assert created(observed)["spec"]["minMember"] == 1
-    (told,) = [write for write in reconcile(observed).writes if isinstance(write, Tell)]
+    (told,) = [write for write in reconcile(observed).writes if isinstance(write, EmitEvent)]
     assert told.reason == "InvalidMinMember"
     assert repr(text) in told.message
 
@@ -127,7 +127,7 @@ def test_a_gang_follows_its_owners_annotation() -> None:
     told = pod(metadata={"annotations": {"scheduling.k8s.io/group-name": "podgroup-owner"}})
     owner = workload(**{"scheduling.volcano.sh/group-min-member": "2"})
     (change,) = reconcile(seen(told, group=group(), owner=owner)).writes
-    assert isinstance(change, Change)
+    assert isinstance(change, ApplyObject)
     assert change.body["spec"] == {"minMember": 2, "minResources": {"cpu": "1", "nvidia.com/gpu": "2"}}
 
 
@@ -141,6 +141,6 @@ def test_the_podgroup_of_an_owner_that_is_gone_goes_if_it_is_gone_indeed() -> No
     orphan = group()
     orphan.metadata.owner_references = [OwnerReference("apps/v1", "ReplicaSet", "web", "owner", True)]
     (reap,) = reconcile(seen(group=orphan)).writes
-    assert isinstance(reap, Reap)
+    assert isinstance(reap, CollectOrphans)
     assert (reap.owner, reap.name, reap.uid) == (REPLICA_SETS, "web", "owner")
     assert reap.left == [Remove(PODGROUPS, "ns", "podgroup-owner", "uid-group")]

@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler.controllers.queue.reconcile import Observed, reconcile
+from scheduler.controllers.queue.reconcile import ObservedQueue, reconcile
 from scheduler.controllers.queue.state import usability
 from scheduler.controllers.runtime.objects import COMMANDS, Command, Queue
-from scheduler.controllers.runtime.writes import Change, Create, Remove, Tell
+from scheduler.controllers.runtime.writes import ApplyObject, Create, EmitEvent, Remove
 
 
 def queue(name: str, state: str = "Open", parent: str = "root", **given: Any) -> Queue:
@@ -23,36 +23,38 @@ def command(action: str, name: str) -> Command:
     return msgspec.convert({**body, "target": {"kind": "Queue", "name": name}}, Command)
 
 
-def seen(name: str, *queues: Queue, **given: Any) -> Observed:
+def seen(name: str, *queues: Queue, **given: Any) -> ObservedQueue:
     known = {one.metadata.name: one for one in [queue("root", parent=""), *queues]}
-    return Observed(name, known.get(name), known, **given)
+    return ObservedQueue(name, known.get(name), known, **given)
 
 
-def state(observed: Observed) -> str:
+def state(observed: ObservedQueue) -> str:
     """The state that is written, or that stays."""
     for write in reconcile(observed).writes:
-        if isinstance(write, Change) and write.sub == "status":
+        if isinstance(write, ApplyObject) and write.sub == "status":
             found: str = write.body["status"]["state"]
             return found
     assert observed.queue is not None
     return observed.queue.status.state
 
 
-def problem(observed: Observed) -> tuple[str, str, str]:
-    (write,) = [write for write in reconcile(observed).writes if isinstance(write, Change) and write.sub == "status"]
+def problem(observed: ObservedQueue) -> tuple[str, str, str]:
+    (write,) = [
+        write for write in reconcile(observed).writes if isinstance(write, ApplyObject) and write.sub == "status"
+    ]
     (condition,) = write.body["status"]["conditions"]
     return condition["status"], condition["reason"], condition["message"]
 
 
 @pytest.mark.parametrize("name", ["root", "default"])
 def test_root_and_default_are_always_there(name: str) -> None:
-    (write,) = reconcile(Observed(name, None, {})).writes
+    (write,) = reconcile(ObservedQueue(name, None, {})).writes
     assert isinstance(write, Create)
     assert write.name == name
 
 
 def test_other_queues_are_not_created() -> None:
-    assert reconcile(Observed("q", None, {})).writes == ()
+    assert reconcile(ObservedQueue("q", None, {})).writes == ()
 
 
 @pytest.mark.parametrize(
@@ -79,8 +81,8 @@ def test_states(before: str, action: str | None, groups: int, after: str) -> Non
 
 def test_a_command_is_removed_after_its_effect_is_written() -> None:
     writes = reconcile(seen("q", queue("q"), commands=[command("CloseQueue", "q")])).writes
-    kinds = [type(write) for write in writes if not isinstance(write, Tell)]
-    assert kinds == [Change, Remove]
+    kinds = [type(write) for write in writes if not isinstance(write, EmitEvent)]
+    assert kinds == [ApplyObject, Remove]
     assert writes[1] == Remove(COMMANDS, "ns", "c", "uid-c")
 
 
@@ -91,17 +93,17 @@ class TestHierarchy:
     def test_closing_a_parent_closes_its_children_and_marks_them(self) -> None:
         observed = seen("c", queue("p", "Closed"), queue("c", parent="p"))
         assert state(observed) == "Closed"
-        marks = [w for w in reconcile(observed).writes if isinstance(w, Change) and not w.sub]
+        marks = [w for w in reconcile(observed).writes if isinstance(w, ApplyObject) and not w.sub]
         assert marks[0].body == {"metadata": {"annotations": MARK}}
 
     def test_the_mark_is_written_before_the_state(self) -> None:
         writes = reconcile(seen("c", queue("p", "Closed"), queue("c", parent="p"))).writes
-        assert [write.sub for write in writes if isinstance(write, Change)] == ["", "status"]
+        assert [write.sub for write in writes if isinstance(write, ApplyObject)] == ["", "status"]
 
     def test_opening_the_parent_opens_those_that_it_closed(self) -> None:
         observed = seen("c", queue("p"), queue("c", "Closed", "p", annotations=MARK))
         assert state(observed) == "Open"
-        marks = [w for w in reconcile(observed).writes if isinstance(w, Change) and not w.sub]
+        marks = [w for w in reconcile(observed).writes if isinstance(w, ApplyObject) and not w.sub]
         assert marks[0].body == {"metadata": {"annotations": {"volcano.sh/closed-by-parent": None}}}
 
     def test_one_that_was_closed_by_itself_stays_closed(self) -> None:
@@ -109,12 +111,12 @@ class TestHierarchy:
 
     def test_closing_a_parent_does_not_mark_one_that_was_closed_before(self) -> None:
         writes = reconcile(seen("c", queue("p", "Closed"), queue("c", "Closed", "p"))).writes
-        assert [write for write in writes if isinstance(write, Change) and not write.sub] == []
+        assert [write for write in writes if isinstance(write, ApplyObject) and not write.sub] == []
 
     def test_a_child_does_not_open_before_its_parent(self) -> None:
         observed = seen("c", queue("p", "Closed"), queue("c", "Closed", "p"), commands=[command("OpenQueue", "c")])
         assert state(observed) == "Closed"
-        told = [write for write in reconcile(observed).writes if isinstance(write, Tell)]
+        told = [write for write in reconcile(observed).writes if isinstance(write, EmitEvent)]
         assert "open that first" in told[0].message
 
     def test_root_is_never_closed(self) -> None:
@@ -191,14 +193,14 @@ def test_a_child_that_says_nothing_of_a_resource_exceeds_nothing() -> None:
 
 def test_counts_follow_the_podgroups() -> None:
     observed = seen("q", queue("q"), phases={"Running": 2, "Inqueue": 1, "Pending": 3, "Unknown": 0, "Completed": 4})
-    (write,) = [write for write in reconcile(observed).writes if isinstance(write, Change)]
+    (write,) = [write for write in reconcile(observed).writes if isinstance(write, ApplyObject)]
     status = {key: value for key, value in write.body["status"].items() if key != "conditions"}
     assert status == {"state": "Open", "running": 2, "inqueue": 1, "pending": 3, "unknown": 0, "completed": 4}
     assert write.manager, "the scheduler's own fields of the status stay"
 
 
 def test_a_second_look_writes_nothing() -> None:
-    (write,) = [write for write in reconcile(seen("q", queue("q"))).writes if isinstance(write, Change)]
+    (write,) = [write for write in reconcile(seen("q", queue("q"))).writes if isinstance(write, ApplyObject)]
     again = queue("q")
     again.status = msgspec.convert(write.body["status"], type(again.status))
     assert reconcile(seen("q", again)).writes == []

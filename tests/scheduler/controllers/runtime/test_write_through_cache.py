@@ -12,8 +12,8 @@ import pytest
 from scheduler.controllers.runtime import write_through_cache as module
 from scheduler.controllers.runtime.controller import Context
 from scheduler.controllers.runtime.ownership import INDEXES
-from scheduler.controllers.runtime.write_through_cache import View
-from scheduler.kube import PODS, Absent, Client, Present, Recorder, Reflector
+from scheduler.controllers.runtime.write_through_cache import WriteThroughCache
+from scheduler.kube import PODS, Absent, Client, EventRecorder, Present, Reflector
 from scheduler.model.objects import Pod
 
 
@@ -24,12 +24,12 @@ def pod(version: int, uid: str = "u1", **meta: Any) -> Pod:
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[View[Pod], Any], None]], None]:
+def told(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[WriteThroughCache[Pod], Any], None]], None]:
     """Run a test inside a loop, with a view and what tells it of changes; ``told.now`` is the time."""
 
-    def run(test: Callable[[View[Pod], Any], None]) -> None:
+    def run(test: Callable[[WriteThroughCache[Pod], Any], None]) -> None:
         async def main() -> None:
-            view = View(cast(Client, None), PODS, INDEXES)
+            view = WriteThroughCache(cast(Client, None), PODS, INDEXES)
             test(view, view.informer._hear)
 
         asyncio.run(main())
@@ -37,12 +37,12 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[View[Pod], Any]
     return run
 
 
-def names(view: View[Pod]) -> list[tuple[str, str]]:
+def names(view: WriteThroughCache[Pod]) -> list[tuple[str, str]]:
     return [(one.metadata.uid, one.metadata.resource_version) for one in view.by("owner", "owner")]
 
 
 def test_what_was_created_is_there_before_the_watch_shows_it(told: Any) -> None:
-    def test(view: View[Pod], hear: Any) -> None:
+    def test(view: WriteThroughCache[Pod], hear: Any) -> None:
         view.wrote(pod(5))
         assert names(view) == [("u1", "5")]
         assert view.is_ahead
@@ -54,7 +54,7 @@ def test_what_was_created_is_there_before_the_watch_shows_it(told: Any) -> None:
 
 
 def test_an_older_event_does_not_hide_a_newer_write(told: Any) -> None:
-    def test(view: View[Pod], hear: Any) -> None:
+    def test(view: WriteThroughCache[Pod], hear: Any) -> None:
         hear(Present(pod(3)))
         view.wrote(pod(7))
         hear(Present(pod(5)))
@@ -66,7 +66,7 @@ def test_an_older_event_does_not_hide_a_newer_write(told: Any) -> None:
 
 
 def test_an_answer_that_comes_after_the_end_of_its_object_is_old(told: Any) -> None:
-    def test(view: View[Pod], hear: Any) -> None:
+    def test(view: WriteThroughCache[Pod], hear: Any) -> None:
         hear(Present(pod(5)))
         hear(Absent("ns/p", "u1"))
         view.wrote(pod(5))
@@ -78,7 +78,7 @@ def test_an_answer_that_comes_after_the_end_of_its_object_is_old(told: Any) -> N
 
 
 def test_what_was_deleted_is_going_before_the_watch_says_so(told: Any) -> None:
-    def test(view: View[Pod], hear: Any) -> None:
+    def test(view: WriteThroughCache[Pod], hear: Any) -> None:
         hear(Present(pod(5)))
         view.removed("u1")
         (going,) = view.by("owner", "owner")
@@ -94,7 +94,7 @@ def test_what_was_deleted_is_going_before_the_watch_says_so(told: Any) -> None:
 
 
 def test_a_successor_of_the_same_name_is_another(told: Any) -> None:
-    def test(view: View[Pod], hear: Any) -> None:
+    def test(view: WriteThroughCache[Pod], hear: Any) -> None:
         hear(Present(pod(5)))
         view.removed("u1")
         hear(Absent("ns/p", "u1"))
@@ -106,7 +106,7 @@ def test_a_successor_of_the_same_name_is_another(told: Any) -> None:
 
 
 def test_a_write_that_the_watch_never_shows_is_forgotten(told: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def test(view: View[Pod], hear: Any) -> None:
+    def test(view: WriteThroughCache[Pod], hear: Any) -> None:
         view.wrote(pod(5))
         monkeypatch.setattr(module, "_now", lambda: asyncio.get_running_loop().time() + module.TRUST + 1)
         assert names(view) == []
@@ -118,7 +118,7 @@ def test_what_is_watched_anyway_is_not_watched_again() -> None:
     async def test() -> None:
         client = cast(Client, None)  # nothing may be asked of it
         running = Reflector(client, PODS, lambda _: None)
-        context = Context(client, cast(Recorder, None), ["schedspec"], reflectors=[running])
+        context = Context(client, cast(EventRecorder, None), ["schedspec"], reflectors=[running])
         view = context.view(PODS)
         assert view.informer.reflector is running
         assert context.view(PODS, labels="a=b").informer.reflector is not running

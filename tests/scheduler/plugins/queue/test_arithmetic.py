@@ -12,19 +12,19 @@ from scheduler.framework.session import Session
 from scheduler.framework.statement import Statement
 from scheduler.model import resources
 from scheduler.model.task import HOLDING, TaskStatus
-from scheduler.plugins.queue.attributes import Account, without_pods
+from scheduler.plugins.queue.attributes import QueueAttributes, without_pods
 from scheduler.reasons import VictimReason
 from tests.scheduler.plugins.queue.state import queue_rows, queues_of, session_of, tables, task_of, tasks_in
 
 EPS = 1e-6
 
 
-def accounts(session: Session) -> dict[str, Account]:
-    return queues_of(session).accounts.by_name
+def queue_attributes(session: Session) -> dict[str, QueueAttributes]:
+    return queues_of(session).queue_attributes.by_name
 
 
-def held(account: Account) -> resources.Resource:
-    return {dimension: amount for dimension, amount in account.allocated.items() if amount}
+def held(attributes: QueueAttributes) -> resources.Resource:
+    return {dimension: amount for dimension, amount in attributes.allocated.items() if amount}
 
 
 # ------------------------------------------------------------------------------------------------------------ examples
@@ -43,7 +43,7 @@ def test_weights_fill_queues_like_vessels() -> None:
         },
         "proportion",
     )
-    deserved = {name: account.deserved["cpu"] for name, account in accounts(session).items()}
+    deserved = {name: attributes.deserved["cpu"] for name, attributes in queue_attributes(session).items()}
     assert deserved == pytest.approx({"a": 2000, "b": 6666.667, "c": 3333.333}, abs=0.001)
 
 
@@ -56,8 +56,8 @@ def test_a_queue_without_jobs_takes_no_part_in_the_filling() -> None:
         },
         "proportion",
     )
-    assert accounts(session)["a"].deserved["cpu"] == 3000
-    assert accounts(session)["idle"].deserved == {}
+    assert queue_attributes(session)["a"].deserved["cpu"] == 3000
+    assert queue_attributes(session)["idle"].deserved == {}
 
 
 def test_real_capability_leaves_the_guarantees_of_others_alone() -> None:
@@ -68,7 +68,10 @@ def test_real_capability_leaves_the_guarantees_of_others_alone() -> None:
         },
         "capacity",
     )
-    assert {name: account.limit["cpu"] for name, account in accounts(session).items()} == {"a": 10000, "b": 8000}
+    assert {name: attributes.limit["cpu"] for name, attributes in queue_attributes(session).items()} == {
+        "a": 10000,
+        "b": 8000,
+    }
 
 
 def test_flat_deserved_is_cut_to_the_real_capability_and_raised_to_the_guarantee() -> None:
@@ -82,7 +85,7 @@ def test_flat_deserved_is_cut_to_the_real_capability_and_raised_to_the_guarantee
         },
         "capacity",
     )
-    assert {name: account.deserved["cpu"] for name, account in accounts(session).items()} == {
+    assert {name: attributes.deserved["cpu"] for name, attributes in queue_attributes(session).items()} == {
         "cut": 4000,
         "raised": 2000,
     }
@@ -97,7 +100,11 @@ def test_a_share_is_that_of_the_fullest_dimension_and_of_nothing_deserved_full()
         },
         "capacity",
     )
-    assert {name: account.share for name, account in accounts(session).items()} == {"a": 0.5, "b": 1.0, "c": 1.0}
+    assert {name: attributes.share for name, attributes in queue_attributes(session).items()} == {
+        "a": 0.5,
+        "b": 1.0,
+        "c": 1.0,
+    }
 
 
 def test_a_card_queue_shares_by_its_quota_and_deserves_none_of_it() -> None:
@@ -109,8 +116,8 @@ def test_a_card_queue_shares_by_its_quota_and_deserves_none_of_it() -> None:
         },
         "capacity-card",
     )
-    account = accounts(session)["a"]
-    assert (account.share, account.deserved, account.guarantee) == (0.25, {}, {})
+    attributes = queue_attributes(session)["a"]
+    assert (attributes.share, attributes.deserved, attributes.guarantee) == (0.25, {}, {})
     assert session.decisions.queues["a"].capability == {"RTX": 8000}
 
 
@@ -120,27 +127,27 @@ def test_a_card_queue_shares_by_its_quota_and_deserves_none_of_it() -> None:
 @given(tables())
 def test_weights_never_give_more_than_there_is_or_than_is_asked_for(table: dict[str, Any]) -> None:
     session = session_of(table, "proportion")
-    busy = [account for account in accounts(session).values() if account.request]
-    guaranteed = resources.total_of(account.guarantee for account in accounts(session).values())
+    busy = [attributes for attributes in queue_attributes(session).values() if attributes.request]
+    guaranteed = resources.total_of(attributes.guarantee for attributes in queue_attributes(session).values())
     for dimension, total in without_pods(session.total).items():
-        given_ = sum(account.deserved.get(dimension, 0.0) for account in busy)
+        given_ = sum(attributes.deserved.get(dimension, 0.0) for attributes in busy)
         if guaranteed.get(dimension, 0.0) <= total:
             assert given_ <= total + EPS
-        for account in busy:
-            most = min(account.request.get(dimension, 0.0), account.limit.get(dimension, 0.0))
-            floor = account.guarantee.get(dimension, 0.0)
-            assert account.deserved.get(dimension, 0.0) <= max(most, floor) + EPS
+        for attributes in busy:
+            most = min(attributes.request.get(dimension, 0.0), attributes.limit.get(dimension, 0.0))
+            floor = attributes.guarantee.get(dimension, 0.0)
+            assert attributes.deserved.get(dimension, 0.0) <= max(most, floor) + EPS
 
 
 @given(tables())
 def test_weights_leave_nothing_over_that_somebody_asks_for(table: dict[str, Any]) -> None:
     session = session_of(table, "proportion")
-    busy = [account for account in accounts(session).values() if account.request]
+    busy = [attributes for attributes in queue_attributes(session).values() if attributes.request]
     for dimension, total in without_pods(session.total).items():
-        left = total - sum(account.deserved.get(dimension, 0.0) for account in busy)
-        for account in busy:
-            most = min(account.request.get(dimension, 0.0), account.limit.get(dimension, 0.0))
-            assert left <= 0.1 or account.deserved.get(dimension, 0.0) >= most - EPS
+        left = total - sum(attributes.deserved.get(dimension, 0.0) for attributes in busy)
+        for attributes in busy:
+            most = min(attributes.request.get(dimension, 0.0), attributes.limit.get(dimension, 0.0))
+            assert left <= 0.1 or attributes.deserved.get(dimension, 0.0) >= most - EPS
 
 
 @given(queue_rows())
@@ -148,19 +155,19 @@ def test_whoever_fills_its_real_capability_leaves_room_for_all_guarantees(rows: 
     table = {"nodes": [{"name": "n1", "has": "40 cpu, 40 gpu"}], "queues": rows}
     for plugin in ("capacity", "proportion"):
         session = session_of(table, plugin)
-        for account in accounts(session).values():
-            others = resources.total_of(o.guarantee for o in accounts(session).values() if o is not account)
+        for attributes in queue_attributes(session).values():
+            others = resources.total_of(o.guarantee for o in queue_attributes(session).values() if o is not attributes)
             for dimension, total in without_pods(session.total).items():
-                assert account.limit.get(dimension, 0.0) + others.get(dimension, 0.0) <= total
+                assert attributes.limit.get(dimension, 0.0) + others.get(dimension, 0.0) <= total
 
 
 @given(queue_rows(tree=True))
 def test_no_child_may_hold_more_than_its_parent(rows: list[dict[str, Any]]) -> None:
     table = {"nodes": [{"name": "n1", "has": "40 cpu, 40 gpu"}], "queues": rows}
-    for account in accounts(session_of(table, "capacity", tree=True)).values():
-        if account.parent is not None:
-            guaranteed = max(account.parent.limit.get("cpu", 0.0), account.guarantee.get("cpu", 0.0))
-            assert account.limit["cpu"] <= guaranteed
+    for attributes in queue_attributes(session_of(table, "capacity", tree=True)).values():
+        if attributes.parent is not None:
+            guaranteed = max(attributes.parent.limit.get("cpu", 0.0), attributes.guarantee.get("cpu", 0.0))
+            assert attributes.limit["cpu"] <= guaranteed
 
 
 STEP = st.tuples(st.sampled_from(["allocate", "pipeline", "evict", "back", "keep"]), st.integers(0, 20))
@@ -171,7 +178,7 @@ def test_accounts_follow_every_change_and_every_step_back(
     table: dict[str, Any], steps: list[tuple[str, int]], plugin: str
 ) -> None:
     session = session_of(table, plugin, tree=plugin == "capacity")
-    before = {name: held(account) for name, account in accounts(session).items()}
+    before = {name: held(attributes) for name, attributes in queue_attributes(session).items()}
     statement, node = Statement(session), session.nodes.rows[0]
     savepoints = [statement.savepoint()]
     for what, number in steps:
@@ -190,39 +197,39 @@ def test_accounts_follow_every_change_and_every_step_back(
                 getattr(statement, what)(task, node)
         assert_accounts_add_up(session)
     statement.discard()
-    assert {name: held(account) for name, account in accounts(session).items()} == before
+    assert {name: held(attributes) for name, attributes in queue_attributes(session).items()} == before
 
 
 def assert_accounts_add_up(session: Session) -> None:
     """Every account holds what its own tasks and those of the queues below count, and its share is that of now."""
     plugin = queues_of(session)
-    expected: dict[str, resources.Resource] = {name: {} for name in plugin.accounts.by_name}
+    expected: dict[str, resources.Resource] = {name: {} for name in plugin.queue_attributes.by_name}
     for task in tasks_in(session, HOLDING | TaskStatus.PIPELINED):
-        account = plugin.accounts.of_task(task)
-        assert account is not None
-        for one in account.ancestors:
+        attributes = plugin.queue_attributes.of_task(task)
+        assert attributes is not None
+        for one in attributes.ancestors:
             resources.add_to(expected[one.name], plugin.measure(task))
-    for name, account in plugin.accounts.by_name.items():
-        assert held(account) == {dimension: amount for dimension, amount in expected[name].items() if amount}
-        known, account.share_known = account.share, None
-        assert account.share == known
+    for name, attributes in plugin.queue_attributes.by_name.items():
+        assert held(attributes) == {dimension: amount for dimension, amount in expected[name].items() if amount}
+        known, attributes.share_known = attributes.share, None
+        assert attributes.share == known
 
 
 @given(tables(tree=True))
 def test_asking_changes_nothing(table: dict[str, Any]) -> None:
     session = session_of(table, "capacity", tree=True, arguments={"ancestorReclaimLevel": 1})
     plugin = queues_of(session)
-    before = {name: held(account) for name, account in accounts(session).items()}
+    before = {name: held(attributes) for name, attributes in queue_attributes(session).items()}
     running = tasks_in(session, TaskStatus.RUNNING)
-    for claimant in tasks_in(session, TaskStatus.PENDING):
-        queue = session.queue_of(claimant)
+    for preemptor in tasks_in(session, TaskStatus.PENDING):
+        queue = session.queue_of(preemptor)
         assert queue is not None
-        plugin.preemptive(queue, claimant)
-        plugin.allocatable(queue, claimant)
-        plugin.reclaimable(claimant, running)
+        plugin.preemptive(queue, preemptor)
+        plugin.allocatable(queue, preemptor)
+        plugin.reclaimable(preemptor, running)
         for victim in running:
-            plugin.reclaim_unit(claimant, (victim,))
-    assert {name: held(account) for name, account in accounts(session).items()} == before
+            plugin.reclaim_unit(preemptor, (victim,))
+    assert {name: held(attributes) for name, attributes in queue_attributes(session).items()} == before
 
 
 def test_a_pod_that_takes_either_card_counts_as_the_one_it_got() -> None:
@@ -238,10 +245,10 @@ def test_a_pod_that_takes_either_card_counts_as_the_one_it_got() -> None:
         },
         "capacity-card",
     )
-    account = accounts(session)["q"]
-    assert queues_of(session).accounts.amount(task_of(session, "j-0")) == {"A|B": 3000}
+    attributes = queue_attributes(session)["q"]
+    assert queues_of(session).queue_attributes.amount(task_of(session, "j-0")) == {"A|B": 3000}
     statement = Statement(session)
     statement.allocate(task_of(session, "j-0"), session.nodes.by_name["n2"])
-    assert held(account) == {"B": 3000}
+    assert held(attributes) == {"B": 3000}
     statement.discard()
-    assert held(account) == {}
+    assert held(attributes) == {}

@@ -24,22 +24,22 @@ def permitted(session: Session) -> list[tuple[Task, Task]]:
     """All pairs of a waiting task and a running one of another queue that it may take."""
     plugin = queues_of(session)
     pairs = []
-    for claimant in tasks_in(session, TaskStatus.PENDING):
-        queue = session.queue_of(claimant)
+    for preemptor in tasks_in(session, TaskStatus.PENDING):
+        queue = session.queue_of(preemptor)
         assert queue is not None
-        if plugin.preemptive(queue, claimant):
+        if plugin.preemptive(queue, preemptor):
             pairs += [
-                (claimant, victim)
+                (preemptor, victim)
                 for victim in tasks_in(session, TaskStatus.RUNNING)
-                if session.queue_of(victim) is not queue and plugin.reclaim_unit(claimant, (victim,)) is None
+                if session.queue_of(victim) is not queue and plugin.reclaim_unit(preemptor, (victim,)) is None
             ]
     return pairs
 
 
-def permitted_after(session: Session, claimant: Task, victim: Task) -> list[tuple[str, str]]:
-    """The pairs, by key, in the state in which the claimant runs in the victim's place and the victim waits."""
-    cluster, old = session.cluster, (claimant.pod, victim.pod)
-    for task, node, phase in ((claimant, victim.node, "Running"), (victim, "", "Pending")):
+def permitted_after(session: Session, preemptor: Task, victim: Task) -> list[tuple[str, str]]:
+    """The pairs, by key, in the state in which the preemptor runs in the victim's place and the victim waits."""
+    cluster, old = session.cluster, (preemptor.pod, victim.pod)
+    for task, node, phase in ((preemptor, victim.node, "Running"), (victim, "", "Pending")):
         pod = copy.deepcopy(task.pod)
         pod.spec.node_name, pod.status.phase = node, phase
         cluster.set_pod(pod)
@@ -54,30 +54,30 @@ def permitted_after(session: Session, claimant: Task, victim: Task) -> list[tupl
 def test_what_was_taken_is_not_taken_back(table: dict[str, Any], plugin: tuple[str, bool, int]) -> None:
     name, tree, level = plugin
     session = session_of(table, name, tree=tree, arguments={"ancestorReclaimLevel": level} if tree else None)
-    for claimant, victim in permitted(session)[:2]:
-        assert (victim.key, claimant.key) not in permitted_after(session, claimant, victim)
+    for preemptor, victim in permitted(session)[:2]:
+        assert (victim.key, preemptor.key) not in permitted_after(session, preemptor, victim)
 
 
 @given(tables(tree=True), st.integers(0, 2))
 def test_what_was_taken_is_not_taken_back_in_trees(table: dict[str, Any], level: int) -> None:
     session = session_of(table, "capacity", tree=True, arguments={"ancestorReclaimLevel": level})
-    for claimant, victim in permitted(session)[:2]:
-        assert (victim.key, claimant.key) not in permitted_after(session, claimant, victim)
+    for preemptor, victim in permitted(session)[:2]:
+        assert (victim.key, preemptor.key) not in permitted_after(session, preemptor, victim)
 
 
 @given(tables(tree=True), st.integers(0, 2))
 def test_who_gives_is_above_its_due_before_and_keeps_its_guarantee_after(table: dict[str, Any], level: int) -> None:
     session = session_of(table, "capacity", tree=True, arguments={"ancestorReclaimLevel": level})
     plugin = queues_of(session)
-    for claimant, victim in permitted(session):
-        account, taker = plugin.accounts.of_task(victim), plugin.accounts.of_task(claimant)
-        assert account is not None
+    for preemptor, victim in permitted(session):
+        attributes, taker = plugin.queue_attributes.of_task(victim), plugin.queue_attributes.of_task(preemptor)
+        assert attributes is not None
         assert taker is not None
-        amount = plugin.accounts.amount(victim)
-        named = [d for d, v in amount.items() if v > 0 and d in account.deserved]
-        assert not named or any(account.allocated[d] > account.deserved[d] for d in named)
-        assert resources.less_equal(account.guarantee, resources.minus(account.allocated, amount))
-        assert any(claimant.init_request.get(d, 0.0) > 0 for d, v in amount.items() if v > 0)
+        amount = plugin.queue_attributes.amount(victim)
+        named = [d for d, v in amount.items() if v > 0 and d in attributes.deserved]
+        assert not named or any(attributes.allocated[d] > attributes.deserved[d] for d in named)
+        assert resources.less_equal(attributes.guarantee, resources.minus(attributes.allocated, amount))
+        assert any(preemptor.init_request.get(d, 0.0) > 0 for d, v in amount.items() if v > 0)
 
 
 @given(tables(tree=True), st.sampled_from(["capacity", "proportion"]))
@@ -87,11 +87,11 @@ def test_victims_one_after_the_other_are_those_that_each_may_go_after_the_ones_b
     session = session_of(table, name, tree=name == "capacity")
     plugin = queues_of(session)
     running = tasks_in(session, TaskStatus.RUNNING)
-    for claimant in tasks_in(session, TaskStatus.PENDING)[:2]:
-        together, _ = plugin.reclaimable(claimant, running)
+    for preemptor in tasks_in(session, TaskStatus.PENDING)[:2]:
+        together, _ = plugin.reclaimable(preemptor, running)
         statement, one_by_one = session.statement(), []
         for victim in running:
-            if plugin.reclaim_unit(claimant, (victim,)) is None:
+            if plugin.reclaim_unit(preemptor, (victim,)) is None:
                 one_by_one.append(victim)
                 statement.evict(victim, None)  # type: ignore[arg-type]
         statement.discard()
