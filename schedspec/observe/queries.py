@@ -28,7 +28,7 @@ def evictions(view: View) -> list[Happened]:
 
 def starts(view: View) -> list[Happened]:
     """The pods that became Running, each once, in that order. A successor of the same name counts anew."""
-    return _first(view, lambda version: views.phase(version.object) == "ScenarioRun")
+    return _first(view, lambda version: views.phase(version.object) == "Running")
 
 
 def binds(view: View) -> list[Happened]:

@@ -38,7 +38,7 @@ def is_leaving(obj: Object) -> bool:
 
 def runs(pod: Object) -> bool:
     """Its containers run and nobody has told it to go."""
-    return phase(pod) == "ScenarioRun" and not is_leaving(pod)
+    return phase(pod) == "Running" and not is_leaving(pod)
 
 
 def waits(pod: Object) -> bool:

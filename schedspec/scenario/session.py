@@ -223,7 +223,7 @@ class LiveSession:
             running = (
                 version.at
                 for version in history.versions(Kind.POD)
-                if version.object.get("status", {}).get("phase") == "ScenarioRun"
+                if version.object.get("status", {}).get("phase") == "Running"
             )
             first = next(running, None)
             self.first_running = first - self.ground.booted_at if first is not None else None

@@ -31,7 +31,7 @@ def test_freed_room_goes_to_its_nominee_after_a_kill_and_not_to_whom_is_served_b
             scheduler = ground.start()
             await ground.bound(4)
             await ground.history.until(
-                lambda: all(pod.status.phase == "ScenarioRun" for pod in ground.history.pods.values()), 10, "all run"
+                lambda: all(pod.status.phase == "Running" for pod in ground.history.pods.values()), 10, "all run"
             )
             await ground.gang("b", 3, "b")
             await ground.history.until(lambda: _nominated(ground) == 3, 10, "room is kept for the gang")

@@ -42,7 +42,7 @@ def test_a_cluster_is_ready_when_up_returns(embedded: EmbeddedCluster, api: Api)
     assert 0 < facts.boot_seconds < 60
     with a_node(api, "first-node") as name:
         api.create(api.pods, pod("first", name))  # its namespace has a service account already
-        within(20, lambda: phase(api.get(f"{api.pods}/first")), lambda seen: seen == "ScenarioRun")
+        within(20, lambda: phase(api.get(f"{api.pods}/first")), lambda seen: seen == "Running")
 
 
 @pytest.mark.embedded

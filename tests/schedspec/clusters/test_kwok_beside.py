@@ -52,7 +52,7 @@ def test_kwok_plays_the_annotated_nodes_only(bare: EmbeddedCluster, api: Api, tm
     kwok.start()
     try:
         api.create(api.pods, pod("on-simulated", "simulated"))
-        within(20, lambda: phase(api.get(f"{api.pods}/on-simulated")), lambda seen: seen == "ScenarioRun")
+        within(20, lambda: phase(api.get(f"{api.pods}/on-simulated")), lambda seen: seen == "Running")
         api.create(api.pods, pod("on-real", "real"))
         time.sleep(0.5)
         assert phase(api.get(f"{api.pods}/on-real")) == "Pending"

@@ -32,7 +32,7 @@ def here(api: Api) -> Iterator[str]:
 def _start(api: Api, body: Object) -> str:
     api.create(api.pods, body)
     path = f"{api.pods}/{body['metadata']['name']}"
-    within(20, lambda: phase(api.get(path)), lambda seen: seen == "ScenarioRun")
+    within(20, lambda: phase(api.get(path)), lambda seen: seen == "Running")
     return path
 
 
@@ -73,7 +73,7 @@ def test_a_bound_pod_runs_until_it_is_told_to_finish(api: Api, here: str) -> Non
     time.sleep(0.2)
     assert phase(api.get(path)) == "Pending"
     api.bind("endless", here)
-    within(20, lambda: phase(api.get(path)), lambda seen: seen == "ScenarioRun")
+    within(20, lambda: phase(api.get(path)), lambda seen: seen == "Running")
     seen = api.get(path)
     assert seen is not None
     assert {kind: condition(seen, kind) for kind in ("Ready", "Initialized", "ContainersReady")} == {
@@ -84,7 +84,7 @@ def test_a_bound_pod_runs_until_it_is_told_to_finish(api: Api, here: str) -> Non
     assert seen["status"]["podIP"]
     assert seen["status"]["startTime"]
     time.sleep(0.5)
-    assert phase(api.get(path)) == "ScenarioRun"
+    assert phase(api.get(path)) == "Running"
     api.patch(path, {"metadata": {"annotations": {"schedspec.dev/run-for": "0s"}}})
     within(20, lambda: phase(api.get(path)), lambda seen: seen == "Succeeded")
 
@@ -121,7 +121,7 @@ def test_a_pod_that_starts_late_is_pending_first(api: Api, here: str) -> None:
     assert phase(api.get(path)) == "Pending"
     began = _since(api, path)
     api.patch(path, {"metadata": {"annotations": {"schedspec.dev/start-after": "700ms"}}})
-    within(20, lambda: phase(api.get(path)), lambda seen: seen == "ScenarioRun")
+    within(20, lambda: phase(api.get(path)), lambda seen: seen == "Running")
     assert _since(api, path) - began >= 700 - 1  # both are whole milliseconds, cut off
 
 
@@ -142,7 +142,7 @@ def test_containers_restart_where_the_policy_says_so(
         within(20, lambda: phase(api.get(path)), lambda seen: seen == "Succeeded")
         return
     within(20, lambda: _container(api, path)["restartCount"], lambda seen: seen == 1)
-    assert phase(api.get(path)) == "ScenarioRun"
+    assert phase(api.get(path)) == "Running"
     assert _container(api, path)["lastState"]["terminated"]["exitCode"] == 1
     time.sleep(0.8)
     assert _container(api, path)["restartCount"] == 1  # the next restart is backed off
@@ -151,7 +151,7 @@ def test_containers_restart_where_the_policy_says_so(
 def test_a_duration_that_cannot_be_read_is_as_good_as_none(api: Api, here: str) -> None:
     path = _start(api, pod("unreadable", here, start_after="soon", run_for="-1", stop_after="never"))
     time.sleep(0.3)
-    assert phase(api.get(path)) == "ScenarioRun"
+    assert phase(api.get(path)) == "Running"
     api.delete(path)
     within(20, lambda: api.get(path) is None)
 
@@ -166,7 +166,7 @@ def test_a_deleted_pod_is_gone_unless_it_stops_slowly(api: Api, here: str) -> No
     within(20, lambda: api.get(quick) is None)
     within(20, lambda: api.get(slow) is None)
     seen = api.get(slower)
-    assert phase(seen) == "ScenarioRun"
+    assert phase(seen) == "Running"
     assert seen is not None
     assert seen["metadata"]["deletionTimestamp"]
     api.patch(slower, {"metadata": {"annotations": {"schedspec.dev/stop-after": "0s"}}})
@@ -192,8 +192,7 @@ def test_a_hundred_successors_of_the_same_name_survive(api: Api, here: str) -> N
     for name in names:
         api.create(api.pods, pod(name, here))
     before = {
-        name: within(20, lambda n=name: api.get(f"{api.pods}/{n}"), lambda p: phase(p) == "ScenarioRun")
-        for name in names
+        name: within(20, lambda n=name: api.get(f"{api.pods}/{n}"), lambda p: phase(p) == "Running") for name in names
     }
     for name in names:
         api.delete(f"{api.pods}/{name}")
@@ -204,7 +203,7 @@ def test_a_hundred_successors_of_the_same_name_survive(api: Api, here: str) -> N
     after = {each["metadata"]["name"]: each for each in listed if each["metadata"]["name"] in names}
     assert len(after) == 100
     assert not any(after[name]["metadata"]["uid"] == before[name]["metadata"]["uid"] for name in names)
-    within(20, lambda: {phase(api.get(f"{api.pods}/{name}")) for name in names}, lambda seen: seen == {"ScenarioRun"})
+    within(20, lambda: {phase(api.get(f"{api.pods}/{name}")) for name in names}, lambda seen: seen == {"Running"})
 
 
 def test_the_pod_of_a_volcano_job_does_not_complete_by_itself(api: Api, here: str) -> None:
@@ -213,7 +212,7 @@ def test_the_pod_of_a_volcano_job_does_not_complete_by_itself(api: Api, here: st
     body["metadata"]["ownerReferences"] = [owner]
     path = _start(api, body)
     time.sleep(0.5)
-    assert phase(api.get(path)) == "ScenarioRun"
+    assert phase(api.get(path)) == "Running"
 
 
 def test_a_batch_job_runs_until_its_pods_are_told_to_finish(api: Api, here: str) -> None:
@@ -223,7 +222,7 @@ def test_a_batch_job_runs_until_its_pods_are_told_to_finish(api: Api, here: str)
     api.create(jobs, body)
     query = f"{api.pods}?labelSelector=job-name%3Dbatch"
     pods = within(
-        10, lambda: api.call("GET", query)["items"], lambda p: len(p) == 2 and {*map(phase, p)} == {"ScenarioRun"}
+        10, lambda: api.call("GET", query)["items"], lambda p: len(p) == 2 and {*map(phase, p)} == {"Running"}
     )
     time.sleep(0.5)
     assert not (api.get(f"{jobs}/batch") or {})["status"].get("succeeded")
@@ -243,9 +242,7 @@ def test_a_tracked_pod_has_ended_when_it_is_deleted(api: Api, here: str) -> None
     spec = {"parallelism": 1, "completions": 1, "template": template, "podFailurePolicy": {"rules": [ignore]}}
     api.create(jobs, {"metadata": {"name": "tracked"}, "spec": spec})
     query = f"{api.pods}?labelSelector=job-name%3Dtracked"
-    (first,) = within(
-        20, lambda: api.call("GET", query)["items"], lambda p: [phase(each) for each in p] == ["ScenarioRun"]
-    )
+    (first,) = within(20, lambda: api.call("GET", query)["items"], lambda p: [phase(each) for each in p] == ["Running"])
     api.delete(f"{api.pods}/{first['metadata']['name']}")
     within(20, lambda: (api.get(f"{jobs}/tracked") or {})["status"].get("failed"), lambda seen: seen == 1)
     names = within(15, lambda: [each["metadata"]["name"] for each in api.call("GET", query)["items"]])

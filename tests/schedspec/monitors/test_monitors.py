@@ -40,7 +40,7 @@ class Told:
         self.pods[name] = {
             "metadata": {"namespace": "ns", "uid": uid or f"{name}-uid", "annotations": {GANG: group, **annotations}},
             "spec": {"nodeName": node, "containers": [{"resources": {"requests": {"cpu": cpu}}}]},
-            "status": {"phase": "ScenarioRun"},
+            "status": {"phase": "Running"},
         }
         self.show(Kind.POD, name, **self.pods[name])
 
@@ -55,7 +55,7 @@ class Told:
     def evict(self, name: str, message: str = "reclaimed for ns/preemptor") -> None:
         pod = self.pods[name]
         mark = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "message": message}
-        self.show(Kind.POD, name, **{**pod, "status": {"phase": "ScenarioRun", "conditions": [mark]}})
+        self.show(Kind.POD, name, **{**pod, "status": {"phase": "Running", "conditions": [mark]}})
         self.show(Kind.POD, name, "gone", **pod)
 
 

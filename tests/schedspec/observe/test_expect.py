@@ -59,28 +59,28 @@ def test_what_holds_already_needs_no_wait(history: History) -> None:
 
 
 def test_what_comes_later_is_awaited(history: History) -> None:
-    with meanwhile(lambda: history.record(POD, "changed", pod("ScenarioRun"))):
-        Expect(history).eventually(is_in("ScenarioRun"), within=5)
+    with meanwhile(lambda: history.record(POD, "changed", pod("Running"))):
+        Expect(history).eventually(is_in("Running"), within=5)
 
 
 def test_a_state_that_lasts_for_no_time_is_seen(history: History) -> None:
     def blink() -> None:
-        history.record(POD, "changed", pod("ScenarioRun"))
+        history.record(POD, "changed", pod("Running"))
         history.record(POD, "changed", pod("Pending"))
 
     with meanwhile(blink):
-        Expect(history).eventually(is_in("ScenarioRun"), within=5)
+        Expect(history).eventually(is_in("Running"), within=5)
 
 
 def test_a_wait_wakes_on_change_and_not_on_the_clock(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("schedspec.observe.expect.WAKE", 60.0)
-    with meanwhile(lambda: history.record(POD, "changed", pod("ScenarioRun"))):
-        Expect(history).eventually(is_in("ScenarioRun"), within=90)
+    with meanwhile(lambda: history.record(POD, "changed", pod("Running"))):
+        Expect(history).eventually(is_in("Running"), within=90)
 
 
 def test_a_timeout_says_what_was_expected_and_seen(history: History) -> None:
     with pytest.raises(Unmet) as raised:
-        Expect(history).eventually(is_in("ScenarioRun"), within=0.05)
+        Expect(history).eventually(is_in("Running"), within=0.05)
     assert str(raised.value) == "expected: train-0 is Running (within 0.05 s)\n    seen: Pending"
     assert raised.value.about == (POD,)
 
@@ -92,7 +92,7 @@ def test_a_timeout_is_never_empty(history: History) -> None:
 
 def test_every_time_is_scaled(history: History) -> None:
     with pytest.raises(Unmet, match=r"within 0\.1 s"):
-        Expect(history, scale=10).eventually(is_in("ScenarioRun"), within=0.01)
+        Expect(history, scale=10).eventually(is_in("Running"), within=0.01)
 
 
 def test_consistently_passes_where_nothing_changes(history: History) -> None:
@@ -101,12 +101,12 @@ def test_consistently_passes_where_nothing_changes(history: History) -> None:
 
 def test_consistently_fails_at_once_where_it_does_not_hold(history: History) -> None:
     with pytest.raises(Unmet, match="for 60 s; broken after 0"):
-        Expect(history).consistently(is_in("ScenarioRun"), during=60)
+        Expect(history).consistently(is_in("Running"), during=60)
 
 
 def test_consistently_fails_on_a_state_that_lasts_for_no_time(history: History) -> None:
     def blink() -> None:
-        history.record(POD, "changed", pod("ScenarioRun"))
+        history.record(POD, "changed", pod("Running"))
         history.record(POD, "changed", pod("Pending"))
 
     with meanwhile(blink), pytest.raises(Unmet, match="seen: Running"):
@@ -115,16 +115,16 @@ def test_consistently_fails_on_a_state_that_lasts_for_no_time(history: History) 
 
 def test_never_fails_on_the_first_state_in_which_it_holds(history: History) -> None:
     with (
-        meanwhile(lambda: history.record(POD, "changed", pod("ScenarioRun"))),
+        meanwhile(lambda: history.record(POD, "changed", pod("Running"))),
         pytest.raises(Unmet, match="expected: never: train-0 is Running"),
     ):
-        Expect(history).never(is_in("ScenarioRun"), during=60)
+        Expect(history).never(is_in("Running"), during=60)
 
 
 def test_never_looks_at_what_comes_and_not_at_what_was(history: History) -> None:
-    history.record(POD, "changed", pod("ScenarioRun"))
+    history.record(POD, "changed", pod("Running"))
     history.record(POD, "changed", pod("Failed"))
-    Expect(history).never(is_in("ScenarioRun"), during=0.05)
+    Expect(history).never(is_in("Running"), during=0.05)
 
 
 def test_what_makes_waiting_senseless_ends_it(history: History) -> None:
@@ -132,14 +132,14 @@ def test_what_makes_waiting_senseless_ends_it(history: History) -> None:
         raise HarnessError("the scheduler is dead")
 
     with pytest.raises(HarnessError, match="dead"):
-        Expect(history, guards=[dead]).eventually(is_in("ScenarioRun"), within=60)
+        Expect(history, guards=[dead]).eventually(is_in("Running"), within=60)
 
 
 def test_a_pod_that_is_gone_is_gone_from_the_view(history: History) -> None:
-    history.record(POD, "gone", pod("ScenarioRun"))
+    history.record(POD, "gone", pod("Running"))
     Expect(history).now(is_in("no pod"))
 
 
 def test_now_does_not_wait(history: History) -> None:
     with pytest.raises(Unmet, match="expected: train-0 is Running\n"):
-        Expect(history).now(is_in("ScenarioRun"))
+        Expect(history).now(is_in("Running"))

@@ -33,12 +33,12 @@ def show(history: History, name: str, *, uid: str = "", evicted: bool = False, *
 def view() -> View:
     """a and b start; b's pod is evicted and starts again as another pod of that name; c is evicted."""
     history = History("ns")
-    show(history, "a-0", node="n1", phase="ScenarioRun")
-    show(history, "b-0", node="n1", phase="ScenarioRun")
-    show(history, "b-0", node="n1", phase="ScenarioRun", evicted=True)
-    show(history, "b-0", node="n1", phase="ScenarioRun", evicted=True)
+    show(history, "a-0", node="n1", phase="Running")
+    show(history, "b-0", node="n1", phase="Running")
+    show(history, "b-0", node="n1", phase="Running", evicted=True)
+    show(history, "b-0", node="n1", phase="Running", evicted=True)
     show(history, "b-0", uid="again", phase="Pending")
-    show(history, "b-0", uid="again", node="n1", phase="ScenarioRun")
+    show(history, "b-0", uid="again", node="n1", phase="Running")
     show(history, "c-0", node="n1", phase="Pending")
     show(history, "c-0", node="n1", phase="Pending", evicted=True)
     return history.now()
@@ -101,12 +101,12 @@ def test_nothing_that_happened_is_said_so() -> None:
 
 def test_phases_are_told_as_often_as_they_are_entered() -> None:
     history = History("ns")
-    for phase in ("Pending", "Pending", "ScenarioRun", "Pending"):
+    for phase in ("Pending", "Pending", "Running", "Pending"):
         show(history, "a-0", phase=phase)
-    assert queries.phases(history.now(), Kind.POD, "a-0") == ["Pending", "ScenarioRun", "Pending"]
-    through = queries.goes_through(Kind.POD, "a-0", ["Pending", "ScenarioRun", "Pending"])
+    assert queries.phases(history.now(), Kind.POD, "a-0") == ["Pending", "Running", "Pending"]
+    through = queries.goes_through(Kind.POD, "a-0", ["Pending", "Running", "Pending"])
     assert through(history.now()).ok
-    assert not queries.goes_through(Kind.POD, "a-0", ["ScenarioRun", "ScenarioRun"])(history.now()).ok
+    assert not queries.goes_through(Kind.POD, "a-0", ["Running", "Running"])(history.now()).ok
 
 
 def test_exactly_so_many_of_several() -> None:

@@ -43,7 +43,7 @@ def a_history() -> History:
     }
     history.record(Ref(Kind.POD, "train-task-0", "ns"), "added", pod)
     history.record(Ref(Kind.POD, "train-task-0", "ns"), "changed", pod)
-    other = {"metadata": meta("other-task-0"), "spec": {"nodeName": "n1"}, "status": {"phase": "ScenarioRun"}}
+    other = {"metadata": meta("other-task-0"), "spec": {"nodeName": "n1"}, "status": {"phase": "Running"}}
     history.record(Ref(Kind.POD, "other-task-0", "ns"), "added", other)
     event = {
         "metadata": meta("e1"),

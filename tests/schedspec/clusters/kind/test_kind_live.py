@@ -61,7 +61,7 @@ def test_a_pod_that_wants_cards_runs_where_they_are_and_they_stay(api: Api, work
     labels = api.call("GET", f"/api/v1/nodes/{worker}")["metadata"]["labels"]
     assert labels["nvidia.com/gpu.product"] == "NVIDIA-GeForce-RTX-4090"
     with bound_pod(api, "with-cards", worker, cards=8) as pod:
-        within(20, lambda: phase(api.get(pod)), lambda seen: seen == "ScenarioRun")
+        within(20, lambda: phase(api.get(pod)), lambda seen: seen == "Running")
     before = heartbeat(api, worker)
     subprocess.run(["docker", "exec", worker, "systemctl", "restart", "kubelet"], check=True)
     within(60, lambda: heartbeat(api, worker), lambda seen: seen > before)
@@ -76,7 +76,7 @@ def heartbeat(api: Api, node_name: str) -> str:
 def test_a_pod_finishes_with_its_code_when_it_is_told_to(api: Api, cards: KindCluster, worker: str) -> None:
     kubectl = binaries.provide(["kubectl"], folder=None, progress=print)["kubectl"].path
     with bound_pod(api, "told", worker, "--exit", "7") as pod:
-        within(20, lambda: phase(api.get(pod)), lambda seen: seen == "ScenarioRun")
+        within(20, lambda: phase(api.get(pod)), lambda seen: seen == "Running")
         command = [kubectl, "--kubeconfig", cards.kubeconfig, "exec", "told", "--", "/worker", "finish"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
         assert done.returncode == 0, done.stderr
@@ -87,11 +87,11 @@ def test_a_pod_finishes_with_its_code_when_it_is_told_to(api: Api, cards: KindCl
 def test_a_pod_leaves_at_once_and_one_that_ignores_termination_stays_for_its_grace(api: Api, worker: str) -> None:
     with bound_pod(api, "leaves", worker) as leaves, bound_pod(api, "stays", worker, "--ignore-term") as stays:
         for pod in (leaves, stays):
-            within(20, lambda pod=pod: phase(api.get(pod)), lambda seen: seen == "ScenarioRun")  # type: ignore[misc]
+            within(20, lambda pod=pod: phase(api.get(pod)), lambda seen: seen == "Running")  # type: ignore[misc]
         for pod in (leaves, stays):
             api.delete(pod, grace=6)
         within(5, lambda: api.get(leaves), lambda left: left is None)
-        assert phase(api.get(stays)) == "ScenarioRun"
+        assert phase(api.get(stays)) == "Running"
         within(20, lambda: api.get(stays), lambda left: left is None)
 
 
@@ -100,7 +100,7 @@ def test_simulated_nodes_stand_beside_real_ones(api: Api) -> None:
         api.create("/api/v1/nodes", node("simulated", cpu="64", memory="256Gi", pods="400"))
         within(10, lambda: condition(api.get("/api/v1/nodes/simulated"), "Ready"), lambda seen: seen == "True")
         with bound_pod(api, "simulated", "simulated") as pod:
-            within(5, lambda: phase(api.get(pod)), lambda seen: seen == "ScenarioRun")
+            within(5, lambda: phase(api.get(pod)), lambda seen: seen == "Running")
         time.sleep(1)
         there = api.call("GET", "/api/v1/pods?fieldSelector=spec.nodeName%3Dsimulated")["items"]
         assert not there, "no DaemonSet puts a pod on it"
