@@ -4,9 +4,6 @@ starts. Nothing here talks to a cluster.
 
 from __future__ import annotations
 
-import shlex
-import shutil
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -15,8 +12,8 @@ import pytest
 
 from .clusters import ClusterError, Settings
 from .clusters.protocol import ClusterKind
+from .schedulers import ADAPTERS, Adapter, AdapterError, InCluster, Own, find
 
-_PYTHON = (sys.executable, "-m", "scheduler")
 _NONE = object()
 """Not given on the command line; then the ini file is asked."""
 
@@ -31,11 +28,11 @@ _FLAGS: dict[str, tuple[str, str]] = {
     "kind-image": ("IMAGE", "the node image of a Kind cluster"),
     "kind-config": ("FILE", "the configuration of a Kind cluster"),
     "binaries": ("DIR", "a folder with the programs of the cluster"),
-    "scheduler": ("WHICH", "python, or none if another scheduler runs already (default: python)"),
-    "scheduler-command": (
-        "COMMAND",
-        "who schedules, by command line: it takes the arguments of `python -m scheduler` (default: that)",
+    "scheduler": (
+        "WHICH",
+        f"{', '.join(ADAPTERS)}, MODULE:CLASS (an adapter of your own), or a COMMAND (default: schedspec)",
     ),
+    "scheduler-binaries": ("DIR", "a folder with the programs of the scheduler"),
     "scheduler-in-cluster": ("", "run the scheduler as deploy/ has it, in pods of a Kind cluster, not as a process"),
     "policy": ("FILE", "the policy of scenarios that name none (default: templates/policies/default.yaml)"),
     "timeout-scale": ("FACTOR", "stretches every timeout (default: 1)"),
@@ -49,20 +46,19 @@ class Options:
     """What the user asked for, checked."""
 
     settings: Settings
-    scheduler: Literal["python", "none"]
-    scheduler_command: tuple[str, ...]
-    """How the scheduler is called, without its arguments."""
+    adapter: Adapter
+    """Who schedules."""
+    scheduler_binaries: Path | None
+    """A folder with its programs."""
     policy: Path | None
     timeout_scale: float
     out: Path
-    in_cluster: bool = False
-    """The scheduler runs in the cluster, from an image."""
 
     def header(self) -> str:
         """One line for the top of the run."""
         it = self.settings
-        said = [f"cluster {it.kind}", f"scheduler {self.scheduler}{' in the cluster' if self.in_cluster else ''}"]
-        said += [f"by {shlex.join(self.scheduler_command)}"] if self.scheduler_command != _PYTHON else []
+        said = [f"cluster {it.kind}", f"scheduler {self.adapter}"]
+        said += [f"its programs {self.scheduler_binaries}"] if self.scheduler_binaries else []
         said += [f"context {it.kube_context}"] if it.kube_context else []
         said += ["reused"] if it.reuse else []
         said += ["kept"] if it.keep else []
@@ -104,42 +100,26 @@ def read(config: pytest.Config) -> Options:
             existing.only_context(existing.source(settings.kubeconfig), settings.kube_context)
     except ClusterError as problem:
         raise pytest.UsageError(str(problem)) from None
-    scheduler = _text(config, "scheduler") or "python"
-    if scheduler not in ("python", "none"):
-        raise _refusal("scheduler", scheduler, "is not a scheduler that can be started", "name python or none")
     scale = _text(config, "timeout-scale") or "1"
-    which: Literal["python", "none"] = "none" if scheduler == "none" else "python"
-    command = _command(config)
-    in_cluster = _in_cluster(config, settings, which == "python" and command == _PYTHON)
-    return Options(settings, which, command, policy, _factor(scale), _out(config), in_cluster)
+    adapter = _adapter(config, settings)
+    return Options(settings, adapter, _folder(config, "scheduler-binaries"), policy, _factor(scale), _out(config))
 
 
-def _in_cluster(config: pytest.Config, settings: Settings, ours: bool) -> bool:
-    if not _value(config, "scheduler-in-cluster"):
-        return False
-    if not ours:
-        why = "needs our own scheduler: leave --scheduler and --scheduler-command out"
-    elif settings.kind not in ("auto", "kind"):
-        why = f"needs a Kind cluster: no image can be brought into one of kind {settings.kind}"
-    else:
-        return True
-    raise pytest.UsageError(f"--scheduler-in-cluster {why}")
-
-
-def _command(config: pytest.Config) -> tuple[str, ...]:
-    text = _text(config, "scheduler-command")
-    if text is None:
-        return _PYTHON
+def _adapter(config: pytest.Config, settings: Settings) -> Adapter:
+    named = _text(config, "scheduler") or Own.name
+    if _value(config, "scheduler-in-cluster"):
+        if named != Own.name:
+            raise pytest.UsageError("--scheduler-in-cluster needs our own scheduler: leave --scheduler out")
+        if settings.kind not in ("auto", "kind"):
+            raise pytest.UsageError(
+                f"--scheduler-in-cluster needs a Kind cluster: no image can be brought into one of kind {settings.kind}"
+            )
+        return InCluster()
     try:
-        words = shlex.split(text)
-    except ValueError as problem:
-        why = f"cannot be read: {problem}"
-        raise _refusal("scheduler-command", text, why, "close what was opened") from None
-    if shutil.which(words[0]) is None:
-        raise _refusal(
-            "scheduler-command", text, "names no program that can be run", "name one, by path or on the PATH"
-        )
-    return tuple(words)
+        return find(named)
+    except AdapterError as problem:
+        do_next = f"name one of: {', '.join(ADAPTERS)}, MODULE:CLASS, or a program by path or on the PATH"
+        raise _refusal("scheduler", named, str(problem), do_next) from None
 
 
 def _factor(text: str) -> float:
@@ -200,9 +180,8 @@ def _ini(flag: str) -> str:
 
 
 def _refusal(flag: str, value: str, what: str, do_next: str) -> pytest.UsageError:
-    return pytest.UsageError(
-        f"{value!r} {what}\n  where: --{flag} ({_ini(flag)} in the ini file)\n  do next: {do_next}"
-    )
+    said = what if repr(value) in what else f"{value!r} {what}"
+    return pytest.UsageError(f"{said}\n  where: --{flag} ({_ini(flag)} in the ini file)\n  do next: {do_next}")
 
 
 def _shown(path: Path) -> str:

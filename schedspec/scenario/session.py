@@ -24,9 +24,7 @@ from ..observe.expect import Expect, Guard
 from ..observe.history import History
 from ..observe.watcher import HistoryWriter, Watches
 from ..options import Options
-from ..schedulers import deployment
-from ..schedulers.in_cluster import SchedulerInCluster
-from ..schedulers.process import SchedulerProcess
+from ..schedulers import Scheduler, Site, deployment
 from . import cleanup, sweep
 from .shared_cluster import ClusterHandle, SharedCluster
 from .templates import Templates
@@ -74,7 +72,7 @@ class LiveSession:
         self._api: Api | None = None
         self._watches: Watches | None = None
         self._youngest = 0.0
-        self.scheduler: SchedulerProcess | SchedulerInCluster | None = None
+        self.scheduler: Scheduler | None = None
 
     @property
     def api(self) -> Api:
@@ -116,8 +114,9 @@ class LiveSession:
         if self._api is None:
             self._connect(Path(self._ground.kubeconfig), self._ground.context)
         if self.scheduler is None and self._ground.scheduler is not None:
-            self.scheduler = self._scheduler(Path(self._ground.kubeconfig), self._ground.context)
-            self.scheduler.attach(self._ground.scheduler)
+            self.scheduler = self.options.adapter.scheduler(self.site)
+            if self.scheduler is not None:
+                self.scheduler.attach(self._ground.scheduler)
         self._watches = Watches(self.api, self.recorder)
         self._closing.callback(self._watches.stop)
         self._watches.start(timeouts.READY)
@@ -125,14 +124,9 @@ class LiveSession:
 
     def _boot(self) -> ClusterHandle:
         """Bring up the cluster, its CRDs and the scheduler."""
-        if self.options.in_cluster and self.cluster.kind != "kind":
-            raise HarnessError(
-                f"the scheduler cannot run in a cluster of kind {self.cluster.kind}: no image can be brought into it\n"
-                "  do next: add --cluster kind, which says what it misses here, or leave --scheduler-in-cluster out"
-            )
         self._closing.callback(self.cluster.down)
         self.cluster.up(self._tell, self._begin)
-        scheduler, seconds = self.scheduler, self.cluster.facts().boot_seconds
+        seconds = self.cluster.facts().boot_seconds
         ground = ClusterHandle(
             kind=self.cluster.kind,
             simulated=self.cluster.simulated,
@@ -148,34 +142,43 @@ class LiveSession:
             self._closing.callback(sweep.require_gone, self.api)
         if self.cluster.kind == "kind":
             deployment.remove(self.api)  # of a run that was killed
-        if isinstance(scheduler, SchedulerInCluster):
-            scheduler.start(self.policy, self.cluster.load_image, self.options.settings.binaries, self._tell)
-        elif scheduler is not None:
-            scheduler.start(self.policy)
+        if self.scheduler is not None:
+            self.scheduler.start(self.policy)
         crds.grow_up(self._youngest)
-        if scheduler is None:
+        if self.scheduler is None:
             return ground
-        return structs.replace(ground, scheduler=scheduler.handle())
+        return structs.replace(ground, scheduler=self.scheduler.handle())
 
     def _begin(self) -> None:
         """What need not wait until nodes take pods: the scheduler's start, and its API."""
         self._connect(self.cluster.kubeconfig, self.cluster.context)
-        if self.options.scheduler != "none":
-            self.scheduler = self._scheduler(self.cluster.kubeconfig, self.cluster.context)
+        adapter = self.options.adapter
+        self.scheduler = adapter.scheduler(self.site)
+        if self.scheduler is not None:
             self._closing.callback(self.scheduler.stop)
-            if isinstance(self.scheduler, SchedulerProcess):
-                self.scheduler.launch(self.policy)
-        self._youngest = crds.install(self.api, ROOT / "scheduler/crds", overwrite=self.cluster.kind != "existing")
+            self.scheduler.launch(self.policy)
+        definitions = adapter.definitions(self.site)
+        if definitions is not None:
+            self._youngest = crds.install(self.api, definitions, overwrite=self.cluster.kind != "existing")
 
     def _connect(self, kubeconfig: Path, context: str) -> None:
         self._api = Api(kubeconfig, context)
         self._closing.callback(self._api.close)
 
-    def _scheduler(self, kubeconfig: Path, context: str) -> SchedulerProcess | SchedulerInCluster:
-        it = self.options
-        if it.in_cluster:
-            return SchedulerInCluster(self.folder, self.api, kubeconfig, scale=it.timeout_scale)
-        return SchedulerProcess(it.scheduler_command, self.folder, kubeconfig, context, scale=it.timeout_scale)
+    @property
+    def site(self) -> Site:
+        """Where the scheduler runs. Raises HarnessError before `open`."""
+        return Site(
+            folder=self.folder,
+            api=self.api,
+            kubeconfig=self.cluster.kubeconfig if self._ground is None else Path(self._ground.kubeconfig),
+            context=self.cluster.context if self._ground is None else self._ground.context,
+            cluster=self.cluster,
+            programs=self.options.settings.binaries,
+            scheduler_programs=self.options.scheduler_binaries,
+            scale=self.options.timeout_scale,
+            tell=self._tell,
+        )
 
     @contextlib.contextmanager
     def scenario(self, name: str) -> Iterator[World]:

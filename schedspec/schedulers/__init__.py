@@ -1,1 +1,40 @@
-"""Who schedules in a run, and how it is started, made ready and ended."""
+"""Who schedules: one adapter a scheduler, and what they have in common. `find` gives the one that a user names."""
+
+from __future__ import annotations
+
+import importlib
+import re
+
+from .adapter import Adapter, AdapterError, Scheduler, Site
+from .nobody import Nobody
+from .own import Command, InCluster, Own
+
+__all__ = ["ADAPTERS", "Adapter", "AdapterError", "InCluster", "Own", "Scheduler", "Site", "find"]
+
+ADAPTERS: dict[str, type[Adapter]] = {adapter.name: adapter for adapter in (Own, Nobody)}
+"""By the name that `--scheduler` takes."""
+
+_OF_THE_USER = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+
+
+def find(text: str) -> Adapter:
+    """The adapter that `--scheduler` names: one of ours, MODULE:CLASS of the user's, else a command line.
+
+    Raises AdapterError.
+    """
+    if text in ADAPTERS:
+        return ADAPTERS[text]()
+    if _OF_THE_USER.fullmatch(text):
+        return _load(text)
+    return Command(text)
+
+
+def _load(text: str) -> Adapter:
+    module, _, name = text.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as problem:
+        raise AdapterError(f"{text!r} cannot be imported: {problem}") from None
+    if not (isinstance(found, type) and issubclass(found, Adapter) and found.name):
+        raise AdapterError(f"{text!r} is no adapter: it must be a class of {Adapter.__module__}.Adapter with a name")
+    return found()

@@ -37,26 +37,39 @@ _HOPELESS = ("CrashLoopBackOff", "CreateContainerConfigError", "ErrImagePull", "
 class SchedulerInCluster:
     """One Deployment. The overlay and, in the end, the logs of its pods are in `folder`."""
 
-    def __init__(self, folder: Path, api: Api, kubeconfig: Path, *, scale: float = 1.0) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        api: Api,
+        kubeconfig: Path,
+        *,
+        load: Callable[[Path], None],
+        programs: Path | None,
+        tell: Callable[[str], None],
+        scale: float = 1.0,
+    ) -> None:
+        """`load` brings an image into the nodes; `programs` is where kubectl is, if the user has said so."""
         self._folder = folder
+        self._load, self._programs, self._tell = load, programs, tell
         self._api, self._kubeconfig, self._scale = api, kubeconfig, scale
         self._deployed = False
         self._pods: tuple[str, ...] = ()
         self._policy = ""
         self._looked = 0.0
 
-    def start(
-        self, policy: str, load: Callable[[Path], None], programs: Path | None, tell: Callable[[str], None]
-    ) -> None:
-        """Build the image, `load` it into the nodes, deploy; return when one replica leads and the policy is in force.
+    def launch(self, policy: str) -> None:
+        """Nothing yet: its nodes must be there."""
+
+    def start(self, policy: str) -> None:
+        """Build the image, load it into the nodes, deploy; return when one replica leads and the policy is in force.
 
         Raises ClusterError, SchedulerDiedError with its last words, PolicyRefusedError.
         """
-        tag, archive = scheduler_image.archive(Docker(), tell)
-        tell(f"{scheduler_image.NAME}:{tag}: loading into the nodes")
-        load(archive)
-        kubectl = binaries.provide(("kubectl",), folder=programs, progress=tell)["kubectl"].path
-        tell("kubectl apply -k deploy/")
+        tag, archive = scheduler_image.archive(Docker(), self._tell)
+        self._tell(f"{scheduler_image.NAME}:{tag}: loading into the nodes")
+        self._load(archive)
+        kubectl = binaries.provide(("kubectl",), folder=self._programs, progress=self._tell)["kubectl"].path
+        self._tell("kubectl apply -k deploy/")
         self._deployed = True
         deployment.apply(kubectl, self._kubeconfig, deployment.write_overlay(self._folder / "overlay", tag, policy))
         self._policy = policy

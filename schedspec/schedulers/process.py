@@ -5,26 +5,18 @@ It is reached by its command line and its HTTP page only; nothing of it is impor
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import os
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import psutil
 import urllib3
 from tenacity import Retrying
 
 from ..api import timeouts
-from ..api.errors import SchedulerDiedError
-from . import pdeathsig
+from .daemon import Daemon
 from .readiness import NotYetError, patiently, require_in_force
-
-_TAIL = 25
 
 
 class SchedulerProcess:
@@ -36,7 +28,7 @@ class SchedulerProcess:
     def __init__(
         self, command: Sequence[str], folder: Path, kubeconfig: Path, context: str, *, scale: float = 1.0
     ) -> None:
-        self.log = folder / "scheduler.log"
+        self._daemon = Daemon("the scheduler under test", folder / "scheduler.log", readable)
         self.policy_file = folder / "policy.yaml"
         self.command = tuple(command)
         """How it is called the next time it is launched."""
@@ -45,29 +37,21 @@ class SchedulerProcess:
             *("--node-selector", "schedspec.dev/world=true", "--listen", "127.0.0.1:0"),
         ]
         self._scale = max(scale, 1.0)  # less patience with scenarios makes no process start sooner
-        self._process: subprocess.Popen[bytes] | psutil.Process | None = None
         self._address = ""
         self._http = urllib3.PoolManager(retries=False)
 
     def launch(self, policy: str) -> None:
         """Let it begin: it waits for its CRDs by itself, so that they can be made meanwhile."""
-        self.log.parent.mkdir(parents=True, exist_ok=True)
+        self.policy_file.parent.mkdir(parents=True, exist_ok=True)
         self._write(policy)
-        with self.log.open("wb") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", pdeathsig.__file__, str(os.getpid()), *self.command, *self._arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,  # Ctrl-C is pytest's: the scheduler lives until the last clean-up
-            )
+        self._daemon.launch([*self.command, *self._arguments])
 
     def start(self, policy: str) -> None:
         """Return when every watch of it has listed and the policy is in force; `launch` may have come before.
 
         Raises SchedulerDiedError with its last words, PolicyRefusedError.
         """
-        if self._process is None:
+        if not self._daemon.launched:
             self.launch(policy)
         for attempt in self._until(timeouts.READY, pause=0.02):
             with attempt:
@@ -76,15 +60,8 @@ class SchedulerProcess:
 
     def stop(self) -> None:
         """End it, gently first. The second call does nothing, nor does one for another's process."""
-        process, self._process = self._process, None
+        self._daemon.stop()
         self._address = ""
-        if isinstance(process, subprocess.Popen):
-            process.terminate()
-            try:
-                process.wait(5.0)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
         self._http.clear()
 
     def handle(self) -> dict[str, Any]:
@@ -93,25 +70,17 @@ class SchedulerProcess:
 
     def attach(self, handle: dict[str, Any]) -> None:
         """Be the face of a scheduler that another process has started in the same folder."""
-        with contextlib.suppress(psutil.NoSuchProcess):
-            self._process = psutil.Process(handle["pid"])
+        self._daemon.adopt(handle["pid"])
         self._address = handle["address"]
 
     @property
     def pid(self) -> int:
         """Its process id; 0 when it does not run."""
-        return self._process.pid if self._process is not None else 0
+        return self._daemon.pid
 
     def check(self) -> None:
         """Raise SchedulerDiedError unless it runs."""
-        if self._process is None:
-            raise SchedulerDiedError("the scheduler was not started")
-        how = _end_of(self._process)
-        if how:
-            raise SchedulerDiedError(
-                f"the scheduler under test {how}; nothing is scheduled any more\n"
-                f"  log: {self.log}\n{self._last_words()}"
-            )
+        self._daemon.check()
 
     def use_policy(self, text: str) -> str:
         """Put a policy into force; its sha256. Usually within 0.2 s.
@@ -137,9 +106,9 @@ class SchedulerProcess:
     def _ready(self) -> None:
         self.check()
         if not self._address:
-            first = self.log.read_text("utf-8", errors="replace").partition("listening on ")[2].partition("\n")
+            first = self._daemon.text().partition("listening on ")[2].partition("\n")
             if not first[1]:
-                raise NotYetError(f"the scheduler has not said where it listens\n{self._last_words()}")
+                raise NotYetError(f"the scheduler has not said where it listens\n{self._daemon.last_words()}")
             self._address = first[0].strip()
         self._get("/readyz")
 
@@ -148,7 +117,9 @@ class SchedulerProcess:
         try:
             response = self._http.request("GET", f"http://{self._address}{path}", timeout=5.0)
         except urllib3.exceptions.HTTPError as problem:
-            raise NotYetError(f"the scheduler does not answer {path}: {problem}\n{self._last_words()}") from problem
+            raise NotYetError(
+                f"the scheduler does not answer {path}: {problem}\n{self._daemon.last_words()}"
+            ) from problem
         if response.status != 200:
             raise NotYetError(f"{path} says {response.status}: {response.data.decode(errors='replace')[:500]}")
         return response.data
@@ -164,21 +135,7 @@ class SchedulerProcess:
 
     def last_lines(self, count: int) -> Sequence[str]:
         """The end of its log."""
-        return self.log.read_text("utf-8", errors="replace").splitlines()[-count:]
-
-    def _last_words(self) -> str:
-        return "\n".join(f"  | {readable(line)}" for line in self.last_lines(_TAIL)) or "  | (its log is empty)"
-
-
-def _end_of(process: subprocess.Popen[bytes] | psutil.Process) -> str:
-    """How it ended; empty while it runs."""
-    if isinstance(process, psutil.Process):
-        alive = process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-        return "" if alive else "has ended"
-    status = process.poll()
-    if status is None:
-        return ""
-    return f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
+        return self._daemon.last_lines(count)
 
 
 def readable(line: str) -> str:

@@ -77,7 +77,9 @@ def pod(name: str, *, ready: bool = True, **status: Any) -> dict[str, Any]:
 
 
 def face(server: Server, tmp_path: Path) -> SchedulerInCluster:
-    scheduler = SchedulerInCluster(tmp_path, cast(Api, server), tmp_path / "kubeconfig")
+    scheduler = SchedulerInCluster(
+        tmp_path, cast(Api, server), tmp_path / "kubeconfig", load=print, programs=None, tell=print
+    )
     scheduler.attach({"pods": ["schedspec-a", "schedspec-b"], "policy": OLD})
     return scheduler
 

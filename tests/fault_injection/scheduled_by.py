@@ -11,6 +11,8 @@ import sys
 import pytest
 
 from schedspec.scenario.session import LiveSession
+from schedspec.schedulers import Own
+from schedspec.schedulers.process import SchedulerProcess
 from tests.fault_injection.faults import FAULTS
 from tests.fault_injection.faults.fault import TAG
 
@@ -27,13 +29,13 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(autouse=True)
 def _scheduled_by(live: LiveSession, request: pytest.FixtureRequest) -> None:
     names = [mark.name.removeprefix(TAG) for mark in request.node.iter_markers() if mark.name.startswith(TAG)]
-    scheduler, usual = live.scheduler, live.options.scheduler_command
-    assert scheduler is not None
+    scheduler, usual = live.scheduler, Own.command
+    assert isinstance(scheduler, SchedulerProcess)
     command = (sys.executable, "-m", "tests.fault_injection.faulty", names[0]) if names else usual
-    if scheduler.command == command:
+    if scheduler.command == tuple(command):
         return
     scheduler.stop()
-    scheduler.command = command
+    scheduler.command = tuple(command)
     scheduler.start(live.policy)
     scale = SHORT if names and not FAULTS[names[0]].acts else request.config.getoption("schedspec_timeout_scale")
     live.options = dataclasses.replace(live.options, timeout_scale=float(scale))

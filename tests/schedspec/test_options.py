@@ -27,20 +27,26 @@ REFUSED = {
         ["*no context is called 'prod'; there are: test", "*config", "*name one of them"],
     ),
     "an unknown scheduler": (
-        ["--scheduler", "go"],
-        ["*'go' is not a scheduler that can be started", "*--scheduler (schedspec_scheduler *", "*python or none"],
+        ["--scheduler", "/no/such/program --fast"],
+        [
+            "*'/no/such/program --fast' names no scheduler, and no program that can be run",
+            "*--scheduler (schedspec_scheduler *",
+            "*name one of: schedspec, *MODULE:CLASS*",
+        ],
     ),
-    "a scheduler that is no program": (
-        ["--scheduler-command", "/no/such/program --fast"],
-        ["*names no program that can be run", "*--scheduler-command (schedspec_scheduler_command *", "*name one*"],
+    "a command that is left open": (["--scheduler", "sh -c 'x"], ["*cannot be read as a command*", "*", "*"]),
+    "an adapter that is not there": (
+        ["--scheduler", "no.such:Thing"],
+        ["*'no.such:Thing' cannot be imported*", "*", "*"],
     ),
+    "an adapter that is none": (["--scheduler", "json:JSONDecoder"], ["*'json:JSONDecoder' is no adapter*", "*", "*"]),
     "a scheduler in a cluster that takes no image": (
         ["--scheduler-in-cluster", "--cluster", "embedded"],
         ["*--scheduler-in-cluster needs a Kind cluster: no image can be brought into one of kind embedded"],
     ),
     "another scheduler in the cluster": (
         ["--scheduler-in-cluster", "--scheduler", "none"],
-        ["*--scheduler-in-cluster needs our own scheduler: leave --scheduler and --scheduler-command out"],
+        ["*--scheduler-in-cluster needs our own scheduler: leave --scheduler out"],
     ),
     "a policy that is not there": (["--policy", "no.yaml"], ["*no.yaml' is not a file", "*--policy *", "*"]),
     "a kind configuration that is not there": (
@@ -48,6 +54,10 @@ REFUSED = {
         ["*no.yaml' is not a file", "*--kind-config *", "*"],
     ),
     "a folder that is not there": (["--binaries", "no"], ["*no' is not a folder", "*--binaries *", "*"]),
+    "a folder of the scheduler that is not there": (
+        ["--scheduler-binaries", "no"],
+        ["*no' is not a folder", "*--scheduler-binaries *", "*"],
+    ),
     "a scale that is no number": (
         ["--timeout-scale", "x"],
         ["*'x' is not a factor above 0", "*--timeout-scale *", "*"],
@@ -87,8 +97,8 @@ def test_the_header_shows_what_was_asked_for(specs: Run) -> None:
 
 
 def test_the_header_names_another_scheduler(specs: Run) -> None:
-    result = specs("--cluster", "embedded", "--scheduler-command", "sh -c 'my scheduler'", f=FEATURE)
-    result.stdout.fnmatch_lines(["schedspec: cluster embedded, scheduler python, by sh -c 'my scheduler'; reports *"])
+    result = specs("--cluster", "embedded", "--scheduler", "sh -c 'my scheduler'", f=FEATURE)
+    result.stdout.fnmatch_lines(["schedspec: cluster embedded, scheduler by sh -c 'my scheduler'; reports *"])
 
 
 def test_every_option_has_a_twin_in_the_ini_file(pytester: pytest.Pytester, specs: Run) -> None:
@@ -97,7 +107,7 @@ def test_every_option_has_a_twin_in_the_ini_file(pytester: pytest.Pytester, spec
         "[pytest]\nschedspec_cluster = embedded\nschedspec_timeout_scale = 3\nschedspec_keep_cluster = true"
     )
     result = pytester.runpytest_inprocess("-p", "schedspec.plugin")
-    result.stdout.fnmatch_lines(["schedspec: cluster embedded, scheduler python, kept, timeouts x 3; *"])
+    result.stdout.fnmatch_lines(["schedspec: cluster embedded, scheduler schedspec, kept, timeouts x 3; *"])
 
 
 def test_the_command_line_overrules_the_ini_file(pytester: pytest.Pytester, specs: Run) -> None:

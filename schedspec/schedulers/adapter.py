@@ -1,0 +1,116 @@
+"""What the harness knows of a scheduler: the seam that every scheduler under test is reached through.
+
+The one rule: whatever differs from scheduler to scheduler is asked of its adapter; nothing outside of this room knows
+one by name. An adapter that says nothing is one of a scheduler with the API, the policies and the words of our own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+from ..api.client import Api
+from ..api.errors import HarnessError
+from ..clusters import Cluster
+from .capabilities import Capability
+
+
+class AdapterError(HarnessError):
+    """A scheduler cannot be had: its programs are not there, or it cannot run on this cluster."""
+
+
+class Scheduler(Protocol):
+    """A scheduler of one cluster, from `launch` to `stop`. Not thread-safe."""
+
+    def launch(self, policy: str) -> None:
+        """Let it begin, without waiting: its API may be made meanwhile."""
+
+    def start(self, policy: str) -> None:
+        """Return when it schedules by this policy; `launch` may have come before.
+
+        Raises SchedulerDiedError with its last words, PolicyRefusedError, AdapterError.
+        """
+
+    def stop(self) -> None:
+        """End it. The second call does nothing."""
+
+    def handle(self) -> dict[str, Any]:
+        """What another process needs to reach it; plain values."""
+
+    def attach(self, handle: dict[str, Any]) -> None:
+        """Be the face of a scheduler that another process has started."""
+
+    def check(self) -> None:
+        """Raise SchedulerDiedError if it runs no more."""
+
+    def use_policy(self, text: str) -> str:
+        """Put a policy into force; return its sha256 when it is. Raises PolicyRefusedError, SchedulerDiedError."""
+
+    def last_lines(self, count: int) -> Sequence[str]:
+        """The end of its log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where a scheduler is to run: what an adapter needs to start it."""
+
+    folder: Path
+    """For its log and its policy file; of this run alone."""
+    api: Api
+    kubeconfig: Path
+    context: str
+    cluster: Cluster
+    programs: Path | None
+    """The folder of the cluster's programs, where the user has named one (`--binaries`)."""
+    scheduler_programs: Path | None
+    """The folder of the scheduler's programs (`--scheduler-binaries`)."""
+    scale: float
+    """Stretches every timeout."""
+    tell: Callable[[str], None]
+    """Says to who waits what is going on."""
+
+
+class Adapter:
+    """One scheduler. A subclass says what differs from our own, and how it is started."""
+
+    name: ClassVar[str] = ""
+    """As in `--scheduler NAME`, and in the matrix."""
+    lacks: ClassVar[Mapping[Capability, str]] = {}
+    """What it does not have, and why, for people."""
+    monitors_off: ClassVar[Mapping[str, str]] = {}
+    """The monitors whose law does not hold for it, and why."""
+    templates: ClassVar[str] = ""
+    """A folder in templates/ that is looked into first; empty for none."""
+    known: ClassVar[str] = ""
+    """The file in this room with its known differences; empty for none."""
+    runs: ClassVar[int] = 1
+    """How often each scenario is run where nobody says: more than once if the order of its decisions is not
+    deterministic."""
+    silent_for: ClassVar[float] = 0.0
+    """Seconds after which work that is still waiting counts as refused, where the scheduler publishes no reason;
+    0: it always does."""
+    gang_api: ClassVar[bool] = False
+    """It needs PodGroups of scheduling.k8s.io: the cluster then serves them."""
+
+    def __str__(self) -> str:
+        """For the header of a run."""
+        return self.name
+
+    def version(self, site: Site) -> str:
+        """Which version of it this is, for instance `v1.36.3`; empty where it does not say."""
+        raise NotImplementedError
+
+    def scheduler(self, site: Site) -> Scheduler | None:
+        """The scheduler, not yet started; None where one runs already. Raises AdapterError."""
+        raise NotImplementedError
+
+    def definitions(self, site: Site) -> Path | None:
+        """The folder of its custom resource definitions; None where there is nothing to apply. Raises AdapterError."""
+        del site
+        return Path(__file__).resolve().parents[2] / "scheduler/crds"
+
+    def default_policy(self) -> str:
+        """The policy of scenarios that name none, by name, as in templates/policies/."""
+        return "default"
