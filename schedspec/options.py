@@ -35,6 +35,7 @@ _FLAGS: dict[str, tuple[str, str]] = {
     "scheduler-binaries": ("DIR", "a folder with the programs of the scheduler"),
     "scheduler-in-cluster": ("", "run the scheduler as deploy/ has it, in pods of a Kind cluster, not as a process"),
     "policy": ("FILE", "the policy of scenarios that name none (default: templates/policies/default.yaml)"),
+    "runs": ("N", "how often each scenario is run (default: 1; 3 where a scheduler's order is not deterministic)"),
     "timeout-scale": ("FACTOR", "stretches every timeout (default: 1)"),
     "out": ("DIR", "where logs, dumps and reports go (default: beside the JUnit file, else out/run)"),
 }
@@ -53,6 +54,8 @@ class Options:
     policy: Path | None
     timeout_scale: float
     out: Path
+    runs: int = 1
+    """How often each scenario is run."""
 
     def header(self) -> str:
         """One line for the top of the run."""
@@ -66,6 +69,7 @@ class Options:
         said += [f"kind configuration {it.kind_config}"] if it.kind_config else []
         said += [f"binaries {it.binaries}"] if it.binaries else []
         said += [f"policy {self.policy}"] if self.policy else []
+        said += [f"each scenario {self.runs} times"] if self.runs > 1 else []
         said += [f"timeouts x {self.timeout_scale:g}"] if self.timeout_scale != 1 else []
         return f"schedspec: {', '.join(said)}; reports in {_shown(self.out)}"
 
@@ -102,7 +106,9 @@ def read(config: pytest.Config) -> Options:
         raise pytest.UsageError(str(problem)) from None
     scale = _text(config, "timeout-scale") or "1"
     adapter = _adapter(config, settings)
-    return Options(settings, adapter, _folder(config, "scheduler-binaries"), policy, _factor(scale), _out(config))
+    programs = _folder(config, "scheduler-binaries")
+    runs = _count(_text(config, "runs") or str(adapter.runs))
+    return Options(settings, adapter, programs, policy, _factor(scale), _out(config), runs)
 
 
 def _adapter(config: pytest.Config, settings: Settings) -> Adapter:
@@ -130,6 +136,12 @@ def _factor(text: str) -> float:
     if not 0 < value <= 1000:
         raise _refusal("timeout-scale", text, "is not a factor above 0", "name a number, for instance 2")
     return value
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) <= 1000:
+        raise _refusal("runs", text, "is not a number above 0", "name a number, for instance 3")
+    return int(text)
 
 
 def _out(config: pytest.Config) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from schedspec.api import timeouts
 from schedspec.api.kinds import OWNERS, SERVED, Kind
+from schedspec.capabilities import Capability
 from schedspec.checks import nodes, pods
 from schedspec.gherkin import tables
 from schedspec.gherkin.step_decorators import when
@@ -47,13 +48,13 @@ def _(world: World, history: History, expect: Expect, name: str) -> None:
     expect.eventually(pods.is_gone(name), within=timeouts.EVICTED)
 
 
-@when('job "{name}" is {done:w}')
+@when('job "{name}" is {done:w}', needs=(Capability.JOBS, Capability.COMMANDS))
 def _(world: World, history: History, name: str, done: str) -> None:
     """A Command to the Job: aborted, resumed."""
     _command(world, history, Kind.VCJOB, name, JOB_COMMANDS[done])
 
 
-@when('queue "{name}" is {done:w}')
+@when('queue "{name}" is {done:w}', needs=(Capability.QUEUES, Capability.COMMANDS))
 def _(world: World, history: History, name: str, done: str) -> None:
     """A Command to the Queue: closed, opened."""
     _command(world, history, Kind.QUEUE, name, QUEUE_COMMANDS[done])
@@ -75,7 +76,7 @@ def _command(world: World, history: History, kind: Kind, name: str, action: str)
     )
 
 
-@when("these queues change:")
+@when("these queues change:", needs=(Capability.QUEUES,))
 def _(world: World, datatable: tables.Table) -> None:
     """Queues get other values while they are in use. Columns as of `these queues:`."""
     world.apply_all(("queue", row) for row in tables.rows(datatable, QUEUES, required=("queue",)))

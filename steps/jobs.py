@@ -7,8 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from schedspec.api import timeouts
+from schedspec.capabilities import Capability
 from schedspec.checks import pods, reasons
 from schedspec.gherkin import tables
+from schedspec.gherkin.bdd import Sentence
 from schedspec.gherkin.step_decorators import given, one_of, when
 from schedspec.observe.expect import Expect
 from schedspec.scenario.world import World
@@ -52,6 +54,26 @@ WORK = one_of(*_TEMPLATES)
 """The kinds of work that a sentence can speak of."""
 
 
+_BY_KIND = {
+    "jobs": Capability.JOBS,
+    "job": Capability.JOBS,
+    "PyTorchJobs": Capability.PYTORCHJOBS,
+}
+_BY_COLUMN = {
+    "queue": Capability.QUEUES,
+    "on PodEvicted": Capability.JOB_POLICIES,
+    "on TaskCompleted": Capability.JOB_POLICIES,
+    "max retry": Capability.JOB_POLICIES,
+}
+
+
+def of_work(sentence: Sentence) -> set[Capability]:
+    """What a table of work needs: its kind, and what its columns say."""
+    kind = sentence.text.split()[1]
+    found = {_BY_COLUMN[name] for name in sentence.columns if name in _BY_COLUMN}
+    return found | {_BY_KIND[kind]} if kind in _BY_KIND else found
+
+
 class Submit:
     """Applies the rows of a table as workloads of one kind, and gives their names."""
 
@@ -74,36 +96,36 @@ def submit(world: World, cards: Cards) -> Submit:
     return Submit(world, cards)
 
 
-@given("these {work:Work} are submitted:", Work=WORK)
-@when("these {work:Work} are submitted:", Work=WORK)
+@given("these {work:Work} are submitted:", needs=of_work, Work=WORK)
+@when("these {work:Work} are submitted:", needs=of_work, Work=WORK)
 def _(submit: Submit, work: str, datatable: tables.Table) -> None:
     """Work is jobs (of Volcano), services (Deployments), Kubernetes jobs or PyTorchJobs: name, queue, cards …"""
     submit(work, datatable)
 
 
-@given("these {work:Work} run:", Work=WORK)
+@given("these {work:Work} run:", needs=of_work, Work=WORK)
 def _(submit: Submit, expect: Expect, work: str, datatable: tables.Table) -> None:
     """Work is submitted, and all of it runs before the next sentence."""
     for name in submit(work, datatable):
         expect.eventually(pods.runs(name), within=timeouts.RUNS)
 
 
-@given("these {work:Work} wait:", Work=WORK)
+@given("these {work:Work} wait:", needs=of_work, Work=WORK)
 def _(submit: Submit, expect: Expect, work: str, datatable: tables.Table) -> None:
     """Work is submitted, and the scheduler has said of each why it waits."""
     for name in submit(work, datatable):
-        expect.eventually(reasons.was_told_why(name), within=timeouts.SAID)
+        expect.decided(reasons.was_told_why(name))
         expect.now(pods.waits(name))
 
 
-@given("these {work:Work} are bound:", Work=WORK)
+@given("these {work:Work} are bound:", needs=of_work, Work=WORK)
 def _(submit: Submit, expect: Expect, work: str, datatable: tables.Table) -> None:
     """Work is submitted, and every pod of it has a node, running or not."""
     for name in submit(work, datatable):
         expect.eventually(pods.is_bound(name), within=timeouts.BOUND)
 
 
-@given("this job with tasks runs:")
+@given("this job with tasks runs:", needs=of_work)
 def _(world: World, expect: Expect, datatable: tables.Table) -> None:
     """One Volcano Job of several tasks, one a row: job, queue, task, replicas, cpu, on TaskCompleted."""
     rows = tables.rows(datatable, _JOBS, required=("job", "task", "replicas"))

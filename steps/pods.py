@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from schedspec.api import timeouts
+from schedspec.capabilities import Capability
 from schedspec.checks import pods, reasons
 from schedspec.gherkin.step_decorators import given, then
 from schedspec.observe.expect import Expect
@@ -23,14 +24,14 @@ def _(expect: Expect, name: str) -> None:
 @then('"{name}" stays pending')
 def _(expect: Expect, name: str) -> None:
     """None of its pods gets a node, counted from when the scheduler has said why."""
-    expect.eventually(reasons.was_told_why(name), within=timeouts.SAID)
+    expect.decided(reasons.was_told_why(name))
     expect.consistently(pods.waits(name), during=timeouts.HOLDS)
 
 
 @then('pod "{name}" stays pending')
 def _(expect: Expect, name: str) -> None:
     """The pod of that name gets no node, counted from when the scheduler has said why."""
-    expect.eventually(reasons.pod_was_told_why(name), within=timeouts.SAID)
+    expect.decided(reasons.pod_was_told_why(name))
     expect.consistently(pods.pod_waits(name), during=timeouts.HOLDS)
 
 
@@ -47,7 +48,7 @@ def _(expect: Expect, name: str, number: int) -> None:
 @then('{number:d} pods of "{name}" stay pending')
 def _(expect: Expect, name: str, number: int) -> None:
     """So many of its pods get no node, counted from when the scheduler has said why."""
-    expect.eventually(reasons.was_told_why(name), within=timeouts.SAID)
+    expect.decided(reasons.was_told_why(name))
     expect.settles(pods.count_waits(name, number), within=timeouts.RUNS, during=timeouts.HOLDS)
 
 
@@ -58,7 +59,7 @@ def _(expect: Expect, name: str) -> None:
     expect.consistently(pods.has_no_pods(name), during=timeouts.HOLDS)
 
 
-@then('"{name}" waits because of "{text}"')
+@then('"{name}" waits because of "{text}"', needs=(Capability.REASONS,))
 def _(expect: Expect, name: str, text: str) -> None:
     """What the scheduler published of the workload names this."""
     expect.eventually(reasons.waits_because(name, text), within=timeouts.SAID)

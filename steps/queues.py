@@ -7,13 +7,42 @@ from collections.abc import Iterator
 import pytest
 
 from schedspec.api.errors import PolicyRefusedError, RejectedError, Unmet
+from schedspec.capabilities import Capability
 from schedspec.gherkin import tables
+from schedspec.gherkin.bdd import Sentence
 from schedspec.gherkin.step_decorators import given, then, when
+from schedspec.monitors.rules import Rules
+from schedspec.scenario.session import TEMPLATES
 from schedspec.scenario.world import World
 
 from .columns import QUEUES, Cards
 
 _CLASSES: dict[str, tables.Column] = {"class": ("name", str), "value": ("value", int)}
+
+
+_BY_COLUMN = {
+    "parent": Capability.HIERARCHY,
+    "weight": Capability.WEIGHTS,
+    "capability": Capability.AMOUNTS,
+    "deserved": Capability.AMOUNTS,
+    "guarantee": Capability.AMOUNTS,
+    "card quota": Capability.CARDS,
+}
+
+
+def of_policy(sentence: Sentence) -> set[Capability]:
+    """What the policy of that name needs: what its plugins are for."""
+    name = sentence.text.split('"')[1]
+    file = TEMPLATES / "policies" / f"{name}.yaml"
+    rules = Rules(file.read_text("utf-8") if file.is_file() else "")
+    by_plugin = {"capacity": Capability.AMOUNTS, "capacity-card": Capability.CARDS}
+    found = {Capability.POLICY, *([by_plugin[rules.queue_plugin]] if rules.queue_plugin in by_plugin else [])}
+    return found | {Capability.HIERARCHY} if rules.is_tree else found
+
+
+def of_queues(sentence: Sentence) -> set[Capability]:
+    """What a table of queues needs: what its columns say."""
+    return {Capability.QUEUES, *(_BY_COLUMN[name] for name in sentence.columns if name in _BY_COLUMN)}
 
 
 class Refusals:
@@ -32,13 +61,13 @@ def refusals() -> Iterator[Refusals]:
         raise Unmet("every refusal is one that the scenario expects", found.texts[-1])
 
 
-@given('the policy "{name}"')
+@given('the policy "{name}"', needs=of_policy)
 def _(world: World, name: str) -> None:
     """The scheduler decides by templates/policies/NAME.yaml."""
     world.use_policy(name)
 
 
-@when('the policy "{name}" is given')
+@when('the policy "{name}" is given', needs=(Capability.POLICY, Capability.POLICY_REFUSAL))
 def _(world: World, refusals: Refusals, name: str) -> None:
     """The scheduler is given a policy that it may refuse."""
     try:
@@ -47,7 +76,7 @@ def _(world: World, refusals: Refusals, name: str) -> None:
         refusals.texts.append(refused.message)
 
 
-@given("these queues:")
+@given("these queues:", needs=of_queues)
 def _(world: World, cards: Cards, datatable: tables.Table) -> None:
     """Queues: queue, parent, weight, priority, capability, deserved, guarantee, reclaimable, card quota."""
     rows = tables.rows(datatable, QUEUES, required=("queue",))
@@ -57,7 +86,7 @@ def _(world: World, cards: Cards, datatable: tables.Table) -> None:
     world.apply_all(("queue", row) for row in rows)
 
 
-@when("this queue is submitted:")
+@when("this queue is submitted:", needs=lambda said: {*of_queues(said), Capability.VALIDATION})
 def _(world: World, refusals: Refusals, datatable: tables.Table) -> None:
     """A queue that the API server may refuse. Columns as of `these queues:`."""
     try:

@@ -81,6 +81,10 @@ class Settings:
     """The configuration file of a Kind cluster."""
     binaries: Path | None = None
     """A folder with the programs to use; one that is not in it comes from the cache."""
+    kubernetes_version: str | None = None
+    """`embedded` only: the minor version of Kubernetes, for instance `1.37`; default: the pinned one."""
+    gang_api: bool = False
+    """The cluster serves the PodGroups of scheduling.k8s.io, where its version has them."""
     suffix: str = ""
     """Sets apart clusters of one run: the xdist worker's id, for instance `gw0`."""
 

@@ -37,6 +37,7 @@ __all__ = [
     "definitions_for",
     "plain_failure",
     "read_document",
+    "scenario_of",
     "scenarios_of",
     "sentences_of",
 ]
@@ -89,6 +90,8 @@ class Sentence:
     keyword: str
     text: str
     line: int
+    columns: tuple[str, ...] = ()
+    """The header of its table."""
 
     def __str__(self) -> str:
         return f"{self.keyword.strip()} {self.text}"
@@ -135,11 +138,30 @@ def sentences_of(function: Callable[..., object]) -> Iterator[tuple[dict[str, st
     template = scenario_wrapper_template_registry[function]
     rows = [row for examples in template.examples for row in examples.as_contexts()] or [{}]
     for row in rows:
-        rendered = template.render(row)
-        yield (
-            {key: str(value) for key, value in row.items()},
-            [Sentence(step.type, step.keyword, step.name, step.line_number) for step in rendered.steps],
-        )
+        yield {key: str(value) for key, value in row.items()}, _rendered(template, row)
+
+
+def scenario_of(item: pytest.Item) -> tuple[str, dict[str, str], list[Sentence]] | None:
+    """The name, the row of examples and the sentences of an item; None if it is no scenario."""
+    function = getattr(item, "obj", None)
+    template = scenario_wrapper_template_registry.get(function) if callable(function) else None
+    if template is None:
+        return None
+    callspec = getattr(item, "callspec", None)
+    row = dict(callspec.params.get("_pytest_bdd_example", {})) if callspec is not None else {}
+    return template.name, {key: str(value) for key, value in row.items()}, _rendered(template, row)
+
+
+def _rendered(template: Any, row: Any) -> list[Sentence]:
+    return [
+        Sentence(step.type, step.keyword, step.name, step.line_number, _header(step.datatable))
+        for step in template.render(row).steps
+    ]
+
+
+def _header(table: Any) -> tuple[str, ...]:
+    rows = table.rows if table is not None else ()
+    return tuple(str(cell.value) for cell in rows[0].cells) if rows else ()
 
 
 def definitions_for(node: pytest.Collector) -> list[StepDefinition]:

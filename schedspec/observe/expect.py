@@ -5,6 +5,7 @@ A check looks at one `View` and returns an `Outcome`; it never waits and never a
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_delay
 
 from ..api.errors import Unmet
 from ..api.kinds import Ref
-from ..api.timeouts import WAKE
+from ..api.timeouts import SAID, WAKE
 from .history import History, Replay, View
 
 
@@ -40,8 +41,12 @@ class _NotYetError(Unmet):
 class Expect:
     """The expectations of one scenario. `scale` stretches every time that is given to it."""
 
-    def __init__(self, history: History, scale: float = 1.0, guards: Sequence[Guard] = ()) -> None:
+    def __init__(
+        self, history: History, scale: float = 1.0, guards: Sequence[Guard] = (), silent_for: float = 0.0
+    ) -> None:
+        """`silent_for`: see `decided`; 0 where the scheduler always says why work waits."""
         self._history, self._scale, self._guards = history, scale, tuple(guards)
+        self._silent_for = silent_for
 
     def now(self, check: Check) -> None:
         """It holds in the last state seen. Raises Unmet."""
@@ -62,6 +67,17 @@ class Expect:
             raise _NotYetError(outcome.expected, outcome.seen, outcome.about, f"within {limit:g} s")
 
         self._retrying(replay, limit)(look)
+
+    def decided(self, told_why: Check) -> None:
+        """The scheduler has decided against some work: it has published why.
+
+        Of one that does not publish every reason so many seconds of silence are enough. Raises Unmet.
+        """
+        if not self._silent_for:
+            return self.eventually(told_why, within=SAID)
+        with contextlib.suppress(Unmet):
+            self.eventually(told_why, within=self._silent_for)
+        return None
 
     def consistently(self, check: Check, during: float) -> None:
         """It holds now and in every state for that long. Raises Unmet with the first state in which it does not."""

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from .. import options
+from .. import gating, options
+from ..api.errors import HarnessError
 from ..gherkin import collection
 from ..observe.expect import Expect
 from ..observe.history import History
@@ -37,6 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(summary.Summary(config), "schedspec-summary")
     for line in ("embedded: needs the embedded cluster", "kind: needs a Kind cluster", "slow: takes more than 10 s"):
         config.addinivalue_line("markers", line)
+    gating.declare_markers(config)
 
 
 def pytest_report_header(config: pytest.Config) -> str:
@@ -47,6 +49,20 @@ def pytest_report_header(config: pytest.Config) -> str:
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """Feature files are test modules."""
     return collection.collect_file(file_path, parent)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A scheduler whose order is not deterministic runs every scenario several times."""
+    gating.repeat(metafunc, metafunc.config.stash[OPTIONS].runs)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What the scheduler lacks is skipped, what is known of it is expected to fail."""
+    chosen = config.stash[OPTIONS]
+    try:
+        gating.gate(items, chosen.adapter, chosen.settings.kubernetes_version or "")
+    except HarnessError as problem:
+        raise pytest.UsageError(str(problem)) from None
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@ import pytest
 from ..monitors import MONITORS, Rules, Violation, judge
 from ..report import record
 from ..scenario.run import ScenarioRun
+from ..schedulers import Adapter
 
 FINDINGS: pytest.StashKey[list[Violation]] = pytest.StashKey()
 _TAG = "without-monitor-"
@@ -25,8 +26,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def turned_off(running: ScenarioRun) -> list[str]:
-    """The monitors that the scenario's tags turn off."""
-    return [name for name in MONITORS if running.item.get_closest_marker(f"{_TAG}{name}") is not None]
+    """The monitors that the scenario's tags turn off, and those whose law does not hold for the scheduler."""
+    adapter = running.session.options.adapter if running.session is not None else Adapter
+    return [
+        name
+        for name in MONITORS
+        if name in adapter.monitors_off or running.item.get_closest_marker(f"{_TAG}{name}") is not None
+    ]
 
 
 def pytest_schedspec_judge(running: ScenarioRun) -> list[str]:

@@ -199,7 +199,8 @@ class LiveSession:
             self.scheduler.use_policy(self.policy)
             guards.append(self.scheduler.check)
         history = self.recorder.begin(self._namespace(name))
-        expect = Expect(history, self.options.timeout_scale, guards)
+        adapter = self.options.adapter
+        expect = Expect(history, self.options.timeout_scale, guards, adapter.silent_for)
         common = {
             "scheduler_name": "schedspec",
             "image": IMAGE,

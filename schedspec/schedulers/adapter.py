@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Protocol
 
 from ..api.client import Api
 from ..api.errors import HarnessError
+from ..capabilities import Capability
 from ..clusters import Cluster
-from .capabilities import Capability
 
 
 class AdapterError(HarnessError):
@@ -83,8 +83,8 @@ class Adapter:
     """The monitors whose law does not hold for it, and why."""
     templates: ClassVar[str] = ""
     """A folder in templates/ that is looked into first; empty for none."""
-    known: ClassVar[str] = ""
-    """The file in this room with its known differences; empty for none."""
+    known_file: ClassVar[Path | None] = None
+    """Its known differences (known.py)."""
     runs: ClassVar[int] = 1
     """How often each scenario is run where nobody says: more than once if the order of its decisions is not
     deterministic."""
