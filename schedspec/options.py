@@ -27,6 +27,7 @@ _FLAGS: dict[str, tuple[str, str]] = {
     "keep-cluster": ("", "leave the cluster running at the end"),
     "kind-image": ("IMAGE", "the node image of a Kind cluster"),
     "kind-config": ("FILE", "the configuration of a Kind cluster"),
+    "kubernetes-version": ("MINOR", "the Kubernetes of an embedded cluster, 1.36 or 1.37 (default: the pinned one)"),
     "binaries": ("DIR", "a folder with the programs of the cluster"),
     "scheduler": (
         "WHICH",
@@ -97,6 +98,7 @@ def read(config: pytest.Config) -> Options:
             kind_image=_text(config, "kind-image"),
             kind_config=kind_config,
             binaries=binaries,
+            kubernetes_version=_text(config, "kubernetes-version"),
         )
         if settings.kind == "existing" and settings.kube_context:
             from .clusters import existing  # noqa: PLC0415 - only where it is asked for

@@ -18,6 +18,7 @@ from . import Settings, provide
 from .cleanup import destroy
 from .doctor import examine
 from .programs.binaries import provide as provide_binaries
+from .programs.pinned import kubernetes_versions
 from .protocol import ClusterError
 from .registry import ClusterRecord, Registry
 
@@ -54,6 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     verbs.add_parser("doctor", help="what is missing on this machine, and what to do").set_defaults(run=_doctor)
 
     binary = verbs.add_parser("binary", help="make programs (kubelet, kind …) and print their paths")
+    binary.add_argument("--kubernetes-version", metavar="MINOR", choices=(*kubernetes_versions(),))
     binary.add_argument("names", metavar="NAME", nargs="+")
     binary.add_argument("--binaries", metavar="FOLDER", type=Path)
     binary.set_defaults(run=_binary)
@@ -125,7 +127,9 @@ def _doctor(_options: argparse.Namespace) -> int:
 
 
 def _binary(options: argparse.Namespace) -> int:
-    for binary in provide_binaries(options.names, folder=options.binaries, progress=_tell).values():
+    for binary in provide_binaries(
+        options.names, folder=options.binaries, progress=_tell, kubernetes=options.kubernetes_version
+    ).values():
         _print(str(binary.path))
     return 0
 

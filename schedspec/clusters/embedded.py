@@ -15,13 +15,23 @@ from pathlib import Path
 
 from . import probe, subprocess_run
 from .cleanup import sweep
-from .kwok_config import Ports, fingerprint, kwokctl_config
+from .kwok_config import GANG_GATES, NO_GATES, Ports, fingerprint, kwokctl_config
 from .managed import MadeCluster
 from .paths import kind_config
 from .processes import runs
 from .programs import binaries
-from .programs.pinned import EMBEDDED
-from .protocol import BootError, ClusterFacts, ClusterKind, PortTakenError, Progress, Served, Settings, nobody_waits
+from .programs.pinned import EMBEDDED, kubernetes_versions
+from .protocol import (
+    BootError,
+    ClusterFacts,
+    ClusterKind,
+    PortTakenError,
+    Progress,
+    Served,
+    Settings,
+    SettingsError,
+    nobody_waits,
+)
 from .registry import ClusterRecord
 
 _BOOT_SECONDS = 90.0
@@ -34,13 +44,26 @@ class EmbeddedCluster(MadeCluster):
     simulated = True
 
     def __init__(self, settings: Settings) -> None:
-        super().__init__(settings, fingerprint(kind_config() / "stages") if settings.reuse else secrets.token_hex(3))
+        versions = kubernetes_versions()
+        if settings.kubernetes_version not in (None, *versions):
+            raise SettingsError(
+                f"no Kubernetes {settings.kubernetes_version} is pinned",
+                "--kubernetes-version",
+                f"name one of: {', '.join(versions)}",
+            )
+        minor = settings.kubernetes_version or next(iter(versions))
+        self._gates = GANG_GATES[minor] if settings.gang_api else NO_GATES
+        equals = fingerprint(kind_config() / "stages", settings.kubernetes_version, self._gates)
+        super().__init__(settings, equals if settings.reuse else secrets.token_hex(3))
 
     def up(self, progress: Progress, served: Served = nobody_waits) -> None:
         if self._stay.up:
             return
         sweep()
-        self._binaries = binaries.provide(EMBEDDED, folder=self._settings.binaries, progress=progress)
+        it = self._settings
+        self._binaries = binaries.provide(
+            EMBEDDED, folder=it.binaries, progress=progress, kubernetes=it.kubernetes_version
+        )
         if self._settings.reuse and self._stay.adopt(_healthy):
             progress(f"{self.name}: taken over, it was running")
             served()
@@ -77,7 +100,8 @@ class EmbeddedCluster(MadeCluster):
         version = self._binaries["kube-apiserver"].version
         paths = {name: binary.path for name, binary in self._binaries.items()}
         config = record.home / "create.yaml"
-        config.write_text(kwokctl_config(paths, version, Ports(*record.ports), kind_config() / "stages"), "utf-8")
+        stages = kind_config() / "stages"
+        config.write_text(kwokctl_config(paths, version, Ports(*record.ports), stages, self._gates), "utf-8")
         command: list[str | Path] = [
             paths["kwokctl"],
             "create",

@@ -20,6 +20,27 @@ class Ports(NamedTuple):
     kwok: int
 
 
+class Gates(NamedTuple):
+    """What is switched on beside what a version of Kubernetes has by itself."""
+
+    features: tuple[str, ...] = ()
+    """Feature gates, of the API server and of the controller manager."""
+    apis: tuple[str, ...] = ()
+    """Versions of API groups."""
+
+    @property
+    def feature_gates(self) -> str:
+        """As every program of Kubernetes takes it; empty for none."""
+        return ",".join(f"{name}=true" for name in self.features)
+
+
+NO_GATES = Gates()
+GANG_GATES = {
+    "1.36": Gates(("GenericWorkload", "GangScheduling", "WorkloadAwarePreemption"), ("scheduling.k8s.io/v1alpha2",)),
+    "1.37": Gates(("GenericWorkload",), ("scheduling.k8s.io/v1beta1",)),
+}
+"""PodGroups of scheduling.k8s.io, by minor version: all that gang scheduling and its preemption want."""
+
 _KWOK_API = "config.kwok.x-k8s.io/v1alpha1"
 _COMPONENTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kwok-controller")
 _EXTRA_ARGS = {
@@ -41,7 +62,9 @@ KWOK_OPTIONS = {
 }
 
 
-def kwokctl_config(binaries: Mapping[str, Path], kube_version: str, ports: Ports, stages: Path) -> str:
+def kwokctl_config(
+    binaries: Mapping[str, Path], kube_version: str, ports: Ports, stages: Path, gates: Gates = NO_GATES
+) -> str:
     """The YAML documents for `kwokctl create cluster --config`. `stages` is a folder of *.yaml."""
     options = {
         "runtime": "binary",
@@ -62,13 +85,23 @@ def kwokctl_config(binaries: Mapping[str, Path], kube_version: str, ports: Ports
     patches = [
         {
             "name": component,
-            "extraArgs": [{"key": key, "value": value} for key, value in _EXTRA_ARGS.get(component, {}).items()],
+            "extraArgs": [{"key": key, "value": value} for key, value in _arguments(component, gates).items()],
             "extraEnvs": [{"name": name, "value": value} for name, value in GO.items()],
         }
         for component in _COMPONENTS
     ]
     kwokctl = {"apiVersion": _KWOK_API, "kind": "KwokctlConfiguration", "options": options}
     return yaml.safe_dump(kwokctl | {"componentsPatches": patches}) + "---\n" + kwok_config(stages)
+
+
+def _arguments(component: str, gates: Gates) -> dict[str, str]:
+    found = dict(_EXTRA_ARGS.get(component, {}))
+    if gates.features and component in ("kube-apiserver", "kube-controller-manager"):
+        # Without them the controller manager would never take a PodGroup's finalizer off.
+        found["feature-gates"] = gates.feature_gates
+    if gates.apis and component == "kube-apiserver":
+        found["runtime-config"] = ",".join(f"{api}=true" for api in gates.apis)
+    return found
 
 
 def kwok_config(stages: Path) -> str:
@@ -78,9 +111,9 @@ def kwok_config(stages: Path) -> str:
     return "---\n".join([yaml.safe_dump(kwok), *files])
 
 
-def fingerprint(stages: Path) -> str:
+def fingerprint(stages: Path, kubernetes: str | None = None, gates: Gates = NO_GATES) -> str:
     """Changes with everything that an embedded cluster is made of: two with the same are interchangeable."""
-    digest = hashlib.sha256(repr((_EXTRA_ARGS, GO, kwok_config(stages))).encode())
-    for program in programs(EMBEDDED):
+    digest = hashlib.sha256(repr((_EXTRA_ARGS, GO, gates, kwok_config(stages))).encode())
+    for program in programs(EMBEDDED, kubernetes):
         digest.update(program.key.encode())
     return digest.hexdigest()[:8]

@@ -93,6 +93,13 @@ class Settings:
             raise SettingsError(
                 f"unknown kind of cluster {self.kind!r}", "--cluster", f"name one of: {', '.join(KINDS)}"
             )
+        if self.kubernetes_version is not None and self.kind != "embedded":
+            raise SettingsError(
+                f"a version of Kubernetes ({self.kubernetes_version}) is chosen for an embedded cluster only, and this "
+                f"run is to use {self.kind!r}",
+                "--kubernetes-version",
+                "add --cluster embedded; for Kind name a node image (--kind-image)",
+            )
         if self.kind == "existing" and not self.kube_context:
             raise SettingsError(
                 "an existing cluster needs the name of its context; the current context is never taken by accident",

@@ -31,12 +31,15 @@ class Binary:
         return f"{self.name} {self.version} ({self.origin})"
 
 
-def provide(names: Iterable[str], *, folder: Path | None, progress: Progress) -> dict[str, Binary]:
+def provide(
+    names: Iterable[str], *, folder: Path | None, progress: Progress, kubernetes: str | None = None
+) -> dict[str, Binary]:
     """Every program by name, ready to run; see programs.py for the names. Takes minutes where Go has to build.
 
     `folder` (or $SCHEDSPEC_BINARIES) wins over all else; what is not in it comes from the cache. Raises ClusterError.
     """
-    return Provider(Cache(cache_root()), Downloads(), named_folder(folder), progress).provide(programs(names))
+    provider = Provider(Cache(cache_root()), Downloads(), named_folder(folder), progress)
+    return provider.provide(programs(names, kubernetes))
 
 
 def named_folder(folder: Path | None) -> Path | None:

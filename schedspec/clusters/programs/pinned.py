@@ -125,12 +125,34 @@ _FAMILIES = {
 }
 
 
-def program(name: str) -> Program:
-    """The program of that name, for this platform. Raises BinaryError if there is none."""
+_VERSIONED = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
+"""What is of the Kubernetes version that a run asks for; the others may be a minor version apart."""
+
+
+def kubernetes_versions() -> dict[str, Path]:
+    """The minor versions of Kubernetes that are pinned, and the module of each; the first is the default."""
+    tools = kind_config() / "tools"
+    pinned = required_version(tools / _KUBERNETES.module / "go.mod", _KUBERNETES.require)
+    others = sorted(tools.glob(f"{_KUBERNETES.module}-*"))
+    return {minor_of(pinned): tools / _KUBERNETES.module, **{it.name.rpartition("-")[2]: it for it in others}}
+
+
+def minor_of(version: str) -> str:
+    """`1.36` of `v1.36.3`."""
+    return ".".join(version.removeprefix("v").split(".")[:2])
+
+
+def program(name: str, kubernetes: str | None = None) -> Program:
+    """The program of that name, for this platform; `kubernetes` is a minor version, for what there is in several.
+
+    Raises BinaryError if there is none.
+    """
     if name not in _FAMILIES:
         raise BinaryError(f"no program is called {name!r}", "kind-config/tools", f"name one of: {', '.join(_FAMILIES)}")
     family = _FAMILIES[name]
     module = kind_config() / "tools" / family.module
+    if kubernetes is not None and name in _VERSIONED:
+        module = kubernetes_versions()[kubernetes]
     version = required_version(module / "go.mod", family.require)
     system, arch = target()
     words = {"name": name, "version": version, "minor": version.split(".")[1], "os": system, "arch": arch}
@@ -141,8 +163,8 @@ def program(name: str) -> Program:
     return Program(name, version, module, family.package.format(**words), family.ldflags.format(**words), release)
 
 
-def programs(names: Iterable[str]) -> list[Program]:
-    return [program(name) for name in names]
+def programs(names: Iterable[str], kubernetes: str | None = None) -> list[Program]:
+    return [program(name, kubernetes) for name in names]
 
 
 def required_version(go_mod: Path, require: str) -> str:
