@@ -46,10 +46,10 @@ def gate(items: list[pytest.Item], adapter: Adapter, kubernetes_version: str) ->
         if item.parent not in indices:
             indices[item.parent] = step_check.StepIndex(bdd.definitions_for(item.parent))
         needs = {*_tagged(item), *_needed(said, indices[item.parent])}
-        lacking = [capability for capability in Capability if capability in needs and capability in adapter.lacks]
+        lacking = {it: why for it in Capability if it in needs and (why := adapter.missing(it)) is not None}
         if lacking:
-            why = "; ".join(f"{adapter.name} lacks {it} ({adapter.lacks[it]})" for it in lacking)
-            item.add_marker(pytest.mark.skip(reason=why))
+            why = "; ".join(f"{it} ({why})" for it, why in lacking.items())
+            item.add_marker(pytest.mark.skip(reason=f"{adapter.name} lacks {why}"))
             continue
         for difference in differences:
             if difference.covers(item.path, name, row, kubernetes_version):

@@ -8,7 +8,7 @@ from schedspec.capabilities import Capability
 from schedspec.checks import nodes, pods
 from schedspec.gherkin import tables
 from schedspec.gherkin.step_decorators import when
-from schedspec.observe import view
+from schedspec.observe import view as views
 from schedspec.observe.expect import Expect
 from schedspec.observe.history import History
 from schedspec.scenario.world import World
@@ -22,10 +22,33 @@ QUEUE_COMMANDS = {"closed": "CloseQueue", "opened": "OpenQueue"}
 @when('"{name}" completes')
 def _(world: World, history: History, expect: Expect, name: str) -> None:
     """Every pod of the workload is told to finish, with exit code 0, and has."""
-    for pod in view.pods_of(history.now(), name):
-        if view.runs(pod):
+    for pod in views.pods_of(history.now(), name):
+        if views.runs(pod):
             world.finish(str(pod["metadata"]["name"]), exit_code=0)
     expect.eventually(pods.is_done(name), within=timeouts.COMPLETES)
+
+
+@when('whichever of "{names}" runs completes')
+def _(world: World, history: History, expect: Expect, names: str) -> None:
+    """Of these workloads those that run are told to finish, and have."""
+    view = history.now()
+    running = [name for name in tables.names(names) if any(map(views.runs, views.pods_of(view, name)))]
+    for name in running:
+        for pod in views.pods_of(view, name):
+            world.finish(str(pod["metadata"]["name"]), exit_code=0)
+    for name in running:
+        expect.eventually(pods.is_done(name), within=timeouts.COMPLETES)
+
+
+@when('"{name}" grows to {number:d} pods')
+def _(world: World, history: History, name: str, number: int) -> None:
+    """A gang that runs is to have more pods; its minimum stays as it is."""
+    if history.now().get(Kind.VCJOB, name) is not None:
+        world.replace(Kind.VCJOB, name, "/spec/tasks/0/replicas", number)
+    else:
+        there = views.pods_of(history.now(), name)
+        cpu = there[0]["spec"]["containers"][0]["resources"]["requests"]["cpu"]
+        world.apply("more", name=f"{name}-more", gang=name, replicas=number - len(there), cpu=cpu)
 
 
 @when('pod "{name}" completes')

@@ -43,9 +43,17 @@ _JOBS: dict[str, tables.Column] = {
     "on TaskCompleted": ("task_policies", _on("TaskCompleted")),
 }
 _SERVICES: dict[str, tables.Column] = {"service": ("name", str), **_COMMON}
+_GANGS: dict[str, tables.Column] = {
+    "gang": ("name", str),
+    **_COMMON,
+    "min available": ("min_available", int),
+    "disruption": ("disruption", str),
+}
 _PYTORCHJOBS: dict[str, tables.Column] = {"job": ("name", str), **_COMMON, "workers": ("workers", int)}
 _TEMPLATES: dict[str, tuple[str, dict[str, tables.Column]]] = {
     "jobs": ("job", _JOBS),
+    "gangs": ("gang", _GANGS),
+    "pods": ("pod", {"pod": ("name", str), **_COMMON}),
     "services": ("service", _SERVICES),
     "Kubernetes jobs": ("kubernetesjob", {"job": ("name", str), **_COMMON}),
     "PyTorchJobs": ("pytorchjob", _PYTORCHJOBS),
@@ -58,6 +66,7 @@ _BY_KIND = {
     "jobs": Capability.JOBS,
     "job": Capability.JOBS,
     "PyTorchJobs": Capability.PYTORCHJOBS,
+    "gangs": Capability.GANGS,
 }
 _BY_COLUMN = {
     "queue": Capability.QUEUES,

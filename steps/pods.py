@@ -5,8 +5,10 @@ from __future__ import annotations
 from schedspec.api import timeouts
 from schedspec.capabilities import Capability
 from schedspec.checks import pods, reasons
+from schedspec.gherkin import tables
 from schedspec.gherkin.step_decorators import given, then
-from schedspec.observe.expect import Expect
+from schedspec.observe.expect import Expect, Outcome
+from schedspec.observe.history import View
 
 
 @then('"{name}" runs')
@@ -50,6 +52,39 @@ def _(expect: Expect, name: str, number: int) -> None:
     """So many of its pods get no node, counted from when the scheduler has said why."""
     expect.decided(reasons.was_told_why(name))
     expect.settles(pods.count_waits(name, number), within=timeouts.RUNS, during=timeouts.HOLDS)
+
+
+@then("exactly {number:d} of these runs:")
+def _(expect: Expect, number: int, datatable: tables.Table) -> None:
+    """So many of these workloads run, with all of their pods, and of the others no pod has a node. Column: workload."""
+    rows = tables.rows(datatable, {"workload": ("name", str)}, required=("workload",))
+    check = pods.some_run(number, [str(row["name"]) for row in rows])
+    expect.settles(check, within=timeouts.RUNS, during=timeouts.HOLDS)
+
+
+@then('each of "{names}" has run')
+def _(expect: Expect, names: str) -> None:
+    """Each of these workloads has been seen to run since the scenario began."""
+    for name in tables.names(names):
+        expect.eventually(pods.has_run(name), within=timeouts.RUNS)
+
+
+@then('"{name}" runs or is refused')
+def _(expect: Expect, name: str) -> None:
+    """The scheduler has decided: the workload runs, or it has said why it waits."""
+    told = reasons.was_told_why(name)
+
+    def decided(view: View) -> Outcome:
+        bound, why = pods.is_bound(name)(view), told(view)
+        return Outcome(bound.ok or why.ok, f"{name} runs or is refused", f"{bound.seen}; {why.seen}", bound.about)
+
+    expect.decided(decided)
+
+
+@then('"{name}" runs as a whole or not at all')
+def _(expect: Expect, name: str) -> None:
+    """All pods that the workload wants run, or none has a node."""
+    expect.settles(pods.is_whole(name), within=timeouts.EVICTED, during=timeouts.HOLDS)
 
 
 @then('"{name}" has no pods')

@@ -67,6 +67,12 @@ def _(world: World, name: str) -> None:
     world.use_policy(name)
 
 
+@given("work of higher priority takes the room of work of lower priority")
+def _(world: World) -> None:
+    """The scheduler decides by its policy `gangs`: it preempts by priority."""
+    world.use_policy("gangs")
+
+
 @when('the policy "{name}" is given', needs=(Capability.POLICY, Capability.POLICY_REFUSAL))
 def _(world: World, refusals: Refusals, name: str) -> None:
     """The scheduler is given a policy that it may refuse."""

@@ -20,6 +20,10 @@ class Kind(StrEnum):
     DEPLOYMENT = "deployment"
     PYTORCHJOB = "pytorchjob"
     PRIORITYCLASS = "priorityclass"
+    GANG = "podgroup.scheduling.k8s.io"
+    """A PodGroup of Kubernetes itself, from 1.37 on."""
+    GANG_ALPHA = "podgroup.v1alpha2.scheduling.k8s.io"
+    """The same in 1.36."""
     EVENT = "event"
 
 
@@ -49,11 +53,16 @@ SERVED: Final[dict[Kind, Served]] = {
     Kind.DEPLOYMENT: Served("apps/v1", "Deployment", "deployments", True),
     Kind.PYTORCHJOB: Served("kubeflow.org/v1", "PyTorchJob", "pytorchjobs", True),
     Kind.PRIORITYCLASS: Served("scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", False),
+    Kind.GANG: Served("scheduling.k8s.io/v1beta1", "PodGroup", "podgroups", True),
+    Kind.GANG_ALPHA: Served("scheduling.k8s.io/v1alpha2", "PodGroup", "podgroups", True),
     Kind.EVENT: Served("v1", "Event", "events", True),
 }
 
 OWNERS: Final = (Kind.VCJOB, Kind.PYTORCHJOB, Kind.JOB, Kind.DEPLOYMENT)
 """What makes pods, and would make them again: goes first when a scenario is cleaned up."""
+
+GANGS: Final = (Kind.PODGROUP, Kind.GANG, Kind.GANG_ALPHA)
+"""What makes a gang of pods, in the order in which it is looked for."""
 
 _BY_API: Final = {(served.api_version, served.kind): kind for kind, served in SERVED.items()}
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ..api.kinds import Kind
+from ..observe import queries
 from ..observe import view as views
 from ..observe.expect import Check, Outcome
 from ..observe.history import Object, View
@@ -65,6 +66,44 @@ def _exactly(workload: str, number: int, state: Callable[[Object], bool], expect
     def check(view: View) -> Outcome:
         pods = views.pods_of(view, workload)
         return Outcome(sum(map(state, pods)) == number, expected, tally(pods), about(view, workload))
+
+    return check
+
+
+def is_whole(workload: str) -> Check:
+    """All of its pods run, or none of them has a node."""
+
+    def check(view: View) -> Outcome:
+        pods, wanted = views.pods_of(view, workload), wanted_pods(view, workload)
+        held = [pod for pod in pods if pod["spec"].get("nodeName") and not views.is_leaving(pod)]
+        whole = not held or sum(map(views.runs, pods)) == wanted
+        expected = f"all pods of {workload} run, or none has a node"
+        return Outcome(whole, expected, tally(pods, wanted), about(view, workload))
+
+    return check
+
+
+def some_run(number: int, workloads: Sequence[str]) -> Check:
+    """So many of these run whole, and no pod of the others has a node."""
+
+    def check(view: View) -> Outcome:
+        whole = [is_whole(name)(view) for name in workloads]
+        running = [name for name in workloads if runs(name)(view).ok]
+        seen = "; ".join(f"{name}: {it.seen}" for name, it in zip(workloads, whole, strict=True))
+        ok = len(running) == number and all(it.ok for it in whole)
+        expected = f"exactly {number} of {', '.join(workloads)} run, the others have no node"
+        return Outcome(ok, expected, seen, tuple(ref for it in whole for ref in it.about))
+
+    return check
+
+
+def has_run(workload: str) -> Check:
+    """A pod of it has been seen running."""
+
+    def check(view: View) -> Outcome:
+        started = queries.of_workload(queries.starts(view), workload)
+        seen = f"{len(started)} of its pods have" if started else "none of its pods has"
+        return Outcome(bool(started), f"{workload} has run", seen, about(view, workload))
 
     return check
 

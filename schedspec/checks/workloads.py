@@ -17,8 +17,18 @@ def wanted_pods(view: View, workload: str) -> int | None:
     for kind in (*OWNERS, Kind.POD):
         obj = view.get(kind, workload)
         if obj is not None:
-            return _replicas(kind, obj)
+            return _replicas(kind, obj) if kind != Kind.JOB else _of_jobs(view, workload, obj)
     return None
+
+
+def _of_jobs(view: View, workload: str, job: Object) -> int:
+    """Of a gang that has grown, more than one Job makes the pods."""
+    jobs = [job, *(it for it in view.mine(Kind.JOB) if it is not job and _workload(it) == workload)]
+    return sum(_replicas(Kind.JOB, it) for it in jobs)
+
+
+def _workload(job: Object) -> str:
+    return str((job["spec"]["template"]["metadata"].get("labels") or {}).get(views.WORKLOAD, ""))
 
 
 def _replicas(kind: Kind, obj: Object) -> int:

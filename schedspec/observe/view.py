@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ..api.kinds import Kind
+from ..api.kinds import GANGS, Kind
 from .history import Object, View
 
 GROUPS = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
+_PLACED = ("PodScheduled", "PodGroupScheduled", "PodGroupInitiallyScheduled")
+"""Conditions of pods and of Kubernetes' own PodGroups that are False while there is no room."""
+WORKLOAD = "schedspec.dev/workload"
+"""The label with which our templates name the workload that a pod belongs to."""
 _WORKLOADS = (
-    "schedspec.dev/workload",
+    WORKLOAD,
     "volcano.sh/job-name",
     "training.kubeflow.org/job-name",
     "batch.kubernetes.io/job-name",
 )
-"""Labels that name the workload that a pod belongs to; the first is what our own templates set."""
+"""Labels that name the workload that a pod belongs to."""
 
 
 def condition(obj: Object, kind: str) -> dict[str, Any]:
@@ -53,9 +57,11 @@ def is_over(pod: Object) -> bool:
 
 def reason(obj: Object) -> str:
     """Why the scheduler has not placed a pod or PodGroup, in its own words; empty before it has spoken."""
-    scheduled, unschedulable = condition(obj, "PodScheduled"), condition(obj, "Unschedulable")
-    if scheduled.get("status") == "False":
-        return str(scheduled.get("message") or scheduled.get("reason") or "")
+    for kind in _PLACED:
+        placed = condition(obj, kind)
+        if placed.get("status") == "False":
+            return str(placed.get("message") or placed.get("reason") or "")
+    unschedulable = condition(obj, "Unschedulable")
     return str(unschedulable.get("message") or "") if unschedulable.get("status") == "True" else ""
 
 
@@ -68,7 +74,8 @@ def eviction(pod: Object) -> dict[str, Any] | None:
 def group_of(pod: Object) -> str:
     """The name of a pod's PodGroup, or empty."""
     annotations = pod["metadata"].get("annotations") or {}
-    return next((str(annotations[key]) for key in GROUPS if annotations.get(key)), "")
+    own = (pod["spec"].get("schedulingGroup") or {}).get("podGroupName")
+    return next((str(annotations[key]) for key in GROUPS if annotations.get(key)), str(own or ""))
 
 
 def workload_of(pod: Object) -> str:
@@ -86,7 +93,7 @@ def pods_of(view: View, workload: str) -> list[Object]:
 def podgroup_of(view: View, workload: str) -> Object | None:
     """The PodGroup of a workload: of its name, of its controller, or of one of its pods."""
     names = {workload, *(group_of(pod) for pod in pods_of(view, workload))}
-    for group in view.mine(Kind.PODGROUP):
+    for group in (group for kind in GANGS for group in view.mine(kind)):
         owners = {owner["name"] for owner in group["metadata"].get("ownerReferences") or ()}
         if group["metadata"]["name"] in names or workload in owners:
             return group
@@ -121,6 +128,8 @@ def _summary(kind: Kind, obj: Object) -> Iterator[str]:
     if kind == Kind.NODE:
         yield f"Ready={condition(obj, 'Ready').get('status', '?')}"
         yield ", ".join(f"{name} {amount}" for name, amount in (status.get("allocatable") or {}).items())
+    if kind in (Kind.GANG, Kind.GANG_ALPHA):
+        yield f"minCount {((spec.get('schedulingPolicy') or {}).get('gang') or {}).get('minCount')}"
     if kind == Kind.PODGROUP:
         yield f"queue {spec.get('queue') or 'default'}, minMember {spec.get('minMember')}"
     if kind in (Kind.DEPLOYMENT, Kind.PYTORCHJOB, Kind.JOB):

@@ -24,6 +24,10 @@ _PATIENCE = 10.0
 """Seconds for which an API server may be out of reach before a watch gives up."""
 
 
+_UNSERVED = 1.0
+"""Seconds between two looks for a kind that the API server does not serve: not every scheduler has all of them."""
+
+
 class _StaleError(Exception):
     """The resourceVersion is too old: list again."""
 
@@ -165,6 +169,7 @@ class _Watch:
             response = self._api.raw("GET", served.path, query=query)
             if response.status == 404:
                 self.listed.set()
+                self._stopping.wait(_UNSERVED)
             if response.status != 200:
                 raise _StaleError
             page = msgspec.json.decode(response.data)

@@ -16,6 +16,7 @@ from ..observe.history import History
 from ..report import summary
 from ..scenario.session import LiveSession
 from ..scenario.world import World
+from ..schedulers import UnsuitableClusterError
 from . import scenarios
 from .hooks import HookSpecs
 
@@ -70,7 +71,10 @@ def live(request: pytest.FixtureRequest) -> Iterator[LiveSession]:
     """The ground of this session: a cluster with the scheduler under test on it."""
     config = request.config
     session = LiveSession(config.stash[OPTIONS], summary.worker(config), summary.run_of(config), summary.teller(config))
-    session.open()
+    try:
+        session.open()
+    except UnsuitableClusterError as problem:
+        pytest.skip(str(problem))
     try:
         yield session
     finally:

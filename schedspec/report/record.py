@@ -19,6 +19,7 @@ from ..monitors import Violation
 from ..monitors.ledger import Ledger, group_of
 from ..monitors.queues import usage
 from ..monitors.rules import Rules
+from ..observe import view
 from ..observe.history import History, Object, Version
 from ..observe.view import eviction
 
@@ -154,6 +155,10 @@ def state_of(kind: Kind, obj: Object) -> dict[str, Any]:
         case Kind.PODGROUP:
             state = {k: spec.get(k) for k in ("queue", "minMember", "priorityClassName")}
             state |= {"phase": status.get("phase"), "waits": message_of(obj, "Unschedulable", "True")}
+        case Kind.GANG | Kind.GANG_ALPHA:
+            gang = (spec.get("schedulingPolicy") or {}).get("gang") or {}
+            state = {"minMember": gang.get("minCount"), "priorityClassName": spec.get("priorityClassName")}
+            state |= {"disruptionMode": spec.get("disruptionMode"), "waits": view.reason(obj)}
         case Kind.VCJOB:
             state = {"queue": spec.get("queue"), "phase": (status.get("state") or {}).get("phase")}
         case Kind.QUEUE:

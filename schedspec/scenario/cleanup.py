@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from ..api import timeouts
 from ..api.client import MERGE, Api, Object
 from ..api.errors import DirtyClusterError, RejectedError, Unmet
-from ..api.kinds import OWNERS, SERVED, Kind, Ref
+from ..api.kinds import GANGS, OWNERS, SERVED, Kind, Ref
 from ..observe.expect import Expect, Outcome
 from ..observe.history import History, View
 from . import nodes
@@ -23,7 +23,7 @@ SCENARIO = "schedspec.dev/scenario"
 BUILT_IN_QUEUES = ("root", "default")
 """The scheduler makes them, and they cannot be deleted."""
 
-_NAMESPACED = (*OWNERS, Kind.COMMAND, Kind.PODGROUP, Kind.POD)
+_NAMESPACED = (*OWNERS, Kind.COMMAND, *GANGS, Kind.POD)
 _CLUSTER = (Kind.QUEUE, Kind.PRIORITYCLASS, Kind.NODE)
 _PATIENCE = 2.0
 """Seconds that whoever has put a finalizer on an object gets; then it is taken off."""
@@ -117,7 +117,7 @@ class Cleanup:
 def foreign(view: View) -> list[Ref]:
     """What is in the cluster although no scenario runs: everything that takes room, shares, or would be scheduled."""
     found = []
-    for kind in (*OWNERS, Kind.PODGROUP, Kind.QUEUE, Kind.NODE, Kind.POD):
+    for kind in (*OWNERS, *GANGS, Kind.QUEUE, Kind.NODE, Kind.POD):
         for obj in view.all(kind):
             meta = obj["metadata"]
             labels = meta.get("labels") or {}

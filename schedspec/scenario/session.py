@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import os
 import re
@@ -18,13 +19,13 @@ from msgspec import structs
 from ..api import crds, timeouts
 from ..api.client import Api
 from ..api.errors import HarnessError
-from ..api.kinds import Kind
+from ..api.kinds import SERVED, Kind
 from ..clusters import Cluster, provide
 from ..observe.expect import Expect, Guard
 from ..observe.history import History
 from ..observe.watcher import HistoryWriter, Watches
 from ..options import Options
-from ..schedulers import Scheduler, Site, deployment
+from ..schedulers import KUBERNETES, Scheduler, Site, UnsuitableClusterError, deployment
 from . import cleanup, sweep
 from .shared_cluster import ClusterHandle, SharedCluster
 from .templates import Templates
@@ -54,15 +55,17 @@ class LiveSession:
 
     def __init__(self, options: Options, worker: str, run: str, tell: Callable[[str], None]) -> None:
         self.options = options
-        self.policy = (options.policy or TEMPLATES / "policies/default.yaml").read_text("utf-8")
+        own = Templates(TEMPLATES, {}, [TEMPLATES / name for name in options.adapter.template_folders()])
+        self.policy = options.policy.read_text("utf-8") if options.policy else own.read("policies/default.yaml")
         """What is in force where a scenario names no policy."""
         self.recorder = HistoryWriter()
         self.first_running: float | None = None
         """Seconds from the start of the boot until a pod was first seen Running."""
-        self.cluster: Cluster = provide(replace(options.settings, suffix=worker))
+        settings = replace(options.settings, gang_api=options.adapter.gang_api == KUBERNETES)
+        self.cluster: Cluster = provide(replace(settings, suffix=worker))
         self._sharing: SharedCluster | None = None
         if worker and self.cluster.kind != "embedded":
-            self.cluster = provide(options.settings)
+            self.cluster = provide(settings)
             self._sharing = SharedCluster(options.out / ".shared" / run)
         self.folder = _own_logs(options.out / "logs", worker) / ("" if self._sharing else worker)
         self._worker, self._tell = worker, tell
@@ -153,6 +156,10 @@ class LiveSession:
         """What need not wait until nodes take pods: the scheduler's start, and its API."""
         self._connect(self.cluster.kubeconfig, self.cluster.context)
         adapter = self.options.adapter
+        if adapter.gang_api == KUBERNETES and not self._gang_api_version:
+            raise UnsuitableClusterError(
+                "the cluster serves no PodGroups of scheduling.k8s.io (the feature gate GenericWorkload)"
+            )
         self.scheduler = adapter.scheduler(self.site)
         if self.scheduler is not None:
             self._closing.callback(self.scheduler.stop)
@@ -164,6 +171,14 @@ class LiveSession:
     def _connect(self, kubeconfig: Path, context: str) -> None:
         self._api = Api(kubeconfig, context)
         self._closing.callback(self._api.close)
+
+    @functools.cached_property
+    def _gang_api_version(self) -> str:
+        """The version of scheduling.k8s.io that has PodGroups here; empty where none has."""
+        for kind in (Kind.GANG, Kind.GANG_ALPHA):
+            if self.api.raw("GET", SERVED[kind].path, query={"limit": "1"}).status == 200:
+                return SERVED[kind].api_version.rpartition("/")[2]
+        return ""
 
     @property
     def site(self) -> Site:
@@ -206,8 +221,10 @@ class LiveSession:
             "image": IMAGE,
             "namespace": history.namespace,
             "simulated": self.ground.simulated,
+            "gang_api_version": self._gang_api_version,
         }
-        world = World(self.api, history, expect, Templates(TEMPLATES, common), self.scheduler)
+        templates = Templates(TEMPLATES, common, [TEMPLATES / name for name in adapter.template_folders()])
+        world = World(self.api, history, expect, templates, self.scheduler)
         try:
             world.open()
             yield world

@@ -6,7 +6,7 @@ Templates know besides their parameters: `namespace`, `scheduler_name`, `image`,
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,12 +52,12 @@ class Rendered:
 
 
 class Templates:
-    """The templates of a folder. `common` is known to all of them."""
+    """The templates of a folder, and before them those of other ones. `common` is known to all of them."""
 
-    def __init__(self, folder: Path, common: Mapping[str, object]) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, common: Mapping[str, object], first: Sequence[Path] = ()) -> None:
+        self.folder, self._folders = folder, (*first, folder)
         self._environment = jinja2.Environment(
-            loader=jinja2.FileSystemLoader(folder),
+            loader=jinja2.FileSystemLoader(self._folders),
             undefined=jinja2.StrictUndefined,
             autoescape=False,  # noqa: S701 - YAML, not HTML
             trim_blocks=True,
@@ -71,7 +71,7 @@ class Templates:
 
     def render(self, name: str, parameters: Mapping[str, object]) -> list[Rendered]:
         """The objects of `name`.yaml.j2. Raises TemplateError."""
-        path = self.folder / f"{name}.yaml.j2"
+        path = self._find(f"{name}.yaml.j2")
         text = self._text(path, parameters)
         try:
             nodes = [node for node in yaml.compose_all(text, yaml.SafeLoader) if node is not None]
@@ -85,10 +85,13 @@ class Templates:
 
     def read(self, name: str) -> str:
         """The text of a file that is no template: a policy. Raises TemplateError."""
-        path = self.folder / name
+        path = self._find(name)
         if not path.is_file():
             raise TemplateError(f"there is no {_shown(path)}; there are: {_siblings(path)}")
         return path.read_text("utf-8")
+
+    def _find(self, name: str) -> Path:
+        return next((path for folder in self._folders if (path := folder / name).is_file()), self.folder / name)
 
     def _text(self, path: Path, parameters: Mapping[str, object]) -> str:
         try:
@@ -119,7 +122,7 @@ def _place(problem: BaseException, path: Path) -> str:
     place, trace = f"{_shown(path)}:0", problem.__traceback__
     while trace is not None:
         file = Path(trace.tb_frame.f_code.co_filename)
-        if file.parent == path.parent:
+        if file.suffix == ".j2":
             place = f"{_shown(file)}:{trace.tb_lineno}"
         trace = trace.tb_next
     return place

@@ -5,13 +5,26 @@ from __future__ import annotations
 import importlib
 import re
 
-from .adapter import Adapter, AdapterError, Scheduler, Site
+from .adapter import KUBERNETES, VOLCANO, Adapter, AdapterError, Scheduler, Site, UnsuitableClusterError
+from .kube_scheduler import KubeScheduler
 from .nobody import Nobody
 from .own import Command, InCluster, Own
 
-__all__ = ["ADAPTERS", "Adapter", "AdapterError", "InCluster", "Own", "Scheduler", "Site", "find"]
+__all__ = [
+    "ADAPTERS",
+    "KUBERNETES",
+    "VOLCANO",
+    "Adapter",
+    "AdapterError",
+    "InCluster",
+    "Own",
+    "Scheduler",
+    "Site",
+    "UnsuitableClusterError",
+    "find",
+]
 
-ADAPTERS: dict[str, type[Adapter]] = {adapter.name: adapter for adapter in (Own, Nobody)}
+ADAPTERS: dict[str, type[Adapter]] = {adapter.name: adapter for adapter in (Own, KubeScheduler, Nobody)}
 """By the name that `--scheduler` takes."""
 
 _OF_THE_USER = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")

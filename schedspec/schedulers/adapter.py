@@ -21,6 +21,14 @@ class AdapterError(HarnessError):
     """A scheduler cannot be had: its programs are not there, or it cannot run on this cluster."""
 
 
+class UnsuitableClusterError(AdapterError):
+    """The scheduler could be had, and this cluster has not what it needs: its scenarios are skipped, not failed."""
+
+
+VOLCANO, KUBERNETES = "volcano", "kubernetes"
+"""The APIs that gangs can be written in: scheduling.volcano.sh and scheduling.k8s.io."""
+
+
 class Scheduler(Protocol):
     """A scheduler of one cluster, from `launch` to `stop`. Not thread-safe."""
 
@@ -82,7 +90,7 @@ class Adapter:
     monitors_off: ClassVar[Mapping[str, str]] = {}
     """The monitors whose law does not hold for it, and why."""
     templates: ClassVar[str] = ""
-    """A folder in templates/ that is looked into first; empty for none."""
+    """A folder in templates/ that is looked into first: its own policies and objects; empty for none."""
     known_file: ClassVar[Path | None] = None
     """Its known differences (known.py)."""
     runs: ClassVar[int] = 1
@@ -91,8 +99,13 @@ class Adapter:
     silent_for: ClassVar[float] = 0.0
     """Seconds after which work that is still waiting counts as refused, where the scheduler publishes no reason;
     0: it always does."""
-    gang_api: ClassVar[bool] = False
-    """It needs PodGroups of scheduling.k8s.io: the cluster then serves them."""
+    gang_apis: ClassVar[Sequence[str]] = (VOLCANO,)
+    """The APIs that it takes gangs in; the first is the usual one."""
+    gang_api: str = ""
+    """The one that this run uses; where it is Kubernetes' own, the cluster serves it."""
+
+    def __init__(self) -> None:
+        self.gang_api = self.gang_apis[0]
 
     def __str__(self) -> str:
         """For the header of a run."""
@@ -106,11 +119,17 @@ class Adapter:
         """The scheduler, not yet started; None where one runs already. Raises AdapterError."""
         raise NotImplementedError
 
+    def template_folders(self) -> list[str]:
+        """The folders in templates/ that are looked into first."""
+        return [name for name in (self.templates, KUBERNETES if self.gang_api == KUBERNETES else "") if name]
+
+    def missing(self, capability: Capability) -> str | None:
+        """Why it lacks a capability; None if it has it."""
+        if capability == Capability.DISRUPTION_MODE and self.gang_api == VOLCANO:
+            return "only PodGroups of scheduling.k8s.io have one"
+        return self.lacks.get(capability)
+
     def definitions(self, site: Site) -> Path | None:
         """The folder of its custom resource definitions; None where there is nothing to apply. Raises AdapterError."""
         del site
         return Path(__file__).resolve().parents[2] / "scheduler/crds"
-
-    def default_policy(self) -> str:
-        """The policy of scenarios that name none, by name, as in templates/policies/."""
-        return "default"

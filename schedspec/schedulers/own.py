@@ -63,6 +63,7 @@ class Command(Own):
 
     def __init__(self, text: str) -> None:
         """Raises AdapterError if `text` is not a command that can be run."""
+        super().__init__()
         try:
             self.command = shlex.split(text)
         except ValueError as problem:
