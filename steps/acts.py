@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from schedspec.api import timeouts
+from schedspec.api.capabilities import Capability
 from schedspec.api.kinds import OWNERS, SERVED, Kind
-from schedspec.capabilities import Capability
 from schedspec.checks import nodes, pods
 from schedspec.gherkin import tables
 from schedspec.gherkin.step_decorators import when

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from schedspec.api import timeouts
-from schedspec.capabilities import Capability
+from schedspec.api.capabilities import Capability
 from schedspec.checks import pods, reasons
 from schedspec.gherkin import tables
 from schedspec.gherkin.bdd import Sentence

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from schedspec.api import timeouts
-from schedspec.capabilities import Capability
+from schedspec.api.capabilities import Capability
 from schedspec.checks import pods, reasons
 from schedspec.gherkin import tables
 from schedspec.gherkin.step_decorators import given, then

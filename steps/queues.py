@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from schedspec.api.capabilities import Capability
 from schedspec.api.errors import PolicyRefusedError, RejectedError, Unmet
-from schedspec.capabilities import Capability
 from schedspec.gherkin import tables
 from schedspec.gherkin.bdd import Sentence
 from schedspec.gherkin.step_decorators import given, then, when

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import pytest_bdd
 from pytest_bdd import parsers
 
-from ..capabilities import Capability
+from ..api.capabilities import Capability
 from .bdd import Sentence
 
 Step = TypeVar("Step", bound=Callable[..., Any])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from .. import gating, options
+from .. import options
 from ..api.errors import HarnessError
 from ..gherkin import collection
 from ..observe.expect import Expect
@@ -17,7 +17,7 @@ from ..report import summary
 from ..scenario.session import LiveSession
 from ..scenario.world import World
 from ..schedulers import UnsuitableClusterError
-from . import scenarios
+from . import gating, scenarios
 from .hooks import HookSpecs
 
 OPTIONS: pytest.StashKey[options.Options] = pytest.StashKey()

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
+from ..api.capabilities import Capability
 from ..api.client import Api
 from ..api.errors import HarnessError
-from ..capabilities import Capability
 from ..clusters import Cluster
 
 

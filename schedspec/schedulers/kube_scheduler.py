@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ..api import timeouts
+from ..api.capabilities import Capability
 from ..api.errors import PolicyRefusedError, SchedulerDiedError
-from ..capabilities import Capability
 from ..clusters.kwok_config import GANG_GATES
 from ..clusters.programs import binaries
 from ..clusters.programs.pinned import kubernetes_versions, minor_of

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from .api.errors import Unmet
-from .capabilities import MEANING, TAG, Capability
-from .gherkin import bdd, step_check, step_decorators
-from .gherkin.collection import FeatureFile
-from .plugin.scenarios import JudgedError
-from .schedulers import Adapter, known
+from ..api.capabilities import MEANING, TAG, Capability
+from ..api.errors import Unmet
+from ..gherkin import bdd, step_check, step_decorators
+from ..gherkin.collection import FeatureFile
+from ..schedulers import Adapter, known
+from .scenarios import JudgedError
 
 RUN = "schedspec_run"
 """The parameter that counts the runs of one scenario, from 1."""

@@ -1,0 +1,172 @@
+"""What a scheduler lacks is skipped, what is known of it is expected to fail, and its runs are counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Run = Callable[..., pytest.RunResult]
+
+STEPS = '''
+from schedspec.api.capabilities import Capability
+from schedspec.api.errors import Unmet
+from schedspec.gherkin.step_decorators import given as own_given, then as own_then
+
+@own_given("a tree of queues", needs=(Capability.QUEUES, Capability.HIERARCHY))
+def tree():
+    """Queues."""
+
+@own_given("these things:", needs=lambda said: {Capability.CARDS} if "cards" in said.columns else ())
+def things(datatable):
+    """Of any sort."""
+
+@own_then("it is otherwise")
+def otherwise():
+    """It is not met."""
+    raise Unmet("this", "that")
+
+@own_then("it breaks")
+def breaks():
+    """A defect."""
+    raise RuntimeError("broken")
+'''
+
+ADAPTER = """
+from pathlib import Path
+from schedspec.api.capabilities import Capability
+from schedspec.schedulers import Own
+
+class Flat(Own):
+    name = "flat"
+    lacks = {Capability.HIERARCHY: "its queues are a list", Capability.CARDS: "it cannot count"}
+
+class Known(Own):
+    name = "known"
+    known_file = Path(__file__).with_name("known.yaml")
+
+class Thrice(Own):
+    name = "thrice"
+    runs = 3
+"""
+
+PLAIN = "Feature: f\n  Scenario: s\n    Then all is well\n"
+
+
+@pytest.fixture
+def adapters(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Path:
+    pytester.makepyfile(my_adapters=ADAPTER)
+    monkeypatch.syspath_prepend(pytester.path)
+    monkeypatch.delitem(__import__("sys").modules, "my_adapters", raising=False)
+    return pytester.path
+
+
+TREE, CARDS, END = "Given a tree of queues", "Given these things:\n      | cards |\n      | 8 |", "Then all is well\n"
+LACKING = {
+    "a sentence": (f"  Scenario: s\n    {TREE}\n    {END}", "hierarchy (its queues are a list)"),
+    "a column": (f"  Scenario: s\n    {CARDS}\n    {END}", "cards (it*"),
+    "a tag": (f"  @needs-hierarchy\n  Scenario: s\n    {END}", "hierarchy (its queues are a list)"),
+    "several": (
+        f"  @needs-cards\n  Scenario: s\n    {TREE}\n    {END}",
+        "hierarchy (its queues are a list); cards (it cannot count)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("scenario", "why"), LACKING.values(), ids=LACKING)
+def test_what_it_lacks_is_skipped_with_the_reason(specs: Run, adapters: Path, scenario: str, why: str) -> None:
+    result = specs("--scheduler", "my_adapters:Flat", "-rs", steps=STEPS, f=f"Feature: f\n{scenario}")
+    result.assert_outcomes(skipped=1)
+    result.stdout.fnmatch_lines([f"SKIPPED*flat lacks {why}*"])
+
+
+def test_our_own_lacks_none_of_it(specs: Run) -> None:
+    specs(steps=STEPS, f=f"Feature: f\n{LACKING['several'][0]}").assert_outcomes(passed=1)
+
+
+def test_a_column_that_is_not_there_is_not_needed(specs: Run, adapters: Path) -> None:
+    feature = "Feature: f\n  Scenario: s\n    Given these things:\n      | pods |\n      | 8 |\n    Then all is well\n"
+    specs("--scheduler", "my_adapters:Flat", steps=STEPS, f=feature).assert_outcomes(passed=1)
+
+
+def test_an_unknown_need_is_refused(specs: Run) -> None:
+    result = specs(f="Feature: f\n  @needs-hirarchy\n  Scenario: s\n    Then all is well\n")
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.stdout.fnmatch_lines(["*unknown tag @needs-hirarchy; is @needs-hierarchy meant?*"])
+
+
+OUTLINE = (
+    "Feature: f\n  Scenario Outline: it is <how>\n    Then all is <what>\n\n"
+    "    Examples:\n      | how | what |\n      | good | well |\n      | bad | lost |\n"
+)
+ENTRY = "- {feature: %s/f.feature, scenario: '%s', instead: 'the other thing', upstream: 'https://example.org/1'%s}\n"
+
+
+def known(path: Path, scenario: str, more: str = "") -> None:
+    (path / "known.yaml").write_text(ENTRY % (path.name, scenario, more))
+
+
+def test_a_known_difference_is_an_expected_failure(specs: Run, adapters: Path) -> None:
+    known(adapters, "s")
+    result = specs(
+        *("--scheduler", "my_adapters:Known", "-rx"),
+        steps=STEPS,
+        f="Feature: f\n  Scenario: s\n    Then it is otherwise\n",
+    )
+    result.assert_outcomes(xfailed=1)
+    result.stdout.fnmatch_lines(["XFAIL*known difference: the other thing (https://example.org/1)*"])
+
+
+def test_a_known_difference_that_is_mended_fails_the_run(specs: Run, adapters: Path) -> None:
+    known(adapters, "s")
+    result = specs("--scheduler", "my_adapters:Known", f=PLAIN)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*XPASS(strict)*known difference: the other thing*"])
+
+
+def test_what_happens_sometimes_may_pass(specs: Run, adapters: Path) -> None:
+    known(adapters, "s", ", sometimes: true")
+    specs("--scheduler", "my_adapters:Known", f=PLAIN).assert_outcomes(xpassed=1)
+
+
+def test_a_known_difference_forgives_no_defect(specs: Run, adapters: Path) -> None:
+    known(adapters, "s")
+    feature = "Feature: f\n  Scenario: s\n    Then it breaks\n"
+    specs("--scheduler", "my_adapters:Known", steps=STEPS, f=feature).assert_outcomes(failed=1)
+
+
+def test_one_row_of_the_examples_can_be_known(specs: Run, adapters: Path) -> None:
+    known(adapters, "it is <how>", ", example: {how: bad}")
+    steps = STEPS + '\n@own_then("all is lost indeed")\ndef lost_indeed():\n    """x"""\n    raise Unmet("a", "b")\n'
+    feature = OUTLINE.replace("| lost |", "| lost indeed |")
+    specs("--scheduler", "my_adapters:Known", steps=steps, f=feature).assert_outcomes(passed=1, xfailed=1)
+
+
+def test_another_version_of_kubernetes_is_another_matter(specs: Run, adapters: Path) -> None:
+    known(adapters, "s", ", versions: ['1.36']")
+    arguments = ("--scheduler", "my_adapters:Known", "--cluster", "embedded", "--kubernetes-version", "1.37")
+    specs(*arguments, f=PLAIN).assert_outcomes(passed=1)
+
+
+def test_a_file_that_cannot_be_read_is_refused(specs: Run, adapters: Path) -> None:
+    known(adapters, "s", ", upstraem: typo")
+    result = specs("--scheduler", "my_adapters:Known", f=PLAIN)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*known.yaml: Object contains unknown field `upstraem`*"])
+
+
+def test_an_order_that_varies_is_run_several_times(specs: Run, adapters: Path) -> None:
+    specs("--scheduler", "my_adapters:Thrice", f=PLAIN).assert_outcomes(passed=3)
+    specs("--scheduler", "my_adapters:Thrice", "--runs", "2", f=PLAIN).assert_outcomes(passed=2)
+    specs("--scheduler", "my_adapters:Thrice", "--runs", "1", f=PLAIN).assert_outcomes(passed=1)
+    result = specs("--runs", "2", "-v", f=OUTLINE.replace("| lost |", "| well |").replace("bad", "fine"))
+    result.stdout.fnmatch_lines(["*it is <how>[[]run 1-good-well[]] PASSED*"])
+    result.assert_outcomes(passed=4)
+
+
+@pytest.mark.parametrize("runs", ["0", "x", "1001"])
+def test_a_number_of_runs_is_a_number(specs: Run, runs: str) -> None:
+    result = specs("--runs", runs, f=PLAIN)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: '{runs}' is not a number above 0"])

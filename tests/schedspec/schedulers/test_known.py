@@ -1,0 +1,32 @@
+"""Every known difference is of a scenario that there is, in a file that can be read, with a place to read more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from schedspec.gherkin import bdd
+from schedspec.schedulers import ADAPTERS, known
+
+FEATURES = Path(__file__).parents[3] / "features"
+ENTRIES = [
+    (name, entry)
+    for name, adapter in ADAPTERS.items()
+    if adapter.known_file is not None
+    for entry in known.read(adapter.known_file)
+]
+
+
+@pytest.mark.parametrize(("name", "entry"), ENTRIES, ids=[f"{name}: {it.scenario}" for name, it in ENTRIES])
+def test_a_known_difference_is_of_a_scenario(name: str, entry: known.KnownDifference) -> None:
+    nodes = {node.name: node for node in bdd.scenarios_of(bdd.read_document(FEATURES / entry.feature))}
+    assert entry.scenario in nodes
+    rows = [
+        dict(zip((cell.value for cell in it.table_header.cells), (cell.value for cell in row.cells), strict=True))
+        for it in nodes[entry.scenario].examples
+        for row in it.table_body
+    ]
+    assert not entry.example or any(entry.example.items() <= row.items() for row in rows)
+    assert entry.instead
+    assert entry.upstream.startswith("https://") or not entry.upstream
