@@ -19,7 +19,7 @@ from pathlib import Path
 
 import msgspec
 
-from schedspec.report.record import Record
+from schedspec.report.record import ScenarioRecord
 from tests.fault_injection import specimens
 from tests.fault_injection.specimens import Specimen
 
@@ -84,12 +84,12 @@ def _problems(junit: Path) -> dict[int, str]:
     return found
 
 
-def _records(folder: Path) -> dict[int, Record]:
-    read = (msgspec.json.decode(path.read_bytes(), type=Record) for path in folder.glob("*/*.json"))
+def _records(folder: Path) -> dict[int, ScenarioRecord]:
+    read = (msgspec.json.decode(path.read_bytes(), type=ScenarioRecord) for path in folder.glob("*/*.json"))
     return {int(record.scenario): record for record in read}
 
 
-def _result(specimen: Specimen, failure: str, record: Record | None) -> Result:
+def _result(specimen: Specimen, failure: str, record: ScenarioRecord | None) -> Result:
     broken: tuple[int, ...] = ()
     monitors: tuple[str, ...] = ()
     if record is not None:

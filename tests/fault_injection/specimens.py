@@ -14,7 +14,7 @@ from typing import Any
 from gherkin.parser import Parser
 from gherkin.pickles.compiler import Compiler
 
-KEYWORDS = {"Context": "Given", "Action": "When", "ReconcileResult": "Then"}
+KEYWORDS = {"Context": "Given", "Action": "When", "Outcome": "Then"}
 
 STAYS = re.compile(
     r"stays? (pending|Pending|Inqueue|Running)|nothing is evicted|keeps running|has no pods|exactly 0 pods"

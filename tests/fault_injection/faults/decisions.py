@@ -47,7 +47,7 @@ def running(cluster: Cluster, but: set[str]) -> Iterator[Task]:
     jobs = sorted(cluster.jobs.values(), key=lambda job: (-job.creation, job.key))
     for job in jobs:
         if job.key not in but and job.group is not None:
-            yield from sorted(job.by_status.get(TaskStatus.SCENARIO_RUN, {}).values(), key=lambda task: task.key)
+            yield from sorted(job.by_status.get(TaskStatus.RUNNING, {}).values(), key=lambda task: task.key)
 
 
 def eviction(cluster: Cluster, task: Task, preemptor: str) -> Evict:
@@ -99,7 +99,7 @@ def _ping_pong() -> ApplyObject:
         for victim, preemptor in list(lost.items()):
             job, other = cluster.jobs.get(victim), cluster.jobs.get(preemptor)
             if job is not None and other is not None and job.by_status.get(TaskStatus.PENDING):
-                task = next(iter(other.by_status.get(TaskStatus.SCENARIO_RUN, {}).values()), None)
+                task = next(iter(other.by_status.get(TaskStatus.RUNNING, {}).values()), None)
                 if task is not None:
                     del lost[victim]
                     lost[preemptor] = victim

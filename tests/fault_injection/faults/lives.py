@@ -7,7 +7,7 @@ import msgspec
 from scheduler.controllers.job import reconcile
 from scheduler.framework.decisions import Decisions
 from scheduler.model.cluster import Cluster
-from scheduler.model.job import SCENARIO_RUN
+from scheduler.model.job import RUNNING
 from tests.fault_injection.faults.acts import admit_everything
 from tests.fault_injection.faults.decisions import ApplyObject, after, eviction, overcommit, running
 from tests.fault_injection.faults.fault import Fault, instead
@@ -16,7 +16,7 @@ from tests.fault_injection.faults.fault import Fault, instead
 def _said_to_run() -> ApplyObject:
     def change(_: Cluster, decisions: Decisions, __: float) -> Decisions:
         return msgspec.structs.replace(
-            decisions, phases={**decisions.phases, **dict.fromkeys(decisions.refusals, SCENARIO_RUN)}
+            decisions, phases={**decisions.phases, **dict.fromkeys(decisions.refusals, RUNNING)}
         )
 
     return change

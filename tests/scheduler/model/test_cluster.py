@@ -122,7 +122,7 @@ def test_whoever_tells_a_pod_that_it_has_to_go_and_takes_it_back_is_heard() -> N
         shown, version = pod("n1", "Running"), cluster.version
         shown.status.conditions = [objects.Condition(type="DisruptionTarget", status=status)]
         cluster.set_pod(shown)
-        assert cluster.tasks["ns/p-0"].told is told
+        assert cluster.tasks["ns/p-0"].is_disruption_target is told
         assert cluster.version > version
 
 

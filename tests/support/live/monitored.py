@@ -14,7 +14,7 @@ from schedspec.api.client import Api
 from schedspec.api.kinds import Kind
 from schedspec.monitors import MONITORS, Rules, judge
 from schedspec.observe.history import History
-from schedspec.observe.watcher import EventRecorder, Watches
+from schedspec.observe.watcher import HistoryWriter, Watches
 
 NOT_ASKED = ("gang",)
 """It wants a gang whole two seconds after its first bind, and a fault may hold the others back for longer; that none
@@ -44,7 +44,7 @@ class Monitored:
 @asynccontextmanager
 async def monitored(kubeconfig: Path, context: str, namespace: str) -> AsyncIterator[Monitored]:
     """Watch a namespace for as long as the context lasts."""
-    api, recorder = Api(kubeconfig, context), EventRecorder()
+    api, recorder = Api(kubeconfig, context), HistoryWriter()
     history = recorder.begin(namespace)
     watches = Watches(api, recorder, JUDGED)
     try:
