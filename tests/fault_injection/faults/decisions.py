@@ -22,13 +22,13 @@ from scheduler.reasons import VictimReason
 from tests.fault_injection.faults.fault import CONDITIONS, EVERYWHERE, ORDER, Fault, instead
 from tests.fault_injection.specimens import Specimen
 
-ApplyObject = Callable[[Cluster, Decisions, float], Decisions]
+Change = Callable[[Cluster, Decisions, float], Decisions]
 SILENT = "nobody/says-so"
 LATER = 0.15
 """Seconds after its reason was given that a scheduler changes its mind: less than any `stays` watches."""
 
 
-def after(change: Callable[[], ApplyObject]) -> Callable[[], None]:
+def after(change: Callable[[], Change]) -> Callable[[], None]:
     """An injection: each cycle's decisions are changed by one that remembers."""
 
     def inject() -> None:
@@ -56,7 +56,7 @@ def eviction(cluster: Cluster, task: Task, preemptor: str) -> Evict:
     return Evict(task.key, task.uid, task.job, VictimReason("reclaim", preemptor, f"{preemptor}-0", queue, victim))
 
 
-def _one_too_many() -> ApplyObject:
+def _one_too_many() -> Change:
     served: set[str] = set()
 
     def change(cluster: Cluster, decisions: Decisions, _: float) -> Decisions:
@@ -72,7 +72,7 @@ def _one_too_many() -> ApplyObject:
     return change
 
 
-def _in_vain() -> ApplyObject:
+def _in_vain() -> Change:
     """For whoever is refused somebody has to go, and nobody gets the room."""
     victims: dict[str, str] = {}
 
@@ -90,7 +90,7 @@ def _in_vain() -> ApplyObject:
     return change
 
 
-def _ping_pong() -> ApplyObject:
+def _ping_pong() -> Change:
     """Who lost a pod gets it back from whom it went to, over and over."""
     lost: dict[str, str] = {}
 
@@ -123,11 +123,11 @@ def _bind_anyway(cluster: Cluster, decisions: Decisions, jobs: set[str]) -> Deci
     return msgspec.structs.replace(decisions, binds=[*decisions.binds, *more])
 
 
-def overcommit() -> ApplyObject:
+def overcommit() -> Change:
     return lambda cluster, decisions, _: _bind_anyway(cluster, decisions, set(decisions.refusals))
 
 
-def _changes_its_mind() -> ApplyObject:
+def _changes_its_mind() -> Change:
     since: dict[str, float] = {}
 
     def change(cluster: Cluster, decisions: Decisions, now: float) -> Decisions:
@@ -141,15 +141,15 @@ def _changes_its_mind() -> ApplyObject:
     return change
 
 
-def _silent() -> ApplyObject:
+def _silent() -> Change:
     return lambda _, decisions, __: msgspec.structs.replace(decisions, refusals={})
 
 
-def _asleep() -> ApplyObject:
+def _asleep() -> Change:
     return lambda *_: Decisions()
 
 
-def _restless() -> ApplyObject:
+def _restless() -> Change:
     """Time and again a pod that runs is deleted, and nobody is told why."""
     last, turns = 0.0, 0
 

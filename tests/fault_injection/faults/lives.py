@@ -9,11 +9,11 @@ from scheduler.framework.decisions import Decisions
 from scheduler.model.cluster import Cluster
 from scheduler.model.job import RUNNING
 from tests.fault_injection.faults.acts import admit_everything
-from tests.fault_injection.faults.decisions import ApplyObject, after, eviction, overcommit, running
+from tests.fault_injection.faults.decisions import Change, after, eviction, overcommit, running
 from tests.fault_injection.faults.fault import Fault, instead
 
 
-def _said_to_run() -> ApplyObject:
+def _said_to_run() -> Change:
     def change(_: Cluster, decisions: Decisions, __: float) -> Decisions:
         return msgspec.structs.replace(
             decisions, phases={**decisions.phases, **dict.fromkeys(decisions.refusals, RUNNING)}
@@ -27,7 +27,7 @@ def _admits_and_overcommits() -> None:
     after(overcommit)()
 
 
-def _makes_way() -> ApplyObject:
+def _makes_way() -> Change:
     """Once a job runs, a pod of the job before it goes."""
     known: set[str] = set()
 
