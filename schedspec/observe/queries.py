@@ -51,19 +51,6 @@ def phases(view: View, kind: Kind, name: str) -> list[str]:
     return found
 
 
-def goes_through(kind: Kind, name: str, wanted: list[str]) -> Check:
-    """The object entered these phases in this order, others in between allowed."""
-
-    def check(view: View) -> Outcome:
-        seen = phases(view, kind, name)
-        rest = iter(seen)
-        ok = all(phase in rest for phase in wanted)
-        expected = f"{kind} {name} goes through {', '.join(wanted)}"
-        return Outcome(ok, expected, ", ".join(seen) or "no phase yet", (view.history.ref(kind, name),))
-
-    return check
-
-
 def evicted_before(first: str, others: list[str]) -> Check:
     """The first eviction of one workload comes before every eviction of the others, and has come."""
 

@@ -11,7 +11,7 @@ from ..framework.priority_queue import LazyPriorityQueue
 from ..framework.session import Session
 from ..model.job import Job
 from ..preemption import PREEMPT, CycleCache, PreemptionRequest, make_room
-from ..preemption.starving import starving_jobs
+from ..preemption.request import starving_jobs
 
 
 def preempt(session: Session) -> None:

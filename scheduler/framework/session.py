@@ -177,9 +177,6 @@ class Session:
                 self.refuse(job, [objection])
         return objection is None
 
-    def job_of(self, task: Task) -> Job | None:
-        return self.jobs.get(task.job)
-
     def queue_of(self, task: Task) -> Queue | None:
         job = self.jobs.get(task.job)
         return None if job is None else self.queues.get(job.queue)

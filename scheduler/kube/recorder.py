@@ -11,10 +11,10 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from ..model.objects import ObjectMeta
+from ..model.times import timestamp
 from .client import Client, Patch
 from .errors import AlreadyExists, KubeError, NotFound
 from .resource import EVENTS, Resource
@@ -131,7 +131,7 @@ class EventRecorder:
         before = self._written.get(key)
         if before is not None and before.message == message:
             before.count += waiting.count
-            again = {"count": before.count, "lastTimestamp": _stamp(waiting.last)}
+            again = {"count": before.count, "lastTimestamp": timestamp(waiting.last)}
             try:
                 await self._client.patch(EVENTS, before.name, again, before.namespace, kind=Patch.MERGE)
             except NotFound:  # it has expired
@@ -149,8 +149,8 @@ class EventRecorder:
             "reason": waiting.reason,
             "message": message,
             "source": {"component": self._component},
-            "firstTimestamp": _stamp(waiting.first),
-            "lastTimestamp": _stamp(waiting.last),
+            "firstTimestamp": timestamp(waiting.first),
+            "lastTimestamp": timestamp(waiting.last),
             "count": waiting.count,
         }
         try:
@@ -160,7 +160,3 @@ class EventRecorder:
         if len(self._written) >= _REMEMBERED:
             del self._written[next(iter(self._written))]
         self._written[key] = _Written(namespace, name, message, waiting.count)
-
-
-def _stamp(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

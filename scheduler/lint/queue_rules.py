@@ -10,9 +10,10 @@ import itertools
 from collections.abc import Callable, Iterator
 
 from ..model import resources
+from ..model.names import CARD_QUOTA
 from ..model.queue import ROOT, Queue
 from ..model.resources import Resource, render_amount
-from ..plugins.queue.cards import QUOTA, CardError, counts
+from ..plugins.queue.cards import CardError, counts
 from ..policy.model import Policy
 from .findings import Finding
 from .objects import Manifest
@@ -90,16 +91,16 @@ def _weights(manifest: Manifest) -> Found:
 def _cards(manifest: Manifest) -> Found:
     for name, queue in manifest.queues.items():
         try:
-            quota = counts(queue.annotations, QUOTA)
+            quota = counts(queue.annotations, CARD_QUOTA)
         except CardError as error:
-            yield name, f"metadata.annotations.{QUOTA}", str(error), "write JSON"
+            yield name, f"metadata.annotations.{CARD_QUOTA}", str(error), "write JSON"
             continue
         if not quota and name != ROOT:
             text = "names no card: under capacity-card its pods get none"
-            yield name, f"metadata.annotations.{QUOTA}", text, 'write for example {"NVIDIA-A100": 8}'
+            yield name, f"metadata.annotations.{CARD_QUOTA}", text, 'write for example {"NVIDIA-A100": 8}'
         for field, amounts in (("capability", queue.capability), ("deserved", queue.deserved)):
             for dimension in amounts.keys() - {resources.CPU, resources.MEMORY, resources.PODS}:
-                text = f"{dimension} has no effect under capacity-card: cards are counted by {QUOTA}"
+                text = f"{dimension} has no effect under capacity-card: cards are counted by {CARD_QUOTA}"
                 yield name, f"spec.{field}", text, "take it out"
 
 

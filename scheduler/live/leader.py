@@ -11,11 +11,11 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 
 from ..kube import AlreadyExists, Client, Conflict, KubeError, NotFound, Resource
 from ..kube.backoff import spread
 from ..model.objects import Object, ObjectMeta
+from ..model.times import micro_timestamp
 
 log = logging.getLogger(__name__)
 
@@ -141,7 +141,7 @@ class Leader:
         await self._client.update(LEASES, NAME, self._body(lease, holder, seconds), self._namespace)
 
     def _body(self, lease: Lease | None, holder: str, seconds: float) -> dict[str, object]:
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        now = micro_timestamp(time.time())
         transitions = 0
         metadata: dict[str, object] = {"name": NAME, "namespace": self._namespace}
         if lease is not None:

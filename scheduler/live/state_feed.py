@@ -105,15 +105,6 @@ class StateFeed:
         self.on_trouble = on_trouble
         self._inbox: list[Input | Trouble] = []
 
-    @property
-    def is_synced(self) -> bool:
-        """Whether every watch has listed."""
-        return all(reflector.synced.is_set() for reflector in self.reflectors)
-
-    def obstacles(self) -> list[str]:
-        """What keeps watches from listing or watching right now, for people."""
-        return [reflector.trouble for reflector in self.reflectors if reflector.trouble]
-
     async def run(self) -> None:
         """Watch until cancelled."""
         async with asyncio.TaskGroup() as group:

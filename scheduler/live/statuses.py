@@ -7,8 +7,6 @@ written is the publisher's matter.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Any
 
 from ..framework.decisions import QueueNumbers
@@ -16,21 +14,12 @@ from ..model import objects
 from ..model.job import Job
 from ..model.resources import PODS, render_amount
 from ..model.task import Task, TaskStatus
+from ..model.times import timestamp
 
 Status = dict[str, Any]
 
 UNSCHEDULABLE, SCHEDULED = "Unschedulable", "Scheduled"
 NOT_ENOUGH, READY = "NotEnoughResources", "tasks in gang are ready to be scheduled"
-
-
-def stamp(now: float) -> str:
-    """Seconds since the epoch as the API writes them."""
-    return _stamp(int(now))
-
-
-@lru_cache(maxsize=16)  # a publication stamps thousands of conditions with the same second
-def _stamp(second: int) -> str:
-    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def of_podgroup(job: Job, phase: str, message: str, now: float) -> Status:
@@ -116,7 +105,7 @@ def malformed(message: str, now: float) -> Status:
         "status": "True",
         "reason": "Unreadable",
         "message": message,
-        "lastTransitionTime": stamp(now),
+        "lastTransitionTime": timestamp(now),
     }
 
 
@@ -127,7 +116,7 @@ def _condition(wanted: objects.Condition, seen: objects.Condition | None, now: f
         "status": wanted.status,
         "reason": wanted.reason,
         "message": wanted.message,
-        "lastTransitionTime": since or stamp(now),
+        "lastTransitionTime": since or timestamp(now),
     }
 
 

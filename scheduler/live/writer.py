@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from functools import partial
 
 import msgspec
@@ -30,6 +30,7 @@ from ..kube import (
     Unreachable,
 )
 from ..kube.backoff import Backoff
+from ..model.times import timestamp
 from ..reasons import render_victim
 from ..recording.events import Reverted
 from .metrics import Metrics
@@ -176,7 +177,7 @@ class Writer:
         """Volcano's conditions on a victim: who reads them are the Job controllers (``podFailurePolicy``) and
         people.
         """
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = timestamp(time.time())
         condition = {
             "type": "DisruptionTarget",
             "status": "True",

@@ -18,7 +18,8 @@ from .errors import names_the_object
 from .job import Job
 from .nodes import Nodes
 from .queue import Queue
-from .task import HOLDING, Task, TaskStatus, job_key_of, seconds
+from .task import HOLDING, Task, TaskStatus, job_key_of
+from .times import seconds
 
 
 class Cluster(Others):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from . import resources
+from . import names, resources
 from .objects import Container, Pod
 from .resources import Resource
 
@@ -93,7 +93,7 @@ def shape_of(pod: Pod, request: Resource, init_request: Resource) -> bytes:
         [c.resources.claims for c in spec.containers if c.resources and c.resources.claims] or None,
         [c.restart_policy_rules for c in (*spec.containers, *(spec.init_containers or ())) if c.restart_policy_rules]
         or None,
-        (pod.metadata.annotations or {}).get("volcano.sh/card.name"),
+        (pod.metadata.annotations or {}).get(names.CARD_NAME),
         sorted(c.image for c in spec.containers),
     )
     return msgspec.json.encode(parts)

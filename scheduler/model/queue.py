@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import objects, resources
-from .task import seconds
+from .times import seconds
 
 ROOT = "root"
 

@@ -9,16 +9,11 @@ from __future__ import annotations
 
 import enum
 import re
-from datetime import datetime
 
-from . import resources
+from . import names, resources
 from .demand import host_ports_of, requests_of, shape_of
 from .objects import Pod
-
-GROUP_ANNOTATIONS = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
-ROLE_ANNOTATION = "volcano.sh/task-spec"
-PREEMPTABLE_KEY = "volcano.sh/preemptable"
-PRIORITY_ANNOTATION = "volcano.sh/task-priority"
+from .times import seconds
 
 
 class TaskStatus(enum.IntEnum):
@@ -44,13 +39,6 @@ HOLDING: Statuses = TaskStatus.ALLOCATED | TaskStatus.BINDING | TaskStatus.BOUND
 READY: Statuses = HOLDING | TaskStatus.SUCCEEDED
 """Statuses that count towards a gang's minimum."""
 COMPLETED: Statuses = TaskStatus.SUCCEEDED | TaskStatus.FAILED
-
-
-def seconds(timestamp: str | None) -> float:
-    """An API timestamp as seconds since the epoch; 0 where there is none."""
-    if not timestamp:
-        return 0.0
-    return datetime.fromisoformat(timestamp).timestamp()
 
 
 class Task:
@@ -102,11 +90,11 @@ class Task:
         self.request, self.init_request = requests_of(pod)
         self.best_effort = resources.is_empty(self.request)
         self.priority = spec.priority if spec.priority is not None else 1
-        override = annotations.get(PRIORITY_ANNOTATION)
+        override = annotations.get(names.TASK_PRIORITY)
         if override is not None and re.fullmatch(r"[+-]?\d+", override):
             self.priority = int(override)
-        self.role = annotations.get(ROLE_ANNOTATION) or labels.get(ROLE_ANNOTATION, "")
-        wish = annotations.get(PREEMPTABLE_KEY, labels.get(PREEMPTABLE_KEY, "true"))
+        self.role = annotations.get(names.TASK_SPEC) or labels.get(names.TASK_SPEC, "")
+        wish = annotations.get(names.PREEMPTABLE, labels.get(names.PREEMPTABLE, "true"))
         self.preemptable = wish.lower() in ("true", "1", "t")
         self.never_preempts = spec.preemption_policy == "Never"
         self.gated = bool(spec.scheduling_gates)
@@ -165,7 +153,7 @@ def _same_but_status(old: Pod, new: Pod) -> bool:
 def job_key_of(pod: Pod) -> str:
     """The key of the PodGroup that the pod's annotation names, or empty."""
     annotations = pod.metadata.annotations or {}
-    for name in GROUP_ANNOTATIONS:
+    for name in (names.GROUP_NAME, names.VOLCANO_GROUP_NAME):
         if group := annotations.get(name):
             return f"{pod.metadata.namespace}/{group}"
     return ""

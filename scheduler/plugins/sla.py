@@ -7,10 +7,10 @@ permits.
 from __future__ import annotations
 
 import math
-import re
 from typing import TYPE_CHECKING
 
 from ..model.job import Job
+from ..model.times import duration
 from ..policy.hooks import Vote
 
 if TYPE_CHECKING:
@@ -18,17 +18,6 @@ if TYPE_CHECKING:
     from ..policy.model import PluginOption
 
 WAITING_TIME = "sla-waiting-time"
-_UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|ms|s|m|h)")
-
-
-def duration(text: str) -> float | None:
-    """A Go duration (``1h30m``) in seconds; None if it is none or not above zero."""
-    parts = _PART.findall(text.strip())
-    if not parts or "".join(number + unit for number, unit in parts) != text.strip():
-        return None
-    total = sum(float(number) * _UNITS[unit] for number, unit in parts)
-    return total if total > 0 else None
 
 
 class Sla:
@@ -37,7 +26,7 @@ class Sla:
     name = "sla"
 
     def __init__(self, option: PluginOption) -> None:
-        self._default = duration(str(option.arguments.get(WAITING_TIME, "")))
+        self._default = duration(str(option.arguments.get(WAITING_TIME, ""))) or None
 
     def open(self, session: Session, register: Register) -> None:
         self._session = session

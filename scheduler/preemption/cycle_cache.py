@@ -10,17 +10,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..framework.session import Session
+from ..model import names
 from ..model.job import Job
 from ..model.task import Task, TaskStatus
 from ..reasons import UnschedulableReason
-from .eligibility import VictimFilter
+from .eligibility import EligibleUnit, VictimFilter
 from .node_queue import NodeCostQueue
 from .order import Ages, Order
 from .reprieve import Reprieve
 from .request import RECLAIM, PreemptionRequest
-from .victim import Victim
+from .victim_set import VictimOption
 
 Kind = tuple[object, ...]
+
+
+@dataclass(slots=True, frozen=True, eq=False)
+class Victim:
+    """A unit that has been evicted, and what it was chosen as."""
+
+    verdict: EligibleUnit
+    option: VictimOption
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        return self.verdict.unit.tasks
 
 
 @dataclass(slots=True)
@@ -133,6 +146,6 @@ def request_kind(request: PreemptionRequest, task: Task) -> Kind | None:
     if request.job.allocated or request.within_job or request.job.group is None:
         return None
     annotations = request.job.group.metadata.annotations or {}
-    meant_for_us = tuple(sorted(item for item in annotations.items() if "volcano.sh/" in item[0]))
+    meant_for_us = tuple(sorted(item for item in annotations.items() if names.VOLCANO_PREFIX in item[0]))
     owners = tuple(owner.kind for owner in task.pod.metadata.owner_references or ())
     return (request.action, request.queue.name, request.job.priority, task.best_effort, meant_for_us, owners)

@@ -9,19 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..framework.session import Session
 from ..model.nodes import NodeInfo
+from ..model.queue import ROOT, Queue
 from ..model.task import Task
 from ..reasons import Protected, Protection, VictimReason
 from .affinity_guard import AffinityGuard
 from .cost import Pricing
-from .cycle_cache import Shared
+from .cycle_cache import Shared, Victim
 from .eligibility import EligibleUnit
 from .node_queue import Cost, NodeCostQueue
-from .quota import related_queues
 from .reprieve import Reprieve
 from .request import PreemptionRequest
 from .units import Unit, is_still_whole
-from .victim import Victim
 from .victim_set import VictimOption
 
 
@@ -225,7 +225,7 @@ class Solver:
         """Evict, cheapest first, from queues whose holdings count against the preemptor's, until its queue may hold the
         task.
         """
-        related = related_queues(self._session, self._request.queue)
+        related = _related_queues(self._session, self._request.queue)
         offers: dict[tuple[str, ...], tuple[VictimOption, EligibleUnit]] = {}
         for node in self._nodes.rows if related else ():
             for verdict in self.victim_filter.permitted(task, node):
@@ -241,3 +241,21 @@ class Solver:
 
 def _name(unit: Unit) -> tuple[str, ...]:
     return (unit.job.key, "" if unit.whole else unit.tasks[0].key)
+
+
+def _related_queues(session: Session, queue: Queue) -> set[str]:
+    """Queues that share a limit with this one: itself, and those below a common ancestor other than the root.
+
+    A limit is shared by the queues below it; evicting in any other queue frees no quota.
+    """
+    queues = session.queues
+
+    def lineage(name: str) -> set[str]:
+        line: list[str] = []
+        while name and name != ROOT and name in queues and name not in line:
+            line.append(name)
+            name = queues[name].parent
+        return set(line)
+
+    own = lineage(queue.name)
+    return {name for name in queues if lineage(name) & own and (name == queue.name or name not in own)}

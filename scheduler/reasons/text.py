@@ -87,7 +87,6 @@ _WHY: dict[type, Callable[[Any], str]] = {
     v.PluginMessage: lambda why: f"{why.plugin}: {why.text}",
     w.QueueLimit: _queue_limit,
     w.QueueClosed: lambda why: f"queue {why.queue} is {why.state}",
-    w.QueueOverused: lambda why: f"queue {why.queue} holds what it deserves",
     w.QueueBroken: lambda why: f"queue {why.queue}: {why.problem}",
     w.NoGroup: lambda why: f"PodGroup {why.group} does not exist or cannot be read",
     w.ClusterLimit: lambda why: (
@@ -100,7 +99,6 @@ _WHY: dict[type, Callable[[Any], str]] = {
     w.Gated: lambda why: f"{_count(why.pods, 'pod')} held by scheduling gates",
     w.NotBackfilled: lambda why: f"{_count(why.pods, 'pod')} without requests, and the policy names no backfill action",
     w.Unsupported: lambda why: f"{why.task}: {why.field} is not supported by this scheduler",
-    w.Reserved: lambda why: f"room on node {why.node} is kept for {why.holder}",
     w.WrongCard: lambda why: f"{why.task}: {why.problem}",
     w.WrongService: lambda why: f"{why.task} may not reclaim: its service type is {why.service}",
     w.NotEntitled: _not_entitled,

@@ -34,12 +34,6 @@ class QueueClosed(msgspec.Struct, frozen=True, tag="queue-closed"):
     state: str
 
 
-class QueueOverused(msgspec.Struct, frozen=True, tag="queue-overused"):
-    """The queue holds what it deserves already and is not served in this cycle."""
-
-    queue: str
-
-
 class QueueBroken(msgspec.Struct, frozen=True, tag="queue-broken"):
     """The queue's place in the tree, or its numbers, make no sense; nothing of it is scheduled until that is mended."""
 
@@ -117,13 +111,6 @@ class Unsupported(msgspec.Struct, frozen=True, tag="unsupported"):
     field: str
 
 
-class Reserved(msgspec.Struct, frozen=True, tag="reserved"):
-    """Room exists but is kept for another job, for which it was freed."""
-
-    node: str
-    holder: str
-
-
 class WrongCard(msgspec.Struct, frozen=True, tag="wrong-card"):
     """A pod names a card that does not exist, or does not ask for it as its nodes offer it."""
 
@@ -167,7 +154,6 @@ UnschedulableReason = (
     PluginMessage
     | QueueLimit
     | QueueClosed
-    | QueueOverused
     | QueueBroken
     | NoGroup
     | ClusterLimit
@@ -177,7 +163,6 @@ UnschedulableReason = (
     | Gated
     | NotBackfilled
     | Unsupported
-    | Reserved
     | WrongCard
     | WrongService
     | NotEntitled

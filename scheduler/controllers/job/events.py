@@ -6,15 +6,13 @@ that the status kept, so the policy for it is still carried out.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...model.objects import Pod
-from ...model.task import seconds
+from ...model.times import duration, seconds, timestamp
 from ..runtime.objects import DelayedAction, Policy, TaskSpec
 from ..runtime.pods import exit_code, restarts, version_of
-from ..runtime.writes import timestamp
 from .state import Census, ObservedJob, is_live, pod_name, task_of, tasks_of
 
 POD_FAILED, POD_EVICTED, POD_PENDING, POD_RUNNING = "PodFailed", "PodEvicted", "PodPending", "PodRunning"
@@ -111,7 +109,7 @@ def orders(seen: ObservedJob, census: Census) -> tuple[Order | None, list[Delaye
         policy = policy_for(seen, happening)
         if policy is None or not _has_target(policy.action, happening):
             continue
-        delay = duration(policy.timeout)
+        delay = duration(policy.timeout or "") or 0.0
         if not delay:
             return Order(policy.action, str(happening), happening.task, happening.pod), waiting
         if (happening.event, happening.task, happening.pod) not in known:
@@ -156,27 +154,3 @@ def _recovered(waiting: DelayedAction, seen: ObservedJob) -> bool:
 def next_due(waiting: list[DelayedAction], now: float) -> float | None:
     """In how many seconds the first waiting action is due."""
     return min((max(seconds(one.until) - now, 0.0) for one in waiting), default=None)
-
-
-_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
-_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-
-
-def duration(text: str | None) -> float:
-    """A duration as Go writes it (``1m30s``), in seconds; 0 for none.
-
-    >>> duration("1m30s")
-    90.0
-    """
-    return sum((float(number) * _UNIT[unit] for number, unit in _PART.findall(text or "")), 0.0)
-
-
-def render_duration(span: float) -> str:
-    """Seconds as Go writes them.
-
-    >>> render_duration(90.0)
-    '1m30s'
-    """
-    minutes, rest = divmod(round(span), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}h{minutes}m{rest}s" if hours else f"{minutes}m{rest}s" if minutes else f"{rest}s"

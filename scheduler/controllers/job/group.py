@@ -8,10 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...kube.resource import PODGROUPS
-from ...model import resources
+from ...model import names, resources
 from ...model.objects import PodGroup
 from ...model.resources import Resource
-from ..runtime import names
 from ..runtime.objects import JOBS, Job, TaskSpec
 from ..runtime.pods import priority_of, quantities, request_of, without_applied
 from ..runtime.writes import ApplyObject, Create, Remove, Write, owned_by

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...kube.resource import Resource
-from ..runtime import names
+from ...model import names
 from ..runtime.objects import CONFIG_MAPS, JOBS, NETWORK_POLICIES, SERVICES, Job
 from ..runtime.pods import add_environment
 from ..runtime.writes import ApplyObject, Write, owned_by

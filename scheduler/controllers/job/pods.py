@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...kube.resource import PODS
-from ..runtime import names
+from ...model import names
 from ..runtime.objects import JOBS, Job, TaskSpec
 from ..runtime.pods import add_environment
 from ..runtime.writes import Create, owned_by

@@ -9,11 +9,11 @@ from __future__ import annotations
 import copy
 
 from ...kube.resource import PODS
-from ...model.task import seconds
+from ...model.times import render_duration, seconds, timestamp
 from ..runtime.objects import COMMANDS, JOBS, JobCondition, JobStatus, TaskState
 from ..runtime.pods import TemplateError
-from ..runtime.writes import ApplyObject, EmitEvent, ReconcileResult, Remove, Write, timestamp
-from .events import Order, next_due, orders, render_duration
+from ..runtime.writes import ApplyObject, EmitEvent, ReconcileResult, Remove, Write
+from .events import Order, next_due, orders
 from .group import group_removal, group_version, group_writes
 from .phases import advance, follow, pods_to_delete, pods_to_restart
 from .plugins import MANAGER, plugin_writes

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from ...model import names
 from ...model.objects import Pod, PodGroup, PriorityClass
 from ...model.task import index_of
 from ..queue.state import DEFAULT
-from ..runtime import names
 from ..runtime.objects import Command, Job, TaskSpec
 
 PENDING, RUNNING, RESTARTING = "Pending", "Running", "Restarting"

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...kube.resource import PODGROUPS, PODS, Resource
-from ...model import resources
+from ...model import names, resources
 from ...model.demand import requests_of
 from ...model.objects import Pod, PodGroup
-from ..runtime import names
 from ..runtime.objects import BATCH_JOBS, REPLICA_SETS, STATEFUL_SETS, Workload
 from ..runtime.pods import controller_of, quantities
 from ..runtime.writes import ApplyObject, CollectOrphans, Create, EmitEvent, ReconcileResult, Remove, Write

@@ -10,10 +10,9 @@ import copy
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ...model import resources
+from ...model import names, resources
 from ...model.objects import PriorityClass, Quantities
 from ...model.resources import Resource
-from ..runtime import names
 from ..runtime.objects import PYTORCH_JOBS, SERVICES, PyTorchJob, ReplicaSpec
 from ..runtime.pods import add_environment, priority_of, quantities, request_of, without_applied
 from ..runtime.writes import ApplyObject, owned_by

@@ -12,10 +12,10 @@ from typing import Any
 from ...kube.resource import PODGROUPS, PODS
 from ...model import resources
 from ...model.objects import Pod, PodGroup
-from ...model.task import seconds
+from ...model.times import seconds, timestamp
 from ..runtime.objects import PYTORCH_JOBS, PyTorchCondition, PyTorchJob, PyTorchJobStatus
 from ..runtime.pods import TemplateError, exit_code, restarts
-from ..runtime.writes import ApplyObject, Create, EmitEvent, ReconcileResult, Remove, Write, timestamp
+from ..runtime.writes import ApplyObject, Create, EmitEvent, ReconcileResult, Remove, Write
 from . import status as conditions
 from .pods import MANAGER, group_body, group_spec, leader_of, pod_body, pod_name, replicas_of, service_of
 from .state import ObservedTraining, group_removal, removals, type_of, unhonoured

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ...kube.resource import PODGROUPS, PODS
+from ...model import names
 from ...model.objects import Namespace, Pod, PodGroup, PriorityClass
 from ..queue.state import DEFAULT, queue_for
-from ..runtime import names
 from ..runtime.objects import PyTorchJob
 from ..runtime.pods import controller_of
 from ..runtime.writes import Remove, Write

@@ -5,10 +5,10 @@ The one rule: the condition that says where the job is now stands last; ``kubect
 
 from __future__ import annotations
 
+from ...model import names
 from ...model.objects import Pod
-from ..runtime import names
+from ...model.times import timestamp
 from ..runtime.objects import PyTorchCondition, PyTorchJob, PyTorchJobStatus, ReplicaStatus
-from ..runtime.writes import timestamp
 from .pods import replicas_of
 
 CREATED, RUNNING, RESTARTING = "Created", "Running", "Restarting"

@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...model import resources
+from ...model import names, resources
 from ...model.objects import Condition
 from ...model.resources import Resource
-from ..runtime import names
+from ...model.times import timestamp
 from ..runtime.objects import COMMANDS, QUEUES, Command, Queue, QueueSpec
-from ..runtime.writes import ApplyObject, Create, EmitEvent, ReconcileResult, Remove, Write, timestamp
+from ..runtime.writes import ApplyObject, Create, EmitEvent, ReconcileResult, Remove, Write
 from .state import CLOSED, CLOSING, DEFAULT, OPEN, ROOT, UNKNOWN, is_in_cycle, parent_of
 
 MANAGER = "schedspec-queue-controller"

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from ...model import names
 from ...model.objects import Namespace, PodGroup, Queue
-from ..runtime import names
 
 ROOT, DEFAULT = "root", "default"
 OPEN, CLOSING, CLOSED, UNKNOWN = "Open", "Closing", "Closed", "Unknown"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...kube.resource import Resource
-from ...model.task import seconds
+from ...model.times import seconds
 from .objects import COMMANDS, Command
 from .writes import Remove
 

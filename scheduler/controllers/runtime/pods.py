@@ -11,11 +11,10 @@ from typing import Any
 
 import msgspec
 
-from ...model import resources
+from ...model import names, resources
 from ...model.demand import requests_of
 from ...model.objects import ObjectMeta, OwnerReference, Pod, PodSpec, PriorityClass
 from ...model.resources import Resource
-from . import names
 from .objects import Template
 
 _BINARY = ((1 << 30, "Gi"), (1 << 20, "Mi"), (1 << 10, "Ki"), (1, ""))

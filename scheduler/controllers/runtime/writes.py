@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 from ...kube.resource import Resource
@@ -99,11 +98,6 @@ class ReconcileResult:
 
     writes: Sequence[Write] = field(default_factory=tuple)
     again: float | None = None
-
-
-def timestamp(now: float) -> str:
-    """Seconds since the epoch as the API writes times."""
-    return datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def owned_by(resource: Resource[Any], meta: ObjectMeta) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from ...framework.session import Register, Session
 from ...model import resources
 from ...model.job import Job
+from ...model.names import CARD_QUOTA, CARD_REQUEST
 from ...model.queue import Queue
 from ...model.resources import CPU, MEMORY, Resource
 from ...model.task import HOLDING, Task
@@ -31,7 +32,7 @@ from ...reasons import (
 )
 from .attributes import QueueAttributes
 from .card_nodes import CardNodes
-from .cards import EITHER, QUOTA, REQUEST, CardError, counts, discover
+from .cards import EITHER, CardError, counts, discover
 from .plugin import QueuePlugin, over_limit
 from .service_type import OFFLINE, ONLINE, map_of, rank, service_type
 
@@ -66,7 +67,7 @@ class CapacityCard(QueuePlugin):
         for attributes in self.queue_attributes:
             queue = attributes.queue
             try:
-                quota = counts(queue.annotations, QUOTA)
+                quota = counts(queue.annotations, CARD_QUOTA)
             except CardError as error:
                 quota = {}
                 self._bad_quota[queue.name] = str(error)
@@ -121,7 +122,7 @@ class CapacityCard(QueuePlugin):
         if wanted or job.group is None:
             return wanted
         try:
-            return counts(job.group.metadata.annotations or {}, REQUEST)
+            return counts(job.group.metadata.annotations or {}, CARD_REQUEST)
         except CardError:
             return {}
 

@@ -12,13 +12,11 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from ...model.names import CARD_NAME
 from ...model.nodes import NodeInfo
 from ...model.resources import Resource
 from ...model.task import Task
 
-QUOTA = "volcano.sh/card.quota"
-REQUEST = "volcano.sh/card.request"
-NAME = "volcano.sh/card.name"
 EITHER = "|"
 """Between the models that a pod would take, the preferred first.
 
@@ -57,11 +55,11 @@ class Catalog:
 
         :raises CardError: there are several, or what it names does not exist, or is not what its containers ask for.
         """
-        named = (task.pod.metadata.annotations or {}).get(NAME, "")
+        named = (task.pod.metadata.annotations or {}).get(CARD_NAME, "")
         names = list(dict.fromkeys(name.strip() for name in named.split(EITHER) if name.strip()))
         for name in names:
             if name not in self.resource_of:
-                raise CardError(f"no node has the card {name} that annotation {NAME} names")
+                raise CardError(f"no node has the card {name} that annotation {CARD_NAME} names")
         if not names:
             wanted = sorted(
                 {name for name, amount in task.request.items() if amount > 0} & set(self.resource_of.values())
@@ -69,12 +67,12 @@ class Catalog:
             names = self.models_of(wanted[0]) if wanted else []
             if len(names) > 1:
                 models = " or ".join(names)
-                raise CardError(f"it asks for {wanted[0]}, which is {models}; say which in annotation {NAME}")
+                raise CardError(f"it asks for {wanted[0]}, which is {models}; say which in annotation {CARD_NAME}")
         counted = {name: task.request.get(self.resource_of[name], 0.0) for name in names}
         found = {name: count for name, count in counted.items() if count > 0}
         if names and not found:
             missing = self.resource_of[names[0]]
-            raise CardError(f"annotation {NAME} names the card {names[0]}, but no container asks for {missing}")
+            raise CardError(f"annotation {CARD_NAME} names the card {names[0]}, but no container asks for {missing}")
         return found
 
     def on(self, node: str, names: Iterable[str]) -> str | None:

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ...model import names
 from ...model.job import Job
 from ...model.task import Task
 
-ANNOTATION = "volcano.sh/service.type"
+ANNOTATION = names.SERVICE_TYPE
 ONLINE, OFFLINE, UNKNOWN = "inference", "training", "unknown"
 BY_OWNER = {"Job": OFFLINE, "ReplicaSet": ONLINE}
 """What ``allowServiceTypeByPodOwnerReferences.

@@ -104,9 +104,6 @@ def test_phases_are_told_as_often_as_they_are_entered() -> None:
     for phase in ("Pending", "Pending", "Running", "Pending"):
         show(history, "a-0", phase=phase)
     assert queries.phases(history.now(), Kind.POD, "a-0") == ["Pending", "Running", "Pending"]
-    through = queries.goes_through(Kind.POD, "a-0", ["Pending", "Running", "Pending"])
-    assert through(history.now()).ok
-    assert not queries.goes_through(Kind.POD, "a-0", ["Running", "Running"])(history.now()).ok
 
 
 def test_exactly_so_many_of_several() -> None:

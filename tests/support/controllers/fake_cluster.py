@@ -22,10 +22,10 @@ from scheduler.controllers.runtime.writes import (
     ReconcileResult,
     Remove,
     Write,
-    timestamp,
 )
 from scheduler.kube.resource import PODGROUPS, PODS, PRIORITY_CLASSES, Resource
 from scheduler.model.objects import Namespace
+from scheduler.model.times import timestamp
 
 Body = dict[str, Any]
 START = 1_800_000_000.0

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler.model.job import Job
+from scheduler.model.names import CARD_QUOTA
 from scheduler.model.nodes import NodeInfo
 from scheduler.model.objects import Node, NodeStatus, ObjectMeta, OwnerReference, Pod, PodGroup, PodGroupSpec, PodSpec
 from scheduler.model.task import Task
-from scheduler.plugins.queue.cards import QUOTA, CardError, cards_of, counts
+from scheduler.plugins.queue.cards import CardError, cards_of, counts
 from scheduler.plugins.queue.service_type import ANNOTATION, map_of, rank, service_type
 
 
@@ -51,9 +52,9 @@ def test_a_nodes_cards_are_told_from_its_labels(info: NodeInfo, cards: dict[str,
 
 
 def test_an_annotation_counts_cards_in_millis() -> None:
-    assert counts({QUOTA: '{"A100": 8, " RTX ": 0}'}, QUOTA) == {"A100": 8000, "RTX": 0}
-    assert counts({QUOTA: '{"A100": 1000000000}'}, QUOTA) == {"A100": 1e12}  # as many as are believed
-    assert counts({}, QUOTA) == {}
+    assert counts({CARD_QUOTA: '{"A100": 8, " RTX ": 0}'}, CARD_QUOTA) == {"A100": 8000, "RTX": 0}
+    assert counts({CARD_QUOTA: '{"A100": 1000000000}'}, CARD_QUOTA) == {"A100": 1e12}  # as many as are believed
+    assert counts({}, CARD_QUOTA) == {}
 
 
 NO_COUNTS = ['{"A": 1000000001}', "A100: 8", "[]", "null", "8", "[" * 100_000, '{"A": 1' + "0" * 400 + "}"]
@@ -63,14 +64,14 @@ NO_COUNTS += ['{"A": "8"}', '{"A": -1}', '{"A": true}', '{"A": null}', '{"A": Na
 @pytest.mark.parametrize("text", NO_COUNTS)
 def test_what_counts_no_cards_is_an_error_that_shows_how(text: str) -> None:
     with pytest.raises(CardError, match=r'must be like \{"NVIDIA-A100": 8\}') as caught:
-        counts({QUOTA: text}, QUOTA)
+        counts({CARD_QUOTA: text}, CARD_QUOTA)
     assert len(str(caught.value)) < 200
 
 
 @given(st.text())
 def test_any_annotation_is_counts_or_an_error(text: str) -> None:
     with contextlib.suppress(CardError):
-        assert all(amount >= 0 for amount in counts({QUOTA: text}, QUOTA).values())
+        assert all(amount >= 0 for amount in counts({CARD_QUOTA: text}, CARD_QUOTA).values())
 
 
 # ------------------------------------------------------------------------------------------------------- kinds of work

@@ -1,0 +1,57 @@
+"""Times and durations as the API and Go write them. Seconds since the epoch, and seconds, inside."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from functools import lru_cache
+
+_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)", re.ASCII)
+
+
+def timestamp(seconds: float) -> str:
+    """A time as ``metav1.Time`` is written: whole seconds, UTC.
+
+    >>> timestamp(0.9)
+    '1970-01-01T00:00:00Z'
+    """
+    return _timestamp(int(seconds))
+
+
+@lru_cache(maxsize=16)  # thousands of conditions are written with the same second
+def _timestamp(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def micro_timestamp(seconds: float) -> str:
+    """A time as ``metav1.MicroTime`` is written."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def seconds(timestamp: str | None) -> float:
+    """An API timestamp as seconds since the epoch; 0 where there is none. Raises ValueError."""
+    return datetime.fromisoformat(timestamp).timestamp() if timestamp else 0.0
+
+
+def duration(text: str) -> float | None:
+    """A Go duration in seconds; None where the text is none.
+
+    >>> duration("1m30s"), duration("soon")
+    (90.0, None)
+    """
+    parts = _PART.findall(text.strip())
+    if not parts or "".join(number + unit for number, unit in parts) != text.strip():
+        return None
+    return sum((float(number) * _UNITS[unit] for number, unit in parts), 0.0)
+
+
+def render_duration(span: float) -> str:
+    """Whole seconds as Go writes them.
+
+    >>> render_duration(90.0)
+    '1m30s'
+    """
+    minutes, rest = divmod(round(span), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}h{minutes}m{rest}s" if hours else f"{minutes}m{rest}s" if minutes else f"{rest}s"
