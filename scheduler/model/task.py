@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import re
+from collections.abc import Hashable
 
 from . import names, resources
 from .demand import host_ports_of, requests_of, shape_of
@@ -50,6 +51,7 @@ class Task:
     """
 
     __slots__ = (
+        "_identity",
         "assumed",
         "best_effort",
         "creation",
@@ -113,6 +115,14 @@ class Task:
         """Whether its conditions say already that it has to go."""
         self.assumed = False
         """Whether ``status`` runs ahead of what the API has confirmed."""
+        self._identity: Hashable = None
+
+    @property
+    def identity(self) -> Hashable:
+        """What selectors of other pods can see of it: its namespace and labels."""
+        if self._identity is None:
+            self._identity = (self.namespace, frozenset((self.pod.metadata.labels or {}).items()))
+        return self._identity
 
     def seen_again(self, pod: Pod) -> Task | None:
         """This task as a later version of the same pod shows it; None where more than its status and its node changed.

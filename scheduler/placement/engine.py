@@ -20,6 +20,7 @@ from ..reasons import NoNode, Unsupported
 from . import unsupported
 from .explain import no_node
 from .free_capacity import ALL, amounts, times, within, without
+from .pod_index import PodIndex
 from .ranking import NOWHERE, Ranking
 
 
@@ -27,13 +28,14 @@ class Placement:
     """Feasibility, room and scores of tasks on the nodes of one cycle.
 
     ``future`` asks about the time when everything releasing has left and everything pipelined has come; otherwise it is
-    about now.
+    about now. ``pods`` are the pods on the nodes as selectors see them.
     """
 
     def __init__(self, cluster: Cluster, hooks: Hooks) -> None:
         self._cluster = cluster
         self._nodes = cluster.nodes
         self._hooks = hooks
+        self.pods = PodIndex(cluster)
         self._static: dict[bytes, Mask] = {}
         self._static_score: dict[bytes, Vector] = {}
         self._slot_counts: dict[bytes, tuple[int, Rows]] = {}

@@ -1,35 +1,51 @@
 """Pods that want, or do not want, to be near other pods (semantics: kube-scheduler's ``interpodaffinity``).
 
 The one rule: who does not want company is asked on both sides: a running pod's required anti-affinity keeps others
-away as much as the other's own does.
+away as much as the other's own does. All terms of a task about one topology are counted together, and tasks with equal
+terms share the counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 
 from ..model.cluster import Cluster
 from ..model.nodes import Mask, Vector
-from ..model.objects import PodAffinity, PodAffinityTerm, WeightedPodAffinityTerm
+from ..model.objects import LabelSelector, PodAffinity, PodAffinityTerm, WeightedPodAffinityTerm
 from ..model.task import Task
-from .counts import PodCounts, domains_of, per_domain
+from .counts import Counts, domains_of, per_domain
+from .pod_index import ClassCounts, PodIndex, class_of, labels_of
 from .selectors import selector_matches
 
 HARD_WEIGHT = 1
 """What a running pod's required affinity is worth as a preference of others for it (kube-scheduler's
 ``hardPodAffinityWeight``).
 """
+_encode = msgspec.json.Encoder().encode
 
 
 @dataclass(slots=True)
 class _Spoken:
-    """Terms of pods on nodes that speak of a task, each with one of the pods that have it."""
+    """What the terms of pods on nodes say of a task, by topology: whose pods do not want it near, and how much whose
+    pods like it. Pods are told by the number of their class.
+    """
 
-    unwanted: list[tuple[str, Task]] = field(default_factory=list)
-    liked: list[tuple[str, float, Task]] = field(default_factory=list)
+    unwanted: dict[str, dict[int, float]] = field(default_factory=dict)
+    liked: dict[str, dict[int, float]] = field(default_factory=dict)
+    heard: int = 0
+    """How many of the classes that have terms have been heard."""
+
+
+@dataclass(slots=True)
+class _Says:
+    """What the terms of one class of pods say of all classes, by topology."""
+
+    unwanted: dict[str, Mask] = field(default_factory=dict)
+    liked: dict[str, Vector] = field(default_factory=dict)
 
 
 NOTHING = _Spoken()
@@ -38,12 +54,15 @@ NOTHING = _Spoken()
 class PodAffinities:
     """The terms of pending tasks against the pods on nodes, and the other way round; for one cycle."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, pods: PodIndex) -> None:
         self._cluster = cluster
         self._nodes = cluster.nodes
-        self._counts: dict[tuple[str, bytes], PodCounts] = {}
-        self._spoken: dict[bytes, _Spoken] = {}
-        self._shapes_seen: set[bytes] = set()
+        self._pods = pods
+        self._spoken: dict[int, _Spoken] = {}
+        self._says: dict[int, _Says] = {}
+        self._masks: dict[Hashable, tuple[int, Mask | None]] = {}
+        self._namespaces: dict[bytes, tuple[int, list[str]]] = {}
+        self._other_pods: dict[Hashable, dict[str, ClassCounts]] = {}
 
     def concerns(self, task: Task) -> bool:
         """Whether the task has such terms, or anyone on a node has preferences that speak of it."""
@@ -51,49 +70,30 @@ class PodAffinities:
 
     def mask(self, task: Task, *, future: bool) -> Mask | None:
         """Nodes that neither the task's required terms nor those of pods there exclude; None if there are none."""
-        result: Mask | None = None
-        for objection in (self.affinity_mask, self.anti_affinity_mask):
-            mask = objection(task, future=future)
-            if mask is not None:
-                result = mask if result is None else result & mask
-        return result
+        wanted = self.affinity_mask(task, future=future)
+        apart = self.anti_affinity_mask(task, future=future)
+        if wanted is None or apart is None:
+            return wanted if apart is None else apart
+        return wanted & apart
 
     def affinity_mask(self, task: Task, *, future: bool) -> Mask | None:
         """Nodes with the company that the task requires."""
-        terms = _required(task, "pod_affinity")
-        if not terms:
+        if not _required(task, "pod_affinity"):
             return None
-        counts = self._other_pods("affinity", task, terms)
-        present = counts.present(future=future)
-        mask = np.ones(len(present), dtype=np.bool_)
-        for term in terms:
-            mask &= domains_of(self._nodes, term.topology_key) >= 0
-        if not present.any() and all(self._matches(term, task, task) for term in terms):
-            return mask  # the first of a group that wants to be together
-        for term in terms:
-            mask &= per_domain(domains_of(self._nodes, term.topology_key), present) > 0
-        return mask
+        return self._kept(("together", task.shape, future), lambda: self._together(task, future=future))
 
     def anti_affinity_mask(self, task: Task, *, future: bool) -> Mask | None:
         """Nodes without the company that the task, or someone there, does not stand."""
-        mask: Mask | None = None
-        for number, term in enumerate(_required(task, "pod_anti_affinity")):
-            counts = self._other_pods(f"anti{number}", task, [term])
-            mask = self._without(mask, term.topology_key, counts, future=future)
-        for key, other in self._spoken_of(task).unwanted:
-            mask = self._without(mask, key, self._holders(other), future=future)
-        return mask
+        if not self._nodes.minding and not _has_terms(task):
+            return None
+        return self._kept(("apart", class_of(task), future), lambda: self._apart(task, future=future))
 
     def score(self, task: Task, feasible: Mask) -> Vector | None:
         """How much the company on each node is liked, by the task and by those there, 0 to 100."""
         total: Vector | None = None
-        for kind, sign in (("pod_affinity", 1), ("pod_anti_affinity", -1)):
-            for number, item in enumerate(_preferred(task, kind)):
-                term = item.pod_affinity_term
-                counts = self._other_pods(f"{kind}{number}", task, [term])
-                total = self._add(total, term.topology_key, counts, sign * item.weight)
-        for key, weight, other in self._spoken_of(task).liked:
-            total = self._add(total, key, self._holders(other), weight)
+        for key, counts in (*self._preferred_by(task).items(), *self._liking(task).items()):
+            part = per_domain(domains_of(self._nodes, key), counts.present(future=False))
+            total = part if total is None else total + part
         if total is None or not feasible.any():
             return None
         low, high = total[feasible].min(), total[feasible].max()
@@ -102,74 +102,171 @@ class PodAffinities:
         scaled: Vector = 100.0 * (np.clip(total, low, high) - low) / (high - low)
         return scaled
 
-    # ---------------------------------------------------------------------------------------------------------- parts
+    # ---------------------------------------------------------------------------------------------------------- masks
 
-    def _spoken_of(self, task: Task) -> _Spoken:
-        """What the terms of pods on nodes say of the task; looked up anew only when a pod with other terms came or
-        went.
-        """
-        if self._shapes_seen != self._nodes.minding.keys():
-            self._shapes_seen = set(self._nodes.minding)
-            self._spoken.clear()
-        if not self._shapes_seen:
-            return NOTHING
-        key = task.shape if _labels_count(task) else _identity(task)
-        known = self._spoken.get(key)
+    def _kept(self, key: Hashable, compute: Callable[[], Mask | None]) -> Mask | None:
+        """A mask, computed anew only when something on the nodes has changed."""
+        known, now = self._masks.get(key), len(self._nodes.touched)
+        if known is None or known[0] != now:
+            known = self._masks[key] = (now, compute())
+        return known[1]
+
+    def _together(self, task: Task, *, future: bool) -> Mask:
+        terms = _required(task, "pod_affinity")
+        counts = self._pods.counts(
+            ("all of", _terms_key(terms, task)),
+            lambda: np.logical_and.reduce([self._classes(term, task) for term in terms]),
+        )
+        present = counts.present(future=future)
+        domains = [domains_of(self._nodes, key) for key in sorted({term.topology_key for term in terms})]
+        mask: Mask = np.logical_and.reduce([domain >= 0 for domain in domains])
+        if not present.any() and counts.weights[self._pods.number(task)]:
+            return mask  # the first of a group that wants to be together
+        for domain in domains:
+            mask &= per_domain(domain, present) > 0
+        return mask
+
+    def _apart(self, task: Task, *, future: bool) -> Mask | None:
+        mask: Mask | None = None
+        for key, counts in (*self._kept_away(task).items(), *self._keeping_away(task).items()):
+            free: Mask = per_domain(domains_of(self._nodes, key), counts.possible(future=future)) == 0
+            mask = free if mask is None else mask & free
+        return mask
+
+    # --------------------------------------------------------------------------------------------------------- counts
+
+    def _kept_away(self, task: Task) -> dict[str, ClassCounts]:
+        """Pods that the task does not want near, by topology."""
+        return self._by_topology(task, "any of", _required(task, "pod_anti_affinity"), self._any_of)
+
+    def _any_of(self, terms: list[PodAffinityTerm], task: Task) -> Vector:
+        mask: Vector = np.logical_or.reduce([self._classes(term, task) for term in terms])
+        return mask
+
+    def _preferred_by(self, task: Task) -> dict[str, ClassCounts]:
+        """Pods by how much the task likes them near, by topology."""
+        wishes = _wishes(task)
+        if not wishes:
+            return {}
+        weights = {id(term): weight for term, weight in wishes}
+
+        def worth(terms: list[PodAffinityTerm], task: Task) -> Vector:
+            total: Vector = np.sum([weights[id(term)] * self._classes(term, task) for term in terms], axis=0)
+            return total
+
+        return self._by_topology(task, "liked", [term for term, _ in wishes], worth)
+
+    def _by_topology(
+        self,
+        task: Task,
+        what: str,
+        terms: list[PodAffinityTerm],
+        weigh: Callable[[list[PodAffinityTerm], Task], Vector],
+    ) -> dict[str, ClassCounts]:
+        if not terms:
+            return {}
+        known = self._other_pods.get((what, task.shape))
         if known is None:
-            known = self._spoken[key] = _Spoken()
-            for _, alike in sorted(self._nodes.minding.items()):
-                self._listen(known, next(iter(alike.values())), task)
+            alike: dict[str, list[PodAffinityTerm]] = {}
+            for term in terms:
+                alike.setdefault(term.topology_key, []).append(term)
+            known = self._other_pods[what, task.shape] = {
+                key: self._pods.counts(
+                    (what, _terms_key(some, task)) if what == "any of" else (what, task.shape, key),
+                    lambda some=some: weigh(some, task),  # type: ignore[misc]
+                )
+                for key, some in alike.items()
+            }
         return known
 
-    def _listen(self, spoken: _Spoken, other: Task, task: Task) -> None:
-        """Add what the terms of ``other``, one of its shape, say of the task."""
-        for term in _required(other, "pod_anti_affinity"):
-            if self._matches(term, other, task):
-                spoken.unwanted.append((term.topology_key, other))
-        wishes = [(term, float(HARD_WEIGHT)) for term in _required(other, "pod_affinity")]
-        for kind, sign in (("pod_affinity", 1.0), ("pod_anti_affinity", -1.0)):
-            wishes += [(item.pod_affinity_term, sign * item.weight) for item in _preferred(other, kind)]
-        for term, weight in wishes:
-            if self._matches(term, other, task):
-                spoken.liked.append((term.topology_key, weight, other))
+    def _keeping_away(self, task: Task) -> dict[str, ClassCounts]:
+        """Pods that do not want the task near, by topology."""
+        return self._of_holders(task, "unwanted", self._spoken_of(task).unwanted)
 
-    def _other_pods(self, what: str, task: Task, terms: list[PodAffinityTerm]) -> PodCounts:
-        """Pods that all of some terms of the task speak of; ``what`` names those terms among the task's."""
-        return self._count(what, task, lambda other: all(self._matches(term, task, other) for term in terms))
+    def _liking(self, task: Task) -> dict[str, ClassCounts]:
+        """Pods by how much they like the task near, by topology."""
+        return self._of_holders(task, "liking", self._spoken_of(task).liked)
 
-    def _holders(self, other: Task) -> PodCounts:
-        return self._count("holders", other, lambda task: task.shape == other.shape)
+    def _of_holders(self, task: Task, what: str, found: dict[str, dict[int, float]]) -> dict[str, ClassCounts]:
+        who = class_of(task)
+        return {
+            key: self._pods.counts((what, who, key), lambda some=some: self._weights(some), as_of=len(some))  # type: ignore[misc]
+            for key, some in found.items()
+        }
 
-    def _count(self, what: str, task: Task, matches: Callable[[Task], bool]) -> PodCounts:
-        key = (what, task.shape)
-        counts = self._counts.get(key)
-        if counts is None:
-            counts = self._counts[key] = PodCounts(self._nodes, matches)
-        return counts
+    def _weights(self, known: Mapping[int, float]) -> Vector:
+        weights: Counts = np.zeros(len(self._pods.classes))
+        for number, weight in known.items():
+            weights[number] = weight
+        return weights
 
-    def _without(self, mask: Mask | None, topology_key: str, counts: PodCounts, *, future: bool) -> Mask:
-        free: Mask = per_domain(domains_of(self._nodes, topology_key), counts.possible(future=future)) == 0
-        return free if mask is None else mask & free
+    def _spoken_of(self, task: Task) -> _Spoken:
+        """What the terms of pods on nodes say of the task."""
+        if not self._nodes.minding:
+            return NOTHING
+        number = self._pods.number(task)
+        spoken = self._spoken.setdefault(number, _Spoken())
+        for holder in self._pods.holders[spoken.heard :]:
+            says = self._said_by(holder)
+            for key, mask in says.unwanted.items():
+                if mask[number]:
+                    spoken.unwanted.setdefault(key, {})[holder] = 1.0
+            for key, worth in says.liked.items():
+                if worth[number]:
+                    spoken.liked.setdefault(key, {})[holder] = float(worth[number])
+        spoken.heard = len(self._pods.holders)
+        return spoken
 
-    def _add(self, total: Vector | None, topology_key: str, counts: PodCounts, weight: float) -> Vector:
-        part = weight * per_domain(domains_of(self._nodes, topology_key), counts.present(future=False))
-        return part if total is None else total + part
+    def _said_by(self, holder: int) -> _Says:
+        says = self._says.get(holder)
+        if says is None:
+            says, owner = _Says(), self._pods.classes[holder]
+            for term in _required(owner, "pod_anti_affinity"):
+                known = says.unwanted.get(term.topology_key)
+                mask = self._classes(term, owner)
+                says.unwanted[term.topology_key] = mask if known is None else known | mask
+            wishes = [(term, float(HARD_WEIGHT)) for term in _required(owner, "pod_affinity")]
+            for term, weight in (*wishes, *_wishes(owner)):
+                known_worth = says.liked.setdefault(term.topology_key, np.zeros(len(self._pods.classes)))
+                known_worth += weight * self._classes(term, owner)
+            self._says[holder] = says
+        return says
 
-    def _matches(self, term: PodAffinityTerm, owner: Task, other: Task) -> bool:
-        """Whether a term of ``owner`` speaks of ``other``."""
-        if not self._in_namespaces(term, owner, other):
-            return False
-        labels = other.pod.metadata.labels or {}
-        return selector_matches(term.label_selector, labels) and _key_labels_agree(term, owner, labels)
+    # ---------------------------------------------------------------------------------------------------------- terms
 
-    def _in_namespaces(self, term: PodAffinityTerm, owner: Task, other: Task) -> bool:
-        if term.namespaces and other.namespace in term.namespaces:
-            return True
-        if term.namespace_selector is not None:
-            namespace = self._cluster.namespaces.get(other.namespace)
-            labels = (namespace.metadata.labels if namespace else None) or {}
-            return selector_matches(term.namespace_selector, labels)
-        return not term.namespaces and other.namespace == owner.namespace
+    def _classes(self, term: PodAffinityTerm, owner: Task) -> Mask:
+        """The classes of pods that a term of ``owner`` speaks of.
+
+        ``matchLabelKeys`` and ``mismatchLabelKeys`` are labels that must be, or must not be, those of the owner. The
+        API server lays them into the selector of what is created through it; here they count in any case.
+        """
+        pods, own = self._pods, labels_of(owner)
+        mask = pods.selected(term.label_selector) & pods.in_namespaces(self._namespaces_of(term, owner))
+        for key in term.match_label_keys or ():
+            if key in own:
+                mask &= pods.labelled(key, (own[key],))
+        for key in term.mismatch_label_keys or ():
+            if key in own:
+                mask &= ~pods.labelled(key, (own[key],))
+        return mask
+
+    def _namespaces_of(self, term: PodAffinityTerm, owner: Task) -> Iterable[str]:
+        if term.namespace_selector is None:
+            return term.namespaces or (owner.namespace,)
+        return (*(term.namespaces or ()), *self._with_labels(term.namespace_selector))
+
+    def _with_labels(self, selector: LabelSelector) -> list[str]:
+        """The namespaces with pods on nodes whose labels a selector matches."""
+        key, names = _encode(selector), self._pods.namespaces
+        known = self._namespaces.get(key)
+        if known is None or known[0] != len(names):
+            matching = [name for name in names if selector_matches(selector, self._labels_of(name))]
+            known = self._namespaces[key] = (len(names), matching)
+        return known[1]
+
+    def _labels_of(self, namespace: str) -> Mapping[str, str]:
+        found = self._cluster.namespaces.get(namespace)
+        return (found.metadata.labels if found else None) or {}
 
 
 def _part(task: Task, kind: str) -> PodAffinity | None:
@@ -188,27 +285,23 @@ def _preferred(task: Task, kind: str) -> list[WeightedPodAffinityTerm]:
     return (part.preferred if part else None) or []
 
 
+def _wishes(task: Task) -> list[tuple[PodAffinityTerm, float]]:
+    """The preferences of a task, each with what it is worth to it."""
+    return [
+        (item.pod_affinity_term, sign * item.weight)
+        for kind, sign in (("pod_affinity", 1.0), ("pod_anti_affinity", -1.0))
+        for item in _preferred(task, kind)
+    ]
+
+
 def _has_terms(task: Task) -> bool:
     return _part(task, "pod_affinity") is not None or _part(task, "pod_anti_affinity") is not None
 
 
-def _key_labels_agree(term: PodAffinityTerm, owner: Task, labels: Mapping[str, str]) -> bool:
-    """``matchLabelKeys`` and ``mismatchLabelKeys``: labels that must be, or must not be, those of the term's owner.
-
-    The API server lays them into the selector of what is created through it; here they count in any case.
-    """
-    own = owner.pod.metadata.labels or {}
-    return all(labels.get(key) == own[key] for key in term.match_label_keys or () if key in own) and all(
-        labels.get(key) != own[key] for key in term.mismatch_label_keys or () if key in own
+def _terms_key(terms: list[PodAffinityTerm], owner: Task) -> Hashable:
+    """What tasks whose terms come to the same have in common."""
+    own = labels_of(owner)
+    keys = sorted(
+        {key for term in terms for key in (*(term.match_label_keys or ()), *(term.mismatch_label_keys or ()))}
     )
-
-
-def _labels_count(task: Task) -> bool:
-    """Whether the task's shape tells its labels and namespace."""
-    return _has_terms(task) or bool(task.pod.spec.topology_spread_constraints)
-
-
-def _identity(task: Task) -> bytes:
-    """What other pods' terms can see of a task whose shape does not tell it."""
-    labels = sorted((task.pod.metadata.labels or {}).items())
-    return repr((task.namespace, labels)).encode()
+    return (*sorted(map(_encode, terms)), owner.namespace, *((key, own.get(key)) for key in sorted(keys)))

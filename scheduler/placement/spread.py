@@ -13,7 +13,8 @@ import numpy as np
 from ..model.nodes import Mask, NodeInfo, Nodes, Vector
 from ..model.objects import TopologySpreadConstraint
 from ..model.task import Task
-from .counts import Counts, Domains, PodCounts, domains_of, per_domain
+from .counts import Counts, Domains, domains_of, per_domain
+from .pod_index import PodIndex, labels_of
 from .selectors import node_selector_matches, selector_matches, untolerated
 
 HARD = "DoNotSchedule"
@@ -22,25 +23,20 @@ HARD = "DoNotSchedule"
 class Spread:
     """The spread constraints of pending tasks; for one cycle."""
 
-    def __init__(self, nodes: Nodes) -> None:
+    def __init__(self, nodes: Nodes, pods: PodIndex) -> None:
         self._nodes = nodes
-        self._counts: dict[tuple[bytes, int], PodCounts] = {}
+        self._pods = pods
         self._eligible: dict[tuple[bytes, int], Mask] = {}
+        self._allowed: dict[bytes, tuple[int, list[tuple[str, Mask]]]] = {}
 
     def mask(self, task: Task) -> Mask | None:
         """Nodes on which one more pod like the task breaks no hard constraint; None if it has none."""
-        mask: Mask | None = None
-        for number, constraint in self._of(task, hard=True):
-            allowed = self._allowed(task, number, constraint)
-            mask = allowed if mask is None else mask & allowed
-        return mask
+        allowed = self._allowed_by_each(task)
+        return np.logical_and.reduce([mask for _, mask in allowed]) if allowed else None
 
     def broken(self, task: Task, node: NodeInfo) -> str:
         """The topology key of the first hard constraint that the node would break; empty if none."""
-        for number, constraint in self._of(task, hard=True):
-            if not self._allowed(task, number, constraint)[node.row]:
-                return constraint.topology_key
-        return ""
+        return next((key for key, mask in self._allowed_by_each(task) if not mask[node.row]), "")
 
     def score(self, task: Task, feasible: Mask) -> Vector | None:
         """How well each node serves the soft constraints, 0 to 100; None if the task has none."""
@@ -56,14 +52,28 @@ class Spread:
         low, high = total[feasible].min(), total[feasible].max()
         return np.full(len(total), 100.0) if high == 0 else 100.0 * (high + low - total) / high
 
-    def _allowed(self, task: Task, number: int, constraint: TopologySpreadConstraint) -> Mask:
-        domains, inside = domains_of(self._nodes, constraint.topology_key), self._eligible_for(task, number)
-        for _, other in self._of(task, hard=True):  # a node counts only where it has the labels of all constraints
-            inside = inside & (domains_of(self._nodes, other.topology_key) >= 0)
+    def _allowed_by_each(self, task: Task) -> list[tuple[str, Mask]]:
+        """The topology keys of the hard constraints, each with the nodes that it allows."""
+        if not task.pod.spec.topology_spread_constraints:
+            return []
+        known, now = self._allowed.get(task.shape), len(self._nodes.touched)
+        if known is None or known[0] != now:
+            hard = self._of(task, hard=True)
+            # a node counts only where it has the labels of all constraints
+            keys = {constraint.topology_key for _, constraint in hard}
+            labelled = np.ones(len(self._nodes.rows), dtype=np.bool_)
+            for key in keys:
+                labelled &= domains_of(self._nodes, key) >= 0
+            found = [(c.topology_key, self._nodes_allowed(task, number, c, labelled)) for number, c in hard]
+            known = self._allowed[task.shape] = (now, found)
+        return known[1]
+
+    def _nodes_allowed(self, task: Task, number: int, constraint: TopologySpreadConstraint, labelled: Mask) -> Mask:
+        domains, inside = domains_of(self._nodes, constraint.topology_key), self._eligible_for(task, number) & labelled
         counts = np.where(inside, self._count(task, number, constraint), 0.0)
         here = per_domain(domains, counts)
         least = self._least(domains[inside], here[inside], constraint)
-        itself = selector_matches(constraint.label_selector, task.pod.metadata.labels or {})
+        itself = selector_matches(constraint.label_selector, labels_of(task))
         allowed: Mask = (domains >= 0) & (here + float(itself) - least <= constraint.max_skew)
         return allowed
 
@@ -78,21 +88,14 @@ class Spread:
         return [(i, c) for i, c in enumerate(constraints) if (c.when_unsatisfiable == HARD) is hard]
 
     def _count(self, task: Task, number: int, constraint: TopologySpreadConstraint) -> Counts:
-        counts = self._counts.get((task.shape, number))
-        if counts is None:
-            selector, namespace = constraint.label_selector, task.namespace
-            extra = _same_labels(task, constraint)
+        def weigh() -> Mask:
+            pods = self._pods
+            mask = pods.selected(constraint.label_selector) & pods.in_namespaces((task.namespace,))
+            for key, value in _same_labels(task, constraint):
+                mask &= pods.labelled(key, (value,))
+            return mask
 
-            def matches(other: Task) -> bool:
-                labels = other.pod.metadata.labels or {}
-                return (
-                    other.namespace == namespace
-                    and selector_matches(selector, labels)
-                    and all(labels.get(key) == value for key, value in extra)
-                )
-
-            counts = self._counts[task.shape, number] = PodCounts(self._nodes, matches)
-        return counts.staying()
+        return self._pods.counts(("spread", task.shape, number), weigh).staying()
 
     def _eligible_for(self, task: Task, number: int) -> Mask:
         """Nodes whose domains count, by the constraint's node affinity and taint policies."""
@@ -121,5 +124,5 @@ class Spread:
 
 def _same_labels(task: Task, constraint: TopologySpreadConstraint) -> list[tuple[str, str]]:
     """``matchLabelKeys``: what else a pod must have in common with the task to be counted."""
-    labels = task.pod.metadata.labels or {}
+    labels = labels_of(task)
     return [(key, labels[key]) for key in constraint.match_label_keys or () if key in labels]

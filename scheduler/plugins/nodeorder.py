@@ -53,7 +53,8 @@ class NodeOrder:
         register("score", self._score)
         register("usage_score", self._usage_score)
         if self._weights["podaffinity"] or self._weights["podtopologyspread"]:
-            self._affinities, self._spread = PodAffinities(session.cluster), Spread(session.nodes)
+            pods = session.placement.pods
+            self._affinities, self._spread = PodAffinities(session.cluster, pods), Spread(session.nodes, pods)
             register("pod_score", self._pod_score)
 
     # --------------------------------------------------------------------------------------------------- what is used

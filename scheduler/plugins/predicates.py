@@ -50,8 +50,8 @@ class Predicates:
     def open(self, session: Session, register: Register) -> None:
         self._cluster, self._nodes = session.cluster, session.nodes
         self._ports = HostPorts(session.nodes)
-        self._affinities = PodAffinities(session.cluster)
-        self._spread = Spread(session.nodes)
+        self._affinities = PodAffinities(session.cluster, session.placement.pods)
+        self._spread = Spread(session.nodes, session.placement.pods)
         register("feasible", self._feasible)
         self._attachments = AttachLimits(session.cluster)
         if self._reach:

@@ -1,0 +1,236 @@
+"""The pods on nodes by what selectors of other pods can see of them, for one cycle.
+
+The one rule: pods with the same namespace and labels are one class, and a selector is matched with all classes at once,
+as arrays. What a selector costs follows from how many classes there are, not from how many pods, and it is paid once
+in a cycle, however many tasks ask the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+
+import numpy as np
+
+from ..model.cluster import Cluster
+from ..model.nodes import Mask, NodeInfo, Rows, Vector
+from ..model.objects import LabelSelector, SelectorRequirement
+from ..model.task import COMPLETED, Task, TaskStatus
+from .counts import Counts
+from .selectors import requirement_holds
+
+Tally = tuple[int, int, int]
+"""Pods of a class on a node: there, on their way out, still to come."""
+NONE: Tally = (0, 0, 0)
+
+
+class PodIndex:
+    """Classes of pods, and how many of each are on which node. Built when it is first asked.
+
+    ``classes`` holds one pod of each class, those that wait included; a class is called by its number in it. Pods that
+    have terms about other pods are of one class only if they are of one shape, so that a class tells what its pods say
+    of others. ``holders`` are the numbers of such classes that have, or had in this cycle, pods on nodes.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._nodes = cluster.nodes
+        self._is_built = False
+        self.classes: list[Task] = []
+        self.holders: list[int] = []
+        self.changes: list[tuple[int, int, Tally]] = []
+        """Class, row and by how much its tally there changed since the index was built."""
+        self._numbers: dict[Hashable, int] = {}
+        self._namespaces: dict[str, list[int]] = {}
+        self._labels: dict[str, dict[str, list[int]]] = {}
+        self._tallies: list[dict[int, Tally]] = []
+        self._first: tuple[Rows, Rows, Counts] = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((3, 0)))
+        self._held: set[int] = set()
+        self._seen = 0
+        self._counts: dict[Hashable, tuple[int, ClassCounts]] = {}
+
+    def counts(self, key: Hashable, weigh: Callable[[], Vector | Mask], as_of: int = 0) -> ClassCounts:
+        """Per node the sum of the weights of the pods there; ``weigh`` gives each class its weight. Who asks with an
+        equal ``key`` shares the answer, for as long as ``as_of`` is the same.
+        """
+        known = self._counts.get(key)
+        if known is None or known[0] != as_of:
+            known = self._counts[key] = (as_of, ClassCounts(self, weigh, len(self._nodes.rows)))
+        return known[1]
+
+    # ------------------------------------------------------------------------------------------------------ selectors
+
+    def in_namespaces(self, names: Iterable[str]) -> Mask:
+        """The classes of these namespaces."""
+        self.refresh()
+        return self._marked(self._namespaces.get(name, ()) for name in names)
+
+    @property
+    def namespaces(self) -> list[str]:
+        """The namespaces that have pods on nodes."""
+        self.refresh()
+        return list(self._namespaces)
+
+    def selected(self, selector: LabelSelector | None) -> Mask:
+        """The classes that a label selector matches; an absent one matches nothing, an empty one everything."""
+        self.refresh()
+        if selector is None:
+            return np.zeros(len(self.classes), dtype=np.bool_)
+        mask = np.ones(len(self.classes), dtype=np.bool_)
+        for key, value in (selector.match_labels or {}).items():
+            mask &= self.labelled(key, (value,))
+        for item in selector.match_expressions or ():
+            mask &= self._holding(item)
+        return mask
+
+    def labelled(self, key: str, values: Iterable[str]) -> Mask:
+        """The classes whose label ``key`` has one of the values."""
+        known = self._labels.get(key, {})
+        return self._marked(known.get(value, ()) for value in values)
+
+    def _holding(self, item: SelectorRequirement) -> Mask:
+        known = self._labels.get(item.key, {})
+        mask = self._marked(numbers for value, numbers in known.items() if requirement_holds(item, {item.key: value}))
+        if requirement_holds(item, {}):  # NotIn and DoesNotExist hold where there is no such label
+            mask |= ~self._marked(known.values())
+        return mask
+
+    def _marked(self, lists: Iterable[Iterable[int]]) -> Mask:
+        mask = np.zeros(len(self.classes), dtype=np.bool_)
+        for numbers in lists:
+            mask[np.fromiter(numbers, np.int64)] = True
+        return mask
+
+    # -------------------------------------------------------------------------------------------------- who runs where
+
+    def refresh(self) -> None:
+        """Look again at the nodes on which something changed."""
+        if not self._is_built:
+            self._build()
+            return
+        touched = self._nodes.touched
+        if self._seen == len(touched):
+            return
+        changed, self._seen = sorted(set(touched[self._seen :])), len(touched)
+        for row in changed:
+            before, now = self._tallies[row], self._tally(self._nodes.rows[row])
+            self._tallies[row] = now
+            for number in sorted(before.keys() | now.keys()):
+                a, b = before.get(number, NONE), now.get(number, NONE)
+                if a != b:
+                    self._hold((number,))
+                    self.changes.append((number, row, (b[0] - a[0], b[1] - a[1], b[2] - a[2])))
+
+    def number(self, task: Task) -> int:
+        """The class of a task."""
+        self.refresh()
+        return self._numbers[class_of(task)]
+
+    def first(self) -> tuple[Rows, Rows, Counts]:
+        """What was there when the index was built: classes, rows, and tallies [3 x entries]."""
+        self.refresh()
+        return self._first
+
+    def _build(self) -> None:
+        self._is_built, self._seen = True, len(self._nodes.touched)
+        for task in self._cluster.tasks.values():
+            self._enter(task)
+        self._tallies = [self._tally(info) for info in self._nodes.rows]
+        entries = [(number, row, tally) for row, of in enumerate(self._tallies) for number, tally in of.items()]
+        self._first = (
+            np.fromiter((number for number, _, _ in entries), np.int64, len(entries)),
+            np.fromiter((row for _, row, _ in entries), np.int64, len(entries)),
+            np.array([tally for _, _, tally in entries], dtype=np.float64).reshape(-1, 3).T,
+        )
+        self._hold(dict.fromkeys(number for number, _, _ in entries))
+
+    def _hold(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            if self.classes[number].has_inter_pod_constraints and number not in self._held:
+                self._held.add(number)
+                self.holders.append(number)
+
+    def _enter(self, task: Task) -> None:
+        key = class_of(task)
+        if key in self._numbers:
+            return
+        number = self._numbers[key] = len(self.classes)
+        self.classes.append(task)
+        self._namespaces.setdefault(task.namespace, []).append(number)
+        for name, value in labels_of(task).items():
+            self._labels.setdefault(name, {}).setdefault(value, []).append(number)
+
+    def _tally(self, info: NodeInfo) -> dict[int, Tally]:
+        found: dict[int, Tally] = {}
+        for task in info.tasks.values():
+            if task.status & COMPLETED:
+                continue
+            number = self._numbers[class_of(task)]
+            there, leaving, coming = found.get(number, NONE)
+            if task.status is TaskStatus.PIPELINED:
+                found[number] = (there, leaving, coming + 1)
+            elif task.status is TaskStatus.RELEASING:
+                found[number] = (there, leaving + 1, coming)
+            else:
+                found[number] = (there + 1, leaving, coming)
+        return found
+
+
+class ClassCounts:
+    """Per node row the sum of the weights of the pods there: of those that are there, on their way out, still to
+    come.
+    """
+
+    def __init__(self, index: PodIndex, weigh: Callable[[], Vector | Mask], rows: int) -> None:
+        self._index, self._weigh, self._rows = index, weigh, rows
+        self._weights: Vector = np.zeros(0)
+        self._counts: Counts = np.zeros((3, rows))
+        self._seen = -1
+
+    @property
+    def weights(self) -> Vector:
+        """The weight of each class."""
+        self._refresh()
+        return self._weights
+
+    def _refresh(self) -> Counts:
+        index = self._index
+        index.refresh()
+        if self._seen < 0:
+            self._weights, self._seen = self._weigh().astype(np.float64), 0
+            numbers, rows, tallies = index.first()
+            weights = self._weights[numbers]
+            self._counts = np.stack([np.bincount(rows, weights * tally, self._rows) for tally in tallies]).astype(
+                np.float64
+            )
+        for number, row, change in index.changes[self._seen :]:
+            if weight := self._weights[number]:
+                self._counts[:, row] += weight * np.array(change)
+        self._seen = len(index.changes)
+        return self._counts
+
+    def present(self, *, future: bool) -> Counts:
+        """Pods whose company may be counted on: now, or once the leaving have left and the coming have come."""
+        there, leaving, coming = self._refresh()
+        result: Counts = there + coming if future else there + leaving
+        return result
+
+    def possible(self, *, future: bool) -> Counts:
+        """Pods whose company must be reckoned with."""
+        there, leaving, coming = self._refresh()
+        result: Counts = there + coming if future else there + leaving + coming
+        return result
+
+    def staying(self) -> Counts:
+        """Pods that are there to stay, or on their way in."""
+        there, _, coming = self._refresh()
+        result: Counts = there + coming
+        return result
+
+
+def class_of(task: Task) -> Hashable:
+    """What tasks of one class have in common."""
+    return task.shape if task.has_inter_pod_constraints else task.identity
+
+
+def labels_of(task: Task) -> Mapping[str, str]:
+    return task.pod.metadata.labels or {}

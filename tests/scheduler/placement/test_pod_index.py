@@ -1,0 +1,103 @@
+"""Pods counted by class come to what asking every pod comes to, and equal questions are counted once."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest import mock
+
+import msgspec
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scheduler.framework.session import Session
+from scheduler.model.objects import LabelSelector
+from scheduler.model.task import TaskStatus
+from scheduler.placement.pod_affinity import PodAffinities
+from scheduler.placement.pod_index import labels_of
+from scheduler.placement.selectors import selector_matches
+from scheduler.plugins import PLUGINS
+from tests.support.core.events import policy_of
+from tests.support.core.world import World
+
+LABELS = st.dictionaries(st.sampled_from("abc"), st.sampled_from(["1", "2", "10", "x"]), max_size=3)
+REQUIREMENT = st.fixed_dictionaries(
+    {
+        "key": st.sampled_from("abcd"),
+        "operator": st.sampled_from(["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Near"]),
+        "values": st.lists(st.sampled_from(["1", "2", "10", "x"]), max_size=2),
+    }
+)
+SELECTOR = st.none() | st.fixed_dictionaries(
+    {"matchLabels": LABELS, "matchExpressions": st.lists(REQUIREMENT, max_size=2)}
+)
+NODES = [{"name": f"n{i}", "has": "90 cpu", "labels": {"kubernetes.io/hostname": f"n{i}"}} for i in range(3)]
+
+
+def anti_affinity(*names: str) -> dict[str, Any]:
+    """Required terms against pods with these labels."""
+    terms = [{"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {name: "1"}}} for name in names]
+    return {"spec": {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}}}
+
+
+def session_of(jobs: list[dict[str, Any]]) -> Session:
+    world = World(policy_of("plain"))
+    world.load({"nodes": NODES, "queues": [{"name": "q"}], "jobs": [{"queue": "q", **job} for job in jobs]})
+    return Session(world.cluster, world.policy, world.now, PLUGINS)
+
+
+@given(st.lists(LABELS, min_size=1, max_size=6), SELECTOR, st.lists(st.integers(0, 5), max_size=6))
+def test_a_selector_counts_the_pods_that_it_matches_one_by_one(
+    labels: list[dict[str, str]], selector: dict[str, Any] | None, moves: list[int]
+) -> None:
+    session = session_of(
+        [
+            {"name": f"j{i}", "tasks": f"2 x 1 cpu running on n{i % 3}", "pod": {"metadata": {"labels": of}}}
+            for i, of in enumerate(labels)
+        ]
+    )
+    matched = msgspec.convert(selector, LabelSelector | None)
+    counts = session.placement.pods.counts("it", lambda: session.placement.pods.selected(matched))
+    tasks = list(session.cluster.tasks.values())
+    statement = session.statement()
+    for move in [None, *moves]:
+        if move is not None and tasks[move % len(tasks)].status is TaskStatus.RUNNING:
+            statement.evict(tasks[move % len(tasks)], mock.sentinel.reason)
+        matching = [task for task in tasks if selector_matches(matched, labels_of(task))]
+        there = [sum(task.node == node["name"] for task in matching) for node in NODES]
+        staying = [
+            sum(task.node == node["name"] and task.status is TaskStatus.RUNNING for task in matching) for node in NODES
+        ]
+        assert counts.present(future=False).tolist() == there
+        assert counts.staying().tolist() == staying
+    session.close()
+
+
+def test_tasks_with_equal_terms_share_one_count_for_each_topology() -> None:
+    names = [f"key{i}" for i in range(100)]
+    jobs = [{"name": f"j{i}", "tasks": "1 x 1 cpu", "pod": anti_affinity(*names)} for i in range(20)]
+    session = session_of([*jobs, {"name": "old", "tasks": "6 x 1 cpu running on n1"}])
+    with mock.patch.object(PodAffinities, "_classes", autospec=True, side_effect=PodAffinities._classes) as matched:
+        for task in session.cluster.tasks.values():
+            session.placement.neighbours(task)
+    assert matched.call_count == len(names)
+    session.close()
+
+
+def test_what_many_terms_say_is_counted_once_for_each_of_them_however_many_pods_there_are() -> None:
+    """Sixty pods of a hundred terms each, all different: each term is matched with all pods at once."""
+    jobs = [
+        {"name": f"j{i}", "tasks": "1 x 1 cpu", "pod": anti_affinity(*(f"k{i}-{n}" for n in range(100)))}
+        for i in range(60)
+    ]
+    for pods in (10, 40):
+        session = session_of([*jobs, {"name": "old", "tasks": f"{pods} x 1 cpu running on n1"}])
+        with mock.patch.object(PodAffinities, "_classes", autospec=True, side_effect=PodAffinities._classes) as matched:
+            masks = [
+                session.placement.neighbours(task)
+                for task in session.cluster.tasks.values()
+                if task.status is TaskStatus.PENDING
+            ]
+        assert matched.call_count == 60 * 100
+        assert all(mask is not None and np.all(mask) for mask in masks)
+        session.close()
