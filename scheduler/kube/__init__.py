@@ -55,6 +55,7 @@ from .errors import (
     TooManyRequests,
     Unauthorized,
     Unreachable,
+    UnreadableAnswer,
 )
 from .http import Http
 from .informer import Informer
@@ -118,6 +119,7 @@ __all__ = [
     "Unauthorized",
     "Unreachable",
     "Unreadable",
+    "UnreadableAnswer",
     "WorkQueue",
     "connect",
 ]

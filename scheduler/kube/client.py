@@ -14,10 +14,11 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from .decoding import Listing, read
-from .errors import Unreachable
+from .decoding import UNREADABLE, Listing, read
+from .errors import UnreadableAnswer
 from .http import Http
 from .resource import PODS, Resource, T
+from .wire import Answer
 
 PAGE = 1000
 """Objects a page of a list: some MB of JSON, decoded in a few ms, so that a long list never blocks the others."""
@@ -46,9 +47,10 @@ class Client:
     # -------------------------------------------------------------------------------------------------------- reading
 
     async def get(self, resource: Resource[T], name: str, namespace: str = "") -> T:
-        """One object. Raises NotFound; msgspec.ValidationError where the struct cannot read it."""
-        answer = await self.http.request("GET", resource.path(namespace, name))
-        return read(resource, answer.body)
+        """One object. Raises NotFound; UnreadableAnswer where the struct cannot read it."""
+        path = resource.path(namespace, name)
+        answer = await self.http.request("GET", path)
+        return _read(resource, f"GET {path}", answer)
 
     async def list(
         self,
@@ -61,7 +63,7 @@ class Client:
         deadline: float = 60.0,
     ) -> Listing[T]:
         """All objects, page by page. Raises Gone where the list took longer than the server keeps its pages,
-        Unreachable where the answer is none of the API.
+        UnreadableAnswer where the answer is no list.
         """
         listing: Listing[T] = Listing()
         query = {"limit": str(page), "labelSelector": labels, "fieldSelector": fields}
@@ -70,8 +72,8 @@ class Client:
             answer = await self.http.request("GET", f"{resource.path(namespace)}?{asked}", deadline=deadline)
             try:
                 more = listing.add_page(resource, answer.body)
-            except msgspec.DecodeError as error:
-                raise Unreachable(f"list of {resource.id}", f"the answer is no list: {error}", sent=True) from error
+            except UNREADABLE as error:
+                raise UnreadableAnswer(f"list of {resource.id}", error) from error
             if not more:
                 return listing
             query["continue"] = more
@@ -206,7 +208,14 @@ class Client:
         answer = await self.http.request(
             method, path, _encode(body), content_type, deadline=deadline, repeatable=repeatable
         )
+        return _read(resource, f"{method} {path}", answer)
+
+
+def _read(resource: Resource[T], request: str, answer: Answer) -> T:
+    try:
         return read(resource, answer.body)
+    except UNREADABLE as error:
+        raise UnreadableAnswer(request, error) from error
 
 
 def _mapping(body: Body) -> Mapping[str, Any]:

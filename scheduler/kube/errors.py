@@ -34,6 +34,13 @@ class Unreachable(KubeError):
         self.sent = sent
 
 
+class UnreadableAnswer(Unreachable):
+    """The server said yes, and what it said beside cannot be read: the request may have been carried out or not."""
+
+    def __init__(self, request: str, error: Exception) -> None:
+        super().__init__(request, f"the answer cannot be read: {error}", sent=True)
+
+
 class LeadershipLost(KubeError):
     """We may no longer write: another replica may lead by now. Nothing was sent."""
 
@@ -132,12 +139,24 @@ def error_of(request: str, status: int, body: bytes, retry_after: str | None = N
     """
     try:
         told = _decoder.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         told = Status(message=body[:500].decode("utf-8", "replace").strip())
+    wait = float(retry_after) if retry_after and retry_after.strip().isdigit() else None
+    return _error(request, status, told, wait)
+
+
+def error_of_status(request: str, body: bytes) -> ApiError:
+    """The error that a Status object in a watch means. Raises as the decoder does where it is none, or has no code."""
+    told = _decoder.decode(body)
+    if not 400 <= told.code <= 599:
+        raise msgspec.ValidationError(f"an error with the code {told.code}")
+    return _error(request, told.code, told)
+
+
+def _error(request: str, status: int, told: Status, wait: float | None = None) -> ApiError:
     kind: type[ApiError] = ServerError if status >= 500 else _BY_STATUS.get(status, ApiError)
     if kind is Conflict and told.reason == "AlreadyExists":
         kind = AlreadyExists
     if kind is Invalid and told.is_about_another:
         kind = Conflict
-    wait = float(retry_after) if retry_after and retry_after.strip().isdigit() else None
     return kind(request, status, told.reason, told.message or "no message", wait)

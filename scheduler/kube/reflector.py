@@ -16,8 +16,8 @@ from ..model.objects import ObjectMeta
 from .backoff import Backoff, spread
 from .changes import Absent, Change, Handler, Present, Unreadable
 from .client import Client
-from .decoding import Malformed, decode
-from .errors import ApiError, Forbidden, Gone, NotFound, Unreachable, error_of
+from .decoding import UNREADABLE, Malformed, decode, decode_event
+from .errors import ApiError, Forbidden, Gone, NotFound, Unreachable, error_of_status
 from .resource import Resource, T
 
 log = logging.getLogger(__name__)
@@ -28,11 +28,6 @@ _SHORT = 1.0
 """A watch that ends within this many seconds without an event is a sign of trouble: wait before the next."""
 _LATE = 30.0
 """Seconds that a watch may outlive its time."""
-
-
-class _Event(msgspec.Struct):
-    type: str
-    object: msgspec.Raw
 
 
 class Reflector(Generic[T]):
@@ -159,7 +154,7 @@ class Reflector(Generic[T]):
     def _hear(self, line: bytes) -> None:
         try:
             event = self._decoder.decode(line)
-        except msgspec.DecodeError:
+        except UNREADABLE:
             event = None
         if event is None or event.type == "ERROR":
             self._hear_slowly(line)
@@ -178,13 +173,14 @@ class Reflector(Generic[T]):
         """An event that is not an object of our kind as we read it: an error, a bookmark, or a malformed object."""
         what = f"watch of {self.resource.id}"
         try:
-            event = _plain.decode(line)
-        except msgspec.DecodeError as error:
+            line.decode()  # what is no text is no answer of the API, whatever can be read of it
+            event = decode_event(line)
+            error = error_of_status(what, bytes(event.object)) if event.type == "ERROR" else None
+        except UNREADABLE as unreadable:
             self._version = ""
-            raise Unreachable(what, f"not a watch event: {error}", sent=True) from error
-        if event.type == "ERROR":
-            told = msgspec.json.decode(event.object, type=dict[str, Any])
-            raise error_of(what, int(told.get("code") or 500), bytes(event.object))
+            raise Unreachable(what, f"not a watch event: {unreadable}", sent=True) from unreadable
+        if error is not None:
+            raise error
         found = decode(self.resource, event.object)
         metadata = found.metadata  # type: ignore[union-attr]
         if event.type == "DELETED":
@@ -204,7 +200,10 @@ class Reflector(Generic[T]):
 
     def _tell(self, change: Change[T]) -> None:
         for handler in self._handlers:
-            handler(change)
+            try:
+                handler(change)
+            except Exception:  # a bug met on one object must not stop the others
+                log.exception("a change of %s was not handled", self.resource.id)
 
     def _is_known(self, meta: ObjectMeta) -> bool:
         """Whether this version of the object has been told."""
@@ -232,9 +231,6 @@ class Reflector(Generic[T]):
 
 def _version_of(item: Any) -> tuple[str, str]:
     return item.metadata.uid, item.metadata.resource_version
-
-
-_plain = msgspec.json.Decoder(_Event)
 
 
 def _typed(resource: Resource[Any]) -> Any:

@@ -13,7 +13,6 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 
-import msgspec
 from structlog.contextvars import bind_contextvars, get_contextvars
 
 from ..framework.decisions import Bind, Evict
@@ -147,7 +146,7 @@ class Writer:
     async def _is_bound(self, namespace: str, name: str, decision: Bind) -> bool:
         try:
             pod = await self._client.get(PODS, name, namespace)
-        except (KubeError, msgspec.ValidationError):
+        except KubeError:
             return False
         return pod.metadata.uid == decision.uid and pod.spec.node_name == decision.node
 

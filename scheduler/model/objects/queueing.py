@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from .meta import Condition, Object, ObjectMeta, Quantities
@@ -35,14 +33,18 @@ class Queue(Object):
     status: QueueStatus = msgspec.field(default_factory=QueueStatus)
 
 
+class Unread(Object):
+    """What a field holds of which only counts that it is there: a custom resource may nest in it what it likes."""
+
+
 class PodGroupSpec(Object):
     min_member: int = 0
     min_task_member: dict[str, int] | None = None
     queue: str = "default"
     priority_class_name: str = ""
     min_resources: Quantities | None = None
-    network_topology: dict[str, Any] | None = None
-    sub_group_policy: list[Any] | None = None
+    network_topology: Unread | None = None
+    sub_group_policy: list[Unread] | None = None
 
 
 class PodGroupStatus(Object):

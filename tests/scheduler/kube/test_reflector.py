@@ -145,14 +145,66 @@ def test_errors_of_lists_and_watches_are_waited_out() -> None:
     expect(script, ["+a@1"], ["5", "5", "5"])
 
 
-def test_a_line_that_is_no_event_leads_to_a_new_list() -> None:
-    script = Script([listing(5), listing(6, group("a", 6))], [Reply(chunks=[b"} not json\n"])])
+CORRUPT = {
+    "no JSON": b"} not json\n",
+    "not UTF-8": event("ADDED", group("a", 6, queue="?")).replace(b"?", b"\xff"),
+    "null": b"null\n",
+    "an event without an object": b'{"type": "ADDED"}\n',
+    "an error that is null": b'{"type": "ERROR", "object": null}\n',
+    "an error that is a list": b'{"type": "ERROR", "object": [1]}\n',
+    "an error whose code is a word": b'{"type": "ERROR", "object": {"code": "strange"}}\n',
+    "an error without a code": b'{"type": "ERROR", "object": {"message": "no"}}\n',
+    "an error whose code is none of HTTP": b'{"type": "ERROR", "object": {"code": 99999999999}}\n',
+}
+
+
+@pytest.mark.parametrize("line", CORRUPT.values(), ids=CORRUPT)
+def test_a_line_that_is_no_event_leads_to_a_new_list(line: bytes) -> None:
+    script = Script([listing(5), listing(6, group("a", 6))], [Reply(chunks=[line])])
     expect(script, ["+a@6"], ["5", "6"], lists=2)
 
 
-def test_a_list_that_is_none_is_waited_out() -> None:
-    script = Script([Reply(body=b"<html>sign in</html>"), listing(5, group("a", 1))], [])
+CORRUPT_LISTS = {
+    "a page": b"<html>sign in</html>",
+    "null": b"null",
+    "not UTF-8": b'{"metadata": {"resourceVersion": "\xff"}, "items": []}',
+    "no version": b'{"metadata": {}, "items": []}',
+}
+
+
+@pytest.mark.parametrize("body", CORRUPT_LISTS.values(), ids=CORRUPT_LISTS)
+def test_a_list_that_is_none_is_waited_out(body: bytes) -> None:
+    script = Script([Reply(body=body), listing(5, group("a", 1))], [])
     expect(script, ["+a@1"], ["5"])
+
+
+def test_an_object_that_is_nested_too_deep_is_told_as_unreadable_and_as_gone() -> None:
+    item = json.dumps(group("deep", 6)).encode()[:-1] + b',"status":' + b'{"a":' * 3000 + b"1" + b"}" * 3001
+    chunks = [
+        b'{"type":"MODIFIED","object":%s}\n' % item,
+        event("ADDED", group("good", 7)),
+        b'{"type":"DELETED","object":%s}\n' % item.replace(b'"6"', b'"8"'),
+    ]
+    script = Script([listing(5, group("deep", 3))], [Reply(chunks=chunks)])
+    expect(script, ["+deep@3", "?ns/deep", "+good@7", "-ns/deep"], ["5", "8"])
+
+
+def test_a_handler_that_fails_at_one_object_is_told_of_the_next() -> None:
+    async def test() -> None:
+        heard = []
+
+        def handler(change: Change[PodGroup]) -> None:
+            assert isinstance(change, Present)
+            heard.append(change.object.metadata.name)
+            if heard == ["a"]:
+                raise RecursionError
+
+        async with standing_in(Script([listing(5, group("a", 1), group("b", 2))], [])) as (_, client):
+            task = asyncio.create_task(Reflector(client, PODGROUPS, handler).run())
+            await until(lambda: heard == ["a", "b"])
+            await cancelled(task)
+
+    run(test)
 
 
 @pytest.mark.parametrize("by_event", [True, False])

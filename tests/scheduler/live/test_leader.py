@@ -19,10 +19,14 @@ class LeaseServer:
     def __init__(self) -> None:
         self.lease: dict[str, Any] | None = None
         self.hangs = False
+        self.corrupt: list[bytes] = []
+        """Bodies of the next answers."""
 
     def __call__(self, asked: Asked) -> Answer:
         if self.hangs:
             return Hang()
+        if self.corrupt:
+            return Reply(body=self.corrupt.pop())
         if asked.method == "GET":
             return Reply(body=self.lease) if self.lease else status(404, "NotFound")
         body = asked.json()
@@ -163,5 +167,22 @@ def test_a_lease_of_another_is_left_alone_by_who_stops() -> None:
             server.lease["spec"]["holderIdentity"] = "b"
             await a.release()
             assert server.holder == "b"
+
+    run(test)
+
+
+def test_a_lease_that_cannot_be_read_is_read_again() -> None:
+    async def test() -> None:
+        server = LeaseServer()
+        async with standing_in(server) as (_, client):
+            a = leader(client, "a", Clock(), seconds=0.6)
+            server.corrupt = [b"null", b"[]", b'{"metadata": {"name": "\xff"}, "spec": {}}']
+            await a.elected()
+            holding = asyncio.create_task(a.hold())
+            server.corrupt = [b"null", b"<html>", b"{}"]
+            await until(lambda: not server.corrupt)
+            await asyncio.sleep(0.2)
+            assert (holding.done(), server.holder, a.may_write()) == (False, "a", True)
+            await cancelled(holding)
 
     run(test)

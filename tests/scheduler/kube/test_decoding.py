@@ -1,0 +1,93 @@
+"""What comes of objects that no decoder can read: themselves as Malformed, and nothing else."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scheduler.kube import PODGROUPS, Listing, Malformed
+from scheduler.kube.decoding import TOO_DEEP, UNREADABLE, decode, decode_event, read
+from scheduler.model.objects import PodGroup
+
+META = b'{"name":"deep","namespace":"ns","uid":"u","resourceVersion":"7","managedFields":[%s]}'
+
+
+def nested(levels: int) -> bytes:
+    return b'{"a":[' * (levels // 2) + b"1" + b"]}" * (levels // 2)
+
+
+def deep(levels: int = 3_000) -> bytes:
+    """A PodGroup that is nested so deep, in its spec and in what the API server notes of its fields."""
+    inside = nested(levels)
+    return b'{"kind":"PodGroup","metadata":' + META % inside + b',"spec":{"networkTopology":' + inside + b"}}"
+
+
+def good(name: str) -> bytes:
+    meta = {"name": name, "namespace": "ns", "uid": name, "resourceVersion": "3", "labels": {"odd": '}{[]"\\'}}
+    return json.dumps({"metadata": meta, "spec": {"minMember": 2}}).encode()
+
+
+@pytest.mark.parametrize("levels", [1_500, 3_000, 100_000])
+def test_an_object_that_is_nested_too_deep_is_malformed_and_keeps_its_name(levels: int) -> None:
+    found = decode(PODGROUPS, deep(levels))
+    assert isinstance(found, Malformed)
+    meta = found.metadata
+    assert (meta.key, meta.uid, meta.resource_version) == ("ns/deep", "u", "7")
+    assert found.error == TOO_DEEP
+
+
+def test_of_an_object_that_is_nested_too_deep_the_metadata_can_be_read_alone() -> None:
+    assert read(PODGROUPS.bare, deep()).metadata.key == "ns/deep"
+
+
+def test_the_others_of_its_list_are_read() -> None:
+    listing: Listing[PodGroup] = Listing()
+    page = b'{"metadata":{"resourceVersion":"9","continue":"next","odd":{}},"items":[%s,%s,%s]}'
+    assert listing.add_page(PODGROUPS, page % (good("a"), deep(), good("b"))) == "next"
+    assert [group.metadata.name for group in listing.items] == ["a", "b"]
+    assert [malformed.metadata.key for malformed in listing.malformed] == ["ns/deep"]
+    assert listing.resource_version == "9"
+
+
+def test_the_event_that_it_comes_with_is_read() -> None:
+    event = decode_event(b'{"type":"MODIFIED","object":%s}' % deep())
+    assert event.type == "MODIFIED"
+    assert bytes(event.object) == deep()
+
+
+JUNK = st.one_of(
+    st.binary(max_size=60),
+    st.text(max_size=40).map(str.encode),
+    st.recursive(st.none() | st.integers() | st.text(max_size=5), lambda x: st.lists(x) | st.dictionaries(st.text(), x))
+    .map(json.dumps)
+    .map(str.encode),
+    st.integers(1, 3_000).map(lambda levels: b"[{" * levels),
+    st.integers(1, 3_000).map(nested),
+)
+
+
+@given(JUNK)
+def test_whatever_an_object_is_it_is_read_or_malformed(data: bytes) -> None:
+    assert isinstance(decode(PODGROUPS, data), PodGroup | Malformed)
+    assert isinstance(decode(PODGROUPS, b'{"metadata":{"name":"x"},"spec":%s}' % data), PodGroup | Malformed)
+
+
+READERS: dict[str, Callable[[bytes], object]] = {
+    "one object": lambda data: read(PODGROUPS, data),
+    "an event": decode_event,
+    "a list": lambda data: Listing[PodGroup]().add_page(PODGROUPS, data),
+}
+
+
+@pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
+@given(JUNK)
+def test_an_answer_that_cannot_be_read_is_refused_by_one_of_the_errors_that_callers_expect(
+    reader: Callable[[bytes], object], data: bytes
+) -> None:
+    with contextlib.suppress(*UNREADABLE):
+        reader(data)
