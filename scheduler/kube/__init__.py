@@ -16,8 +16,8 @@ you read; free-form parts are ``dict[str, Any]``.
 ``sub="status"`` for a status.
 * Errors: :class:`NotFound`, :class:`AlreadyExists` (a :class:`Conflict`), :class:`Conflict`, :class:`Invalid`,
 :class:`Forbidden`, …, all
-  :class:`ApiError`; no answer at all is :class:`Unreachable`. 429 and Retry-After are waited out inside, 5xx of what
-  may be repeated too.
+  :class:`ApiError`; no answer at all, or none that can be read, is :class:`Unreachable`. 429 is waited out inside, 5xx
+  of what may be repeated too; a client that asks ``once`` leaves both to its caller (attempts.py, fair_queue.py).
 * ``delete(…, uid=…)`` never hits a successor of the same name.
 
 A controller is informers, one work queue and one function::
@@ -29,7 +29,7 @@ A controller is informers, one work queue and one function::
     async with asyncio.TaskGroup() as group:
         group.create_task(pods.run()); group.create_task(jobs.run())
         await pods.synced.wait(); await jobs.synced.wait()
-        group.create_task(queue.run(sync, workers=4))  # async def sync(key): jobs.get(key), pods.by("job", uid)
+        group.create_task(queue.run(sync))             # async def sync(key): jobs.get(key), pods.by("job", uid)
 
 What ``sync`` raises is logged and the key comes again after a pause that doubles; ``queue.add_after(key, seconds)``
 for deadlines. A malformed object is in ``informer.malformed[key]`` (and not in ``informer.objects``).

@@ -39,17 +39,22 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Client:
-    """Operations on one API server. Every method raises ApiError (by its subclasses) or Unreachable."""
+    """Operations on one API server. Every method raises ApiError (by its subclasses) or Unreachable.
 
-    def __init__(self, http: Http) -> None:
+    ``once``: nothing but the page of a list is tried a second time; for callers that have a queue in which what is to
+    be repeated waits.
+    """
+
+    def __init__(self, http: Http, *, once: bool = False) -> None:
         self.http = http
+        self._once = once
 
     # -------------------------------------------------------------------------------------------------------- reading
 
     async def get(self, resource: Resource[T], name: str, namespace: str = "") -> T:
         """One object. Raises NotFound; UnreadableAnswer where the struct cannot read it."""
         path = resource.path(namespace, name)
-        answer = await self.http.request("GET", path)
+        answer = await self.http.request("GET", path, once=self._once)
         return _read(resource, f"GET {path}", answer)
 
     async def list(
@@ -69,7 +74,8 @@ class Client:
         query = {"limit": str(page), "labelSelector": labels, "fieldSelector": fields}
         while True:
             asked = urlencode({key: value for key, value in query.items() if value})
-            answer = await self.http.request("GET", f"{resource.path(namespace)}?{asked}", deadline=deadline)
+            path = f"{resource.path(namespace)}?{asked}"
+            answer = await self.http.request("GET", path, deadline=deadline)
             try:
                 more = listing.add_page(resource, answer.body)
             except UNREADABLE as error:
@@ -175,9 +181,8 @@ class Client:
             options["gracePeriodSeconds"] = grace
         if propagation:
             options["propagationPolicy"] = propagation
-        await self.http.request(
-            "DELETE", resource.path(namespace, name), _encode(options), deadline=deadline, repeatable=bool(uid)
-        )
+        path, body = resource.path(namespace, name), _encode(options)
+        await self.http.request("DELETE", path, body, deadline=deadline, repeatable=bool(uid), once=self._once)
 
     async def bind(self, namespace: str, name: str, uid: str, node: str, *, deadline: float = 30.0) -> None:
         """Put a pod onto a node. Conflict: it is bound already, or another pod has its name now. Repeated if its
@@ -192,7 +197,7 @@ class Client:
             }
         )
         path = PODS.path(namespace, name, "binding")
-        await self.http.request("POST", path, body, deadline=deadline, repeatable=True)
+        await self.http.request("POST", path, body, deadline=deadline, repeatable=True, once=self._once)
 
     async def _write(
         self,
@@ -206,7 +211,7 @@ class Client:
         repeatable: bool = False,
     ) -> T:
         answer = await self.http.request(
-            method, path, _encode(body), content_type, deadline=deadline, repeatable=repeatable
+            method, path, _encode(body), content_type, deadline=deadline, repeatable=repeatable, once=self._once
         )
         return _read(resource, f"{method} {path}", answer)
 

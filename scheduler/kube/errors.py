@@ -7,7 +7,13 @@ number.
 # ruff: noqa: N818 - the words of the API, not of Python
 from __future__ import annotations
 
+import time
+from email.utils import parsedate_to_datetime
+
 import msgspec
+
+LONGEST_PAUSE = 30.0
+"""Seconds; a server that asks for a longer pause is asked again after this one."""
 
 
 class KubeError(Exception):
@@ -53,7 +59,7 @@ class ApiError(KubeError):
         self.status = status
         self.reason = reason
         self.retry_after = retry_after
-        """Seconds that the server asks us to wait, if it does."""
+        """Seconds that the server asks us to wait, if it does; at most LONGEST_PAUSE."""
 
 
 class Unauthorized(ApiError):
@@ -141,8 +147,23 @@ def error_of(request: str, status: int, body: bytes, retry_after: str | None = N
         told = _decoder.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         told = Status(message=body[:500].decode("utf-8", "replace").strip())
-    wait = float(retry_after) if retry_after and retry_after.strip().isdigit() else None
-    return _error(request, status, told, wait)
+    return _error(request, status, told, _seconds_of(retry_after or ""))
+
+
+def _seconds_of(retry_after: str) -> float | None:
+    """What a Retry-After header asks for, a number of seconds or a date (RFC 9110, 10.2.3); None where it is neither.
+
+    >>> _seconds_of("3"), _seconds_of("3600"), _seconds_of("Wed, 21 Oct 2015 07:28:00 GMT"), _seconds_of("soon")
+    (3.0, 30.0, 0.0, None)
+    """
+    text = retry_after.strip()
+    if text.isascii() and text.isdigit():
+        return min(float(text[:9]), LONGEST_PAUSE)
+    try:
+        seconds = parsedate_to_datetime(text).timestamp() - time.time()
+    except (ValueError, OverflowError):
+        return None
+    return min(max(seconds, 0.0), LONGEST_PAUSE)
 
 
 def error_of_status(request: str, body: bytes) -> ApiError:

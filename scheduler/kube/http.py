@@ -1,7 +1,7 @@
 """The thin HTTP client: kept-alive connections with a bound, deadlines, and retries of what may be repeated.
 
 The one rule: a request that may have been carried out is sent again only if the caller said that it is
-``repeatable``. The server's 429 and Retry-After hold back every request of this client, not only the one that was told.
+``repeatable``. What one request is told (429, Retry-After) holds back no other.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 
-from .backoff import Backoff, spread
+from .backoff import Backoff
 from .config import Connection
 from .errors import ApiError, LeadershipLost, ServerError, TooManyRequests, Unauthorized, Unreachable, error_of
 from .wire import Answer, Wire, WireBroken, connected_socket
@@ -42,9 +42,10 @@ class Http:
         self._token: str | None = None
         self._token_until = -1.0
         self._refused_token: str | None = None
-        self._not_before = 0.0
         self.throttled = 0
         """How often the server told us to slow down."""
+        self.writes_answered = 0
+        """How many writes had an answer, whichever."""
 
     # ------------------------------------------------------------------------------------------------------- requests
 
@@ -57,34 +58,35 @@ class Http:
         *,
         deadline: float = 30.0,
         repeatable: bool = False,
+        once: bool = False,
         patience: float = 10.0,
     ) -> Answer:
         """Ask, and return the answer with a status below 400.
 
         ``deadline`` in seconds covers everything, retries included; what is repeatable is sent again after
-        ``patience`` without an answer. GETs are always repeatable.
+        ``patience`` without an answer. GETs are always repeatable. ``once``: nothing is sent again, whatever comes or
+        does not come within ``patience``; the caller has a better place to wait in.
         Raises ApiError for any other status, Unreachable where no answer came.
         """
         what = f"{method} {path}"
-        may_repeat = repeatable or method == "GET"
+        may_repeat = (repeatable or method == "GET") and not once
         loop = asyncio.get_running_loop()
         until = loop.time() + deadline
         backoff = Backoff(first=0.05, most=2.0)
         while True:
-            await self._turn(until)
             try:
-                enough = min(until, loop.time() + patience) if repeatable else until
+                enough = min(until, loop.time() + patience) if repeatable or once else until
                 answer = await self._exchange(method, path, body, content_type, enough)
             except Unreachable as error:
                 wait = backoff.next()
-                if (error.sent and not may_repeat) or loop.time() + wait >= until:
+                if once or (error.sent and not may_repeat) or loop.time() + wait >= until:
                     raise
                 await asyncio.sleep(wait)
                 continue
             if answer.status < 400:
                 return answer
             error_told = error_of(what, answer.status, answer.body, answer.headers.get("retry-after"))
-            pause = self._pause_after(error_told, may_repeat, backoff)
+            pause = self._pause_after(error_told, backoff, may_repeat=may_repeat, once=once)
             if pause is None or loop.time() + pause >= until:
                 raise error_told
             await asyncio.sleep(pause)
@@ -127,20 +129,22 @@ class Http:
         what = f"{method} {path}"
         await self._refresh_token()
         wire: Wire | None = None
-        async with self._slots:
-            try:
-                async with asyncio.timeout_at(until):
+        try:
+            async with asyncio.timeout_at(until), self._slots:
+                try:
                     wire = self._take_idle() or await self._connect(what)
                     if method != "GET" and not self._may_write():
                         raise LeadershipLost(what, "not sent: this replica does not lead")
-                    return await wire.exchange(self._message(method, path, body, content_type))
-            except TimeoutError as error:
-                raise Unreachable(what, "no answer in time", sent=wire is not None) from error
-            except WireBroken as error:
-                raise Unreachable(what, str(error), sent=error.sent) from error
-            finally:
-                if wire is not None:
-                    self._give_back(wire)
+                    answer = await wire.exchange(self._message(method, path, body, content_type))
+                    self.writes_answered += method != "GET"
+                    return answer
+                finally:
+                    if wire is not None:
+                        self._give_back(wire)
+        except TimeoutError as error:
+            raise Unreachable(what, "no answer in time", sent=wire is not None) from error
+        except WireBroken as error:
+            raise Unreachable(what, str(error), sent=error.sent) from error
 
     def _message(self, method: str, path: str, body: bytes, content_type: str) -> bytes:
         head = f"{method} {self._connection.base}{path} HTTP/1.1\r\n{self._fixed}"
@@ -183,7 +187,7 @@ class Http:
         self._open.add(wire)
         return wire
 
-    # ----------------------------------------------------------------------------------------------- token and throttle
+    # ----------------------------------------------------------------------------------------------------------- token
 
     async def _refresh_token(self) -> None:
         loop = asyncio.get_running_loop()
@@ -193,19 +197,13 @@ class Http:
         # who needs no token at the start (client certificates) never will
         self._token_until = loop.time() + _TOKEN_SECONDS if self._token is not None else float("inf")
 
-    async def _turn(self, until: float) -> None:
-        now = asyncio.get_running_loop().time()
-        if self._not_before > now:
-            await asyncio.sleep(min(self._not_before, until) - now + spread(0.0, 0.05))
-
-    def _pause_after(self, error: ApiError, may_repeat: bool, backoff: Backoff) -> float | None:
+    def _pause_after(self, error: ApiError, backoff: Backoff, *, may_repeat: bool, once: bool) -> float | None:
         """Seconds until the request may be sent again, or None if it may not."""
-        if isinstance(error, TooManyRequests):
-            pause = error.retry_after if error.retry_after is not None else backoff.next()
-            self.throttled += 1
-            self._not_before = max(self._not_before, asyncio.get_running_loop().time() + pause)
-            return pause
         if isinstance(error, Unauthorized) and self._token is not None and self._token != self._refused_token:
             self._refused_token, self._token_until = self._token, -1.0  # it may have been rotated: read it again, once
             return 0.0
+        if isinstance(error, TooManyRequests):
+            self.throttled += 1
+            if not once:
+                return error.retry_after if error.retry_after is not None else backoff.next()
         return backoff.next() if isinstance(error, ServerError) and may_repeat else None

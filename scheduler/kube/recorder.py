@@ -1,7 +1,8 @@
 """Events: what users read in ``kubectl describe``.
 
 The one rule: an event is never worth waiting for. What is not yet written is merged per object and reason, written a
-few at a time while nothing more urgent is, and given up where the server does not want it.
+few at a time while nothing more urgent is, and given up where the server does not want it. Namespaces share fairly what
+there is, workers and memory.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -16,12 +18,16 @@ from typing import Any
 from ..model.objects import ObjectMeta
 from ..model.times import timestamp
 from .client import Client, Patch
-from .errors import AlreadyExists, KubeError, NotFound
+from .errors import AlreadyExists, KubeError, NotFound, TooManyRequests, Unreachable
+from .fair_queue import FairQueue
 from .resource import EVENTS, Resource
 
 log = logging.getLogger(__name__)
 
 _MOST_WAITING = 20_000
+"""Of one namespace."""
+_REST = 1.0
+"""Seconds in which a namespace whose events are not taken is sent none."""
 _REMEMBERED = 4_096
 _MOST_MESSAGE = 1_000
 """Characters; the API's limit is 1,024 bytes of a note in events.k8s.io/v1."""
@@ -60,10 +66,11 @@ class EventRecorder:
         """Events that were given up."""
         self._client = client
         self._component = component
-        self._workers = workers
         self._urgent = urgent
         self._waiting: dict[tuple[str, str], _Waiting] = {}
-        self._some = asyncio.Event()
+        self._of: Counter[str] = Counter()
+        """How many wait, by namespace."""
+        self._keys: FairQueue[tuple[str, str]] = FairQueue(workers)
         self._written: dict[tuple[str, str], _Written] = {}
         self._busy = 0
         self._number = 0
@@ -80,7 +87,7 @@ class EventRecorder:
             waiting.count += 1
             waiting.last, waiting.message, waiting.type = now, message, severity
             return
-        if len(self._waiting) >= _MOST_WAITING:
+        if self._of[meta.namespace] >= _MOST_WAITING:
             self.dropped += 1
             return
         about = {
@@ -91,40 +98,43 @@ class EventRecorder:
             "uid": meta.uid,
         }
         self._waiting[key] = _Waiting(about, severity, reason, message, 1, now, now)
-        self._some.set()
+        self._of[meta.namespace] += 1
+        self._keys.put(meta.namespace, key)
 
     async def run(self) -> None:
         """Write until cancelled."""
         async with asyncio.TaskGroup() as group:
-            for _ in range(self._workers):
-                group.create_task(self._write_all())
+            for _ in range(self._keys.workers):
+                group.create_task(self._work())
 
     async def drain(self) -> None:
         """Wait until everything is written."""
         while self._waiting or self._busy:
             await asyncio.sleep(0.01)
 
-    async def _write_all(self) -> None:
+    async def _work(self) -> None:
         while True:
-            await self._some.wait()
+            namespace, key = await self._keys.take()
             if self._urgent is not None:
                 await self._urgent()
-            if not self._waiting:
-                self._some.clear()
-                continue
-            key = next(iter(self._waiting))
             waiting = self._waiting.pop(key)
+            self._of[namespace] -= 1
+            if not self._of[namespace]:
+                del self._of[namespace]
             self._busy += 1
             try:
                 await self._write(key, waiting)
             except KubeError as error:
                 self.dropped += 1
                 log.debug("event given up: %s", error)
+                if isinstance(error, TooManyRequests | Unreachable):
+                    self._keys.hold(namespace, getattr(error, "retry_after", None) or _REST)
             except Exception:  # whatever comes of one event must not stop the scheduling
                 self.dropped += 1
                 log.exception("an event was given up in an unforeseen way")
             finally:
                 self._busy -= 1
+                self._keys.done(namespace)
 
     async def _write(self, key: tuple[str, str], waiting: _Waiting) -> None:
         message = waiting.message[:_MOST_MESSAGE]

@@ -1,7 +1,7 @@
 """Keys to work on: each once, however often it was added, with a pause of its own after it failed.
 
 The one rule: a key is never worked on by two workers at once; one that is added meanwhile is worked on again
-afterwards. (Semantics of client-go's rate limiting queue.)
+afterwards. (Semantics of client-go's rate limiting queue.) Namespaces share the workers fairly.
 """
 
 from __future__ import annotations
@@ -10,26 +10,28 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
+from .attempts import again_after
 from .backoff import Backoff
 from .errors import KubeError
+from .fair_queue import FairQueue
 
 log = logging.getLogger(__name__)
 
 
 class WorkQueue:
-    """Keys (``namespace/name``) for one controller.
+    """Keys (``namespace/name``, or names) for one controller; those of one namespace ``workers`` at a time.
 
     ``add`` now, ``add_after`` seconds, ``run(work)`` for ever: ``work(key)`` is awaited for each; where it raises,
     the key comes again after a pause that doubles (``first`` to ``most`` seconds), and where it returns, the pauses
     begin anew.
     """
 
-    def __init__(self, name: str, *, first: float = 0.01, most: float = 30.0) -> None:
+    def __init__(self, name: str, *, workers: int = 4, first: float = 0.01, most: float = 30.0) -> None:
         self.name = name
         self.failures = 0
         """How often work has failed."""
         self._first, self._most = first, most
-        self._ready: asyncio.Queue[str] = asyncio.Queue()
+        self._ready: FairQueue[str] = FairQueue(workers)
         self._waiting: set[str] = set()
         self._working: set[str] = set()
         self._again: set[str] = set()
@@ -46,7 +48,7 @@ class WorkQueue:
             self._again.add(key)
         elif key not in self._waiting:
             self._waiting.add(key)
-            self._ready.put_nowait(key)
+            self._ready.put(_namespace_of(key), key)
 
     def add_after(self, key: str, seconds: float) -> None:
         """Work on a key in a while; the earliest of several such wishes counts."""
@@ -76,29 +78,45 @@ class WorkQueue:
         """The key's pauses begin anew."""
         self._backoffs.pop(key, None)
 
-    async def run(self, work: Callable[[str], Awaitable[None]], workers: int = 4) -> None:
+    async def run(self, work: Callable[[str], Awaitable[None]]) -> None:
         """Work until cancelled. What ``work`` raises is logged and the key retried; it never ends a worker."""
         async with asyncio.TaskGroup() as group:
-            for _ in range(workers):
+            for _ in range(self._ready.workers):
                 group.create_task(self._work(work))
 
     async def _work(self, work: Callable[[str], Awaitable[None]]) -> None:
         while True:
-            key = await self._ready.get()
+            flow, key = await self._ready.take()
             self._waiting.discard(key)
             self._working.add(key)
             try:
                 await work(key)
             except KubeError as error:
                 self.failures += 1
-                log.info("%s: %s failed, again in %.2f s: %s", self.name, key, self.retry(key), error)
+                log.info(
+                    "%s: %s failed, again in %.2f s: %s", self.name, key, self._retry_after(flow, key, error), error
+                )
             except Exception:  # a bug met on one object must not stop the others
                 self.failures += 1
                 log.exception("%s: %s failed, again in %.2f s", self.name, key, self.retry(key))
             else:
                 self.forget(key)
             finally:
+                self._ready.done(flow)
                 self._working.discard(key)
                 if key in self._again:
                     self._again.discard(key)
                     self.add(key)
+
+    def _retry_after(self, flow: str, key: str, error: KubeError) -> float:
+        pause = self.retry(key)
+        again = again_after(error, Backoff())
+        if again is None or not again.holds_flow:
+            return pause
+        self._ready.hold(flow, again.after)
+        return max(pause, again.after)
+
+
+def _namespace_of(key: str) -> str:
+    namespace, slash, _ = key.partition("/")
+    return namespace if slash else ""

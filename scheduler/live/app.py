@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 COMPONENT = "schedspec"
+_IN_FLIGHT = 320
+"""Requests at a time, more than all the queues before it let through together: who waits, waits there, in turns."""
 _FINISH_WRITES = 10.0
 _FINISH_STATUSES = 2.0
 
@@ -53,8 +55,8 @@ class App:
         self.metrics = Metrics()
         self.leader = self._leader(connection)
         may_write = self.leader.may_write if self.leader is not None else lambda: True
-        self.http = Http(connection, agent=f"{COMPONENT}-scheduler", may_write=may_write)
-        self.client = Client(self.http)
+        self.http = Http(connection, _IN_FLIGHT, agent=f"{COMPONENT}-scheduler", may_write=may_write)
+        self.client = Client(self.http, once=True)
         self.record = RunningRecord(options.record) if options.record is not None else None
         cluster = Cluster(options.scheduler_names, options.node_selector)
         self.feed = StateFeed(cluster, self.client, on_input=self.record.add if self.record is not None else None)

@@ -113,7 +113,7 @@ class CycleLoop:
         if urgency is Urgency.SOON:
             self._want(DEBOUNCE)
         elif urgency is Urgency.LAZY:
-            wait = LAZY_UNDER_LOAD if len(self._writer.binds) else LAZY
+            wait = LAZY_UNDER_LOAD if self._writer.binds.pressing else LAZY
             self._want(max(wait, self._lazy_not_before - asyncio.get_running_loop().time()))
 
     def _want(self, seconds: float) -> None:
@@ -149,7 +149,7 @@ class CycleLoop:
         # at most half of the time goes into cycles, so that a large state cannot starve the writes; a tenth while many
         # binds are under way, while victims leave, one after the other, and there is nothing else to decide, and for
         # what was expected
-        many = len(self._writer.binds) > BINDS_IN_FLIGHT
+        many = self._writer.binds.pressing > BINDS_IN_FLIGHT
         only_waits = not decisions.binds and not decisions.evictions
         short, long = (loop.time() + min(took * rests, _LONGEST_REST) for rests in (1, 9))
         self._lazy_not_before = long
@@ -159,7 +159,7 @@ class CycleLoop:
         if is_late or not many:
             self._published = loop.time()
         self._publication.publish(decisions, now, only_urgent=many and not is_late)
-        if len(self._writer.binds):
+        if self._writer.binds.pressing:
             self._want(LAZY_UNDER_LOAD)  # what is not published yet
         if self._publication.again_at is not None:
             self._want(max(self._publication.again_at - now, LAZY))

@@ -7,75 +7,140 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+
+from ..kube.attempts import Again
+from ..kube.fair_queue import FairQueue
 
 log = logging.getLogger(__name__)
 
-Work = Callable[[], Awaitable[None]]
+Work = Callable[[], Awaitable[Again | None]]
+"""One attempt at a write; when to make the next one, None where there is nothing more to do."""
+
+_STALLS_AFTER = 1.0
+"""Seconds without an answer after which nothing less urgent waits for the writes of a flow."""
+_LOOK_AGAIN = 0.2
+
+
+@dataclass(slots=True, eq=False)
+class _Write:
+    attempt: Work
+    is_new: bool = True
+    """Whether it has not been tried yet."""
+
+
+@dataclass(slots=True)
+class _Load:
+    """What is new of a flow: waiting for its first attempt, or in it."""
+
+    new: int
+    moved: float
+    """When it was last seen to get on, by the loop's clock."""
 
 
 class WorkerPool:
-    """Work of one urgency, so many at a time, in the order in which it came."""
+    """Work of one urgency: shared fairly among flows, so many of one flow at a time, each flow in its order.
 
-    def __init__(self, width: int) -> None:
-        self._width = width
-        self._waiting: deque[Work] = deque()
-        self._some = asyncio.Event()
-        self._idle = asyncio.Event()
-        self._idle.set()
-        self._busy = 0
+    What has to be tried again waits outside, and is ``pressing`` no more; nor is what gets no answers.
+    """
+
+    def __init__(self, in_flight: int) -> None:
+        self._queue: FairQueue[_Write] = FairQueue(in_flight)
+        self._unfinished = 0
+        self._loads: dict[str, _Load] = {}
+        self._calm = asyncio.Event()
 
     def __len__(self) -> int:
-        """How much is waiting or in flight."""
-        return len(self._waiting) + self._busy
+        """How much is waiting, in flight or to be tried again."""
+        return self._unfinished
 
-    def put(self, work: Work) -> None:
-        self._waiting.append(work)
-        self._some.set()
-        self._idle.clear()
+    @property
+    def pressing(self) -> int:
+        """How much is waiting for its first attempt, or in it, and gets on."""
+        if not self._loads:
+            return 0
+        since = asyncio.get_running_loop().time() - _STALLS_AFTER
+        return sum(load.new for load in self._loads.values() if load.moved > since)
 
-    async def idle(self) -> None:
-        """Wait until nothing is waiting or in flight."""
-        await self._idle.wait()
+    def put(self, flow: str, work: Work) -> None:
+        self._unfinished += 1
+        load = self._loads.get(flow)
+        if load is None:
+            self._loads[flow] = _Load(1, asyncio.get_running_loop().time())
+        else:
+            load.new += 1
+        self._queue.put(flow, _Write(work))
+
+    async def calm(self) -> None:
+        """Wait until nothing is pressing."""
+        while self.pressing:
+            self._calm.clear()
+            try:
+                async with asyncio.timeout(_LOOK_AGAIN):  # time alone makes a flow that stalls press no more
+                    await self._calm.wait()
+            except TimeoutError:
+                pass
 
     async def run(self) -> None:
         """Work until cancelled."""
         async with asyncio.TaskGroup() as group:
-            for _ in range(self._width):
+            for _ in range(self._queue.workers):
                 group.create_task(self._work())
 
     async def _work(self) -> None:
         while True:
-            while not self._waiting:
-                self._some.clear()
-                await self._some.wait()
-            work = self._waiting.popleft()
-            self._busy += 1
+            flow, write = await self._queue.take()
+            again: Again | None = None
             try:
-                await work()
+                again = await write.attempt()
             except Exception:  # a bug met on one pod must not stop the others
                 log.exception("a write failed in an unforeseen way")
             finally:
-                self._busy -= 1
-                if not self._busy and not self._waiting:
-                    self._idle.set()
+                self._queue.done(flow)
+                self._tried(flow, write)
+            if again is None:
+                self._unfinished -= 1
+            elif again.holds_flow:
+                self._queue.hold(flow, again.after)
+                self._queue.put(flow, write)
+            else:
+                asyncio.get_running_loop().call_later(again.after, self._queue.put, flow, write)
+
+    def _tried(self, flow: str, write: _Write) -> None:
+        if not write.is_new:
+            return
+        write.is_new = False
+        load = self._loads[flow]
+        load.new -= 1
+        load.moved = asyncio.get_running_loop().time()
+        if not load.new:
+            del self._loads[flow]
+            self._calm.set()
 
 
 class WaveBarrier:
-    """Counts the victims of one wave that still have to be told; those behind wait for it."""
+    """Between the victims of one wave and those of the next: opens once each has been tried to be told, or after
+    ``seconds``: a victim whose namespace the API server does not answer for holds nobody up.
+    """
 
-    def __init__(self, count: int) -> None:
-        self._left = count
-        self._all = asyncio.Event()
+    def __init__(self, uids: Iterable[str], seconds: float, then: Callable[[], None]) -> None:
+        self._left = set(uids)
+        self._then = then
+        self._is_open = False
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._open)
 
-    def one(self) -> None:
-        self._left -= 1
-        if self._left <= 0:
-            self._all.set()
+    def tried(self, uid: str) -> None:
+        """A victim was told, or was not to be told yet."""
+        self._left.discard(uid)
+        if not self._left:
+            self._open()
 
-    async def wait(self) -> None:
-        await self._all.wait()
+    def _open(self) -> None:
+        if not self._is_open:
+            self._is_open = True
+            self._timer.cancel()
+            self._then()
 
 
 class TerminatingPods:

@@ -2,7 +2,8 @@
 
 The one rule: every write that was decided is carried on until its outcome is known, and what the API refuses is given
 back to the state as Reverted, after a pause that grows with each refusal of the same pod; meanwhile its room stays
-taken. Nothing is ever decided here.
+taken. A write that has no answer yet waits outside of the workers, so that those of other namespaces go on. Nothing
+is ever decided here.
 """
 
 from __future__ import annotations
@@ -10,30 +11,22 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from structlog.contextvars import bind_contextvars, get_contextvars
 
 from ..framework.decisions import Bind, Evict
-from ..kube import (
-    PODS,
-    ApiError,
-    Client,
-    Conflict,
-    KubeError,
-    NotFound,
-    Patch,
-    ServerError,
-    TooManyRequests,
-    Unreachable,
-)
+from ..kube import PODS, Client, Conflict, KubeError, NotFound, Patch
+from ..kube.attempts import Again, again_after
 from ..kube.backoff import Backoff
 from ..model.times import timestamp
 from ..reasons import render_victim
 from ..recording.events import Reverted
 from .metrics import Metrics
-from .write_queue import TerminatingPods, WaveBarrier, Work, WorkerPool
+from .write_queue import TerminatingPods, WaveBarrier, WorkerPool
 
 log = logging.getLogger(__name__)
 
@@ -41,15 +34,26 @@ BINDS_IN_FLIGHT = 64
 EVICTIONS_IN_FLIGHT = 32
 _FORGET_AFTER = 10_000
 _LATEST = 1.0
-"""Seconds that a less urgent write waits for binds and evictions, at most."""
+"""Seconds that a less urgent write waits for binds and evictions, at most; and a wave of victims for the one before."""
 _LEAVE_WITHIN = 2.0
 """Seconds for which victims that are on their way out count as urgent work of others: who ends them needs the API
 server more than we do.
 """
 
 
+@dataclass(slots=True)
+class _Victim:
+    """One that is to go, and how far it has come."""
+
+    decision: Evict
+    barrier: WaveBarrier
+    is_told: bool = False
+
+
 class Writer:
-    """Carries out binds and evictions. ``revert`` puts a refused one into the feed's inbox."""
+    """Carries out binds and evictions. ``revert`` puts a refused one into the feed's inbox. ``client`` is one that
+    tries ``once``.
+    """
 
     def __init__(self, client: Client, revert: Callable[[Reverted], None], metrics: Metrics) -> None:
         self.binds = WorkerPool(BINDS_IN_FLIGHT)
@@ -59,6 +63,8 @@ class Writer:
         self._metrics = metrics
         self._pauses: dict[str, Backoff] = {}
         self._leaving = TerminatingPods(_LEAVE_WITHIN)
+        self._waves = 0
+        """How many wait for the one before."""
         self._on_bound: Callable[[Bind], None] = lambda _: None
         self._on_refused: Callable[[Bind | Evict, KubeError], None] = lambda _, __: None
 
@@ -68,21 +74,24 @@ class Writer:
 
     def bind(self, decision: Bind) -> None:
         """Put the pod onto its node, soon."""
-        self.binds.put(partial(self._carry_out, decision, partial(self._bind, decision), get_contextvars()))
+        self._put(self.binds, decision, partial(self._bind, decision), get_contextvars())
 
     def evict(self, waves: Iterable[Sequence[Evict]]) -> None:
         """Tell each pod why it has to go, and delete it, soon. A wave begins when the one before it has been told:
         who watches sees the least important leave first.
         """
-        before: WaveBarrier | None = None
-        cycle = get_contextvars()
-        for wave in waves:
-            told = WaveBarrier(len(wave))
-            for decision in wave:
-                self.evictions.put(
-                    partial(self._carry_out, decision, partial(self._evict, decision, before, told), cycle)
-                )
-            before = told
+        left = deque(waves)
+        self._waves += len(left)
+        self._next_wave(left, get_contextvars())
+
+    def _next_wave(self, waves: deque[Sequence[Evict]], cycle: Mapping[str, object]) -> None:
+        if not waves:
+            return
+        wave = waves.popleft()
+        self._waves -= 1
+        barrier = WaveBarrier({decision.uid for decision in wave}, _LATEST, lambda: self._next_wave(waves, cycle))
+        for decision in wave:
+            self._put(self.evictions, decision, partial(self._evict, _Victim(decision, barrier)), cycle)
 
     def gone(self, uid: str) -> None:
         """A pod is gone."""
@@ -91,13 +100,21 @@ class Writer:
     @property
     def is_evicting(self) -> bool:
         """Whether victims have to be told yet, or are on their way out."""
-        return len(self.evictions) > 0 or bool(self._leaving)
+        return self._waves > 0 or self.evictions.pressing > 0 or bool(self._leaving)
+
+    @property
+    def unfinished(self) -> int:
+        """How many writes have no verdict yet."""
+        return self._waves + len(self.binds) + len(self.evictions)
 
     async def finished(self) -> None:
-        """Wait until no bind and no eviction is under way."""
-        while len(self.binds) or len(self.evictions):
-            await self.binds.idle()
-            await self.evictions.idle()
+        """Wait until each bind and each eviction has had its first attempt; what has no verdict then is left to whoever
+        decides next.
+        """
+        while self._waves or self.binds.pressing or self.evictions.pressing:
+            await self.binds.calm()
+            await self.evictions.calm()
+            await asyncio.sleep(0.01 if self._waves else 0.0)
 
     async def urgent(self) -> None:
         """Wait until nothing urgent is under way; under a load that never ends, for a while only: statuses may be late,
@@ -116,29 +133,49 @@ class Writer:
             group.create_task(self.binds.run(), name="binds")
             group.create_task(self.evictions.run(), name="evictions")
 
-    async def _carry_out(self, decision: Bind | Evict, work: Work, cycle: Mapping[str, object]) -> None:
+    def _put(
+        self,
+        pool: WorkerPool,
+        decision: Bind | Evict,
+        attempt: Callable[[], Awaitable[None]],
+        cycle: Mapping[str, object],
+    ) -> None:
         """``cycle`` is what is logged beside all that comes of it: the number of the cycle that decided."""
+        namespace = decision.task.partition("/")[0]
+        pool.put(namespace, partial(self._try, decision, attempt, Backoff(first=0.1, most=5.0), cycle))
+
+    async def _try(
+        self,
+        decision: Bind | Evict,
+        attempt: Callable[[], Awaitable[None]],
+        backoff: Backoff,
+        cycle: Mapping[str, object],
+    ) -> Again | None:
         bind_contextvars(**cycle)
         try:
-            await work()
+            await attempt()
+        except KubeError as error:
+            again = again_after(error, backoff)
+            if again is None:
+                self._refused(decision, error)
+            else:
+                log.info("no verdict yet: %s", error)
+            return again
         except Exception as error:  # a bug met on one pod: give it back as if it were refused
             log.exception("a write failed in an unforeseen way")
             self._refused(decision, KubeError(decision.task, f"failed in an unforeseen way: {error!r}"))
+        return None
 
     # ------------------------------------------------------------------------------------------------------------ binds
 
     async def _bind(self, decision: Bind) -> None:
         namespace, _, name = decision.task.partition("/")
         try:
-            await _until_known(lambda: self._client.bind(namespace, name, decision.uid, decision.node, deadline=30.0))
-        except Conflict as error:
+            await self._client.bind(namespace, name, decision.uid, decision.node)
+        except Conflict:
             # bound already, perhaps by us: an answer was lost and the bind repeated, or we were restarted
             if not await self._is_bound(namespace, name, decision):
-                self._refused(decision, error)
-                return
-        except KubeError as error:
-            self._refused(decision, error)
-            return
+                raise
         self._pauses.pop(decision.uid, None)
         self._metrics.bound()
         self._on_bound(decision)
@@ -152,23 +189,20 @@ class Writer:
 
     # -------------------------------------------------------------------------------------------------------- evictions
 
-    async def _evict(self, decision: Evict, before: WaveBarrier | None, told: WaveBarrier) -> None:
+    async def _evict(self, victim: _Victim) -> None:
+        decision = victim.decision
         namespace, _, name = decision.task.partition("/")
         try:
-            if before is not None:
-                await before.wait()
-            try:
-                await _until_known(lambda: self._condemn(namespace, name, decision))
-            finally:
-                told.one()
-            self._leaving.add(decision.uid)
-            await _until_known(lambda: self._client.delete(PODS, name, namespace, uid=decision.uid))
+            if not victim.is_told:
+                try:
+                    await self._condemn(namespace, name, decision)
+                finally:
+                    victim.barrier.tried(decision.uid)
+                victim.is_told = True
+                self._leaving.add(decision.uid)
+            await self._client.delete(PODS, name, namespace, uid=decision.uid)
         except (NotFound, Conflict):
             self.gone(decision.uid)  # by itself, or another pod has its name now: there is nothing left to evict
-        except KubeError as error:
-            self.gone(decision.uid)
-            self._refused(decision, error)
-            return
         self._pauses.pop(decision.uid, None)
         self._metrics.evicted(decision.reason.action)
 
@@ -193,24 +227,10 @@ class Writer:
         if len(self._pauses) > _FORGET_AFTER:
             self._pauses.clear()
         pause = self._pauses.setdefault(decision.uid, Backoff(first=0.05, most=10.0)).next()
+        self.gone(decision.uid)
         kind = "bind" if isinstance(decision, Bind) else "eviction"
         log.warning("%s of %s refused, given back in %.2f s: %s", kind, decision.task, pause, error)
         self._metrics.refused(kind)
         self._on_refused(decision, error)
         loop = asyncio.get_running_loop()
         loop.call_later(pause, self._revert, Reverted(decision.task, decision.uid))
-
-
-async def _until_known(ask: Callable[[], Awaitable[object]]) -> None:
-    """Repeat a write (which does no harm) until the API server has said yes or no. Raises its no."""
-    backoff = Backoff(first=0.1, most=2.0)
-    while True:
-        try:
-            await ask()
-        except (Unreachable, TooManyRequests, ServerError) as error:
-            if isinstance(error, ApiError) and error.status not in (429, 500, 502, 503, 504):
-                raise
-            log.info("no verdict yet: %s", error)
-            await asyncio.sleep(backoff.next())
-        else:
-            return

@@ -139,12 +139,14 @@ class FakeServer:
 
 
 @asynccontextmanager
-async def standing_in(handler: Handler, **options: Any) -> AsyncIterator[tuple[FakeServer, Client]]:
+async def standing_in(
+    handler: Handler, *, once: bool = False, **options: Any
+) -> AsyncIterator[tuple[FakeServer, Client]]:
     """A server and a client of it."""
     server = FakeServer(handler)
     http = Http(await server.start(), **options)
     try:
-        yield server, Client(http)
+        yield server, Client(http, once=once)
     finally:
         await http.close()
         await server.stop()

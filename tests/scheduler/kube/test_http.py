@@ -21,7 +21,8 @@ from scheduler.kube import (
     ServerError,
     Unreachable,
 )
-from tests.support.fake_server import Cut, Garbage, Hang, Reply, run, scripted, standing_in, status
+from scheduler.kube.errors import error_of
+from tests.support.fake_server import Answer, Cut, Garbage, Hang, Reply, cancelled, run, scripted, standing_in, status
 
 POD = {"metadata": {"name": "p", "namespace": "ns", "uid": "u"}}
 
@@ -127,7 +128,7 @@ def test_a_server_that_never_shakes_hands_is_unreachable_and_nothing_was_sent() 
     run(test)
 
 
-def test_429_holds_back_all_requests_for_as_long_as_the_server_says() -> None:
+def test_429_holds_back_the_request_that_was_told_and_no_other() -> None:
     async def test() -> None:
         answers = scripted(Reply(429, b"slow down", {"Retry-After": "1"}), Reply(body=POD))
         async with standing_in(answers) as (server, client):
@@ -136,10 +137,56 @@ def test_429_holds_back_all_requests_for_as_long_as_the_server_says() -> None:
             first = asyncio.create_task(client.get(PODS, "p", "ns"))
             await asyncio.sleep(0.1)
             await client.get(PODS, "other", "ns")
+            assert loop.time() - started < 1.0
             await first
             assert loop.time() - started >= 1.0
-            assert [asked.path.rsplit("/", 1)[1] for asked in server.asked].count("p") == 2
+            assert [asked.path.rsplit("/", 1)[1] for asked in server.asked] == ["p", "other", "p"]
             assert client.http.throttled == 1
+
+    run(test)
+
+
+RETRY_AFTER = {
+    "2": 2.0,
+    " 0 ": 0.0,
+    "3600": 30.0,
+    "9" * 400: 30.0,
+    "Fri, 31 Dec 2100 23:59:59 GMT": 30.0,
+    "Wed, 21 Oct 2015 07:28:00 GMT": 0.0,
+    "Wed, 99 Oct 2015 07:28:00 GMT": None,
+    "\u00b2": None,
+    "-1": None,
+    "1.5": None,
+    "": None,
+}
+
+
+@pytest.mark.parametrize(("header", "seconds"), RETRY_AFTER.items())
+def test_what_the_server_asks_for_is_a_number_or_a_date_and_has_a_limit(header: str, seconds: float | None) -> None:
+    assert error_of("GET /x", 429, b"", header).retry_after == seconds
+
+
+@pytest.mark.parametrize("answer", [Cut(), Reply(429), status(500, "InternalError"), Hang()])
+def test_what_is_asked_once_is_not_sent_again(answer: Answer) -> None:
+    async def test() -> None:
+        async with standing_in(lambda asked: answer) as (server, client):
+            for method, repeatable in (("GET", False), ("PUT", True)):
+                with pytest.raises((ApiError, Unreachable)):
+                    await client.http.request(method, "/x", repeatable=repeatable, once=True, patience=0.1)
+            assert len(server.asked) == 2
+
+    run(test)
+
+
+def test_a_request_that_waits_for_others_to_end_has_a_deadline_too() -> None:
+    async def test() -> None:
+        async with standing_in(lambda asked: Hang(), limit=1) as (_, client):
+            first = asyncio.create_task(client.http.request("POST", "/x", deadline=5))
+            await asyncio.sleep(0.05)
+            with pytest.raises(Unreachable, match="no answer in time") as caught:
+                await client.http.request("POST", "/y", deadline=0.1)
+            assert not caught.value.sent
+            await cancelled(first)
 
     run(test)
 

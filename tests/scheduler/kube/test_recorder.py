@@ -8,7 +8,7 @@ import pytest
 
 from scheduler.kube import PODS, QUEUES, WARNING, EventRecorder
 from scheduler.model.objects import ObjectMeta
-from tests.support.fake_server import Answer, Reply, cancelled, run, scripted, standing_in, status, until
+from tests.support.fake_server import Answer, Asked, Hang, Reply, cancelled, run, scripted, standing_in, status, until
 
 META = ObjectMeta(name="p", namespace="ns", uid="u")
 DONE = Reply(201, {"metadata": {"name": "e"}})
@@ -122,6 +122,28 @@ def test_the_name_of_an_event_is_one_that_the_api_takes_however_long_the_objects
             name = server.asked[0].json()["metadata"]["name"]
             assert len(name) <= 253
             assert all(part.isalnum() for part in name.split("."))
+            await cancelled(task)
+
+    run(test)
+
+
+@pytest.mark.parametrize("answer", [Hang(), Reply(429, headers={"Retry-After": "3600"})], ids=["no answer", "429"])
+def test_a_namespace_whose_events_are_not_taken_costs_the_others_nothing(answer: Answer) -> None:
+    def handle(asked: Asked) -> Answer:
+        return answer if "/namespaces/bad/" in asked.path else DONE
+
+    async def test() -> None:
+        async with standing_in(handle, once=True) as (server, client):
+            recorder = EventRecorder(client, "me")
+            task = asyncio.create_task(recorder.run())
+            for i in range(100):
+                recorder.event(PODS, ObjectMeta(name=f"b{i}", namespace="bad", uid=f"b{i}"), WARNING, "Bad", "so")
+            await asyncio.sleep(0.1)
+            asked = len(server.asked)
+            assert asked < 10
+            for i in range(20):
+                recorder.event(PODS, ObjectMeta(name=f"g{i}", namespace="good", uid=f"g{i}"), WARNING, "Good", "so")
+            await until(lambda: len(server.asked) == asked + 20, 1.0)
             await cancelled(task)
 
     run(test)

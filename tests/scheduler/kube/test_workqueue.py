@@ -6,7 +6,7 @@ import asyncio
 from itertools import pairwise
 
 from scheduler.kube import WorkQueue
-from scheduler.kube.errors import NotFound
+from scheduler.kube.errors import NotFound, ServerError, TooManyRequests
 from tests.support.fake_server import cancelled, run, until
 
 
@@ -47,7 +47,7 @@ def test_a_key_added_while_it_is_worked_on_comes_again_afterwards() -> None:
             done += 1
 
         queue.add("a")
-        task = asyncio.create_task(queue.run(work, workers=3))
+        task = asyncio.create_task(queue.run(work))
         await until(lambda: done == 2)
         await asyncio.sleep(0.03)
         assert (done, most) == (2, 1)
@@ -91,6 +91,33 @@ def test_of_several_delays_the_earliest_counts() -> None:
         queue.add_after("a", 60.0)
         task = asyncio.create_task(queue.run(work))
         await until(lambda: done == ["a"])
+        await cancelled(task)
+
+    run(test)
+
+
+def test_a_namespace_whose_keys_hang_or_fail_costs_the_others_nothing() -> None:
+    async def test() -> None:
+        done = []
+        queue = WorkQueue("test")
+
+        async def work(key: str) -> None:
+            if key.startswith("hangs/"):
+                await asyncio.sleep(60)
+            if key.startswith("fails/"):
+                raise ServerError("PATCH /x", 500, "InternalError", "no")
+            if key.startswith("waits/"):
+                raise TooManyRequests("PATCH /x", 429, "", "no", 30.0)
+            done.append(key)
+
+        for i in range(50):
+            for namespace in ("hangs", "fails", "waits"):
+                queue.add(f"{namespace}/{i}")
+        task = asyncio.create_task(queue.run(work))
+        await asyncio.sleep(0.1)
+        for i in range(10):
+            queue.add(f"good/{i}")
+        await until(lambda: len(done) == 10, 1.0)
         await cancelled(task)
 
     run(test)

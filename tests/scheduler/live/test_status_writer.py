@@ -6,9 +6,24 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import pytest
+
 from scheduler.kube import PODGROUPS, PODS
 from scheduler.live.status_writer import StatusWriter
-from tests.support.fake_server import FakeServer, Handler, Reply, cancelled, run, scripted, standing_in, status, until
+from tests.support.fake_server import (
+    Answer,
+    Asked,
+    FakeServer,
+    Handler,
+    Hang,
+    Reply,
+    cancelled,
+    run,
+    scripted,
+    standing_in,
+    status,
+    until,
+)
 
 DONE = Reply(body={"metadata": {"name": "g"}})
 
@@ -24,7 +39,7 @@ async def publishing(
     async def urgent() -> None:
         await calm.wait()
 
-    async with standing_in(handler) as (server, client):
+    async with standing_in(handler, once=True) as (server, client):
         status_writer = StatusWriter(client, urgent, pause=0.05)
         task = asyncio.create_task(status_writer.run())
         try:
@@ -144,5 +159,43 @@ def test_a_status_whose_answer_cannot_be_read_is_written_again() -> None:
             wish(status_writer, "Pending")
             await status_writer.drain()
             assert phases(server) == ["Pending", "Pending"]
+
+    run(test)
+
+
+@pytest.mark.parametrize("answer", [status(500, "InternalError"), Hang()], ids=["500", "no answer"])
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_namespace_whose_statuses_are_not_written_costs_the_others_nothing(answer: Answer, at_once: bool) -> None:
+    def handle(asked: Asked) -> Answer:
+        return answer if "/namespaces/bad/" in asked.path else DONE
+
+    async def test() -> None:
+        async with publishing(handle) as (server, status_writer, _):
+            for i in range(100):
+                status_writer.apply(PODGROUPS, "bad", f"b{i}", f"bad-{i}", {"phase": "Inqueue"}, at_once=at_once)
+            await asyncio.sleep(0.2)
+            for i in range(10):
+                status_writer.apply(PODGROUPS, "good", f"g{i}", f"good-{i}", {"phase": "Inqueue"}, at_once=at_once)
+            await until(lambda: sum("/namespaces/good/" in asked.path for asked in server.asked) == 10, 1.0)
+
+    run(test)
+
+
+def test_a_pause_that_the_server_asks_for_is_one_of_a_kind_of_object_in_a_namespace() -> None:
+    def handle(asked: Asked) -> Answer:
+        is_bad = "/namespaces/ns/podgroups/" in asked.path
+        return Reply(429, headers={"Retry-After": "3600"}) if is_bad else DONE
+
+    async def test() -> None:
+        async with publishing(handle) as (server, status_writer, _):
+            wish(status_writer, "Running")
+            await until(lambda: len(server.asked) == 1)
+            status_writer.apply(PODGROUPS, "ns", "h", "h", {"phase": "Running"})
+            status_writer.apply(PODGROUPS, "other", "g", "o", {"phase": "Running"})
+            status_writer.merge(PODS, "ns", "p", "p", {"nominatedNodeName": "n"})
+            await until(lambda: len(server.asked) == 3)
+            await asyncio.sleep(0.1)
+            paths = {asked.path.partition("/namespaces/")[2].partition("/status")[0] for asked in server.asked}
+            assert paths == {"ns/podgroups/g", "other/podgroups/g", "ns/pods/p"}
 
     run(test)

@@ -45,7 +45,7 @@ class Outcome:
 
 @asynccontextmanager
 async def writing(handler: Handler) -> AsyncIterator[tuple[FakeServer, Writer, Outcome]]:
-    async with standing_in(handler) as (server, client):
+    async with standing_in(handler, once=True) as (server, client):
         outcome = Outcome()
 
         def revert(given: Reverted) -> None:
@@ -164,6 +164,64 @@ def test_a_pod_that_cannot_be_read_is_told_and_deleted_and_a_lost_bind_of_it_giv
             assert [asked.method for asked in server.asked] == ["PATCH", "DELETE"]
             writer.bind(BIND)
             await until(lambda: outcome.reverted == ["ns/p"])
+
+    run(test)
+
+
+ANSWERS: dict[str, Answer] = {
+    "500": status(500, "InternalError"),
+    "no answer": Hang(),
+    "429 for an hour": Reply(429, headers={"Retry-After": "3600"}),
+}
+
+
+@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
+def test_a_namespace_whose_binds_have_no_verdict_costs_the_others_nothing(answer: Answer) -> None:
+    def handle(asked: Asked) -> Answer:
+        return answer if "/namespaces/bad/" in asked.path else Reply(201)
+
+    async def test() -> None:
+        async with writing(handle) as (_, writer, outcome):
+            for i in range(300):
+                writer.bind(Bind(f"bad/p{i}", f"bad-{i}", "n", "bad/g"))
+            await asyncio.sleep(0.2)
+            for i in range(20):
+                writer.bind(Bind(f"good/p{i}", f"good-{i}", "n", "good/g"))
+            await until(lambda: len(outcome.bound) == 20, 1.0)
+            started = asyncio.get_running_loop().time()
+            await writer.urgent()
+            await writer.urgent()  # nor do statuses wait for them for ever
+            assert asyncio.get_running_loop().time() - started < 1.9
+            assert len(writer.binds) == 300
+
+    run(test)
+
+
+def test_a_wave_whose_first_victims_have_no_verdict_does_not_hold_the_next_back() -> None:
+    def handle(asked: Asked) -> Answer:
+        return status(500, "InternalError") if "/namespaces/bad/" in asked.path else a_pod("node-1")
+
+    async def test() -> None:
+        async with writing(handle) as (server, writer, _):
+            reason = EVICT.reason
+            first = [Evict(f"bad/p{i}", f"bad-{i}", "bad/g", reason) for i in range(60)]
+            second = [Evict(f"good/p{i}", f"good-{i}", "good/g", reason) for i in range(5)]
+            writer.evict([first, second])
+            deletions = lambda: [a.path for a in server.asked if a.method == "DELETE"]  # noqa: E731
+            await until(lambda: len(deletions()) == 5, 1.0)
+            assert all("/namespaces/good/" in path for path in deletions())
+
+    run(test)
+
+
+def test_a_victim_is_told_once_however_often_its_deletion_is_tried() -> None:
+    answers = by_method(PATCH=a_pod("node-1"), DELETE=scripted(status(500, "InternalError"), Cut(), Reply()))
+
+    async def test() -> None:
+        async with writing(answers) as (server, writer, _):
+            writer.evict([[EVICT]])
+            await until(lambda: not writer.unfinished)
+            assert [asked.method for asked in server.asked] == ["PATCH", "DELETE", "DELETE", "DELETE"]
 
     run(test)
 

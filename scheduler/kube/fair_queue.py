@@ -1,0 +1,118 @@
+"""Whose turn it is, of several flows (usually namespaces) that share some workers.
+
+The one rule: whatever one flow does, the others are served. Flows take turns; a flow whose items are slow has at most
+twice as many workers as it leaves to others (the dynamic threshold of Choudhury and Hahne, with which switches share
+their buffers), so that one that comes later always finds one; and an item that has to wait waits without a worker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+Item = TypeVar("Item")
+
+_TIMES_WHAT_IS_LEFT = 2
+
+
+@dataclass(slots=True)
+class _Flow(Generic[Item]):
+    waiting: deque[Item] = field(default_factory=deque)
+    busy: int = 0
+    held_until: float = 0.0
+
+
+class FairQueue(Generic[Item]):
+    """Items by flow. ``take``, work, ``done``: as many at a time as there are ``workers``.
+
+    ``alone`` is how many items of a flow are worked on at a time while no other flow has any.
+
+    >>> FairQueue(alone=64).workers
+    96
+    """
+
+    def __init__(self, alone: int) -> None:
+        self.workers = alone + -(-alone // _TIMES_WHAT_IS_LEFT)
+        self._free = self.workers
+        self._flows: dict[str, _Flow[Item]] = {}
+        self._turns: dict[str, None] = {}
+        """Flows of which something waits, the next first."""
+        self._takers: deque[asyncio.Future[None]] = deque()
+
+    def put(self, flow: str, item: Item) -> None:
+        """Have an item worked on, after those of its flow that wait already."""
+        found = self._flows.get(flow)
+        if found is None:
+            found = self._flows[flow] = _Flow()
+        found.waiting.append(item)
+        self._turns.setdefault(flow)
+        self._wake_one()
+
+    def hold(self, flow: str, seconds: float) -> None:
+        """Take nothing of a flow for a while."""
+        loop = asyncio.get_running_loop()
+        found = self._flows.setdefault(flow, _Flow())
+        found.held_until = max(found.held_until, loop.time() + seconds)
+        loop.call_at(found.held_until, self._let_go, flow)
+
+    async def take(self) -> tuple[str, Item]:
+        """The next item and its flow, for which ``done`` is to be called afterwards."""
+        while (found := self._next()) is None:
+            taker = asyncio.get_running_loop().create_future()
+            self._takers.append(taker)
+            try:
+                await taker
+            except asyncio.CancelledError:
+                if taker.done() and not taker.cancelled():
+                    self._wake_one()  # it was for another
+                raise
+        if self._takers and self._turns:
+            self._wake_one()
+        return found
+
+    def done(self, flow: str) -> None:
+        """An item that was taken needs its worker no more."""
+        self._free += 1
+        self._flows[flow].busy -= 1
+        self._forget(flow)
+
+    def _next(self) -> tuple[str, Item] | None:
+        for name in self._turns:
+            flow = self._flows[name]
+            if not self._may_have_another(flow):
+                continue
+            item = flow.waiting.popleft()
+            flow.busy += 1
+            self._free -= 1
+            del self._turns[name]
+            if flow.waiting:
+                self._turns[name] = None
+            return name, item
+        return None
+
+    def _may_have_another(self, flow: _Flow[Item]) -> bool:
+        if flow.held_until and flow.held_until > asyncio.get_running_loop().time():
+            return False
+        left = self._free - 1
+        return left >= 0 if not flow.busy else left > 0 and flow.busy < _TIMES_WHAT_IS_LEFT * self._free
+
+    def _wake_one(self) -> None:
+        while self._takers:
+            taker = self._takers.popleft()
+            if not taker.done():
+                taker.set_result(None)
+                return
+
+    def _let_go(self, flow: str) -> None:
+        found = self._flows.get(flow)
+        if found is not None and found.held_until <= asyncio.get_running_loop().time():
+            found.held_until = 0.0
+            self._forget(flow)
+            self._wake_one()
+
+    def _forget(self, flow: str) -> None:
+        found = self._flows[flow]
+        if not (found.waiting or found.busy or found.held_until):
+            del self._flows[flow]

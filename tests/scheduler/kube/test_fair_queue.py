@@ -1,0 +1,128 @@
+"""Flows that share workers: each in turn, and whatever one of them does, the others find one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scheduler.kube.fair_queue import FairQueue
+from tests.support.fake_server import cancelled, run, until
+
+
+class Workers:
+    """They take for as long as there is something to take; what they took is theirs until ``finish``."""
+
+    def __init__(self, queue: FairQueue[int]) -> None:
+        self.queue = queue
+        self.busy: Counter[str] = Counter()
+        self.done: list[tuple[str, int]] = []
+        self._finished = {flow: asyncio.Semaphore(0) for flow in "abcdefgh"}
+        self._tasks = [asyncio.create_task(self._work()) for _ in range(queue.workers)]
+
+    async def _work(self) -> None:
+        while True:
+            flow, item = await self.queue.take()
+            self.busy[flow] += 1
+            await self._finished[flow].acquire()
+            self.busy[flow] -= 1
+            self.done.append((flow, item))
+            self.queue.done(flow)
+
+    def finish(self, flow: str, count: int = 1) -> None:
+        for _ in range(count):
+            self._finished[flow].release()
+
+    async def end(self) -> None:
+        for task in self._tasks:
+            await cancelled(task)
+
+
+async def settled() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+def test_a_flow_alone_has_so_many_and_those_that_come_later_always_find_one() -> None:
+    async def test() -> None:
+        workers = Workers(FairQueue(64))
+        for item in range(200):
+            workers.queue.put("a", item)
+        await settled()
+        assert workers.busy == {"a": 64}
+        for flow in "bcd":  # whatever hangs, hangs
+            for item in range(200):
+                workers.queue.put(flow, item)
+        await settled()
+        assert min(workers.busy[flow] for flow in "bcd") >= 6
+        workers.queue.put("e", 0)
+        await settled()
+        assert workers.busy["e"] == 1
+        await workers.end()
+
+    run(test)
+
+
+def test_flows_take_turns_and_each_keeps_its_order() -> None:
+    async def test() -> None:
+        queue: FairQueue[int] = FairQueue(1)
+        for flow, count in (("a", 4), ("b", 2), ("c", 1)):
+            for item in range(count):
+                queue.put(flow, item)
+        taken = []
+        for _ in range(7):
+            taken.append(await queue.take())
+            queue.done(taken[-1][0])
+        assert taken == [("a", 0), ("b", 0), ("c", 0), ("a", 1), ("b", 1), ("a", 2), ("a", 3)]
+
+    run(test)
+
+
+def test_a_flow_that_is_held_waits_and_the_others_do_not() -> None:
+    async def test() -> None:
+        workers = Workers(FairQueue(4))
+        workers.queue.hold("a", 0.2)
+        for flow in "ab":
+            workers.finish(flow)
+            workers.queue.put(flow, 1)
+        await settled()
+        assert workers.done == [("b", 1)]
+        started = asyncio.get_running_loop().time()
+        await until(lambda: len(workers.done) == 2)
+        assert asyncio.get_running_loop().time() - started >= 0.15
+        await workers.end()
+
+    run(test)
+
+
+STEPS = st.lists(st.tuples(st.sampled_from(["put", "finish"]), st.sampled_from("abcdefgh")), max_size=120)
+
+
+@given(st.integers(1, 12), STEPS)
+def test_nothing_is_lost_and_no_worker_idles_whom_a_flow_may_have(alone: int, steps: list[tuple[str, str]]) -> None:
+    async def test() -> None:
+        queue: FairQueue[int] = FairQueue(alone)
+        workers = Workers(queue)
+        wanted: list[tuple[str, int]] = []
+        for number, (step, flow) in enumerate(steps):
+            if step == "put":
+                queue.put(flow, number)
+                wanted.append((flow, number))
+            elif workers.busy[flow]:
+                workers.finish(flow)
+            await settled()
+            busy, free = workers.busy, queue.workers - workers.busy.total()
+            assert free >= 0
+            for one in "abcdefgh":
+                waiting = sum(flow == one for flow, _ in wanted) - busy[one] - sum(f == one for f, _ in workers.done)
+                assert not waiting or not free or (busy[one] and (free == 1 or busy[one] >= 2 * free))
+        for flow in "abcdefgh":
+            workers.finish(flow, len(steps))
+        await until(lambda: len(workers.done) == len(wanted))
+        for flow in "abcdefgh":
+            assert [one for one in workers.done if one[0] == flow] == [one for one in wanted if one[0] == flow]
+        await workers.end()
+
+    run(test)
