@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from scheduler.controllers.runtime.objects import JOBS
 from scheduler.kube import EVENTS, NAMESPACES, NODES, PODGROUPS, PODS, QUEUES, Client, Conflict, NotFound
 from scheduler.kube.resource import Resource
 from scheduler.live.leader import LEASES
@@ -147,7 +148,7 @@ class Ground:
             await self.client.delete(LEASES, LEASE, "default")
         for namespace in (NAMESPACE, "default"):
             await self.client.http.request("DELETE", EVENTS.path(namespace))
-        for resource, grace in ((PODS, 0), (PODGROUPS, None), (NODES, None), (QUEUES, None)):
+        for resource, grace in ((JOBS, None), (PODS, 0), (PODGROUPS, None), (NODES, None), (QUEUES, None)):
             await self._remove_all(resource, grace)
 
     async def _remove_all(self, resource: Resource[Any], grace: int | None) -> None:
@@ -156,7 +157,8 @@ class Ground:
                 await self.client.delete(resource, item.metadata.name, item.metadata.namespace, grace=grace)
 
         for _ in range(100):
-            left = (await self.client.list(resource)).items
+            listing = await self.client.list(resource)
+            left = [*listing.items, *listing.malformed]
             if not left:
                 return
             await each(left, remove)

@@ -53,6 +53,13 @@ class Answer:
     headers: str = ""
 
 
+@dataclass
+class Body:
+    """Answer the call with 200 and these bytes, whatever they are."""
+
+    data: bytes
+
+
 class Lose:
     """Relay the call, and lose its answer together with the connection."""
 
@@ -61,7 +68,7 @@ class Ignore:
     """Neither relay nor answer."""
 
 
-Verdict = Answer | Lose | Ignore | None
+Verdict = Answer | Body | Lose | Ignore | None
 """None relays."""
 Judge = Callable[[Call], Verdict | Awaitable[Verdict]]
 
@@ -153,7 +160,11 @@ class Proxy:
             told = {"kind": "Status", "code": verdict.status, "reason": verdict.reason, "message": verdict.message}
             data = json.dumps(told).encode()
             more = f"Content-Length: {len(data)}\r\n{verdict.headers}\r\n"
-            writer.write(f"HTTP/1.1 {verdict.status} x\r\n{more}".encode() + data)
+            writer.write(f"HTTP/1.1 {verdict.status} x\r\n{more}".encode("latin-1") + data)
+            await writer.drain()
+            return True
+        if isinstance(verdict, Body):
+            writer.write(b"HTTP/1.1 200 x\r\nContent-Length: %d\r\n\r\n" % len(verdict.data) + verdict.data)
             await writer.drain()
             return True
         if isinstance(verdict, Ignore):

@@ -1,0 +1,211 @@
+"""Whatever the writes of one namespace meet with, a job of another starts within a second of its usual time.
+
+The one rule: the usual time is that of the same job on the same cluster, measured right before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+
+import pytest
+
+from scheduler.controllers.runtime.objects import JOBS
+from scheduler.kube import NAMESPACES, Conflict
+from tests.support.fake_server import run
+from tests.support.live.api_objects import gangs
+from tests.support.live.ground import NAMESPACE, Ground
+from tests.support.live.proxy import Answer, Body, Call, Ignore, Verdict
+
+pytestmark = [pytest.mark.embedded, pytest.mark.faults]
+
+BAD = "bad"
+MORE = 1.0
+"""Seconds that a job may take longer than usual."""
+
+NO_VERDICT: dict[str, Verdict] = {
+    "500": Answer(500, "InternalError"),
+    "no answer": Ignore(),
+    "429 for an hour": Answer(429, "TooManyRequests", headers="Retry-After: 3600\r\n"),
+    "429 until a date": Answer(429, "TooManyRequests", headers="Retry-After: Fri, 31 Dec 2100 23:59:59 GMT\r\n"),
+    "429 for ²": Answer(429, "TooManyRequests", headers="Retry-After: \u00b2\r\n"),
+}
+
+
+class Tenants:
+    """Two namespaces of one scheduler: the good one, and the bad one whose calls the proxy may treat as it likes."""
+
+    def __init__(self, ground: Ground) -> None:
+        self.ground = ground
+        self._started = 0
+
+    async def prepare(self) -> None:
+        with contextlib.suppress(Conflict):
+            await self.ground.client.create(NAMESPACES, {"metadata": {"name": BAD}})
+
+    async def job(self, *, by_controller: bool = False) -> float:
+        """Seconds until a job of three pods in the good namespace has its nodes."""
+        self._started += 1
+        name = f"good{self._started}"
+        loop = asyncio.get_running_loop()
+        before = len(self.ground.history.bound())
+        started = loop.time()
+        if by_controller:
+            await self.ground.client.create(JOBS, job(name), NAMESPACE)
+        else:
+            await self.ground.gang(name, 3, cpu="100m")
+        await self.ground.bound(before + 3, seconds=20)
+        return loop.time() - started
+
+    async def usual(self, *, by_controller: bool = False) -> float:
+        return sorted([await self.job(by_controller=by_controller) for _ in range(3)])[1]
+
+    async def still_as_usual(self, usual: float, *, by_controller: bool = False) -> None:
+        for _ in range(3):
+            took = await self.job(by_controller=by_controller)
+            assert took <= usual + MORE, f"{took:.2f} s instead of {usual:.2f} s"
+
+    def meet(self, verdict: Verdict, calls: Callable[[Call], bool]) -> list[Call]:
+        """Treat such calls of the bad namespace so; what was treated."""
+        met: list[Call] = []
+
+        def judge(call: Call) -> Verdict:
+            if f"/namespaces/{BAD}/" not in call.path or not calls(call):
+                return None
+            met.append(call)
+            return verdict
+
+        self.ground.proxy.judge = judge
+        return met
+
+
+def job(name: str, pods: int = 3) -> dict[str, object]:
+    container = {"name": "main", "image": "worker", "resources": {"requests": {"cpu": "100m"}}}
+    template = {"spec": {"containers": [container], "restartPolicy": "Never", "terminationGracePeriodSeconds": 1}}
+    tasks = [{"name": "main", "replicas": pods, "template": template}]
+    return {"metadata": {"name": name}, "spec": {"schedulerName": "schedspec", "minAvailable": pods, "tasks": tasks}}
+
+
+@pytest.mark.parametrize("verdict", NO_VERDICT.values(), ids=NO_VERDICT)
+def test_a_hundred_binds_of_a_namespace_have_no_verdict(ground: Ground, verdict: Verdict) -> None:
+    async def test() -> None:
+        async with ground.scenario(nodes=4, cpu="32"):
+            tenants = Tenants(ground)
+            await tenants.prepare()
+            await ground.ready(ground.start())
+            usual = await tenants.usual()
+            met = tenants.meet(verdict, lambda call: call.is_bind)
+            await gangs(ground.client, "bad", 100, 1, "default", cpu="100m", namespace=BAD)
+            await ground.history.until(lambda: len(met) > 0, 10, "a bind of the bad namespace is met")
+            await tenants.still_as_usual(usual)
+
+    run(test, seconds=90)
+
+
+@pytest.mark.parametrize("verdict", NO_VERDICT.values(), ids=NO_VERDICT)
+def test_the_statuses_of_a_namespace_have_no_verdict(ground: Ground, verdict: Verdict) -> None:
+    async def test() -> None:
+        async with ground.scenario(nodes=4, cpu="32"):
+            tenants = Tenants(ground)
+            await tenants.prepare()
+            await ground.ready(ground.start(controllers="podgroup,job,queue"))
+            usual = await tenants.usual(by_controller=True)
+            met = tenants.meet(verdict, lambda call: call.path.endswith("/status"))
+            for i in range(24):
+                await ground.client.create(JOBS, job(f"bad{i}"), BAD)
+            await ground.history.until(lambda: len(met) > 0, 10, "statuses of the bad namespace are met")
+            await tenants.still_as_usual(usual, by_controller=True)
+
+    run(test, seconds=90)
+
+
+@pytest.mark.parametrize("verdict", NO_VERDICT.values(), ids=NO_VERDICT)
+def test_nothing_that_controllers_create_in_a_namespace_has_a_verdict(ground: Ground, verdict: Verdict) -> None:
+    async def test() -> None:
+        async with ground.scenario(nodes=4, cpu="32"):
+            tenants = Tenants(ground)
+            await tenants.prepare()
+            await ground.ready(ground.start(controllers="podgroup,job,queue"))
+            usual = await tenants.usual(by_controller=True)
+            met = tenants.meet(verdict, lambda call: call.method == "POST" and not call.path.endswith("/events"))
+            for i in range(24):
+                await ground.client.create(JOBS, job(f"bad{i}"), BAD)
+            await ground.history.until(lambda: len(met) > 0, 10, "what is created in the bad namespace is met")
+            await tenants.still_as_usual(usual, by_controller=True)
+
+    run(test, seconds=90)
+
+
+def test_events_that_nobody_takes_hold_back_no_bind(ground: Ground) -> None:
+    async def test() -> None:
+        async with ground.scenario(nodes=4, cpu="32"):
+            tenants = Tenants(ground)
+            await tenants.prepare()
+            await ground.ready(ground.start())
+            usual = await tenants.usual()
+            slow_down = Answer(429, "TooManyRequests", headers="Retry-After: 5\r\n")
+            ground.proxy.judge = lambda call: slow_down if call.path.endswith("/events") and call.is_write else None
+            await tenants.still_as_usual(usual)
+
+    run(test, seconds=60)
+
+
+def test_a_job_that_is_nested_too_deep_is_left_alone_and_says_so(ground: Ground) -> None:
+    deep = b'{"a":' * 3_000 + b"1" + b"}" * 3_000
+
+    async def test() -> None:
+        async with ground.scenario(nodes=4, cpu="32"):
+            tenants = Tenants(ground)
+            await tenants.prepare()
+            scheduler = ground.start(controllers="podgroup,job,queue")
+            await ground.ready(scheduler)
+            usual = await tenants.usual(by_controller=True)
+            for kind, path, spec in (
+                ("batch.volcano.sh/v1alpha1", "jobs", b'"tasks":[{"template":{"spec":{"containers":[],"x":%s}}}]'),
+                ("scheduling.volcano.sh/v1beta1", "podgroups", b'"networkTopology":{"mode":"soft","x":%s}'),
+            ):
+                head = f'{{"metadata":{{"name":"deep"}},"apiVersion":"{kind}","kind":"{path[:-1]}","spec":{{'.encode()
+                head = head.replace(b'"job"', b'"Job"').replace(b'"podgroup"', b'"PodGroup"')
+                body = head + spec % deep + b"}}"
+                with contextlib.suppress(Conflict):
+                    await ground.client.http.request("POST", f"/apis/{kind}/namespaces/{BAD}/{path}", body)
+            await tenants.still_as_usual(usual, by_controller=True)
+            again = ground.start(controllers="podgroup,job,queue")  # who finds it in its first list
+            await ground.ready(again)
+            scheduler.kill()
+            ground.stopped(scheduler)
+            await tenants.still_as_usual(usual, by_controller=True)
+            assert again.process.poll() is None
+
+    run(test, seconds=90)
+
+
+CORRUPT = {
+    "a list that is null": lambda call: call.method == "GET" and not call.is_watch and Body(b"null"),
+    "a list that is not UTF-8": lambda call: call.method == "GET" and not call.is_watch and Body(b'{"items": "\xff"}'),
+    "a watch that is not UTF-8": lambda call: call.is_watch and Body(b'{"type": "ADDED", "object": {"a": "\xff"}}\n'),
+    "an error of a strange shape": lambda call: call.is_watch and Body(b'{"type": "ERROR", "object": [null]}\n'),
+    "a lease that is null": lambda call: "/leases/" in call.path and Body(b"null"),
+}
+
+
+@pytest.mark.parametrize("corrupt", CORRUPT.values(), ids=CORRUPT)
+def test_an_answer_that_is_corrupt_is_asked_for_again(ground: Ground, corrupt: Callable[[Call], Verdict]) -> None:
+    async def test() -> None:
+        async with ground.scenario(nodes=4, cpu="32"):
+            met: dict[str, int] = {}
+
+            def judge(call: Call) -> Verdict:
+                verdict = corrupt(call) or None
+                met[call.path] = met.get(call.path, 0) + bool(verdict)
+                return verdict if met[call.path] <= 3 else None
+
+            ground.proxy.judge = judge
+            scheduler = ground.start("--leader-elect", "--lease-namespace", "default")
+            await ground.gang("good", 3)
+            await ground.bound(3)
+            assert any(met.values())
+            assert scheduler.process.poll() is None
+
+    run(test, seconds=60)
