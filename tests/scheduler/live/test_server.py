@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import socket
 import struct
+import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 
 import pytest
 
+from scheduler.live import server as server_module
 from scheduler.live.endpoints import Endpoints
 from scheduler.live.metrics import Metrics
 from scheduler.live.policy_file import PolicyFile
@@ -136,3 +140,77 @@ def test_a_connection_is_kept_for_the_next_question(server: tuple[str, Endpoints
         assert (answer.status, len(answer.read())) == (status, int(answer.headers["Content-Length"]))
         assert connection.sock is first
     connection.close()
+
+
+def slow(address: str, count: int) -> list[socket.socket]:
+    """So many connections that have begun to ask."""
+    host, _, port = address.removeprefix("http://").partition(":")
+    callers = []
+    for _ in range(count):
+        callers.append(socket.create_connection((host, int(port)), timeout=5))
+        callers[-1].sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n")
+    return callers
+
+
+def test_whoever_asks_is_answered_beside_a_thousand_that_never_end_asking(
+    server: tuple[str, Endpoints],
+) -> None:
+    url, _ = server
+    threads = threading.active_count()
+    callers = slow(url, 995)
+    try:
+        started = time.monotonic()
+        assert get(f"{url}/healthz")[0] == 200
+        assert time.monotonic() - started < 1.0
+        assert threading.active_count() == threads
+        open_ones = [caller for caller in callers if not is_closed(caller)]
+        assert 0 < len(open_ones) <= 64
+        assert callers[-1] in open_ones
+    finally:
+        for caller in callers:
+            caller.close()
+
+
+def is_closed(caller: socket.socket) -> bool:
+    caller.setblocking(False)
+    try:
+        return caller.recv(1) == b""
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+
+
+def test_a_connection_has_to_ask_in_time_however_much_it_sends(
+    server: tuple[str, Endpoints], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_module, "_SILENCE", 0.3)
+    [caller] = slow(server[0], 1)
+    until = time.monotonic() + 3.0
+    with caller:
+        while not is_closed(caller):
+            assert time.monotonic() < until
+            with contextlib.suppress(OSError):
+                caller.sendall(b"X-More: of the same\r\n")
+            time.sleep(0.05)
+
+
+TOO_LARGE = {
+    "a line": b"GET /" + b"x" * 10_000 + b" HTTP/1.1\r\n\r\n",
+    "a header": b"GET /healthz HTTP/1.1\r\nX: " + b"x" * 10_000 + b"\r\n\r\n",
+    "headers": b"GET /healthz HTTP/1.1\r\n" + b"X: y\r\n" * 1_000 + b"\r\n",
+}
+
+
+@pytest.mark.parametrize("asked", TOO_LARGE.values(), ids=TOO_LARGE)
+def test_a_question_that_is_too_large_is_refused(server: tuple[str, Endpoints], asked: bytes) -> None:
+    host, _, port = server[0].removeprefix("http://").partition(":")
+    with socket.create_connection((host, int(port)), timeout=5) as caller:
+        caller.sendall(asked)
+        assert caller.recv(100).startswith(b"HTTP/1.0 400 ")
+
+
+def test_only_reading_is_allowed(server: tuple[str, Endpoints]) -> None:
+    request = urllib.request.Request(f"{server[0]}/policy", data=b"{}", method="POST")
+    with pytest.raises(urllib.error.HTTPError, match="405"):
+        urllib.request.urlopen(request, timeout=5)
