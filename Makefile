@@ -25,7 +25,10 @@ $(PYTEST) $(1) --junitxml=$(2).xml || { echo "== FLAKY? once more, only what fai
 endef
 
 .DEFAULT_GOAL := test
-.PHONY: demo test test-fast $(PARTS) lint-workflows soak test-the-tests mutate bench-core bench-live clean
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
+
+.PHONY: help demo test test-fast $(PARTS) lint-workflows soak test-the-tests mutate bench-core bench-live clean
 
 .venv/.locked: requirements.lock
 	$(PYTHON) -m venv .venv
@@ -46,20 +49,20 @@ test: .venv/.locked ## everything that can be tested on this machine; goes on af
 
 test-fast: lint test-unit ## without a cluster
 
-test-unit: .venv/.locked
+test-unit: .venv/.locked ## what needs no cluster
 	$(PYTEST) tests -m "$(UNIT)" -n $(WORKERS) --dist worksteal -q --junitxml=$(OUT)/tests-unit.xml
 
-test-embedded: .venv/.locked
+test-embedded: .venv/.locked ## the live tests, on embedded clusters
 	$(call live,tests -m "embedded and not faults" -n $(WORKERS) --dist loadfile -q,$(OUT)/tests-embedded)
 
-test-faults: .venv/.locked
+test-faults: .venv/.locked ## crashes, partitions, hostile objects, on embedded clusters
 	$(call live,tests -m faults -n $(WORKERS) --dist worksteal -q,$(OUT)/tests-faults)
 
-features: .venv/.locked
+features: .venv/.locked ## all features on the embedded cluster
 	$(call live,features --cluster embedded -n $(WORKERS),$(OUT)/embedded/features-embedded)
 	@cp $(OUT)/embedded/features-embedded.xml $(OUT)/
 
-features-kind: .venv/.locked
+features-kind: .venv/.locked ## all features on Kind, where there is one
 	@$(BIN)/python -m schedspec.clusters.kind.kind_gate $(FEATURES_ON_KIND) $(KIND_IMAGE); status=$$?; \
 	test $$status != 3 || exit 0; test $$status = 0 || exit $$status; set -e; \
 	$(call live,tests -m kind -q,$(OUT)/tests-kind); \
@@ -67,13 +70,13 @@ features-kind: .venv/.locked
 	$(call live,$(IN_CLUSTER) $(ON_KIND) --scheduler-in-cluster,$(OUT)/in-cluster/features-in-cluster); \
 	cp $(OUT)/kind/features-kind.xml $(OUT)/in-cluster/features-in-cluster.xml $(OUT)/
 
-lint: .venv/.locked
+lint: .venv/.locked ## ruff, mypy, import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-lint-workflows:
+lint-workflows: ## actionlint
 	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
 soak: .venv/.locked ## every feature five times in a row and in random order, on both clusters
@@ -85,11 +88,11 @@ test-the-tests: .venv/.locked ## faulty schedulers: what catches which
 mutate: .venv/.locked .venv-mutation/.locked ## a sample of mutants of actions and plugins: the share that tests notice
 	.venv-mutation/bin/python -m tests.mutation
 
-bench-core: .venv/.locked
+bench-core: .venv/.locked ## figures of the scheduling core
 	$(BIN)/python -m benchmarks.core
 
-bench-live: .venv/.locked
+bench-live: .venv/.locked ## figures of the live scheduler, as ratios to bare loops
 	$(BIN)/python -m benchmarks.live
 
-clean:
+clean: ## remove what runs and tools left here
 	rm -rf $(OUT) .pytest_cache .mypy_cache .ruff_cache
