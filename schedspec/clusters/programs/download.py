@@ -3,6 +3,10 @@
 A deadline covers everything: names, connect, TLS, redirects, a body that drips. Timeouts of sockets cover none of that
 as a sum, so the transfer is a process of its own that can be ended. What came is judged by its content only: there are
 networks that answer every connection, with garbage.
+
+Why not pooch: its time-out is that of one read. With ``HTTPDownloader(timeout=1)`` pooch 1.9.0 took 9.8 s for a body of
+30 bytes that dripped one by one, and would have taken hours for a larger one; in a process of its own it would replace
+the thirty lines of ``transfer.py`` by itself and requests (6.5 MB).
 """
 
 from __future__ import annotations
