@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..framework.priority_queue import LazyPriorityQueue
 from ..framework.session import Session
-from ..model.job import INQUEUE, Job
+from ..model.job import Job, PodGroupPhase
 from ..model.task import TaskStatus
 from .gang_allocation import GangAllocation, TaskBatch, runs_of
 
@@ -55,7 +55,7 @@ def _candidates(session: Session, left: dict[str, list[TaskBatch]]) -> dict[str,
             for task in job.by_status.get(status, {}).values()
             if not task.gated and not task.best_effort
         ]
-        if not waiting and session.phase(job) != INQUEUE:
+        if not waiting and session.phase(job) != PodGroupPhase.INQUEUE:
             continue  # nothing to place, and nobody waits for its pods
         if not session.is_schedulable(job) or not waiting:
             continue

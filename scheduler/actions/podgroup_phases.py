@@ -7,8 +7,7 @@ that has only been decided does not count yet.
 from __future__ import annotations
 
 from ..framework.session import Session
-from ..model.job import COMPLETED as COMPLETE
-from ..model.job import INQUEUE, PENDING, RUNNING, UNKNOWN, Job
+from ..model.job import Job, PodGroupPhase
 from ..model.task import COMPLETED, TaskStatus
 
 SCHEDULED = TaskStatus.BOUND | TaskStatus.RUNNING | COMPLETED
@@ -25,11 +24,11 @@ def settle_phases(session: Session) -> None:
 def _phase(session: Session, job: Job) -> str:
     refused = job.key in session.decisions.refusals
     if job.by_status.get(TaskStatus.RUNNING) and refused and job.ready < job.min_available:
-        return UNKNOWN
+        return PodGroupPhase.UNKNOWN
     scheduled = job.count(SCHEDULED)
     leaving = sum(bool(task.node) for task in job.by_status.get(TaskStatus.RELEASING, {}).values())
     if scheduled + leaving and scheduled + leaving >= job.min_available:
-        return COMPLETE if job.count(COMPLETED) == scheduled and not leaving else RUNNING
+        return PodGroupPhase.COMPLETED if job.count(COMPLETED) == scheduled and not leaving else PodGroupPhase.RUNNING
     if job.waiting and scheduled + leaving + job.waiting >= job.min_available and not session.is_pending(job):
         return session.phase(job)  # its room is being freed; back at the admission it would lose it
-    return INQUEUE if session.phase(job) == INQUEUE else PENDING
+    return PodGroupPhase.INQUEUE if session.phase(job) == PodGroupPhase.INQUEUE else PodGroupPhase.PENDING

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 from ..model.cluster import Cluster
-from ..model.job import INQUEUE, Job
+from ..model.job import Job, PodGroupPhase
 from ..model.queue import Queue
 from ..model.resources import Resource
 from ..model.task import HOLDING, Task, TaskStatus
@@ -140,7 +140,7 @@ class Session:
 
     def admit(self, job: Job) -> None:
         """The job's PodGroup becomes Inqueue: its pods may be created and scheduled."""
-        self.phases[job.key] = INQUEUE
+        self.phases[job.key] = PodGroupPhase.INQUEUE
 
     def refuse(self, job: Job, whys: Iterable[UnschedulableReason]) -> None:
         """Note what stands in the way of a job; more than one action may."""

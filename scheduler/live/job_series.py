@@ -14,9 +14,9 @@ from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from ..model.job import COMPLETED, INQUEUE, PENDING, RUNNING, Job
+from ..model.job import Job, PodGroupPhase
 
-_NOT_STARTED = ("", PENDING, INQUEUE)
+_NOT_STARTED = ("", PodGroupPhase.PENDING, PodGroupPhase.INQUEUE)
 
 
 @dataclass(slots=True)
@@ -54,7 +54,7 @@ class JobSeries(Collector):
         known = self._known(job)
         known.queue, known.phase = job.queue, phase
         known.lacking = max(job.min_available - job.ready, 0) if waits else None
-        if not known.started and phase in (RUNNING, COMPLETED):
+        if not known.started and phase in (PodGroupPhase.RUNNING, PodGroupPhase.COMPLETED):
             known.started = True
             if known.bound_at is not None:
                 self._on_start(max(known.bound_at - known.created, 0.0))
@@ -67,7 +67,7 @@ class JobSeries(Collector):
 
     def phases(self) -> Counter[tuple[str, str]]:
         """How many PodGroups there are, by queue and phase."""
-        return Counter((known.queue, known.phase or PENDING) for _, known in self._there())
+        return Counter((known.queue, known.phase or PodGroupPhase.PENDING) for _, known in self._there())
 
     def describe(self) -> Iterator[Metric]:
         """What there may be series of, for who asks for metrics by name."""

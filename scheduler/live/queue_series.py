@@ -13,11 +13,17 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from ..framework.decisions import QueueNumbers
-from ..model.job import COMPLETED, INQUEUE, PENDING, RUNNING, UNKNOWN
+from ..model.job import PodGroupPhase
 from ..model.queue import Queue
 from ..model.resources import CPU, MEMORY, PODS
 
-_PHASES = (PENDING, INQUEUE, RUNNING, UNKNOWN, COMPLETED)
+_PHASES = (
+    PodGroupPhase.PENDING,
+    PodGroupPhase.INQUEUE,
+    PodGroupPhase.RUNNING,
+    PodGroupPhase.UNKNOWN,
+    PodGroupPhase.COMPLETED,
+)
 
 
 class QueueSeries(Collector):

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..framework.decisions import Bind, Decisions, Evict
 from ..kube import NORMAL, PODGROUPS, PODS, QUEUES, WARNING, EventRecorder, KubeError
-from ..model.job import INQUEUE, Job
+from ..model.job import Job, PodGroupPhase
 from ..model.objects import PodGroup
 from ..model.task import Task, TaskStatus
 from ..reasons import NoGroup, PodsMissing, Refusal, render_refusal, render_victim
@@ -61,7 +61,7 @@ class StatusBuilder:
         for bind in decisions.binds:
             self._publisher.forget(bind.uid)  # why it waited must not be written over what the bind says
         if only_urgent:
-            touched = {key for key, phase in decisions.phases.items() if phase == INQUEUE}
+            touched = {key for key, phase in decisions.phases.items() if phase == PodGroupPhase.INQUEUE}
         else:
             self._refusals = refusals
         self._feed.touched -= touched
@@ -108,7 +108,9 @@ class StatusBuilder:
         status = statuses.of_podgroup(job, phase, message, now)
         meta = group.metadata
         if statuses.differs(status, group):
-            wanted_now = phase == INQUEUE and not job.tasks  # a controller waits for it to create the pods
+            wanted_now = (
+                phase == PodGroupPhase.INQUEUE and not job.tasks
+            )  # a controller waits for it to create the pods
             self._publisher.apply(PODGROUPS, meta.namespace, meta.name, meta.uid, status, at_once=wanted_now)
 
     def _waiting(self, job: Job, message: str, now: float) -> None:

@@ -7,13 +7,21 @@ either, so they cannot disagree.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from enum import StrEnum
 
 from .objects import PodGroup
 from .resources import Resource
 from .task import HOLDING, READY, Statuses, Task, TaskStatus
 
-PENDING, INQUEUE, RUNNING, UNKNOWN, COMPLETED = "Pending", "Inqueue", "Running", "Unknown", "Completed"
-"""Phases of a PodGroup."""
+
+class PodGroupPhase(StrEnum):
+    """Phases of a PodGroup."""
+
+    PENDING = "Pending"
+    INQUEUE = "Inqueue"
+    RUNNING = "Running"
+    UNKNOWN = "Unknown"
+    COMPLETED = "Completed"
 
 
 class Job:
@@ -141,15 +149,15 @@ class Job:
         if not count or count < self.min_available or by_status.get(TaskStatus.PENDING):
             return False
         if len(by_status.get(TaskStatus.RUNNING, ())) == count:  # as nearly all are; asked of every job in every cycle
-            return self.phase == RUNNING
+            return self.phase == PodGroupPhase.RUNNING
         done = len(by_status.get(TaskStatus.SUCCEEDED, ())) + len(by_status.get(TaskStatus.FAILED, ()))
         placed = len(by_status.get(TaskStatus.RUNNING, ())) + len(by_status.get(TaskStatus.BOUND, ()))
-        return done + placed == count and self.phase == (RUNNING if placed else COMPLETED)
+        return done + placed == count and self.phase == (PodGroupPhase.RUNNING if placed else PodGroupPhase.COMPLETED)
 
     @property
     def is_pending(self) -> bool:
         """Whether the PodGroup is not yet admitted by enqueue."""
-        return self.phase in ("", PENDING)
+        return self.phase in ("", PodGroupPhase.PENDING)
 
     def __repr__(self) -> str:
         return f"<Job {self.key} {self.phase} in {self.queue}>"

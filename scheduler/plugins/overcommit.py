@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..model import resources
-from ..model.job import INQUEUE, Job
+from ..model.job import Job, PodGroupPhase
 from ..model.resources import Resource
 from ..model.task import Task
 from ..policy.hooks import Vote
@@ -54,7 +54,7 @@ class Overcommit:
             amount = ungated(job, dict(job.min_resources))
         else:
             amount = reservation_of(job, self._session, job.min_resources, job.allocated)
-            if job.phase == INQUEUE and any(amount.values()):
+            if job.phase == PodGroupPhase.INQUEUE and any(amount.values()):
                 self._line.add(job, amount)
         resources.add_to(self._reserved, amount)
 

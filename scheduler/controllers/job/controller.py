@@ -15,7 +15,7 @@ from ..runtime.objects import COMMANDS, JOBS, QUEUES, Command, Job
 from ..runtime.ownership import left_behind, owner_key, patience
 from ..runtime.writes import ReconcileResult
 from .reconcile import reconcile
-from .state import PENDING, ObservedJob
+from .state import JobPhase, ObservedJob
 
 
 class JobController:
@@ -62,7 +62,7 @@ class JobController:
         if queue is None or not is_news(before, after):
             return
         for job in self._jobs:
-            if job.status.state.phase in ("", PENDING):  # whatever queue: its child may have come or gone
+            if job.status.state.phase in ("", JobPhase.PENDING):  # whatever queue: its child may have come or gone
                 self._queue.add(job.metadata.key)
 
     def _decide(self, key: str) -> tuple[ReconcileResult, About | None]:

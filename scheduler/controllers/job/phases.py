@@ -14,19 +14,11 @@ from ..runtime.objects import Job, JobStatus
 from ..runtime.pods import version_of
 from .events import Order
 from .state import (
-    ABORTED,
-    ABORTING,
-    COMPLETED,
-    COMPLETING,
     ENDING,
-    FAILED,
     FINISHED,
-    PENDING,
     POD_FINISHED,
-    RESTARTING,
-    RUNNING,
-    TERMINATING,
     Census,
+    JobPhase,
     is_live,
     min_available,
     replicas_of,
@@ -37,7 +29,7 @@ from .state import (
 )
 
 RESUME = "ResumeJob"
-_ENDS = {"AbortJob": ABORTING, "TerminateJob": TERMINATING, "CompleteJob": COMPLETING}
+_ENDS = {"AbortJob": JobPhase.ABORTING, "TerminateJob": JobPhase.TERMINATING, "CompleteJob": JobPhase.COMPLETING}
 _RESTARTS = ("RestartJob", "RestartTask", "RestartPod")
 ACTIONS = frozenset((RESUME, *_ENDS, *_RESTARTS))
 """What a policy may ask for."""
@@ -47,17 +39,17 @@ def follow(order: Order, status: JobStatus) -> bool:
     """Carry an order into the status: another phase, a new version where all pods are done with. False: no effect."""
     phase = status.state.phase
     if order.action == RESUME:
-        if phase not in (ABORTED, ABORTING):
+        if phase not in (JobPhase.ABORTED, JobPhase.ABORTING):
             return False
-        status.state.phase = RESTARTING
+        status.state.phase = JobPhase.RESTARTING
         status.retry_count += 1
-    elif phase not in (PENDING, RUNNING):
+    elif phase not in (JobPhase.PENDING, JobPhase.RUNNING):
         return False
     elif order.action in _ENDS:
         status.state.phase = _ENDS[order.action]
         status.version += 1
     elif order.action in _RESTARTS:
-        status.state.phase = RESTARTING
+        status.state.phase = JobPhase.RESTARTING
         status.retry_count += 1
         status.version += order.action == "RestartJob"
     else:
@@ -70,37 +62,37 @@ def follow(order: Order, status: JobStatus) -> bool:
 
 def advance(job: Job, status: JobStatus, census: Census) -> str:
     """The phase that follows from the counts; the same one where nothing is to change."""
-    phase = status.state.phase or PENDING
+    phase = status.state.phase or JobPhase.PENDING
     if phase in ENDING:
         left = census.terminating + census.of("Pending") + census.of("Running") + census.of("Unknown")
-        return phase if left else ENDING[phase]
-    if phase == RESTARTING:
+        return phase if left else ENDING[JobPhase(phase)]
+    if phase == JobPhase.RESTARTING:
         if status.retry_count >= job.spec.max_retry:
-            return FAILED
-        return PENDING if replicas_of(job) - census.terminating >= min_available(job) else phase
+            return JobPhase.FAILED
+        return JobPhase.PENDING if replicas_of(job) - census.terminating >= min_available(job) else phase
     finished = census.of("Succeeded") + census.of("Failed")
-    if phase == PENDING and min_available(job) <= census.of("Running") + finished and replicas_of(job):
-        phase = RUNNING
-    return _running(job, census, finished) if phase == RUNNING else phase
+    if phase == JobPhase.PENDING and min_available(job) <= census.of("Running") + finished and replicas_of(job):
+        phase = JobPhase.RUNNING
+    return _running(job, census, finished) if phase == JobPhase.RUNNING else phase
 
 
 def _running(job: Job, census: Census, finished: int) -> str:
     """What follows on Running: the Job has ended, or lacks so many pods that it waits again."""
     total, wanted, succeeded = replicas_of(job), job.spec.min_success, census.of("Succeeded")
     if total == 0:
-        return RUNNING
+        return JobPhase.RUNNING
     if wanted is not None and succeeded >= wanted:
-        return COMPLETED
+        return JobPhase.COMPLETED
     if finished == total:
         tasks = list(tasks_of(job))
         if min_available(job) >= sum(map(task_minimum, tasks)) and any(
             task.min_available is not None and census.of_task(task.name, "Succeeded") < task.min_available
             for task in tasks
         ):
-            return FAILED
+            return JobPhase.FAILED
         enough = min_available(job) if wanted is None else wanted
-        return COMPLETED if succeeded >= enough else FAILED
-    return PENDING if census.of("Pending") > total - min_available(job) else RUNNING
+        return JobPhase.COMPLETED if succeeded >= enough else JobPhase.FAILED
+    return JobPhase.PENDING if census.of("Pending") > total - min_available(job) else JobPhase.RUNNING
 
 
 def pods_to_restart(status: JobStatus, pods: Sequence[Pod], order: Order | None) -> list[str]:
@@ -108,7 +100,7 @@ def pods_to_restart(status: JobStatus, pods: Sequence[Pod], order: Order | None)
     controller died before it deleted them.
     """
     before = status.restarting or ()
-    ordered = order if order is not None and status.state.phase == RESTARTING else Order("", "")
+    ordered = order if order is not None and status.state.phase == JobPhase.RESTARTING else Order("", "")
     return [
         pod.metadata.uid
         for pod in pods
@@ -125,10 +117,10 @@ def pods_to_delete(job: Job, status: JobStatus, pods: Sequence[Pod]) -> list[Pod
     """The live pods that have to go in the phase that ``status`` says, or because it names them."""
     phase = status.state.phase
     live = [pod for pod in pods if is_live(pod)]
-    if phase in ENDING or phase in FINISHED or phase == ABORTED:
+    if phase in ENDING or phase in FINISHED or phase == JobPhase.ABORTED:
         return [pod for pod in live if pod.status.phase not in POD_FINISHED]
     stale = [pod for pod in live if version_of(pod) != status.version]
-    if phase != RESTARTING or status.state.reason == RESUME:  # what had finished before an abort stays so
+    if phase != JobPhase.RESTARTING or status.state.reason == RESUME:  # what had finished before an abort stays so
         stale = [pod for pod in stale if pod.status.phase not in POD_FINISHED]
     named = [pod for pod in live if pod.metadata.uid in (status.restarting or ())]
     return list({pod.metadata.uid: pod for pod in [*stale, *surplus(job, pods), *named]}.values())

@@ -19,7 +19,7 @@ from .phases import advance, follow, pods_to_delete, pods_to_restart
 from .plugins import MANAGER, plugin_writes
 from .pods import missing_pods
 from .refusals import impossible, unhonoured
-from .state import ABORTED, ENDING, FINISHED, PENDING, RESTARTING, RUNNING, Census, ObservedJob, count, min_available
+from .state import ENDING, FINISHED, Census, JobPhase, ObservedJob, count, min_available
 
 _REMEMBERED_PHASES = 30
 _OBSTACLES = ("NotHonoured", "Malformed", "QueueNotUsable")
@@ -44,7 +44,7 @@ def reconcile(seen: ObservedJob) -> ReconcileResult:
 def _refusal(seen: ObservedJob, reason: str, message: str) -> ReconcileResult:
     """A Job that cannot be run as it is written waits, and says why."""
     status = copy.deepcopy(seen.job.status)
-    status.state.phase = status.state.phase or PENDING
+    status.state.phase = status.state.phase or JobPhase.PENDING
     status.state.reason, status.state.message = reason, message
     return ReconcileResult(_status_writes(seen, status))
 
@@ -53,7 +53,7 @@ def _reconcile(seen: ObservedJob) -> ReconcileResult:
     job = seen.job
     status = copy.deepcopy(job.status)
     if not status.state.phase:
-        status.state.phase = PENDING
+        status.state.phase = JobPhase.PENDING
     order, commands = _order(seen, status)
     status.restarting = pods_to_restart(status, seen.pods, order) or None
     doomed_pods = pods_to_delete(job, status, seen.pods)
@@ -84,7 +84,7 @@ def _order(seen: ObservedJob, status: JobStatus) -> tuple[Order | None, list[Wri
         order = Order(command.action, f"command {command.metadata.name}")
         if follow(order, status):
             return order, [*done, _told(seen, order)]
-    if status.state.phase not in (PENDING, RUNNING):
+    if status.state.phase not in (JobPhase.PENDING, JobPhase.RUNNING):
         return None, done
     order_of_policies, waiting = orders(seen, count(seen.pods, frozenset(status.restarting or ())))
     status.delayed = waiting or None
@@ -102,14 +102,14 @@ def _told(seen: ObservedJob, order: Order) -> EmitEvent:
 def _surroundings(seen: ObservedJob, status: JobStatus, census: Census) -> list[Write]:
     """The PodGroup, the plugins' objects and missing pods, as the phase wants them."""
     phase = status.state.phase
-    if phase in ENDING or phase in FINISHED or phase == ABORTED:
+    if phase in ENDING or phase in FINISHED or phase == JobPhase.ABORTED:
         return group_removal(seen)
-    if phase == RESTARTING:
+    if phase == JobPhase.RESTARTING:
         stale = seen.group is not None and group_version(seen.group) != status.version
         return group_removal(seen) if stale else []
     writes = group_writes(seen, status.version)
     group = seen.group
-    admitted = group is not None and group.status.phase not in ("", PENDING)
+    admitted = group is not None and group.status.phase not in ("", JobPhase.PENDING)
     if group is not None and admitted and group_version(group) == status.version:
         pods = list(missing_pods(seen, group.metadata.name, status.version, census))
         writes += [*(plugin_writes(seen.job) if pods else ()), *pods]  # no pod comes before what it mounts
@@ -126,7 +126,7 @@ def _fill(status: JobStatus, seen: ObservedJob, census: Census) -> None:
     status.task_status_count = {task: TaskState(dict(phases)) for task, phases in census.by_task.items()} or None
     status.observed_generation = job.metadata.generation
     status.controlled_resources = {f"plugin-{name}": name for name in job.spec.plugins or ()} or None
-    if status.state.phase == PENDING:
+    if status.state.phase == JobPhase.PENDING:
         problem = seen.queue_problem
         status.state.reason, status.state.message = ("QueueNotUsable", problem) if problem else ("", "")
 
@@ -141,7 +141,7 @@ def _status_writes(seen: ObservedJob, status: JobStatus) -> list[Write]:
         conditions = [*(status.conditions or ()), JobCondition(status.state.phase, moment)]
         status.conditions = conditions[-_REMEMBERED_PHASES:]
         if status.state.phase in FINISHED:
-            started = next((c for c in conditions if c.status == RUNNING), None)
+            started = next((c for c in conditions if c.status == JobPhase.RUNNING), None)
             if started is not None:
                 status.running_duration = render_duration(seen.now - seconds(started.last_transition_time))
             kind = "Normal" if status.state.phase == "Completed" else "Warning"

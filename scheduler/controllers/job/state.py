@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from ...model import names
 from ...model.objects import Pod, PodGroup, PriorityClass
@@ -14,14 +15,28 @@ from ...model.task import index_of
 from ..queue.state import DEFAULT
 from ..runtime.objects import Command, Job, TaskSpec
 
-PENDING, RUNNING, RESTARTING = "Pending", "Running", "Restarting"
-ABORTING, ABORTED = "Aborting", "Aborted"
-TERMINATING, TERMINATED = "Terminating", "Terminated"
-COMPLETING, COMPLETED = "Completing", "Completed"
-FAILED = "Failed"
-"""Phases of a Job."""
-FINISHED = frozenset((COMPLETED, FAILED, TERMINATED))
-ENDING = {ABORTING: ABORTED, TERMINATING: TERMINATED, COMPLETING: COMPLETED}
+
+class JobPhase(StrEnum):
+    """Phases of a Job."""
+
+    PENDING = "Pending"
+    RUNNING = "Running"
+    RESTARTING = "Restarting"
+    ABORTING = "Aborting"
+    ABORTED = "Aborted"
+    TERMINATING = "Terminating"
+    TERMINATED = "Terminated"
+    COMPLETING = "Completing"
+    COMPLETED = "Completed"
+    FAILED = "Failed"
+
+
+FINISHED = frozenset((JobPhase.COMPLETED, JobPhase.FAILED, JobPhase.TERMINATED))
+ENDING = {
+    JobPhase.ABORTING: JobPhase.ABORTED,
+    JobPhase.TERMINATING: JobPhase.TERMINATED,
+    JobPhase.COMPLETING: JobPhase.COMPLETED,
+}
 """Phases that only wait for pods to go, and what comes then."""
 POD_FINISHED = frozenset(("Succeeded", "Failed"))
 

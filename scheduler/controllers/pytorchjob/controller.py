@@ -19,7 +19,7 @@ from ..runtime.pods import controller_of
 from ..runtime.writes import ReconcileResult
 from .reconcile import reconcile
 from .state import ObservedTraining, queue_of
-from .status import CREATED
+from .status import TrainingCondition
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +63,7 @@ class PyTorchJobController:
 
     def _queue_changed(self, before: Queue | None, after: Queue | None) -> None:
         for job in self._jobs if is_news(before, after) else ():
-            if not job.status.conditions or job.status.conditions[-1].type == CREATED:
+            if not job.status.conditions or job.status.conditions[-1].type == TrainingCondition.CREATED:
                 self._queue.add(job.metadata.key)
 
     def _operator_changed(self, key: str) -> None:

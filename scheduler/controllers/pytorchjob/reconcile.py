@@ -45,7 +45,7 @@ def reconcile(seen: ObservedTraining) -> ReconcileResult:
 def _refusal(seen: ObservedTraining, reason: str, message: str) -> ReconcileResult:
     """A job that cannot be run as it is written stays Created, and says why."""
     status = copy.deepcopy(seen.job.status)
-    conditions.put(seen.job, status, conditions.CREATED, seen.now, reason=reason, message=message)
+    conditions.put(seen.job, status, conditions.TrainingCondition.CREATED, seen.now, reason=reason, message=message)
     return ReconcileResult(_status_writes(seen, status))
 
 
@@ -54,16 +54,16 @@ def _reconcile(seen: ObservedTraining) -> ReconcileResult:
     status = copy.deepcopy(job.status)
     first = not status.conditions
     if first:
-        conditions.put(job, status, conditions.CREATED, seen.now)
+        conditions.put(job, status, conditions.TrainingCondition.CREATED, seen.now)
     live = [pod for pod in seen.pods if pod.metadata.deletion_timestamp is None]
     if conditions.is_finished(status):
         return _after_the_end(seen, status, live)
     if job.spec.run_policy.suspend:
-        conditions.put(job, status, conditions.SUSPENDED, seen.now)
+        conditions.put(job, status, conditions.TrainingCondition.SUSPENDED, seen.now)
         status.start_time = None
         status.replica_statuses = conditions.count(job, [])
         return ReconcileResult([*_status_writes(seen, status), *removals(live), *group_removal(seen)])
-    if conditions.has(status, conditions.SUSPENDED):
+    if conditions.has(status, conditions.TrainingCondition.SUSPENDED):
         conditions.resume(job, status, seen.now)
     status.start_time = status.start_time or timestamp(seen.now)
     again = _restarting(seen, status, live)
@@ -91,7 +91,7 @@ def _restarting(seen: ObservedTraining, status: PyTorchJobStatus, live: list[Pod
             found.append(pod)
             continue
         told = f"PyTorchJob {job.metadata.name} has failed because pod {pod.metadata.name} failed (exit code {code})."
-        conditions.put(job, status, conditions.FAILED, seen.now, message=told)
+        conditions.put(job, status, conditions.TrainingCondition.FAILED, seen.now, message=told)
         return []
     known = status.restarting or ()
     status.restarts += sum(pod.metadata.uid not in known for pod in found)
@@ -100,7 +100,9 @@ def _restarting(seen: ObservedTraining, status: PyTorchJobStatus, live: list[Pod
     done = status.restarts + sum(restarts(pod) for pod in live)
     if limit is not None and done > limit:
         told = f"PyTorchJob {job.metadata.name} has failed: {done} restarts are more than its backoffLimit of {limit}."
-        conditions.put(job, status, conditions.FAILED, seen.now, reason="BackoffLimitExceeded", message=told)
+        conditions.put(
+            job, status, conditions.TrainingCondition.FAILED, seen.now, reason="BackoffLimitExceeded", message=told
+        )
         return []
     return found
 
@@ -113,15 +115,15 @@ def _progress(seen: ObservedTraining, status: PyTorchJobStatus, live: list[Pod],
     deadline = job.spec.run_policy.active_deadline_seconds
     if deadline is not None and now - seconds(status.start_time) >= deadline:
         told = f"PyTorchJob {job.metadata.name} has failed because it was active longer than {deadline} s."
-        conditions.put(job, status, conditions.FAILED, now, reason="DeadlineExceeded", message=told)
+        conditions.put(job, status, conditions.TrainingCondition.FAILED, now, reason="DeadlineExceeded", message=told)
         return
     if _has_succeeded(job, live):
-        conditions.put(job, status, conditions.SUCCEEDED, now)
+        conditions.put(job, status, conditions.TrainingCondition.SUCCEEDED, now)
         status.completion_time = timestamp(now)
     elif again:
-        conditions.put(job, status, conditions.RESTARTING, now)
+        conditions.put(job, status, conditions.TrainingCondition.RESTARTING, now)
     elif any(pod.status.phase == "Running" and type_of(pod) == leader_of(job).lower() for pod in live):
-        conditions.put(job, status, conditions.RUNNING, now)
+        conditions.put(job, status, conditions.TrainingCondition.RUNNING, now)
     else:
         conditions.put_obstacle(job, status, "QueueNotUsable", seen.queue_problem, now)
 
@@ -166,7 +168,9 @@ def _group_and_pods(seen: ObservedTraining) -> list[Write]:
 def _after_the_end(seen: ObservedTraining, status: PyTorchJobStatus, live: list[Pod]) -> ReconcileResult:
     """Clean up as the policies say, and at last the job itself."""
     job, policy = seen.job, seen.job.spec.run_policy
-    stopped = any(one.type == conditions.FAILED and one.reason in _STOPS for one in status.conditions or ())
+    stopped = any(
+        one.type == conditions.TrainingCondition.FAILED and one.reason in _STOPS for one in status.conditions or ()
+    )
     going = {
         "All": live,
         "Running": [pod for pod in live if pod.status.phase in ("Running", "Pending", "Unknown")],
@@ -193,7 +197,10 @@ def _status_writes(seen: ObservedTraining, status: PyTorchJobStatus) -> list[Wri
     ]
     last, old = (one.conditions[-1] if one.conditions else PyTorchCondition() for one in (status, before))
     if (last.type, last.reason) != (old.type, old.reason):
-        bad = last.type in (conditions.FAILED, conditions.RESTARTING) or last.reason in conditions.OBSTACLES
+        bad = (
+            last.type in (conditions.TrainingCondition.FAILED, conditions.TrainingCondition.RESTARTING)
+            or last.reason in conditions.OBSTACLES
+        )
         kind = "Warning" if bad else "Normal"
         writes.append(EmitEvent(PYTORCH_JOBS, meta, kind, last.reason, last.message))
     return writes

@@ -5,25 +5,40 @@ The one rule: the condition that says where the job is now stands last; ``kubect
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from ...model import names
 from ...model.objects import Pod
 from ...model.times import timestamp
 from ..runtime.objects import PyTorchCondition, PyTorchJob, PyTorchJobStatus, ReplicaStatus
 from .pods import replicas_of
 
-CREATED, RUNNING, RESTARTING = "Created", "Running", "Restarting"
-SUSPENDED, SUCCEEDED, FAILED = "Suspended", "Succeeded", "Failed"
+
+class TrainingCondition(StrEnum):
+    """Types of a PyTorchJob's conditions."""
+
+    CREATED = "Created"
+    RUNNING = "Running"
+    RESTARTING = "Restarting"
+    SUSPENDED = "Suspended"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+
+
 OBSTACLES = frozenset(("NotHonoured", "Malformed", "QueueNotUsable"))
 """Reasons of a condition that a user has to do something about."""
-_REPLACES = {RUNNING: RESTARTING, RESTARTING: RUNNING}
+_REPLACES = {
+    TrainingCondition.RUNNING: TrainingCondition.RESTARTING,
+    TrainingCondition.RESTARTING: TrainingCondition.RUNNING,
+}
 """A condition that takes the place of another."""
 _TEXTS = {
-    CREATED: "is created",
-    RUNNING: "is running",
-    RESTARTING: "is restarting",
-    SUSPENDED: "is suspended",
-    SUCCEEDED: "is successfully completed",
-    FAILED: "has failed",
+    TrainingCondition.CREATED: "is created",
+    TrainingCondition.RUNNING: "is running",
+    TrainingCondition.RESTARTING: "is restarting",
+    TrainingCondition.SUSPENDED: "is suspended",
+    TrainingCondition.SUCCEEDED: "is successfully completed",
+    TrainingCondition.FAILED: "has failed",
 }
 
 
@@ -32,18 +47,26 @@ def has(status: PyTorchJobStatus, kind: str) -> bool:
 
 
 def is_finished(status: PyTorchJobStatus) -> bool:
-    return has(status, SUCCEEDED) or has(status, FAILED)
+    return has(status, TrainingCondition.SUCCEEDED) or has(status, TrainingCondition.FAILED)
 
 
 def finished_at(status: PyTorchJobStatus) -> str | None:
     """When the job ended."""
     if status.completion_time:
         return status.completion_time
-    return next((one.last_transition_time for one in status.conditions or () if one.type == FAILED), None)
+    return next(
+        (one.last_transition_time for one in status.conditions or () if one.type == TrainingCondition.FAILED), None
+    )
 
 
 def put(
-    job: PyTorchJob, status: PyTorchJobStatus, kind: str, now: float, *, reason: str = "", message: str = ""
+    job: PyTorchJob,
+    status: PyTorchJobStatus,
+    kind: TrainingCondition,
+    now: float,
+    *,
+    reason: str = "",
+    message: str = "",
 ) -> None:
     """Make a condition true and the last one; nothing changes where it is that already."""
     reason = reason or f"PyTorchJob{kind}"
@@ -54,9 +77,9 @@ def put(
         return
     moment = timestamp(now)
     kept = [one for one in conditions if one.type not in (kind, _REPLACES.get(kind))]
-    if kind in (SUCCEEDED, FAILED, SUSPENDED):
+    if kind in (TrainingCondition.SUCCEEDED, TrainingCondition.FAILED, TrainingCondition.SUSPENDED):
         for one in kept:
-            if one.type in (RUNNING, RESTARTING) and one.status == "True":
+            if one.type in (TrainingCondition.RUNNING, TrainingCondition.RESTARTING) and one.status == "True":
                 one.status, one.last_transition_time, one.last_update_time = "False", moment, moment
     status.conditions = [*kept, PyTorchCondition(kind, "True", reason, message, moment, moment)]
 
@@ -64,19 +87,19 @@ def put(
 def put_obstacle(job: PyTorchJob, status: PyTorchJobStatus, reason: str, message: str, now: float) -> None:
     """Say on a job that has only been created what it waits for, and take that back once it is over."""
     last = (status.conditions or [PyTorchCondition()])[-1]
-    if last.type != CREATED:
+    if last.type != TrainingCondition.CREATED:
         return
     if message:
-        put(job, status, CREATED, now, reason=reason, message=message)
+        put(job, status, TrainingCondition.CREATED, now, reason=reason, message=message)
     elif last.reason in OBSTACLES:
-        put(job, status, CREATED, now)
+        put(job, status, TrainingCondition.CREATED, now)
 
 
 def resume(job: PyTorchJob, status: PyTorchJobStatus, now: float) -> None:
     """The job is no longer suspended: it is as if newly created."""
-    status.conditions = [one for one in status.conditions or () if one.type != SUSPENDED]
+    status.conditions = [one for one in status.conditions or () if one.type != TrainingCondition.SUSPENDED]
     told = f"PyTorchJob {job.metadata.name} is resumed."
-    put(job, status, CREATED, now, reason="PyTorchJobResumed", message=told)
+    put(job, status, TrainingCondition.CREATED, now, reason="PyTorchJobResumed", message=told)
     status.start_time = timestamp(now)
 
 
@@ -102,6 +125,6 @@ def final_count(job: PyTorchJob, status: PyTorchJobStatus, kept: list[Pod]) -> d
     for kind, now in found.items():
         was = before.get(kind, now)
         now.failed = was.failed
-        now.succeeded = was.succeeded + (was.active if has(status, SUCCEEDED) else 0)
-        now.active = 0 if has(status, SUCCEEDED) else now.active
+        now.succeeded = was.succeeded + (was.active if has(status, TrainingCondition.SUCCEEDED) else 0)
+        now.active = 0 if has(status, TrainingCondition.SUCCEEDED) else now.active
     return found

@@ -16,7 +16,7 @@ from ...model.resources import Resource
 from ...model.times import timestamp
 from ..runtime.objects import COMMANDS, QUEUES, Command, Queue, QueueSpec
 from ..runtime.writes import ApplyObject, Create, EmitEvent, ReconcileResult, Remove, Write
-from .state import CLOSED, CLOSING, DEFAULT, OPEN, ROOT, UNKNOWN, is_in_cycle, parent_of
+from .state import DEFAULT, ROOT, QueueState, is_in_cycle, parent_of
 
 MANAGER = "schedspec-queue-controller"
 CONDITION = "Ready"
@@ -25,7 +25,7 @@ ALWAYS_THERE: dict[str, dict[str, Any]] = {
     DEFAULT: {"weight": 1, "reclaimable": True, "parent": ROOT},
 }
 """Queues that are created where they are missing."""
-_STATES = frozenset((OPEN, CLOSING, CLOSED, UNKNOWN))
+_STATES = frozenset((QueueState.OPEN, QueueState.CLOSING, QueueState.CLOSED, QueueState.UNKNOWN))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +51,17 @@ def reconcile(seen: ObservedQueue) -> ReconcileResult:
         return ReconcileResult()
     state, writes = _ordered(seen, queue)
     state, marks = _inherited(seen, queue, state)
-    if state in (CLOSING, CLOSED):
-        state = CLOSING if any(seen.phases.values()) else CLOSED
+    if state in (QueueState.CLOSING, QueueState.CLOSED):
+        state = QueueState.CLOSING if any(seen.phases.values()) else QueueState.CLOSED
     status, told = _status(seen, queue, state)
-    opens = state == OPEN
+    opens = state == QueueState.OPEN
     return ReconcileResult([*([] if opens else marks), *status, *(marks if opens else []), *writes, *told])
 
 
 def _ordered(seen: ObservedQueue, queue: Queue) -> tuple[str, list[Write]]:
     """The state that commands ask for; each is removed once its effect is in the status."""
-    state = queue.status.state or OPEN
-    state = state if state in _STATES else UNKNOWN
+    state = queue.status.state or QueueState.OPEN
+    state = state if state in _STATES else QueueState.UNKNOWN
     writes: list[Write] = []
     for command in seen.commands:
         writes.append(Remove.of(COMMANDS, command.metadata))
@@ -69,15 +69,15 @@ def _ordered(seen: ObservedQueue, queue: Queue) -> tuple[str, list[Write]]:
             if seen.name == ROOT:
                 told = "root cannot be closed: every queue is part of it; close its children"
                 writes.append(EmitEvent(QUEUES, queue.metadata, "Warning", "CloseRefused", told))
-            elif state not in (CLOSING, CLOSED):
-                state = CLOSING
+            elif state not in (QueueState.CLOSING, QueueState.CLOSED):
+                state = QueueState.CLOSING
         elif command.action == "OpenQueue":
             parent = seen.known.get(parent_of(queue))
-            if parent is not None and parent.status.state in (CLOSING, CLOSED):
+            if parent is not None and parent.status.state in (QueueState.CLOSING, QueueState.CLOSED):
                 told = f"the parent {parent.metadata.name} is {parent.status.state}; open that first"
                 writes.append(EmitEvent(QUEUES, queue.metadata, "Warning", "OpenRefused", told))
             else:
-                state = OPEN
+                state = QueueState.OPEN
     return state, writes
 
 
@@ -87,12 +87,12 @@ def _inherited(seen: ObservedQueue, queue: Queue, state: str) -> tuple[str, list
     if parent is None or is_in_cycle(seen.name, seen.known):
         return state, []
     marked = (queue.metadata.annotations or {}).get(names.CLOSED_BY_PARENT) == "true"
-    if parent.status.state in (CLOSING, CLOSED):
-        if state == OPEN:
-            return CLOSING, [] if marked else [_mark(queue, "true")]
+    if parent.status.state in (QueueState.CLOSING, QueueState.CLOSED):
+        if state == QueueState.OPEN:
+            return QueueState.CLOSING, [] if marked else [_mark(queue, "true")]
         return state, []
     if marked:
-        return OPEN, [_mark(queue, None)]
+        return QueueState.OPEN, [_mark(queue, None)]
     return state, []
 
 

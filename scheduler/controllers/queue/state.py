@@ -6,12 +6,21 @@ The one rule: a queue that is wrong makes only itself and what depends on it unu
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from enum import StrEnum
 
 from ...model import names
 from ...model.objects import Namespace, PodGroup, Queue
 
 ROOT, DEFAULT = "root", "default"
-OPEN, CLOSING, CLOSED, UNKNOWN = "Open", "Closing", "Closed", "Unknown"
+
+
+class QueueState(StrEnum):
+    """States of a Queue."""
+
+    OPEN = "Open"
+    CLOSING = "Closing"
+    CLOSED = "Closed"
+    UNKNOWN = "Unknown"
 
 
 def parent_of(queue: Queue) -> str:
@@ -54,7 +63,7 @@ def usability(name: str, queues: Iterable[Queue]) -> str:
     queue = known.get(name)
     if queue is None:
         return f"queue {name} does not exist; create it, or name another in a new job"
-    if queue.status.state in (CLOSING, CLOSED):
+    if queue.status.state in (QueueState.CLOSING, QueueState.CLOSED):
         return f"queue {name} is {queue.status.state}; open it, or use another queue"
     if name == ROOT or any(child.spec.parent == name for child in known.values()):
         return f"queue {name} has child queues; use one of those"

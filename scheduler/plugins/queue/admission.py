@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from ...framework.session import Session
 from ...model import resources
-from ...model.job import INQUEUE, Job
+from ...model.job import Job, PodGroupPhase
 from ...policy.hooks import Vote
 from ...reasons import QueueLimit
 from .admission_backlog import WaitingLine
@@ -37,7 +37,7 @@ class Admission:
             reserved = queue_attributes.reservation(job)
             if any(reserved.values()):
                 self._reserve(queue_attributes.by_name[job.queue], reserved)
-                if job.phase == INQUEUE:
+                if job.phase == PodGroupPhase.INQUEUE:
                     self._line.add(job, reserved)
 
     def admit(self, job: Job) -> None:

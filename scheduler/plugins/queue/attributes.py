@@ -13,7 +13,7 @@ from typing import Protocol
 
 from ...framework.session import Session
 from ...model import resources
-from ...model.job import INQUEUE, RUNNING, Job
+from ...model.job import Job, PodGroupPhase
 from ...model.queue import Queue
 from ...model.resources import PODS, Resource
 from ...model.task import HOLDING, Task, TaskStatus
@@ -232,7 +232,9 @@ def reservation_of(
     ``minimum`` is what the job needs to start, ``held`` what it holds. Gated pods reserve nothing.
     """
     phase = session.phase(job)
-    if phase != INQUEUE and not (phase == RUNNING and job.count(HOLDING) >= job.min_available):
+    if phase != PodGroupPhase.INQUEUE and not (
+        phase == PodGroupPhase.RUNNING and job.count(HOLDING) >= job.min_available
+    ):
         return {}
     rest = {name: max(amount - held.get(name, 0.0), 0.0) for name, amount in minimum.items()}
     return ungated(job, rest, measure)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import msgspec
 
 from scheduler.controllers.job import reconcile
+from scheduler.controllers.job.state import JobPhase
 from scheduler.framework.decisions import Decisions
 from scheduler.model.cluster import Cluster
-from scheduler.model.job import RUNNING
+from scheduler.model.job import PodGroupPhase
 from tests.fault_injection.faults.acts import admit_everything
 from tests.fault_injection.faults.decisions import Change, after, eviction, overcommit, running
 from tests.fault_injection.faults.fault import Fault, instead
@@ -16,7 +19,7 @@ from tests.fault_injection.faults.fault import Fault, instead
 def _said_to_run() -> Change:
     def change(_: Cluster, decisions: Decisions, __: float) -> Decisions:
         return msgspec.structs.replace(
-            decisions, phases={**decisions.phases, **dict.fromkeys(decisions.refusals, RUNNING)}
+            decisions, phases={**decisions.phases, **dict.fromkeys(decisions.refusals, PodGroupPhase.RUNNING)}
         )
 
     return change
@@ -65,7 +68,7 @@ FAULTS = (
     Fault(
         "resumes-unasked",
         "makes pods for a job that was aborted",
-        instead((reconcile, "ABORTED", "no phase")),
+        instead((reconcile, "JobPhase", SimpleNamespace(**{**JobPhase.__members__, "ABORTED": "no phase"}))),
         ("lifecycle/states: Aborted",),
     ),
 )

@@ -8,7 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from scheduler.controllers.job.state import ABORTED, FINISHED
+from scheduler.controllers.job.state import FINISHED, JobPhase
 from scheduler.controllers.runtime.objects import JOBS
 from scheduler.kube.resource import PODGROUPS, PODS
 from tests.support.controllers.fake_cluster import FakeJobCluster, task
@@ -91,7 +91,7 @@ class Life(RuleBasedStateMachine):
         self.fake.work()
         phase, pods = self.fake.phase, self.fake.all(PODS)
         wanted = sum(one.replicas for one in self.fake.job.spec.tasks)
-        if phase in FINISHED or phase == ABORTED:
+        if phase in FINISHED or phase == JobPhase.ABORTED:
             assert {pod.status.phase for pod in pods} <= {"Succeeded", "Failed"}
             assert not [key for key in self.fake.objects if key[0] == PODGROUPS.id]
         else:
