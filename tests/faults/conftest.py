@@ -1,41 +1,14 @@
-"""One embedded cluster for all fault tests; each finds it empty."""
+"""The cluster of the fault tests."""
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Iterator
-
 import pytest
 
-from schedspec.clusters import Settings
-from schedspec.clusters.embedded import EmbeddedCluster
-from tests.support.live.ground import Ground
+from tests.support.live.fixtures import cluster, components, ground
+
+__all__ = ["cluster", "components", "ground"]
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "embedded: boots an embedded cluster")
     config.addinivalue_line("markers", "faults: long tests of faults on an embedded cluster")
-
-
-@pytest.fixture(scope="session")
-def cluster(components: list[subprocess.Popen[bytes]]) -> Iterator[EmbeddedCluster]:
-    del components  # outlives the cluster
-    cluster = EmbeddedCluster(Settings(kind="embedded"))
-    cluster.up(lambda _: None)
-    yield cluster
-    cluster.down()
-
-
-@pytest.fixture(scope="session")
-def components() -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Parts of the cluster that tests started again; they end with it."""
-    started: list[subprocess.Popen[bytes]] = []
-    yield started
-    for process in started:
-        process.kill()
-        process.wait()
-
-
-@pytest.fixture
-def ground(cluster: EmbeddedCluster, components: list[subprocess.Popen[bytes]]) -> Ground:
-    return Ground(cluster.kubeconfig, cluster.context, components)

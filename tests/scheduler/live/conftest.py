@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.faults.conftest import cluster, components, ground
+from tests.support.live.fixtures import cluster, components, ground
 
 __all__ = ["cluster", "components", "ground"]
 

@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 Body = dict[str, Any]
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 TABLE: dict[str, dict[str, Body]] = yaml.safe_load((Path(__file__).parent / "fields.yaml").read_text("utf-8"))
 _CONTAINERS = {"spec": {"containers": [{"name": "pytorch", "image": "i"}]}}
 LEAST: dict[str, Body] = {

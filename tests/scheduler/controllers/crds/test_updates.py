@@ -9,7 +9,7 @@ import pytest
 
 from schedspec.api.client import MERGE, Api
 from schedspec.api.errors import RejectedError
-from tests.scheduler.crds.asking import KINDS, NUMBERS, Body, path, pod
+from tests.scheduler.controllers.crds.asking import KINDS, NUMBERS, Body, path, pod
 
 pytestmark = pytest.mark.embedded
 _OF_TASKS = "spec.tasks: only replicas and minAvailable of a task can be changed"

@@ -14,7 +14,7 @@ from schedspec.api.errors import RejectedError
 from schedspec.clusters import Settings
 from schedspec.clusters.embedded import EmbeddedCluster
 
-CRDS = Path(__file__).parents[3] / "scheduler" / "crds"
+CRDS = Path(__file__).parents[4] / "scheduler" / "crds"
 QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
 
 

@@ -7,12 +7,12 @@ import yaml
 
 from schedspec.api.client import Api
 from schedspec.api.errors import RejectedError
+from tests.scheduler.controllers.crds.asking import create
+from tests.scheduler.controllers.crds.conftest import CRDS
+from tests.scheduler.controllers.crds.fields import TABLE, Case, cases, leaves, proofs
 from tests.scheduler.controllers.job.test_refusals import UNHONOURED as OF_JOBS
 from tests.scheduler.controllers.pytorchjob.test_training_ends import REFUSED as OF_TRAINING
 from tests.scheduler.controllers.queue.test_queue import UNHONOURED as OF_QUEUES
-from tests.scheduler.crds.asking import create
-from tests.scheduler.crds.conftest import CRDS
-from tests.scheduler.crds.fields import TABLE, Case, cases, leaves, proofs
 
 CASES = list(cases())
 TOLD = {"Job": OF_JOBS, "PyTorchJob": OF_TRAINING, "Queue": OF_QUEUES}

@@ -10,7 +10,7 @@ import yaml
 
 from schedspec.api.client import APPLY, Api
 from schedspec.api.errors import RejectedError
-from tests.scheduler.crds.asking import KINDS, NUMBERS, create, path, pod
+from tests.scheduler.controllers.crds.asking import KINDS, NUMBERS, create, path, pod
 
 pytestmark = pytest.mark.embedded
 Body = dict[str, Any]

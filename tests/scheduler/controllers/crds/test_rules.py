@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.scheduler.crds.conftest import CRDS
-from tests.scheduler.crds.fields import cases
-from tests.scheduler.crds.test_refusals import CASES, KEPT
-from tests.scheduler.crds.test_updates import FIXED
+from tests.scheduler.controllers.crds.conftest import CRDS
+from tests.scheduler.controllers.crds.fields import cases
+from tests.scheduler.controllers.crds.test_refusals import CASES, KEPT
+from tests.scheduler.controllers.crds.test_updates import FIXED
 
 SEEN = [
     *(text for case in CASES["refused"] for text in case["says"]),

@@ -1,0 +1,37 @@
+"""Tests keep to their rooms: what several rooms need lives in tests/support, and nobody imports benchmarks."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+
+
+def room(module: str) -> str:
+    """`tests.scheduler.live` of `tests.scheduler.live.test_loop`: what stands below scheduler or schedspec."""
+    parts = module.split(".")
+    return ".".join(parts[:3] if parts[1] in ("scheduler", "schedspec") else parts[:2])
+
+
+def imported(file: Path) -> set[str]:
+    """The modules of tests/ and benchmarks/ that a file imports."""
+    found = set()
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module)
+        elif isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+    return {name for name in found if name.split(".")[0] in ("tests", "benchmarks")}
+
+
+@pytest.mark.parametrize("file", sorted(HERE.rglob("*.py")), ids=lambda file: str(file.relative_to(HERE)))
+def test_a_test_imports_from_its_own_room_and_from_support_only(file: Path) -> None:
+    own = room(".".join(file.relative_to(ROOT).with_suffix("").parts))
+    strangers = {
+        name for name in imported(file) if room(name) not in (own, "tests.support") or name.startswith("benchmarks")
+    }
+    assert not strangers, f"move what is shared to tests/support: {', '.join(sorted(strangers))}"
