@@ -27,6 +27,7 @@ from .loop import CycleLoop
 from .metrics import Metrics
 from .options import Options
 from .policy_file import InForce, PolicyFile
+from .progress import LONGEST, TICK, Progress, Strand
 from .record import RunningRecord, write_cycle
 from .state_feed import StateFeed
 from .status_builder import StatusBuilder
@@ -43,6 +44,8 @@ _IN_FLIGHT = 320
 """Requests at a time, more than all the queues before it let through together: who waits, waits there, in turns."""
 _FINISH_WRITES = 10.0
 _FINISH_STATUSES = 2.0
+_PROBE_EVERY = LONGEST / 4
+"""Seconds without an answer to any write after which one of our own is tried."""
 
 
 class App:
@@ -75,7 +78,9 @@ class App:
             metrics=self.metrics,
             record=self.record,
         )
-        self.pages = Endpoints(self.feed, policy, self.metrics)
+        self._writes: Strand | None = None
+        self.progress = self._expectations()
+        self.pages = Endpoints(self.feed, policy, self.metrics, self.progress)
         if options.controllers and not options.leader_elect:  # a replica that does not lead runs none
             self.pages.unlisted = lambda: ["the controllers have not begun"]
         self.stopping = asyncio.Event()
@@ -94,13 +99,28 @@ class App:
         client = Client(Http(connection, limit=2, agent=f"{COMPONENT}-leader-election"))
         return Leader(client, identity, options.lease_namespace, options.lease_seconds)
 
+    def _expectations(self) -> Progress:
+        """What has to get on: cycles that are due; and, where our Lease shows that the API server answers, writes."""
+        progress = Progress()
+        progress.expect(Strand("no cycle has ended", lambda: self.cycles.is_due, lambda: self.cycles.decided))
+        if (leader := self.leader) is not None:
+            self._writes = progress.expect(
+                Strand(
+                    "no write of any namespace has been answered, though our Lease is,",
+                    lambda: bool(self.writer.unfinished) and leader.is_answered and leader.may_write(),
+                    lambda: self.http.writes_answered,
+                )
+            )
+        self.metrics.progress(lambda: progress.age)
+        return progress
+
     # ------------------------------------------------------------------------------------------------------------ life
 
     async def run(self) -> int:
         """Live until told to stop (0), deposed or broken (1)."""
         self._listen_to_signals()
         self._start(self.feed.run(), "watches")
-        self._start(self._keep_beating(), "heartbeat")
+        self._start(self._keep_watch(), "progress")
         if self.options.policy is not None:
             self._start(self.policy.run(), "policy file")
         stopped = asyncio.create_task(self.stopping.wait(), name="stop")
@@ -171,9 +191,14 @@ class App:
         group.create_task(work, name="controllers")
 
     async def _finish(self, deciding: asyncio.Task[None]) -> None:
-        """Decide nothing more, let what was decided reach the API server, give the lease up."""
+        """Decide nothing more, let what was decided reach the API server, give the lease up; at once where nothing
+        gets on any more.
+        """
         deciding.cancel()
         await asyncio.gather(deciding, return_exceptions=True)
+        if self.leader is not None and self.progress.trouble:
+            await self.leader.release()
+            return
         for what, wait, seconds in (
             ("binds and evictions", self.writer.finished(), _FINISH_WRITES),
             ("statuses", self.status_writer.drain(), _FINISH_STATUSES),
@@ -198,11 +223,19 @@ class App:
             self._broken = True
             self.stopping.set()
 
-    async def _keep_beating(self) -> None:
-        while True:
-            self.pages.beat()
+    async def _keep_watch(self) -> None:
+        """See that all gets on; returns when something does not."""
+        probed = 0.0
+        while not self.progress.trouble:
+            self.progress.tick()
+            unanswered = self._writes.age if self._writes is not None else 0.0
+            probed = min(probed, unanswered)
+            if unanswered - probed > _PROBE_EVERY:
+                probed = unanswered
+                self.writer.probe()
             self.metrics.requests(self.http.throttled, self.events.dropped)
-            await asyncio.sleep(0.5)
+            await asyncio.sleep(TICK)
+        log.error("no progress: %s; giving up", self.progress.trouble)
 
     # --------------------------------------------------------------------------------------------------------- signals
 

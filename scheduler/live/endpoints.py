@@ -5,31 +5,24 @@ The one rule: pages only read; they are asked from the server's thread, and neve
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 
 from .metrics import Metrics
 from .policy_file import PolicyFile
+from .progress import Progress
 from .server import METRICS, Answer, Page, Query, data, text
 from .state_feed import StateFeed
-
-_HANGS_AFTER = 30.0
-"""Seconds without a turn of the event loop after which ``/healthz`` says so."""
 
 
 class Endpoints:
     """The pages of one process. ``unlisted`` says what the controllers still wait for."""
 
-    def __init__(self, feed: StateFeed, policy: PolicyFile, metrics: Metrics) -> None:
+    def __init__(self, feed: StateFeed, policy: PolicyFile, metrics: Metrics, progress: Progress) -> None:
         self.unlisted: Callable[[], list[str]] = list
         self._feed = feed
         self._policy = policy
         self._metrics = metrics
-        self._beat = time.monotonic()
-
-    def beat(self) -> None:
-        """The event loop turns."""
-        self._beat = time.monotonic()
+        self._progress = progress
 
     def by_path(self) -> Mapping[str, Page]:
         return {
@@ -40,8 +33,9 @@ class Endpoints:
         }
 
     def healthz(self, _: Query) -> Answer:
-        silent = time.monotonic() - self._beat
-        return text(200, "ok") if silent < _HANGS_AFTER else text(503, f"the event loop hangs for {silent:.0f} s")
+        """200 while the process gets on; then what does not."""
+        trouble = self._progress.trouble
+        return text(503, trouble) if trouble else text(200, "ok")
 
     def readyz(self, _: Query) -> Answer:
         """200 once every watch has listed; until then, what is missing."""

@@ -12,7 +12,7 @@ import logging
 import time
 from collections.abc import Callable
 
-from ..kube import AlreadyExists, Client, Conflict, KubeError, NotFound, Resource
+from ..kube import AlreadyExists, ApiError, Client, Conflict, KubeError, NotFound, Resource
 from ..kube.backoff import spread
 from ..model.objects import Object, ObjectMeta
 from ..model.times import micro_timestamp
@@ -59,6 +59,8 @@ class Leader:
         self._seconds = seconds
         self._clock = clock
         self._proved = float("-inf")
+        self._answered = float("-inf")
+        """When the API server last answered for the lease, whatever it said."""
         self._other: tuple[str, str] = ("", "")
         self._other_seen = 0.0
         """When we saw the other's renewal, by our clock: theirs may differ."""
@@ -66,6 +68,11 @@ class Leader:
     def may_write(self) -> bool:
         """Whether the lease is ours beyond doubt, now."""
         return self._clock() - self._proved < self._seconds * _SAFE
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the API server answers for the lease these days."""
+        return self._clock() - self._answered < self._seconds / 2
 
     async def elected(self) -> None:
         """Wait until the lease is ours."""
@@ -109,8 +116,14 @@ class Leader:
         """Take or renew the lease; False where another holds it. Raises KubeError where that cannot be known."""
         started = self._clock()
         deadline = max(self._seconds / 3, 1.0)
-        async with asyncio.timeout(deadline):
-            return await self._take(started)
+        try:
+            async with asyncio.timeout(deadline):
+                held = await self._take(started)
+        except ApiError:
+            self._answered = self._clock()
+            raise
+        self._answered = self._clock()
+        return held
 
     async def _take(self, started: float) -> bool:
         try:

@@ -53,6 +53,8 @@ class CycleLoop:
         record: RunningRecord | None = None,
     ) -> None:
         self.number = 0
+        self.decided = 0
+        """How many cycles have come to decisions."""
         self._feed = feed
         self._writer = writer
         self._publication = status_builder
@@ -60,6 +62,9 @@ class CycleLoop:
         self._metrics = metrics
         self._record = record
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="decide")
+        self._is_running = False
+        self._is_deciding = False
+        """Or would be, had the last cycle not failed."""
         self._due: float | None = None
         """When the next cycle is wanted, by the loop's clock."""
         self._not_before = 0.0
@@ -69,6 +74,13 @@ class CycleLoop:
         self._published = asyncio.get_running_loop().time()
         self._errors = Backoff(first=0.1, most=10.0)
         self._between: list[Callable[[], None]] = []
+
+    @property
+    def is_due(self) -> bool:
+        """Whether a cycle is wanted now, or under way, or failed."""
+        now = asyncio.get_running_loop().time()
+        is_wanted = self._due is not None and now >= max(self._due, self._rests_until)
+        return self._is_running and (self._is_deciding or is_wanted)
 
     def want(self) -> None:
         """Have a cycle soon, whether or not something changed (a new policy, say)."""
@@ -84,6 +96,7 @@ class CycleLoop:
         """Cycle until cancelled."""
         await self._feed.synced()
         self._feed.empty()
+        self._is_running = True
         self._want(0.0)
         loop = asyncio.get_running_loop()
         while True:
@@ -126,6 +139,7 @@ class CycleLoop:
         loop = asyncio.get_running_loop()
         self.number += 1
         self._due = None
+        self._is_deciding = True
         structlog.contextvars.bind_contextvars(cycle=self.number)
         if self._record is not None:
             self._record.before_cycle(self._feed.cluster, self._policy())
@@ -141,6 +155,8 @@ class CycleLoop:
             self._want(pause)
             return
         self._errors.reset()
+        self._is_deciding = False
+        self.decided += 1
         took = loop.time() - started
         self._metrics.cycle(took, decisions, watch.laps)
         if self._record is not None:

@@ -5,7 +5,7 @@ The one rule: metrics are only ever written by the shell; the core does not know
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.registry import Collector
@@ -46,6 +46,9 @@ class Metrics:
         self._failed = self._counter("schedspec_failed_cycles", "Cycles that a defect ended before they decided")
         self._throttled = self._gauge("schedspec_throttled_requests", "Requests that the API server answered with 429")
         self._dropped = self._gauge("schedspec_dropped_events", "Events given up")
+        self._progress = self._gauge(
+            "schedspec_progress_age_seconds", "How long something has been due and did not come; 0 where all gets on"
+        )
         self._leader = self._gauge("schedspec_leader", "1 where this replica schedules")
 
     def _make_for_cycles(self) -> None:
@@ -163,6 +166,10 @@ class Metrics:
 
     def leads(self, leads: bool) -> None:
         self._leader.set(leads)
+
+    def progress(self, age: Callable[[], float]) -> None:
+        """Ask this for the age of what does not get on, at each scrape: the event loop may hang."""
+        self._progress.set_function(age)
 
     def render(self, names: Collection[str] = ()) -> bytes:
         """The text that a scrape gets; with ``names`` (of samples), only of the metrics that have them."""

@@ -6,6 +6,8 @@ The one rule: what is set for the whole interpreter is set here.
 from __future__ import annotations
 
 import gc
+import logging
+import os
 import sys
 
 from .app import App
@@ -36,6 +38,10 @@ async def serve(options: Options) -> int:
     sys.stdout.flush()
     server.start()
     try:
-        return await app.run()
+        status = await app.run()
+        if app.progress.trouble:  # a thread that decides without an end would keep the interpreter from ending
+            logging.shutdown()
+            os._exit(status)
+        return status
     finally:
         server.close()

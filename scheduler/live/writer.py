@@ -9,6 +9,7 @@ is ever decided here.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections import deque
@@ -19,9 +20,10 @@ from functools import partial
 from structlog.contextvars import bind_contextvars, get_contextvars
 
 from ..framework.decisions import Bind, Evict
-from ..kube import PODS, Client, Conflict, KubeError, NotFound, Patch
+from ..kube import PODS, Client, Conflict, KubeError, NotFound, Patch, Resource
 from ..kube.attempts import Again, again_after
 from ..kube.backoff import Backoff
+from ..kube.resource import Bare
 from ..model.times import timestamp
 from ..reasons import render_victim
 from ..recording.events import Reverted
@@ -33,6 +35,10 @@ log = logging.getLogger(__name__)
 BINDS_IN_FLIGHT = 64
 EVICTIONS_IN_FLIGHT = 32
 _FORGET_AFTER = 10_000
+_ACCESS_REVIEWS = Resource(
+    "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", Bare, namespaced=False
+)
+_MAY_I = {"resourceAttributes": {"verb": "create", "resource": "pods", "subresource": "binding"}}
 _LATEST = 1.0
 """Seconds that a less urgent write waits for binds and evictions, at most; and a wave of victims for the one before."""
 _LEAVE_WITHIN = 2.0
@@ -92,6 +98,16 @@ class Writer:
         barrier = WaveBarrier({decision.uid for decision in wave}, _LATEST, lambda: self._next_wave(waves, cycle))
         for decision in wave:
             self._put(self.evictions, decision, partial(self._evict, _Victim(decision, barrier)), cycle)
+
+    def probe(self) -> None:
+        """Ask the API server for what it grants to everybody and what changes nothing, in turn with the binds: where
+        this is answered, what has no answer is a matter of its namespace.
+        """
+        self.binds.put("", self._probe)
+
+    async def _probe(self) -> None:
+        with contextlib.suppress(KubeError):
+            await self._client.create(_ACCESS_REVIEWS, {"metadata": {}, "spec": _MAY_I})
 
     def gone(self, uid: str) -> None:
         """A pod is gone."""

@@ -13,6 +13,9 @@ import pytest
 
 from scheduler.controllers.runtime.objects import JOBS
 from scheduler.kube import NAMESPACES, Conflict
+from scheduler.live import progress
+from scheduler.live.leader import LEASES
+from scheduler.live.leader import NAME as LEASE
 from tests.support.fake_server import run
 from tests.support.live.api_objects import gangs
 from tests.support.live.ground import NAMESPACE, Ground
@@ -21,6 +24,7 @@ from tests.support.live.proxy import Answer, Body, Call, Ignore, Verdict
 pytestmark = [pytest.mark.embedded, pytest.mark.faults]
 
 BAD = "bad"
+LONGEST = round(progress.LONGEST)
 MORE = 1.0
 """Seconds that a job may take longer than usual."""
 
@@ -209,3 +213,43 @@ def test_an_answer_that_is_corrupt_is_asked_for_again(ground: Ground, corrupt: C
             assert scheduler.process.poll() is None
 
     run(test, seconds=60)
+
+
+LEADER = ("--leader-elect", "--lease-namespace", "default", "--lease-seconds", "6")
+
+
+def test_a_namespace_that_is_never_answered_for_is_no_reason_to_be_restarted(ground: Ground) -> None:
+    async def test() -> None:
+        async with ground.scenario(nodes=4, cpu="32"):
+            tenants = Tenants(ground)
+            await tenants.prepare()
+            scheduler = ground.start(*LEADER)
+            await ground.ready(scheduler)
+            tenants.meet(Ignore(), lambda call: call.is_write)
+            await gangs(ground.client, "bad", 100, 1, "default", cpu="100m", namespace=BAD)
+            for _ in range(LONGEST + 8):  # and nobody else has anything to write
+                await asyncio.sleep(1.0)
+                assert "ok" in await asyncio.to_thread(scheduler.page, "/healthz")
+            assert scheduler.process.poll() is None
+            await tenants.job()
+
+    run(test, seconds=90)
+
+
+def test_who_has_no_answer_to_any_write_but_of_its_lease_gives_it_up(ground: Ground) -> None:
+    async def test() -> None:
+        async with ground.scenario(nodes=4, cpu="32"):
+            scheduler = ground.start(*LEADER)
+            await ground.ready(scheduler)
+            ground.proxy.judge = lambda call: Ignore() if call.is_write and "/leases" not in call.path else None
+            await ground.gang("waits", 3)
+            assert await asyncio.to_thread(scheduler.process.wait, LONGEST + 15) == 1
+            said = scheduler.log.read_text()
+            assert "no write of any namespace has been answered, though our Lease is, for 3" in said
+            lease = await ground.client.get(LEASES, LEASE, "default")
+            assert lease.spec.holder_identity == ""
+            ground.proxy.judge = lambda call: None
+            ground.start(*LEADER)
+            await ground.bound(3)
+
+    run(test, seconds=90)

@@ -226,3 +226,30 @@ def test_a_loop_that_rests_while_victims_leave_is_back_as_soon_as_the_last_one_i
             assert ended[1] - ended[0] < 1.8
 
     run(test)
+
+
+def test_a_cycle_that_does_not_end_or_fails_is_due_until_one_decides(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    go_on, fails = threading.Event(), True
+
+    def decide(_: Cluster) -> Decisions:
+        if fails:
+            raise ZeroDivisionError
+        go_on.wait(5)
+        return Decisions()
+
+    async def test() -> None:
+        nonlocal fails
+        async with looping(monkeypatch, decide) as loop:
+            await until(lambda: loop.cycles.number >= 2)
+            assert loop.cycles.is_due
+            assert loop.cycles.decided == 0
+            fails = False
+            await asyncio.sleep(0.5)
+            assert loop.cycles.is_due
+            go_on.set()
+            await until(lambda: loop.cycles.decided > 0)
+            await until(lambda: not loop.cycles.is_due)
+
+    run(test)

@@ -19,6 +19,7 @@ from scheduler.live import server as server_module
 from scheduler.live.endpoints import Endpoints
 from scheduler.live.metrics import Metrics
 from scheduler.live.policy_file import PolicyFile
+from scheduler.live.progress import Progress
 from scheduler.live.server import ListenError, Server
 from scheduler.live.state_feed import StateFeed
 from scheduler.model.cluster import Cluster
@@ -33,7 +34,7 @@ def feed() -> StateFeed:
 def server(feed: StateFeed) -> Iterator[tuple[str, Endpoints]]:
     metrics = Metrics()
     metrics.bound()
-    pages = Endpoints(feed, PolicyFile(None), metrics)
+    pages = Endpoints(feed, PolicyFile(None), metrics, Progress())
     server = Server("127.0.0.1", 0, pages.by_path())
     server.start()
     yield f"http://{server.address}", pages
@@ -52,7 +53,7 @@ def get(url: str) -> tuple[int, str, str]:
 def test_it_is_healthy_while_the_event_loop_turns(server: tuple[str, Endpoints]) -> None:
     url, pages = server
     assert get(f"{url}/healthz") == (200, "text/plain; charset=utf-8", "ok\n")
-    pages._beat -= 60
+    pages._progress._ticked -= 60
     status, _, said = get(f"{url}/healthz")
     assert (status, said) == (503, "the event loop hangs for 60 s\n")
 

@@ -261,3 +261,19 @@ def test_what_is_logged_of_a_write_names_the_cycle_that_decided_it() -> None:
     finally:
         logging.getLogger("scheduler.live.writer").removeHandler(handler)
     assert sorted(logged) == [(7, "WARNING"), (8, "WARNING")]
+
+
+def test_a_probe_is_answered_beside_a_namespace_that_has_no_answers() -> None:
+    def handle(asked: Asked) -> Answer:
+        return Hang() if "/namespaces/" in asked.path else status(403, "Forbidden")
+
+    async def test() -> None:
+        async with writing(handle) as (server, writer, _):
+            for i in range(200):
+                writer.bind(Bind(f"bad/p{i}", f"bad-{i}", "n", "bad/g"))
+            await asyncio.sleep(0.1)
+            writer.probe()
+            await until(lambda: writer._client.http.writes_answered == 1, 1.0)
+            assert server.asked[-1].path == "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+
+    run(test)
