@@ -63,13 +63,10 @@ class App:
         self.record = RunningRecord(options.record) if options.record is not None else None
         cluster = Cluster(options.scheduler_names, options.node_selector)
         self.feed = StateFeed(cluster, self.client, on_input=self.record.add if self.record is not None else None)
-        self.writer = Writer(self.client, self.feed.put, self.metrics)
+        self.writer = Writer(self.client, self.feed.inbox, self.metrics)
         self.events = EventRecorder(self.client, options.scheduler_names[0], urgent=self.writer.urgent)
         self.status_writer = StatusWriter(self.client, self.writer.urgent)
         self.status_builder = StatusBuilder(self.feed, self.status_writer, self.events, self.metrics)
-        self.writer.tell(self.status_builder.bound, self.status_builder.refused)
-        self.feed.on_gone = self.writer.gone
-        self.feed.on_trouble = self.status_builder.trouble
         self.cycles = CycleLoop(
             self.feed,
             self.writer,
@@ -169,7 +166,7 @@ class App:
         elected = asyncio.create_task(leader.elected(), name="election")
         try:
             while not elected.done():
-                self.feed.empty()
+                self.cycles.take_in()
                 await asyncio.wait({elected}, timeout=0.1)
             elected.result()
         finally:

@@ -85,17 +85,17 @@ class CycleLoop:
     def want(self) -> None:
         """Have a cycle soon, whether or not something changed (a new policy, say)."""
         self._want(DEBOUNCE)
-        self._feed.arrived.set()
+        self._feed.inbox.arrived.set()
 
     def between_cycles(self, action: Callable[[], None]) -> None:
         """Call ``action`` when no cycle runs and the state is up to date."""
         self._between.append(action)
-        self._feed.arrived.set()
+        self._feed.inbox.arrived.set()
 
     async def run(self) -> None:
         """Cycle until cancelled."""
         await self._feed.synced()
-        self._feed.empty()
+        self.take_in()
         self._is_running = True
         self._want(0.0)
         loop = asyncio.get_running_loop()
@@ -104,7 +104,7 @@ class CycleLoop:
             wait = None if at is None else max(max(at, self._rests_until) - loop.time(), 0.0)
             if wait != 0.0:
                 await self._arrival(wait)
-            self._take_in()
+            self._want_after(self.take_in())
             while self._between:
                 self._between.pop()()
             if self._due is not None and loop.time() >= max(self._due, self._rests_until):
@@ -117,12 +117,19 @@ class CycleLoop:
     async def _arrival(self, wait: float | None) -> None:
         try:
             async with asyncio.timeout(wait):
-                await self._feed.arrived.wait()
+                await self._feed.inbox.arrived.wait()
         except TimeoutError:
             pass
 
-    def _take_in(self) -> None:
-        urgency = self._feed.empty()
+    def take_in(self) -> Urgency:
+        """Bring the state up to date, and hand on what that tells others; how soon a cycle should follow."""
+        intake = self._feed.empty()
+        for uid in intake.gone:
+            self._writer.gone(uid)
+        self._publication.tell(intake)
+        return intake.urgency
+
+    def _want_after(self, urgency: Urgency) -> None:
         if urgency is Urgency.SOON:
             self._want(DEBOUNCE)
         elif urgency is Urgency.LAZY:

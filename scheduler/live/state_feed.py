@@ -11,7 +11,7 @@ import asyncio
 import enum
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..kube import (
@@ -34,9 +34,9 @@ from ..kube import (
     Unreadable,
 )
 from ..model.cluster import Cluster
-from ..model.objects import ObjectMeta
 from ..model.task import TaskStatus
 from ..recording.events import Assumed, Input, Nominated, ObjectGone, ObjectSeen, Reverted, apply_input
+from .inbox import Bound, Inbox, Refused, Trouble
 
 log = logging.getLogger(__name__)
 
@@ -66,20 +66,23 @@ class Urgency(enum.IntEnum):
     SOON = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Trouble:
-    """An object that the state could not take in: it is left out, the others go on."""
+@dataclass(slots=True)
+class Intake:
+    """What the state took in, and what of it concerns others."""
 
-    resource: Resource[Any]
-    metadata: ObjectMeta
-    error: str
+    urgency: Urgency = Urgency.NONE
+    """How soon a cycle should follow."""
+    gone: list[str] = field(default_factory=list)
+    """Uids of pods that are gone."""
+    troubles: list[Trouble] = field(default_factory=list)
+    outcomes: list[Bound | Refused] = field(default_factory=list)
+    """What became of writes, as far as it changes nothing in the state."""
 
 
 class StateFeed:
     """The reflectors, the inbox and the state that it is emptied into.
 
-    ``on_trouble`` is told of objects that cannot be read; ``on_input`` of each input that was taken in (for the
-    record).
+    ``on_input`` is told of each input that was taken in (for the record).
     """
 
     def __init__(
@@ -87,23 +90,18 @@ class StateFeed:
         cluster: Cluster,
         client: Client,
         *,
-        on_trouble: Callable[[Trouble], None] = lambda _: None,
         on_input: Callable[[Input], None] | None = None,
     ) -> None:
         self.cluster = cluster
-        self.arrived = asyncio.Event()
-        """Set when the inbox has something."""
+        self.inbox = Inbox()
         self.troubles: dict[tuple[str, str], Trouble] = {}
         """By kind and key, for as long as the object is as it is."""
         self.on_input = on_input
-        self.on_gone: Callable[[str], None] = lambda _: None
-        """Told the uid of each pod that is gone."""
         self.touched: set[str] = set()
         """Jobs whose tasks or PodGroup changed since the publication of their status; who publishes empties it."""
         self.reflectors = [Reflector(client, resource, self._hearing(resource)) for resource in WATCHED]
         self._resources = {resource.kind: resource for resource in WATCHED}
-        self.on_trouble = on_trouble
-        self._inbox: list[Input | Trouble] = []
+        self._intake = Intake()
 
     async def run(self) -> None:
         """Watch until cancelled."""
@@ -116,36 +114,36 @@ class StateFeed:
         for reflector in self.reflectors:
             await reflector.synced.wait()
 
-    def put(self, given: Input) -> None:
-        """Have an input taken in between two cycles."""
-        self._inbox.append(given)
-        self.arrived.set()
-
     def _hearing(self, resource: Resource[Any]) -> Callable[[Change[Any]], None]:
         kind = resource.kind
 
         def hear(change: Change[Any]) -> None:
             match change:
                 case Present():
-                    self._inbox.append(ObjectSeen(kind, change.object))
+                    self.inbox.put(ObjectSeen(kind, change.object))
                 case Absent():
-                    self._inbox.append(ObjectGone(kind, change.key, change.uid))
+                    self.inbox.put(ObjectGone(kind, change.key, change.uid))
                 case Unreadable():
-                    self._inbox.append(Trouble(resource, change.malformed.metadata, change.malformed.error))
-            self.arrived.set()
+                    self.inbox.put(Trouble(resource, change.malformed.metadata, change.malformed.error))
 
         return hear
 
     # --------------------------------------------------------------------------------------------------------- emptying
 
-    def empty(self) -> Urgency:
-        """Take in all that has arrived; says how soon a cycle should follow."""
-        self.arrived.clear()
-        inbox, self._inbox = self._inbox, []
+    def empty(self) -> Intake:
+        """Take in all that has arrived."""
         urgency = Urgency.NONE
-        for item in inbox:
-            urgency = max(urgency, self._refuse(item) if isinstance(item, Trouble) else self.apply(item))
-        return urgency
+        for item in self.inbox.take():
+            match item:
+                case Trouble():
+                    urgency = max(urgency, self._refuse(item))
+                case Bound() | Refused():
+                    self._intake.outcomes.append(item)
+                case _:
+                    urgency = max(urgency, self.apply(item))
+        intake, self._intake = self._intake, Intake()
+        intake.urgency = urgency
+        return intake
 
     def apply(self, given: Input) -> Urgency:
         """Take in one input now. For the cycle loop, between two cycles."""
@@ -154,7 +152,7 @@ class StateFeed:
             self.troubles.pop(place, None)
         before = self._look(given)
         if isinstance(given, ObjectGone) and given.kind == "Pod":
-            self.on_gone(given.uid)
+            self._intake.gone.append(given.uid)
             if (task := self.cluster.tasks.get(given.key)) is not None:
                 self.touched.add(task.job)
         version = self.cluster.version
@@ -208,7 +206,7 @@ class StateFeed:
     def _refuse(self, trouble: Trouble) -> Urgency:
         kind, meta = trouble.resource.kind, trouble.metadata
         self.troubles[kind, meta.key] = trouble
-        self.on_trouble(trouble)
+        self._intake.troubles.append(trouble)
         version = self.cluster.version
         if meta.key:
             lost = ObjectGone(kind, meta.key)

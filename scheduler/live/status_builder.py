@@ -18,10 +18,11 @@ from ..model.task import Task, TaskStatus
 from ..reasons import NoGroup, PodsMissing, Refusal, render_refusal, render_victim
 from . import statuses
 from .debounce import Debounce
+from .inbox import Bound, Trouble
 from .job_series import JobSeries
 from .metrics import Metrics
 from .queue_series import QueueSeries
-from .state_feed import StateFeed, Trouble
+from .state_feed import Intake, StateFeed
 from .status_writer import StatusWriter
 
 
@@ -156,26 +157,32 @@ class StatusBuilder:
         if job is not None and job.group is not None:
             self._events.event(PODGROUPS, job.group.metadata, NORMAL, "Evict", f"pod {task.name} {message}")
 
-    def bound(self, bind: Bind) -> None:
-        """A bind was answered well."""
+    def tell(self, intake: Intake) -> None:
+        """Tell of what the state took in: objects that cannot be read, and what became of writes."""
+        for trouble in intake.troubles:
+            self._trouble(trouble)
+        for outcome in intake.outcomes:
+            if isinstance(outcome, Bound):
+                self._bound(outcome.decision, outcome.at)
+            else:
+                self._refused(outcome.decision, outcome.error)
+
+    def _bound(self, bind: Bind, at: float) -> None:
         task = self._feed.cluster.tasks.get(bind.task)
         if task is not None and task.uid == bind.uid:
-            now = time.time()
-            self._metrics.waited(now - task.creation)
+            self._metrics.waited(at - task.creation)
             if (job := self._feed.cluster.jobs.get(task.job)) is not None:
-                self._job_series.bound(job, now)
+                self._job_series.bound(job, at)
             message = f"Successfully assigned {bind.task} to {bind.node}"
             self._events.event(PODS, task.pod.metadata, NORMAL, "Scheduled", message)
 
-    def refused(self, decision: Bind | Evict, error: KubeError) -> None:
-        """The API server refused a bind or an eviction."""
+    def _refused(self, decision: Bind | Evict, error: KubeError) -> None:
         task = self._feed.cluster.tasks.get(decision.task)
         if task is not None and task.uid == decision.uid:
             reason = "FailedBinding" if isinstance(decision, Bind) else "FailedEviction"
             self._events.event(PODS, task.pod.metadata, WARNING, reason, str(error))
 
-    def trouble(self, trouble: Trouble) -> None:
-        """An object cannot be read."""
+    def _trouble(self, trouble: Trouble) -> None:
         self._count_troubles()
         meta: Any = trouble.metadata
         if not meta.key:

@@ -27,6 +27,7 @@ from ..kube.resource import Bare
 from ..model.times import timestamp
 from ..reasons import render_victim
 from ..recording.events import Reverted
+from .inbox import Bound, Inbox, Refused
 from .metrics import Metrics
 from .write_queue import TerminatingPods, WaveBarrier, WorkerPool
 
@@ -57,26 +58,20 @@ class _Victim:
 
 
 class Writer:
-    """Carries out binds and evictions. ``revert`` puts a refused one into the feed's inbox. ``client`` is one that
-    tries ``once``.
+    """Carries out binds and evictions, and puts what became of them into the inbox. ``client`` is one that tries
+    ``once``.
     """
 
-    def __init__(self, client: Client, revert: Callable[[Reverted], None], metrics: Metrics) -> None:
+    def __init__(self, client: Client, inbox: Inbox, metrics: Metrics) -> None:
         self.binds = WorkerPool(BINDS_IN_FLIGHT)
         self.evictions = WorkerPool(EVICTIONS_IN_FLIGHT)
         self._client = client
-        self._revert = revert
+        self._inbox = inbox
         self._metrics = metrics
         self._pauses: dict[str, Backoff] = {}
         self._leaving = TerminatingPods(_LEAVE_WITHIN)
         self._waves = 0
         """How many wait for the one before."""
-        self._on_bound: Callable[[Bind], None] = lambda _: None
-        self._on_refused: Callable[[Bind | Evict, KubeError], None] = lambda _, __: None
-
-    def tell(self, bound: Callable[[Bind], None], refused: Callable[[Bind | Evict, KubeError], None]) -> None:
-        """Whom to tell what became of it (for events)."""
-        self._on_bound, self._on_refused = bound, refused
 
     def bind(self, decision: Bind) -> None:
         """Put the pod onto its node, soon."""
@@ -194,7 +189,7 @@ class Writer:
                 raise
         self._pauses.pop(decision.uid, None)
         self._metrics.bound()
-        self._on_bound(decision)
+        self._inbox.put(Bound(decision, time.time()))
 
     async def _is_bound(self, namespace: str, name: str, decision: Bind) -> bool:
         try:
@@ -247,6 +242,6 @@ class Writer:
         kind = "bind" if isinstance(decision, Bind) else "eviction"
         log.warning("%s of %s refused, given back in %.2f s: %s", kind, decision.task, pause, error)
         self._metrics.refused(kind)
-        self._on_refused(decision, error)
+        self._inbox.put(Refused(decision, error))
         loop = asyncio.get_running_loop()
-        loop.call_later(pause, self._revert, Reverted(decision.task, decision.uid))
+        loop.call_later(pause, self._inbox.put, Reverted(decision.task, decision.uid))

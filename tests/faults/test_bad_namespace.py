@@ -215,7 +215,7 @@ def test_an_answer_that_is_corrupt_is_asked_for_again(ground: Ground, corrupt: C
     run(test, seconds=60)
 
 
-LEADER = ("--leader-elect", "--lease-namespace", "default", "--lease-seconds", "6")
+LEADER = ("--leader-elect", "--lease-namespace", "default")
 
 
 def test_a_namespace_that_is_never_answered_for_is_no_reason_to_be_restarted(ground: Ground) -> None:

@@ -7,13 +7,12 @@ from __future__ import annotations
 from typing import Any
 from unittest.mock import create_autospec
 
-import pytest
-
 from scheduler.decide import decide
 from scheduler.framework.decisions import Decisions
 from scheduler.kube import EventRecorder
-from scheduler.live import status_builder
+from scheduler.live.inbox import Bound
 from scheduler.live.metrics import Metrics
+from scheduler.live.state_feed import Intake
 from scheduler.live.status_builder import StatusBuilder
 from scheduler.live.status_writer import StatusWriter
 from scheduler.live.stopwatch import Stopwatch
@@ -49,12 +48,9 @@ class MetricsSetup:
         self.status_builder.publish(decisions, self.world.now)
         return decisions
 
-    def bind(self, decisions: Decisions, monkeypatch: pytest.MonkeyPatch, *, at: float) -> None:
+    def bind(self, decisions: Decisions, *, at: float) -> None:
         """The API server binds what was decided, at a time, and the pods run."""
-        with monkeypatch.context() as patch:
-            patch.setattr(status_builder.time, "time", lambda: at)
-            for bind in decisions.binds:
-                self.status_builder.bound(bind)
+        self.status_builder.tell(Intake(outcomes=[Bound(bind, at) for bind in decisions.binds]))
         self.world.carry_out(decisions)
 
     def values(self, name: str) -> dict[str, float]:

@@ -44,19 +44,19 @@ def test_a_job_that_waits_no_more_lacks_nothing() -> None:
     assert showing.values("volcano_unschedule_job_count") == {"": 0.0}
 
 
-def test_a_job_shows_how_long_after_its_creation_it_was_last_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_shows_how_long_after_its_creation_it_was_last_bound() -> None:
     showing = MetricsSetup("plain", TABLE)
     created = showing.world.cluster.jobs["t/fits"].creation
-    showing.bind(showing.cycle(), monkeypatch, at=created + 2.5)
+    showing.bind(showing.cycle(), at=created + 2.5)
     assert showing.values("volcano_e2e_job_scheduling_duration") == {OF_FITS: 2500.0}
 
 
-def test_a_jobs_start_is_counted_once_and_when_its_gang_is_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_jobs_start_is_counted_once_and_when_its_gang_is_bound() -> None:
     showing = MetricsSetup("plain", TABLE)
     created = showing.world.cluster.jobs["t/fits"].creation
     decisions = showing.cycle()
     assert showing.values("volcano_e2e_job_scheduling_latency_milliseconds_count") == {"": 0.0}
-    showing.bind(decisions, monkeypatch, at=created + 2.5)
+    showing.bind(decisions, at=created + 2.5)
     for _ in range(2):
         showing.cycle()
     assert showing.values("volcano_e2e_job_scheduling_latency_milliseconds_count") == {"": 1.0}
@@ -74,9 +74,9 @@ def test_a_job_that_ran_before_we_did_is_not_counted_as_started(tasks: str, star
     assert told == [1.0] * starts
 
 
-def test_nothing_is_shown_of_a_job_that_is_gone_and_nothing_of_it_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_shown_of_a_job_that_is_gone_and_nothing_of_it_is_kept() -> None:
     showing = MetricsSetup("plain", TABLE)
-    showing.bind(showing.cycle(), monkeypatch, at=showing.world.now)
+    showing.bind(showing.cycle(), at=showing.world.now)
     showing.cycle()
     assert len(lines(showing.metrics, 'volcano_e2e_job_scheduling_duration{job_name="fits"')) == 1
     for kind, key in list(showing.world.objects):
@@ -88,9 +88,9 @@ def test_nothing_is_shown_of_a_job_that_is_gone_and_nothing_of_it_is_kept(monkey
     assert series_of(showing)._jobs == {}
 
 
-def test_a_job_of_a_name_that_was_used_before_starts_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_of_a_name_that_was_used_before_starts_anew() -> None:
     showing = MetricsSetup("plain", TABLE)
-    showing.bind(showing.cycle(), monkeypatch, at=showing.world.now)
+    showing.bind(showing.cycle(), at=showing.world.now)
     showing.cycle()
     for pod in showing.world.pods_of("fits"):
         showing.world.remove("Pod", pod)
@@ -98,6 +98,6 @@ def test_a_job_of_a_name_that_was_used_before_starts_anew(monkeypatch: pytest.Mo
     showing.world.load({"jobs": [{"name": "fits", "tasks": "2 x 1 cpu"}]})
     decisions = showing.cycle()
     assert OF_FITS not in showing.values("volcano_e2e_job_scheduling_duration")
-    showing.bind(decisions, monkeypatch, at=showing.world.now)
+    showing.bind(decisions, at=showing.world.now)
     showing.cycle()
     assert showing.values("volcano_e2e_job_scheduling_latency_milliseconds_count") == {"": 2.0}

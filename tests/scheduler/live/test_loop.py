@@ -51,7 +51,7 @@ async def looping(monkeypatch: pytest.MonkeyPatch, decide: Decide) -> AsyncItera
     feed = StateFeed(Cluster(["schedspec"]), client, on_input=inputs.append)
     for reflector in feed.reflectors:
         reflector.synced.set()
-    writer = Writer(client, feed.put, metrics)
+    writer = Writer(client, feed.inbox, metrics)
     status_writer = StatusWriter(client, writer.urgent)
     status_builder = StatusBuilder(feed, status_writer, EventRecorder(client, "me"), metrics)
     policy = PolicyFile(None)
@@ -71,7 +71,7 @@ def test_what_is_decided_is_assumed_at_once_and_handed_to_the_writer(monkeypatch
 
     async def test() -> None:
         async with looping(monkeypatch, decide) as loop:
-            loop.feed.put(ObjectSeen("Pod", pod()))
+            loop.feed.inbox.put(ObjectSeen("Pod", pod()))
             await until(lambda: len(loop.writer.binds) == 1)
             task = loop.feed.cluster.tasks["ns/p"]
             assert (task.status, task.node, task.assumed) == (TaskStatus.BINDING, "n", True)
@@ -90,7 +90,7 @@ def test_an_eviction_is_assumed_at_once(monkeypatch: pytest.MonkeyPatch) -> None
 
     async def test() -> None:
         async with looping(monkeypatch, decide) as loop:
-            loop.feed.put(ObjectSeen("Pod", pod("Running", "n")))
+            loop.feed.inbox.put(ObjectSeen("Pod", pod("Running", "n")))
             await until(lambda: len(loop.writer.evictions) == 1)
             assert loop.feed.cluster.tasks["ns/p"].status is TaskStatus.RELEASING
             await asyncio.sleep(0.1)
@@ -114,9 +114,9 @@ def test_the_state_stands_still_while_a_cycle_decides(monkeypatch: pytest.Monkey
 
     async def test() -> None:
         async with looping(monkeypatch, decide) as loop:
-            loop.feed.put(ObjectSeen("Pod", pod()))
+            loop.feed.inbox.put(ObjectSeen("Pod", pod()))
             await asyncio.to_thread(deciding.wait, 5)
-            loop.feed.put(ObjectGone("Pod", "ns/p", "u"))
+            loop.feed.inbox.put(ObjectGone("Pod", "ns/p", "u"))
             await asyncio.sleep(0.05)
             assert list(loop.feed.cluster.tasks) == ["ns/p"]
             go_on.set()
@@ -139,7 +139,7 @@ def test_a_cycle_that_fails_is_tried_again_and_the_inputs_go_on(monkeypatch: pyt
     async def test() -> None:
         async with looping(monkeypatch, decide) as loop:
             await until(lambda: loop.cycles.number == 1)
-            loop.feed.put(ObjectSeen("Pod", pod()))
+            loop.feed.inbox.put(ObjectSeen("Pod", pod()))
             await until(lambda: failures == 2)
             before = loop.cycles.number
             await until(lambda: loop.cycles.number > before)
@@ -180,7 +180,7 @@ def test_changes_that_come_together_have_one_cycle(monkeypatch: pytest.MonkeyPat
         async with looping(monkeypatch, decide) as loop:
             await until(lambda: loop.cycles.number == 1)
             for i in range(20):
-                loop.feed.put(ObjectSeen("Pod", pod(name=f"p{i}", uid=f"u{i}")))
+                loop.feed.inbox.put(ObjectSeen("Pod", pod(name=f"p{i}", uid=f"u{i}")))
                 await asyncio.sleep(0.002)
             await until(lambda: loop.cycles.number == 2)
             await asyncio.sleep(0.3)
@@ -217,11 +217,11 @@ def test_a_loop_that_rests_while_victims_leave_is_back_as_soon_as_the_last_one_i
     async def test() -> None:
         async with looping(monkeypatch, decide) as loop:
             await until(lambda: len(ended) == 1)
-            loop.feed.put(ObjectSeen("Pod", pod()))
+            loop.feed.inbox.put(ObjectSeen("Pod", pod()))
             await asyncio.sleep(0.6)
             assert len(ended) == 1
-            loop.feed.on_gone = victims.discard
-            loop.feed.put(ObjectGone("Pod", "ns/p", "u"))
+            monkeypatch.setattr(loop.writer, "gone", victims.discard)
+            loop.feed.inbox.put(ObjectGone("Pod", "ns/p", "u"))
             await until(lambda: len(ended) == 2)
             assert ended[1] - ended[0] < 1.8
 

@@ -7,8 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler.kube import PODGROUPS, Absent, Client, Connection, Http, Malformed, Present, Unreadable
-from scheduler.live.state_feed import StateFeed, Trouble, Urgency
+from scheduler.framework.decisions import Bind
+from scheduler.kube import PODGROUPS, Absent, Client, Connection, Http, KubeError, Malformed, Present, Unreadable
+from scheduler.live.inbox import Bound, Refused
+from scheduler.live.state_feed import StateFeed, Urgency
 from scheduler.model import objects
 from scheduler.model.cluster import Cluster
 from scheduler.model.task import TaskStatus
@@ -48,12 +50,12 @@ def group(phase: str = "", message: str = "", **spec: Any) -> objects.PodGroup:
 
 def test_the_state_moves_only_when_the_inbox_is_emptied() -> None:
     feed = make_feed()
-    feed.put(ObjectSeen("Pod", pod()))
-    assert feed.arrived.is_set()
+    feed.inbox.put(ObjectSeen("Pod", pod()))
+    assert feed.inbox.arrived.is_set()
     assert feed.cluster.tasks == {}
-    assert feed.empty() is Urgency.SOON
+    assert feed.empty().urgency is Urgency.SOON
     assert feed.cluster.tasks["ns/p"].status is TaskStatus.PENDING
-    assert not feed.arrived.is_set()
+    assert not feed.inbox.arrived.is_set()
 
 
 URGENCIES: dict[str, tuple[list[Input], Input, Urgency]] = {
@@ -98,21 +100,19 @@ def test_how_urgent_a_change_is(before: list[Input], given: Input, expected: Urg
     feed = make_feed()
     for item in before:
         feed.apply(item)
-    feed.put(given)
-    assert feed.empty() is expected
+    feed.inbox.put(given)
+    assert feed.empty().urgency is expected
 
 
 def test_an_object_that_cannot_be_taken_in_is_left_out_and_told_of_and_the_others_go_on() -> None:
-    troubles: list[Trouble] = []
     inputs: list[Input] = []
-    feed = make_feed(on_trouble=troubles.append, on_input=inputs.append)
+    feed = make_feed(on_input=inputs.append)
     feed.apply(ObjectSeen("PodGroup", group()))
-    feed.put(ObjectSeen("PodGroup", group(minResources={"cpu": "many"})))
-    feed.put(ObjectSeen("Pod", pod()))
-    feed.empty()
+    feed.inbox.put(ObjectSeen("PodGroup", group(minResources={"cpu": "many"})))
+    feed.inbox.put(ObjectSeen("Pod", pod()))
+    [trouble] = feed.empty().troubles
     assert feed.cluster.jobs["ns/g"].group is None
     assert "ns/p" in feed.cluster.tasks
-    [trouble] = troubles
     assert (trouble.resource.kind, trouble.metadata.key) == ("PodGroup", "ns/g")
     assert "many" in trouble.error
     assert [type(given).__name__ for given in inputs] == ["ObjectSeen", "ObjectGone", "ObjectSeen"]
@@ -149,9 +149,20 @@ def test_what_happened_to_a_job_is_remembered_until_it_is_published() -> None:
 
 def test_who_waits_for_a_pod_to_be_gone_is_told() -> None:
     feed = make_feed()
-    gone: list[str] = []
-    feed.on_gone = gone.append
     for given in (ObjectSeen("Pod", pod()), ObjectGone("PodGroup", "ns/g", "ug"), ObjectGone("Pod", "ns/p", "u")):
-        feed.put(given)
-    feed.empty()
-    assert gone == ["u"]
+        feed.inbox.put(given)
+    assert feed.empty().gone == ["u"]
+    assert feed.empty().gone == []
+
+
+def test_what_became_of_a_write_is_handed_on_and_asks_for_no_cycle() -> None:
+    feed = make_feed()
+    bound = Bound(Bind("ns/p", "u", "n", "ns/g"), 1.0)
+    feed.inbox.put(bound)
+    assert not feed.inbox.arrived.is_set()
+    refused = Refused(bound.decision, KubeError("POST /x", "no"))
+    feed.inbox.put(refused)
+    assert feed.inbox.arrived.is_set()
+    intake = feed.empty()
+    assert intake.outcomes == [bound, refused]
+    assert intake.urgency is Urgency.NONE

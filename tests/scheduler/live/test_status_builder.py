@@ -7,8 +7,9 @@ from unittest.mock import create_autospec
 
 from scheduler.framework.decisions import Bind, Decisions, Evict
 from scheduler.kube import NORMAL, PODGROUPS, PODS, WARNING, ApiError, EventRecorder
+from scheduler.live.inbox import Refused, Trouble
 from scheduler.live.metrics import Metrics
-from scheduler.live.state_feed import StateFeed, Trouble
+from scheduler.live.state_feed import StateFeed
 from scheduler.live.status_builder import StatusBuilder
 from scheduler.live.status_writer import StatusWriter
 from scheduler.model.objects import ObjectMeta
@@ -27,18 +28,17 @@ def malformed(metrics: Metrics) -> list[str]:
 
 
 def of(feed: StateFeed, metrics: Metrics) -> StatusBuilder:
-    status_builder = StatusBuilder(feed, create_autospec(StatusWriter), create_autospec(EventRecorder), metrics)
-    feed.on_trouble = status_builder.trouble
-    return status_builder
+    return StatusBuilder(feed, create_autospec(StatusWriter), create_autospec(EventRecorder), metrics)
 
 
 def test_a_malformed_object_is_counted_until_it_is_good() -> None:
     feed, metrics = make_feed(), Metrics()
     status_builder = of(feed, metrics)
     meta = ObjectMeta(name="g", namespace="ns", uid="ug")
-    feed._refuse(Trouble(PODGROUPS, meta, "Expected `int`, got `str`"))
+    feed.inbox.put(Trouble(PODGROUPS, meta, "Expected `int`, got `str`"))
+    status_builder.tell(feed.empty())
     assert malformed(metrics) == ['schedspec_malformed_objects{kind="PodGroup"} 1.0']
-    feed.put(ObjectSeen("PodGroup", group()))
+    feed.inbox.put(ObjectSeen("PodGroup", group()))
     feed.empty()
     status_builder.publish(Decisions(), now=0.0)
     assert malformed(metrics) == []
@@ -101,8 +101,9 @@ def test_a_write_that_is_refused_is_told_on_the_pod_and_not_on_its_successor() -
     error = ApiError("POST /x", 403, "Forbidden", "not you")
     reason = VictimReason("reclaim", "ns/b", "ns/b-0", "qb", "qa")
     for uid in ("u", "successor"):
-        status_builder.refused(Bind("ns/p", uid, "n", "ns/g"), error)
-        status_builder.refused(Evict("ns/p", uid, "ns/g", reason), error)
+        feed.inbox.put(Refused(Bind("ns/p", uid, "n", "ns/g"), error))
+        feed.inbox.put(Refused(Evict("ns/p", uid, "ns/g", reason), error))
+    status_builder.tell(feed.empty())
     told = "POST /x: 403 Forbidden: not you"
     assert [(call.args[0], *call.args[2:]) for call in event.call_args_list] == [  # type: ignore[attr-defined]
         (PODS, WARNING, "FailedBinding", told),

@@ -12,6 +12,7 @@ import pytest
 import structlog
 
 from scheduler.framework.decisions import Bind, Evict
+from scheduler.live.inbox import Bound, Inbox, Item, Refused
 from scheduler.live.metrics import Metrics
 from scheduler.live.writer import Writer
 from scheduler.reasons import VictimReason
@@ -36,23 +37,32 @@ BIND = Bind("ns/p", "u", "node-1", "ns/g")
 EVICT = Evict("ns/p", "u", "ns/g", VictimReason("reclaim", "ns/b", "ns/b-0", "qb", "qa"))
 
 
-class Outcome:
+class Outcome(Inbox):
+    """What a writer puts into it, sorted."""
+
     def __init__(self) -> None:
+        super().__init__()
         self.bound: list[str] = []
         self.refused: list[str] = []
         self.reverted: list[str] = []
+
+    def put(self, item: Item) -> None:
+        match item:
+            case Bound():
+                self.bound.append(item.decision.task)
+            case Refused():
+                self.refused.append(item.decision.task)
+            case Reverted():
+                self.reverted.append(item.key)
+            case _:
+                raise AssertionError(item)
 
 
 @asynccontextmanager
 async def writing(handler: Handler) -> AsyncIterator[tuple[FakeServer, Writer, Outcome]]:
     async with standing_in(handler, once=True) as (server, client):
         outcome = Outcome()
-
-        def revert(given: Reverted) -> None:
-            outcome.reverted.append(given.key)
-
-        writer = Writer(client, revert, Metrics())
-        writer.tell(lambda bind: outcome.bound.append(bind.task), lambda what, error: outcome.refused.append(what.task))
+        writer = Writer(client, outcome, Metrics())
         task = asyncio.create_task(writer.run())
         try:
             yield server, writer, outcome
