@@ -4,12 +4,15 @@ starts. Nothing here talks to a cluster.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast
 
 import pytest
 
+from . import distribution
+from .ci import sharding
 from .clusters import ClusterError, Settings
 from .clusters.protocol import ClusterKind
 from .schedulers import ADAPTERS, Adapter, AdapterError, InCluster, Own, find
@@ -37,7 +40,12 @@ _FLAGS: dict[str, tuple[str, str]] = {
     "scheduler-in-cluster": ("", "run the scheduler as deploy/ has it, in pods of a Kind cluster, not as a process"),
     "policy": ("FILE", "the policy of scenarios that name none (default: templates/policies/default.yaml)"),
     "runs": ("N", "how often each scenario is run (default: 1; 3 where a scheduler's order is not deterministic)"),
+    "pause-on-failure": ("", "when a scenario fails, leave everything as it is until Enter is pressed"),
+    "templates": ("DIR", "own templates, found before ours of the same name (default: templates/ of the project)"),
+    "policies": ("DIR", "own policies, found before ours of the same name (default: policies/ of the project)"),
     "timeout-scale": ("FACTOR", "stretches every timeout (default: 1)"),
+    "shard": ("N/OF", "run one part of the suite, for instance 2/5: the second of five machines"),
+    "shard-durations": ("FILE", "durations.json of earlier runs: shards then take about as long (default: none)"),
     "out": ("DIR", "where logs, dumps and reports go (default: beside the JUnit file, else out/run)"),
 }
 """Name, placeholder of the value (none: a switch), what it is for."""
@@ -57,6 +65,15 @@ class Options:
     out: Path
     runs: int = 1
     """How often each scenario is run."""
+    templates: tuple[Path, ...] = ()
+    """Folders of templates; the first that has a name wins, ours are in the last."""
+    policies: tuple[Path, ...] = ()
+    """Folders of the user's own policies, beside `policies/` of the folders of templates."""
+    shard: sharding.Shard | None = None
+    shard_durations: dict[str, float] = field(default_factory=dict)
+    """Seconds by node id."""
+    pause: bool = False
+    """Wait for Enter when a scenario has failed."""
 
     def header(self) -> str:
         """One line for the top of the run."""
@@ -71,8 +88,21 @@ class Options:
         said += [f"binaries {it.binaries}"] if it.binaries else []
         said += [f"policy {self.policy}"] if self.policy else []
         said += [f"each scenario {self.runs} times"] if self.runs > 1 else []
+        said += [f"shard {self.shard}"] if self.shard else []
         said += [f"timeouts x {self.timeout_scale:g}"] if self.timeout_scale != 1 else []
-        return f"schedspec: {', '.join(said)}; reports in {_shown(self.out)}"
+        hides = "".join(f"\nschedspec: own {it}" for it in self._hidden())
+        return f"schedspec: {', '.join(said)}; reports in {_shown(self.out)}{hides}"
+
+    def _hidden(self) -> Iterator[str]:
+        """What the user's own files hide of ours, said once a run."""
+        *own, ours = self.templates
+        for what, folders, known in (
+            ("templates", own, ours),
+            ("policies", [*self.policies, *(folder / "policies" for folder in own)], ours / "policies"),
+        ):
+            names = sorted({it.name for folder in folders for it in folder.glob("*") if (known / it.name).is_file()})
+            if names:
+                yield f"{what} in the place of ours: {', '.join(names)}"
 
 
 def declare(parser: pytest.Parser) -> None:
@@ -108,9 +138,42 @@ def read(config: pytest.Config) -> Options:
         raise pytest.UsageError(str(problem)) from None
     scale = _text(config, "timeout-scale") or "1"
     adapter = _adapter(config, settings)
-    programs = _folder(config, "scheduler-binaries")
-    runs = _count(_text(config, "runs") or str(adapter.runs))
-    return Options(settings, adapter, programs, policy, _factor(scale), _out(config), runs)
+    shard, durations = _shard(config)
+    return Options(
+        settings=settings,
+        adapter=adapter,
+        scheduler_binaries=_folder(config, "scheduler-binaries"),
+        policy=policy,
+        timeout_scale=_factor(scale),
+        out=_out(config),
+        runs=_count(_text(config, "runs") or str(adapter.runs)),
+        templates=(*_own(config, "templates"), distribution.folder("templates")),
+        policies=_own(config, "policies"),
+        shard=shard,
+        shard_durations=durations,
+        pause=_pause(config),
+    )
+
+
+def _pause(config: pytest.Config) -> bool:
+    if not _value(config, "pause-on-failure"):
+        return False
+    if hasattr(config, "workerinput") or config.getoption("numprocesses", None):
+        raise pytest.UsageError("--pause-on-failure needs somebody to press Enter: leave -n out")
+    return True
+
+
+def _shard(config: pytest.Config) -> tuple[sharding.Shard | None, dict[str, float]]:
+    named, file = _text(config, "shard"), _file(config, "shard-durations")
+    try:
+        shard = sharding.parse(named) if named else None
+    except sharding.ShardError as problem:
+        raise _refusal("shard", str(named), *str(problem).split(": ", 1)) from None
+    try:
+        return shard, sharding.read_durations(file) if file else {}
+    except sharding.ShardError as problem:
+        todo = f"name a {sharding.DURATIONS_FILE} that a run has written"
+        raise _refusal("shard-durations", str(file), str(problem), todo) from None
 
 
 def _adapter(config: pytest.Config, settings: Settings) -> Adapter:
@@ -128,6 +191,12 @@ def _adapter(config: pytest.Config, settings: Settings) -> Adapter:
     except AdapterError as problem:
         do_next = f"name one of: {', '.join(ADAPTERS)}, MODULE:CLASS, or a program by path or on the PATH"
         raise _refusal("scheduler", named, str(problem), do_next) from None
+
+
+def _own(config: pytest.Config, name: str) -> tuple[Path, ...]:
+    """The user's folder of that name: the one that is named, else the project's if it has one."""
+    found = _folder(config, name) or config.rootpath / name
+    return (found,) if found.is_dir() and found != distribution.folder(name) else ()
 
 
 def _factor(text: str) -> float:
@@ -171,8 +240,12 @@ def _folder(config: pytest.Config, flag: str) -> Path | None:
 
 
 def _path(config: pytest.Config, flag: str) -> Path | None:
+    """A path of the command line is relative to the working directory, one of the ini file to that file."""
     named = _text(config, flag)
-    return _absolute(config, named) if named else None
+    if not named:
+        return None
+    given = config.getoption(_ini(flag)) is not _NONE
+    return _absolute(config, named) if given else (config.rootpath / named).absolute()
 
 
 def _absolute(config: pytest.Config, path: str) -> Path:

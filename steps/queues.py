@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from schedspec import distribution
 from schedspec.api.capabilities import Capability
 from schedspec.api.errors import PolicyRefusedError, RejectedError, Unmet
 from schedspec.gherkin import tables
 from schedspec.gherkin.bdd import Sentence
 from schedspec.gherkin.step_decorators import given, then, when
 from schedspec.monitors.rules import Rules
-from schedspec.scenario.session import TEMPLATES
 from schedspec.scenario.world import World
 
 from .columns import QUEUES, Cards
@@ -33,7 +33,7 @@ _BY_COLUMN = {
 def of_policy(sentence: Sentence) -> set[Capability]:
     """What the policy of that name needs: what its plugins are for."""
     name = sentence.text.split('"')[1]
-    file = TEMPLATES / "policies" / f"{name}.yaml"
+    file = distribution.folder("templates") / "policies" / f"{name}.yaml"
     rules = Rules(file.read_text("utf-8") if file.is_file() else "")
     by_plugin = {"capacity": Capability.AMOUNTS, "capacity-card": Capability.CARDS}
     found = {Capability.POLICY, *([by_plugin[rules.queue_plugin]] if rules.queue_plugin in by_plugin else [])}

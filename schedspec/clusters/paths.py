@@ -5,36 +5,29 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from functools import cache
 from pathlib import Path
 
 import platformdirs
 
+from .. import distribution
 from .protocol import SettingsError
 
 _MIN_TMPFS_FREE = 1 << 30
 """etcd allocates some 130 MB at once and grows; a container's default /dev/shm of 64 MB would break it."""
 
 
-@cache
 def kind_config() -> Path:
-    """The folder kind-config/: beside the packages in a checkout, inside `harness` in an installed wheel."""
-    here = Path(__file__).resolve()
-    for candidate in (here.parents[2] / "kind-config", here.parents[1] / "kind-config"):
-        if (candidate / "tools").is_dir():
-            return candidate
-    raise SettingsError(
-        "the folder kind-config (pinned modules, KWOK stages) is not there",
-        str(here.parents[2]),
-        "run from a complete checkout, or reinstall the package",
-    )
+    """The folder kind-config/: pinned modules, KWOK's stages, configurations. Raises SettingsError."""
+    return part("kind-config")
 
 
-def checkout(folder: str) -> Path:
-    """A top folder of the checkout that no installed wheel has. Raises SettingsError where it is not there."""
-    found = Path(__file__).resolve().parents[2] / folder
+def part(name: str) -> Path:
+    """A folder of this distribution. Raises SettingsError where it is not there."""
+    found = distribution.folder(name)
     if not found.is_dir():
-        raise SettingsError(f"the folder {folder}/ is not there", str(found), "run from a complete checkout")
+        raise SettingsError(
+            f"the folder {name}/ is not there", str(found), "take a complete checkout, or install the package again"
+        )
     return found
 
 

@@ -7,12 +7,11 @@ It only waits: for the owner to end, or for the record to disappear because the 
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import time
-from pathlib import Path
 
+from .. import distribution
 from .cleanup import destroy
 from .paths import state_root
 from .registry import ClusterRecord, Registry
@@ -22,15 +21,13 @@ _POLL = 0.25
 
 def start(record: ClusterRecord) -> subprocess.Popen[bytes]:
     """Guard a cluster of this process. `stop` it after the cluster is gone."""
-    root = Path(__file__).resolve().parents[2]
-    paths = [str(root), *filter(None, [os.environ.get("PYTHONPATH")])]
     return subprocess.Popen(
-        [sys.executable, "-m", __name__, record.name],
+        [sys.executable, "-P", "-m", __name__, record.name],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         cwd="/",
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "SCHEDSPEC_STATE": str(state_root())},
+        env={**distribution.environment(), "SCHEDSPEC_STATE": str(state_root())},
         start_new_session=True,  # Ctrl-C at the terminal is for the owner
     )
 

@@ -8,25 +8,30 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from _pytest._code.code import ExceptionChainRepr, ReprEntryNative, ReprFileLocation, ReprTraceback
+from _pytest.pathlib import import_path
 from pytest_bdd.compat import get_fixture_names, getfixturedefs
 from pytest_bdd.exceptions import GherkinParseError
 from pytest_bdd.feature import features as parsed_features
+from pytest_bdd.gherkin_parser import Background, Tag, get_gherkin_document
 from pytest_bdd.gherkin_parser import Feature as Document
+from pytest_bdd.gherkin_parser import Rule as RuleNode
 from pytest_bdd.gherkin_parser import Scenario as ScenarioNode
-from pytest_bdd.gherkin_parser import Tag, get_gherkin_document
+from pytest_bdd.parser import render_string
 from pytest_bdd.scenario import scenario as bind_scenario
 from pytest_bdd.scenario import scenario_wrapper_template_registry
 from pytest_bdd.steps import step_function_context_registry
 
 __all__ = [
     "Document",
+    "Part",
+    "RuleNode",
     "ScenarioNode",
     "Sentence",
     "StepDefinition",
@@ -35,12 +40,22 @@ __all__ = [
     "all_definitions",
     "bind",
     "definitions_for",
+    "filled",
+    "import_beside",
+    "items_of",
+    "parts_of",
+    "placed_scenarios",
     "plain_failure",
     "read_document",
+    "rules_of",
     "scenario_of",
     "scenarios_of",
     "sentences_of",
 ]
+
+_EXAMPLE = "_pytest_bdd_example"
+Part = RuleNode | ScenarioNode | Background
+"""What a feature file is made of, each with a line of its own."""
 
 
 class UnreadableFeatureError(Exception):
@@ -60,11 +75,18 @@ class StepDefinition:
     pattern: str
     function: Callable[..., object]
     matches: Callable[[str], bool]
+    level: str = ""
+    """The node id of the folder whose conftest it is in; empty for plugins and the conftest of the root."""
+
+    @property
+    def path(self) -> str:
+        """The file of the function, whole."""
+        return str(inspect.unwrap(self.function).__code__.co_filename)
 
     @property
     def file(self) -> str:
         """Where the function stands."""
-        return _short(inspect.unwrap(self.function).__code__.co_filename)
+        return _short(self.path)
 
     @property
     def line(self) -> int:
@@ -109,13 +131,34 @@ def read_document(path: Path) -> Document:
     return feature
 
 
-def scenarios_of(document: Document) -> Iterator[ScenarioNode]:
-    """Every scenario of the file, those in Rules included, in the order of the file."""
+def placed_scenarios(document: Document) -> Iterator[tuple[str | None, ScenarioNode]]:
+    """Every scenario of the file with the name of the Rule that it stands in, in the order of the file."""
     for child in document.children:
         if child.scenario:
-            yield child.scenario
+            yield None, child.scenario
         elif child.rule:
-            yield from (inner.scenario for inner in child.rule.children if inner.scenario)
+            yield from ((child.rule.name, inner.scenario) for inner in child.rule.children if inner.scenario)
+
+
+def scenarios_of(document: Document) -> Iterator[ScenarioNode]:
+    """Every scenario of the file, those in Rules included, in the order of the file."""
+    return (node for _, node in placed_scenarios(document))
+
+
+def rules_of(document: Document) -> Iterator[RuleNode]:
+    """The Rules of the file."""
+    return (child.rule for child in document.children if child.rule)
+
+
+def parts_of(document: Document) -> Iterator[Part]:
+    """Rules, scenarios and backgrounds, each where it begins."""
+    for child in [*document.children, *(inner for rule in rules_of(document) for inner in rule.children)]:
+        yield from (part for part in (child.rule, child.scenario, child.background) if part)
+
+
+def filled(text: str, row: Mapping[str, str]) -> str:
+    """A text of an outline with the values of a row of its examples."""
+    return str(render_string(text, row))
 
 
 def bind(path: Path, node: ScenarioNode) -> types.FunctionType:
@@ -131,6 +174,30 @@ def bind(path: Path, node: ScenarioNode) -> types.FunctionType:
     )
     function.__name__ = node.name
     return function
+
+
+def items_of(
+    file: pytest.Module, parent: pytest.Collector, function: types.FunctionType, names: Sequence[str]
+) -> Iterator[pytest.Function]:
+    """The items of a bound scenario below `parent`: one, or one a row of its examples, which `names` name in order.
+
+    Whatever else parametrizes them (`--runs`, or `--count` of pytest-repeat) stands in brackets behind the name.
+    """
+    rows: dict[int, int] = {}
+    for item in file._genfunctions(function.__name__, function):
+        spec = getattr(item, "callspec", None)
+        name, more = names[0], {}
+        if spec is not None:
+            others, row = list(spec._idlist), spec.params.get(_EXAMPLE)
+            if isinstance(row, Mapping):
+                name = names[rows.setdefault(id(row), len(rows))]
+                others.remove("-".join(row.values()))
+            name += f"[{'-'.join(others)}]" if others else ""
+            more = {
+                "callspec": replace(spec, _idlist=()),
+                "keywords": {spec.id: True},
+            }  # or pytest puts all into the id
+        yield pytest.Function.from_parent(parent, name=name, callobj=function, fixtureinfo=item._fixtureinfo, **more)
 
 
 def sentences_of(function: Callable[..., object]) -> Iterator[tuple[dict[str, str], list[Sentence]]]:
@@ -173,7 +240,8 @@ def definitions_for(node: pytest.Collector) -> list[StepDefinition]:
             context = step_function_context_registry.get(fixture.func)
             if context is not None:
                 parser = context.parser
-                found.append(StepDefinition(context.type, parser.name, context.step_func, parser.is_matching))
+                matches, level = parser.is_matching, fixture.baseid or ""
+                found.append(StepDefinition(context.type, parser.name, context.step_func, matches, level))
     return found
 
 
@@ -184,6 +252,13 @@ def all_definitions() -> list[StepDefinition]:
         for it in step_function_context_registry.values()
     ]
     return sorted(found, key=lambda it: (it.file, it.line))
+
+
+def import_beside(file: Path, config: pytest.Config) -> types.ModuleType:
+    """Import a Python file of the project as pytest imports a conftest, by the run's own import mode."""
+    namespaces = bool(config.getini("consider_namespace_packages"))
+    mode = config.getoption("importmode")
+    return import_path(file, mode=mode, root=config.rootpath, consider_namespace_packages=namespaces)
 
 
 def plain_failure(text: Sequence[str], headline: str, path: str, line: int) -> Any:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import types
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 
-from . import bdd, step_check
+from . import bdd, selection, step_check
+
+HIDDEN: pytest.StashKey[set[str]] = pytest.StashKey()
+"""Our sentences that the project has its own in the place of."""
 
 
 def collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -18,11 +24,30 @@ def collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector 
 
 
 class FeatureFile(pytest.Module):
-    """One feature file; its items are its scenarios, by their plain names."""
+    """One feature file: its Rules, and the scenarios outside of them, by their plain names."""
 
     def _getobj(self) -> types.ModuleType:
         module = types.ModuleType(self.path.stem, doc=f"The scenarios of {self.path.name}.")
         module.__file__ = str(self.path)
+        return module
+
+    def collect(self) -> Iterator[pytest.Item | pytest.Collector]:
+        """Everything that is wrong with the file is told at once, before any of it runs."""
+        document = self._read()
+        index = step_check.StepIndex(bdd.definitions_for(self))
+        functions = {node.name: bdd.bind(self.path, node) for node in bdd.scenarios_of(document)}
+        vars(self.obj).update(functions)
+        problems = [it for function in functions.values() for it in step_check.check_steps(function, index)]
+        if problems:
+            self._refuse(problems)
+        self.config.stash.setdefault(HIDDEN, set()).update(index.hidden)
+        for name, found in groupby(selection.entries(document), key=lambda it: it.rule):
+            if name is None:
+                yield from items_of(self, self, functions, list(found))
+            else:
+                yield Rule.from_parent(self, name=name, functions=functions, entries=list(found))
+
+    def _read(self) -> bdd.Document:
         try:
             document = bdd.read_document(self.path)
         except bdd.UnreadableFeatureError as problem:
@@ -30,25 +55,37 @@ class FeatureFile(pytest.Module):
         problems = list(step_check.check_document(document, marker_names(self.config)))
         if problems:  # what follows would trip over them
             self._refuse(problems)
-        index = step_check.StepIndex(bdd.definitions_for(self))
-        for node in bdd.scenarios_of(document):
-            function = bdd.bind(self.path, node)
-            problems += step_check.check_steps(function, index)
-            setattr(module, node.name, function)
-        if problems:
-            self._refuse(problems)
-        return module
+        return document
 
-    def _refuse(self, problems: list[step_check.Problem]) -> None:
+    def _refuse(self, problems: list[step_check.Problem]) -> NoReturn:
         raise self.CollectError(step_check.tell(self.path, self.config.rootpath, problems))
 
-    def funcnamefilter(self, name: str) -> bool:  # noqa: ARG002 - pytest's signature
-        """Every function of the module is a scenario, whatever its name."""
-        return True
 
-    def classnamefilter(self, name: str) -> bool:  # noqa: ARG002 - pytest's signature
-        """There are no classes in a feature."""
-        return False
+class Rule(pytest.Collector):
+    """One Rule of a feature file: `path.feature::rule` selects its scenarios, and `-k` finds them by its name."""
+
+    def __init__(
+        self, *, functions: dict[str, types.FunctionType], entries: Sequence[selection.Entry], **arguments: Any
+    ) -> None:
+        super().__init__(**arguments)
+        self._functions, self._entries = functions, entries
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """The scenarios of the Rule."""
+        file = self.getparent(FeatureFile)
+        assert file is not None
+        return items_of(file, self, self._functions, self._entries)
+
+
+def items_of(
+    file: FeatureFile,
+    parent: pytest.Collector,
+    functions: dict[str, types.FunctionType],
+    entries: Sequence[selection.Entry],
+) -> Iterator[pytest.Item]:
+    """The items of these entries: one a scenario, or one a row of its examples."""
+    for name, rows in groupby(entries, key=lambda it: it.scenario.name):
+        yield from bdd.items_of(file, parent, functions[name], [row.name for row in rows])
 
 
 def marker_names(config: pytest.Config) -> set[str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import bdd
+from . import bdd, own_steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,21 +23,33 @@ class StepIndex:
     """Finds what a sentence means. Remembers the answers: backgrounds repeat themselves."""
 
     definitions: Sequence[bdd.StepDefinition]
+    hidden: set[str] = field(default_factory=set)
+    """Our sentences that one of the project's own was found in the place of."""
     _found: dict[tuple[str, str], list[bdd.StepDefinition]] = field(default_factory=dict)
 
     def find(self, sentence: bdd.Sentence) -> list[bdd.StepDefinition]:
-        """Every definition that matches; exactly one is right."""
+        """Every definition that matches; exactly one is right. The project's own hide ours."""
         key = (sentence.type, sentence.text)
         if key not in self._found:
-            self._found[key] = [
-                it for it in self.definitions if it.type in (None, sentence.type) and it.matches(sentence.text)
-            ]
+            found = [it for it in self.definitions if it.type in (None, sentence.type) and it.matches(sentence.text)]
+            own = _innermost([it for it in found if not own_steps.is_ours(it)])
+            self.hidden.update(it.pattern for it in found if own and own_steps.is_ours(it))
+            self._found[key] = own or found
         return self._found[key]
 
     def nearest(self, sentence: bdd.Sentence) -> str | None:
         """The pattern that the author may have meant."""
         patterns = [it.pattern for it in self.definitions if it.type in (None, sentence.type)]
         return next(iter(difflib.get_close_matches(sentence.text, patterns, n=1, cutoff=0.5)), None)
+
+
+def _innermost(found: list[bdd.StepDefinition]) -> list[bdd.StepDefinition]:
+    """Of definitions with one pattern those of the innermost conftest: it hides the others, as with any fixture."""
+    deepest: dict[tuple[str | None, str], int] = {}
+    for it in found:
+        key = (it.type, it.pattern)
+        deepest[key] = max(deepest.get(key, 0), len(it.level))
+    return [it for it in found if len(it.level) == deepest[it.type, it.pattern]]
 
 
 def check_document(document: bdd.Document, markers: Collection[str]) -> Iterator[Problem]:
@@ -56,12 +68,26 @@ def check_document(document: bdd.Document, markers: Collection[str]) -> Iterator
             yield Problem(line, f"the name {node.name!r} is taken by the scenario in line {seen[node.name]}")
         seen.setdefault(node.name, line)
         yield from _check_examples(node)
+    yield from _check_rules(document)
     for tag in _tags(document):
         name = tag.name.lstrip("@")
         if name not in markers:
             near = next(iter(difflib.get_close_matches(name, markers, n=1)), None)
             hint = f"; is @{near} meant?" if near else ""
             yield Problem(tag.location.line, f"unknown tag {tag.name}{hint} (`pytest --markers` lists the known ones)")
+
+
+def _check_rules(document: bdd.Document) -> Iterator[Problem]:
+    seen: dict[str, int] = {}
+    for rule in bdd.rules_of(document):
+        line = rule.location.line
+        if not rule.name:
+            yield Problem(line, "a rule needs a name")
+        if "::" in rule.name:
+            yield Problem(line, f"a rule's name must not contain '::', which separates node ids: {rule.name!r}")
+        if rule.name in seen:
+            yield Problem(line, f"the name {rule.name!r} is taken by the rule in line {seen[rule.name]}")
+        seen.setdefault(rule.name, line)
 
 
 def _check_examples(node: bdd.ScenarioNode) -> Iterator[Problem]:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tenacity import Retrying, retry_if_exception_type, stop_after_delay
+from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay
 
 from ..api.errors import Unmet
 from ..api.kinds import Ref
@@ -47,6 +47,8 @@ class Expect:
         """`silent_for`: see `decided`; 0 where the scheduler always says why work waits."""
         self._history, self._scale, self._guards = history, scale, tuple(guards)
         self._silent_for = silent_for
+        self.waiting: Unmet | None = None
+        """What is being waited for, and was not there at the last look: for who watches the run."""
 
     def now(self, check: Check) -> None:
         """It holds in the last state seen. Raises Unmet."""
@@ -66,7 +68,7 @@ class Expect:
                     return
             raise _NotYetError(outcome.expected, outcome.seen, outcome.about, f"within {limit:g} s")
 
-        self._retrying(replay, limit)(look)
+        self._wait(look, replay, limit)
 
     def decided(self, told_why: Check) -> None:
         """The scheduler has decided against some work: it has published why.
@@ -96,7 +98,7 @@ class Expect:
             if time.monotonic() - began < span:
                 raise _NotYetError(outcome.expected, "it still holds")
 
-        self._retrying(replay, span + 60.0)(look)
+        self._wait(look, replay, span + 60.0)
 
     def settles(self, check: Check, within: float, during: float) -> None:
         """Within that time it begins to hold and then does, in every state, for so long. Raises Unmet.
@@ -116,7 +118,7 @@ class Expect:
                 seen = outcome.seen if since is None else f"{outcome.seen}, but not for {span:g} s"
                 raise _NotYetError(outcome.expected, seen, outcome.about, f"within {limit:g} s")
 
-        self._retrying(replay, limit + span)(look)
+        self._wait(look, replay, limit + span)
 
     def never(self, check: Check, during: float) -> None:
         """It holds in no state from now on, for that long. Raises Unmet with the first state in which it does."""
@@ -131,10 +133,17 @@ class Expect:
         for guard in self._guards:
             guard()
 
-    def _retrying(self, replay: Replay, limit: float) -> Retrying:
-        return Retrying(
+    def _wait(self, look: Callable[[], None], replay: Replay, limit: float) -> None:
+        def note(state: RetryCallState) -> None:
+            problem = state.outcome.exception() if state.outcome is not None else None
+            self.waiting = problem if isinstance(problem, Unmet) else None
+
+        self.waiting = None
+        Retrying(
             retry=retry_if_exception_type(_NotYetError),
             stop=stop_after_delay(limit),
             sleep=lambda _: self._history.wait(replay.view.seq, WAKE),
+            before_sleep=note,
             reraise=True,
-        )
+        )(look)
+        self.waiting = None

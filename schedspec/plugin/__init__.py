@@ -10,22 +10,28 @@ import pytest
 
 from .. import options
 from ..api.errors import HarnessError
-from ..gherkin import collection
+from ..ci.plugin import Sharding
+from ..gherkin import collection, own_steps, selection
 from ..observe.expect import Expect
 from ..observe.history import History
 from ..report import summary
+from ..scenario.run import SCENARIO_RUN
 from ..scenario.session import LiveSession
 from ..scenario.world import World
 from ..schedulers import UnsuitableClusterError
-from . import gating, scenarios
+from . import gating, progress, scenarios
 from .hooks import HookSpecs
 
 OPTIONS: pytest.StashKey[options.Options] = pytest.StashKey()
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """The options of a run."""
+pytest_plugins = ["schedspec.plugin.monitor_plugin"]
+
+
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+    """The options of a run; and our steps, before any conftest is read."""
     options.declare(parser)
+    own_steps.register_ours(pluginmanager)
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -36,7 +42,16 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Check the options. Nothing is started before a scenario asks for it."""
     config.stash[OPTIONS] = options.read(config)
+    try:
+        config.args[:] = selection.node_ids(config.args, config.invocation_params.dir)
+    except selection.NotSelectableError as problem:
+        raise pytest.UsageError(str(problem)) from None
+    own_steps.register_own(config)
     config.pluginmanager.register(summary.Summary(config), "schedspec-summary")
+    config.pluginmanager.register(progress.Progress(config), "schedspec-progress")
+    it, worker = config.stash[OPTIONS], summary.worker(config)
+    shards = Sharding(it.out, it.shard, it.shard_durations, writes=worker in ("", "gw0"), measures=not worker)
+    config.pluginmanager.register(shards, "schedspec-sharding")
     for line in ("embedded: needs the embedded cluster", "kind: needs a Kind cluster", "slow: takes more than 10 s"):
         config.addinivalue_line("markers", line)
     gating.declare_markers(config)
@@ -45,6 +60,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_report_header(config: pytest.Config) -> str:
     """What this run is about."""
     return config.stash[OPTIONS].header()
+
+
+def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
+    """Which of our sentences the project has replaced by its own."""
+    hidden = config.stash.setdefault(collection.HIDDEN, set())
+    return [f"schedspec: own sentence in the place of ours: {pattern}" for pattern in sorted(hidden)]
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -143,4 +164,6 @@ def pytest_runtest_makereport(
     """Failures in the words of the feature."""
     report = yield
     scenarios.explain(item, call, report)
+    if report.failed and report.when == "call" and item.config.stash[OPTIONS].pause and SCENARIO_RUN in item.stash:
+        progress.pause(item.stash[SCENARIO_RUN], item.config)
     return report

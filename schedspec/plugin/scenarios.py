@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import time
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from ..api.errors import HarnessError, Unmet
+from ..ci.results import PLACE
 from ..clusters import ClusterError
 from ..gherkin import bdd
 from ..report import dump, failure
@@ -19,6 +21,10 @@ READABLE = (Unmet, HarnessError, ClusterError)
 """Errors whose text says it all. Anything else is a defect of a step, and keeps its traceback."""
 
 
+_MOST = 120
+_WORDS = re.compile(r"[\w.]+(?:[ -][\w.]+)*")
+
+
 class JudgedError(HarnessError):
     """Every sentence was true, and something happened that must never happen."""
 
@@ -26,16 +32,18 @@ class JudgedError(HarnessError):
 def begin(item: pytest.Item, feature: Any, scenario: Any, out: Path) -> ScenarioRun:
     """Start the record of an item."""
     path = Path(feature.filename)
-    folder = out / "scenarios" / _file_name(f"{path.parent.name}-{path.stem}-{item.name}")
-    item.stash[SCENARIO_RUN] = ScenarioRun(item, feature.name, path, scenario.name, scenario.line_number, folder)
-    return item.stash[SCENARIO_RUN]
+    folder = out / "scenarios" / folder_name(path.parent.name, path.stem, item.name)
+    run = ScenarioRun(item, feature.name, path, scenario.name, scenario.line_number, folder)
+    item.stash[SCENARIO_RUN] = run
+    item.user_properties.append((PLACE, run.where))
+    return run
 
 
 def running(item: pytest.Item, out: Path) -> ScenarioRun:
     """The record of an item; a test that is no scenario gets one when it asks for the world."""
     if SCENARIO_RUN not in item.stash:
         path, line, name = item.location
-        folder = out / "scenarios" / _file_name(name)
+        folder = out / "scenarios" / folder_name(name)
         item.stash[SCENARIO_RUN] = ScenarioRun(item, "", item.config.rootpath / path, name, (line or 0) + 1, folder)
     return item.stash[SCENARIO_RUN]
 
@@ -91,5 +99,15 @@ def _place(run: ScenarioRun) -> tuple[str, int]:
     return path, int(line)
 
 
-def _file_name(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9.]+", "-", text).strip("-")[:100]
+def folder_name(*parts: str) -> str:
+    """A scenario's folder, as it is called: letters of every script stay. Different names make different folders.
+
+    What a name has besides words and single spaces, or above 120 bytes, is told apart by a checksum at its end.
+    """
+    text = "-".join(parts)
+    plain = re.sub(r"[^\w.]+", "-", text).strip("-")
+    whole = all(_WORDS.fullmatch(part) for part in parts) and len(plain.encode()) <= _MOST
+    if whole:
+        return plain
+    cut = plain.encode()[:_MOST].decode(errors="ignore").rstrip("-")
+    return f"{cut}-{hashlib.blake2b(text.encode(), digest_size=3).hexdigest()}"

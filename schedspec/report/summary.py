@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ..terminal import Lines
+
 if TYPE_CHECKING:
     from ..scenario.session import LiveSession
 
@@ -67,12 +69,15 @@ def teller(config: pytest.Config) -> Callable[[str], None]:
     """Says what is going on while somebody waits; silent on workers, whose output goes nowhere."""
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     capture = config.pluginmanager.get_plugin("capturemanager")
+    progress = config.pluginmanager.get_plugin("schedspec-progress")
     if reporter is None or capture is None or worker(config):
         return lambda _: None
+    lines = progress.lines if progress is not None else None
+    told = Lines(reporter, live=False) if lines is None else lines
 
     def tell(text: str) -> None:
         with capture.global_and_fixture_disabled():
             reporter.ensure_newline()
-            reporter.write_line(f"schedspec: {text}")
+            told.tell(f"schedspec: {text}", text.partition(": ")[0])
 
     return tell

@@ -31,8 +31,6 @@ from .shared_cluster import ClusterHandle, SharedCluster
 from .templates import Templates
 from .world import World
 
-ROOT = Path(__file__).resolve().parents[2]
-TEMPLATES = ROOT / "templates"
 IMAGE = "schedspec.local/worker:1"
 
 
@@ -47,6 +45,12 @@ def _own_logs(logs: Path, worker: str) -> Path:
     return logs / str(os.getppid() if worker else os.getpid())
 
 
+def _folders(options: Options) -> list[Path]:
+    """Where templates are: of each folder first what is for the scheduler under test alone."""
+    special = options.adapter.template_folders()
+    return [part for folder in options.templates for part in (*(folder / name for name in special), folder)]
+
+
 class LiveSession:
     """One worker's ground: `open` brings it up, `close` takes it down. A run without scenarios never makes one.
 
@@ -55,8 +59,8 @@ class LiveSession:
 
     def __init__(self, options: Options, worker: str, run: str, tell: Callable[[str], None]) -> None:
         self.options = options
-        own = Templates(TEMPLATES, {}, [TEMPLATES / name for name in options.adapter.template_folders()])
-        self.policy = options.policy.read_text("utf-8") if options.policy else own.read("policies/default.yaml")
+        own = Templates(_folders(options), {}, options.policies)
+        self.policy = options.policy.read_text("utf-8") if options.policy else own.policy("default")
         """What is in force where a scenario names no policy."""
         self.recorder = HistoryWriter()
         self.first_running: float | None = None
@@ -223,7 +227,7 @@ class LiveSession:
             "simulated": self.ground.simulated,
             "gang_api_version": self._gang_api_version,
         }
-        templates = Templates(TEMPLATES, common, [TEMPLATES / name for name in adapter.template_folders()])
+        templates = Templates(_folders(self.options), common, self.options.policies)
         world = World(self.api, history, expect, templates, self.scheduler)
         try:
             world.open()

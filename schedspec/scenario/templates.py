@@ -52,12 +52,16 @@ class Rendered:
 
 
 class Templates:
-    """The templates of a folder, and before them those of other ones. `common` is known to all of them."""
+    """The templates of some folders, the first that has a name wins. `common` is known to all of them.
 
-    def __init__(self, folder: Path, common: Mapping[str, object], first: Sequence[Path] = ()) -> None:
-        self.folder, self._folders = folder, (*first, folder)
+    Policies are in folders of their own, and in `policies/` of these.
+    """
+
+    def __init__(self, folders: Sequence[Path], common: Mapping[str, object], policies: Sequence[Path] = ()) -> None:
+        self.folders = tuple(folders)
+        self._policies = (*policies, *(folder / "policies" for folder in folders))
         self._environment = jinja2.Environment(
-            loader=jinja2.FileSystemLoader(self._folders),
+            loader=jinja2.FileSystemLoader(self.folders),
             undefined=jinja2.StrictUndefined,
             autoescape=False,  # noqa: S701 - YAML, not HTML
             trim_blocks=True,
@@ -71,7 +75,7 @@ class Templates:
 
     def render(self, name: str, parameters: Mapping[str, object]) -> list[Rendered]:
         """The objects of `name`.yaml.j2. Raises TemplateError."""
-        path = self._find(f"{name}.yaml.j2")
+        path = _first(self.folders, f"{name}.yaml.j2")
         text = self._text(path, parameters)
         try:
             nodes = [node for node in yaml.compose_all(text, yaml.SafeLoader) if node is not None]
@@ -83,21 +87,18 @@ class Templates:
                 raise TemplateError(f"{_shown(path)} makes something without apiVersion, kind or metadata: {obj!r}")
         return [Rendered(obj, path, text, node) for obj, node in zip(objects, nodes, strict=True)]
 
-    def read(self, name: str) -> str:
-        """The text of a file that is no template: a policy. Raises TemplateError."""
-        path = self._find(name)
+    def policy(self, name: str) -> str:
+        """The text of a policy. Raises TemplateError."""
+        path = _first(self._policies, f"{name}.yaml")
         if not path.is_file():
-            raise TemplateError(f"there is no {_shown(path)}; there are: {_siblings(path)}")
+            raise TemplateError(f"there is no policy {path.name}; there are: {_those_of(self._policies)}")
         return path.read_text("utf-8")
-
-    def _find(self, name: str) -> Path:
-        return next((path for folder in self._folders if (path := folder / name).is_file()), self.folder / name)
 
     def _text(self, path: Path, parameters: Mapping[str, object]) -> str:
         try:
             return self._environment.get_template(path.name).render(parameters)
         except jinja2.TemplateNotFound:
-            raise TemplateError(f"there is no {_shown(path)}; there are: {_siblings(path)}") from None
+            raise TemplateError(f"there is no template {path.name}; there are: {_those_of(self.folders)}") from None
         except jinja2.TemplateSyntaxError as problem:
             raise TemplateError(f"{_shown(path)}:{problem.lineno}: {problem.message}") from None
         except jinja2.UndefinedError as problem:
@@ -149,8 +150,13 @@ def _numbered(text: str) -> str:
     return "\n".join(f"  {number:3} | {line}" for number, line in enumerate(text.splitlines(), 1))
 
 
-def _siblings(path: Path) -> str:
-    return ", ".join(sorted(it.name for it in path.parent.glob("*.y*ml*"))) or "none"
+def _those_of(folders: Sequence[Path]) -> str:
+    return ", ".join(sorted({it.name for folder in folders for it in folder.glob("*.y*ml*")})) or "none"
+
+
+def _first(folders: Sequence[Path], name: str) -> Path:
+    """The file of the first folder that has it; of the first folder where none has."""
+    return next((path for folder in folders if (path := folder / name).is_file()), folders[0] / name)
 
 
 def _shown(path: Path) -> str:

@@ -60,7 +60,7 @@ class World:
 
     def use_policy(self, name: str) -> None:
         """Put templates/policies/`name`.yaml into force. Raises PolicyRefusedError, TemplateError."""
-        self.policy = self._templates.read(f"policies/{name}.yaml")
+        self.policy = self._templates.policy(name)
         if self._scheduler is not None:
             self._scheduler.use_policy(self.policy)
 

@@ -16,7 +16,7 @@ from ..api.client import Api
 from ..api.errors import HarnessError
 from ..clusters import subprocess_run
 from ..clusters.images import scheduler_image
-from ..clusters.paths import checkout
+from ..clusters.paths import part
 from .readiness import NotYetError, patiently
 
 NAMESPACE = NAME = "schedspec"
@@ -39,7 +39,7 @@ def write_overlay(folder: Path, tag: str, policy: str) -> Path:
     overlay = {
         "apiVersion": "kustomize.config.k8s.io/v1beta1",
         "kind": "Kustomization",
-        "resources": [os.path.relpath(checkout("deploy"), folder.resolve())],
+        "resources": [os.path.relpath(part("deploy"), folder.resolve())],
         "images": [{"name": scheduler_image.NAME, "newTag": tag}],
         "patches": [
             {

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shlex
 import shutil
-import sys
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as version_of
 from typing import ClassVar
 
+from .. import distribution
 from .adapter import Adapter, AdapterError, Site
 from .in_cluster import SchedulerInCluster
 from .process import SchedulerProcess
@@ -19,7 +19,7 @@ class Own(Adapter):
     """The scheduler of this checkout, as a process beside the cluster."""
 
     name: ClassVar[str] = "schedspec"
-    command: Sequence[str] = (sys.executable, "-m", "scheduler")
+    command: Sequence[str] = distribution.scheduler_command()
     """How it is called, without its arguments."""
 
     def version(self, site: Site) -> str:

@@ -14,6 +14,7 @@ import msgspec
 import urllib3
 from tenacity import Retrying
 
+from .. import distribution
 from ..api import timeouts
 from .daemon import Daemon
 from .readiness import NotYetError, patiently, require_in_force
@@ -44,7 +45,7 @@ class SchedulerProcess:
         """Let it begin: it waits for its CRDs by itself, so that they can be made meanwhile."""
         self.policy_file.parent.mkdir(parents=True, exist_ok=True)
         self._write(policy)
-        self._daemon.launch([*self.command, *self._arguments])
+        self._daemon.launch([*self.command, *self._arguments], distribution.environment())
 
     def start(self, policy: str) -> None:
         """Return when every watch of it has listed and the policy is in force; `launch` may have come before.

@@ -10,12 +10,15 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..framework.decisions import Decisions, QueueNumbers
+import msgspec
+
+from ..framework.decisions import Decisions, Evict, QueueNumbers
 from ..model.cluster import Cluster
 from ..model.job import Job
 from ..model.resources import render_amount
 from ..model.task import Task
 from ..reasons import render_refusal, render_victim
+from .names import NotNamedError, read_names
 from .replay import Cycle, cycles
 from .segments import RecordError
 
@@ -100,28 +103,48 @@ def _queue_lines(cluster: Cluster, decisions: Decisions, name: str) -> Iterator[
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recording", type=Path, help="directory of `run --record`, or one of its files")
     parser.add_argument("kind", choices=("pod", "job"))
-    parser.add_argument("name", help="namespace/name")
-    parser.add_argument("--cycle", type=int, help="this cycle, not the last that decided something about it")
+    parser.add_argument("name", help="namespace/name, the name of the workload, or a part that no other name has")
+    parser.add_argument("--cycle", type=int, metavar="N", help="this cycle, not the last that decided something")
     parser.add_argument("--all", action="store_true", help="every cycle that decided something about it")
+    parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="for people, or for programs")
 
 
 def main(given: argparse.Namespace) -> int:
     """0: shown; 1: no cycle decided anything about it; 2: bad input."""
     shown: list[tuple[str, list[str]]] = []
-    known = False
+    earlier: list[tuple[str, Evict]] = []
+    last: Task | Job | None = None
     try:
+        name = read_names(given.recording).find(given.kind, given.name)
         for cycle in cycles(given.recording):
             if given.cycle not in (None, cycle.decided.cycle):
                 continue
-            known = known or subject(cycle.cluster, given.kind, given.name) is not None
-            if lines := explanation(cycle, given.kind, given.name):
+            last = subject(cycle.cluster, given.kind, name) or last
+            if lines := explanation(cycle, given.kind, name):
                 shown = [*(shown if given.all else ()), (cycle.title, lines)]
+            if given.kind == "pod":
+                earlier += [(cycle.title, it) for it in cycle.decided.decisions.evictions if it.task == name]
+    except NotNamedError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
     except RecordError as error:
         sys.stderr.write(f"{error}\n")
         return 2
+    uid = last.uid if isinstance(last, Task) else ""
+    before = [
+        f"an earlier pod of this name was evicted in {title}: {render_victim(evict.reason)}"
+        for title, evict in earlier
+        if uid and evict.uid != uid
+    ]
+    if given.output == "json":
+        said = [{"cycle": title, "says": lines} for title, lines in shown]
+        answer = {"kind": given.kind, "name": name, "cycles": said, "earlier": before}
+        sys.stdout.write(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode() + "\n")
+        return 0 if shown or before else 1
     for title, lines in shown:
-        sys.stdout.write(f"{given.kind} {given.name}, {title}\n" + "".join(f"  {line}\n" for line in lines))
+        sys.stdout.write(f"{given.kind} {name}, {title}\n" + "".join(f"  {line}\n" for line in lines))
+    if before:
+        sys.stdout.write("".join(f"{line}\n" for line in before))
     if not shown:
-        what = "decided anything about it" if known else "knew it (write namespace/name)"
-        sys.stderr.write(f"{given.kind} {given.name}: no recorded cycle {what}\n")
-    return 0 if shown else 1
+        sys.stderr.write(f"{given.kind} {name}: no recorded cycle decided anything about it\n")
+    return 0 if shown or before else 1

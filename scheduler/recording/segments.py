@@ -9,16 +9,28 @@ after every cycle.
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
 from ..model.cluster import Cluster
 from ..model.task import TaskStatus
-from .events import Assumed, Decided, Input, Nominated, ObjectSeen, PolicyLoaded, Started, read_line, write_line
+from .events import (
+    Assumed,
+    Decided,
+    Input,
+    Nominated,
+    ObjectSeen,
+    PolicyLoaded,
+    Started,
+    apply_input,
+    read_line,
+    write_line,
+)
 
 VERSION = 1
 SUFFIX = ".jsonl.gz"
@@ -102,9 +114,52 @@ def checkpoint_of(cluster: Cluster, policy: PolicyLoaded) -> Iterator[Input]:
             yield Nominated(key, task.uid, task.nominated)
 
 
+def cut(path: Path, since: float, to: Path) -> int:
+    """Write the cycles from ``since`` on (seconds since the epoch) as a recording of their own into the directory
+    ``to``; how many there are. The recording may still be written.
+
+    :raises RecordError: it cannot be read. OSError: ``to`` cannot be written.
+    """
+    inputs = [given for segment in _since(segments(path), since) for given in read_segment(segment)]
+    first = next((at for at, it in enumerate(inputs) if isinstance(it, Decided) and it.now >= since), len(inputs))
+    cluster, policy = Cluster(), PolicyLoaded("", "")
+    for given in inputs[:first]:
+        match given:
+            case Started():
+                cluster = Cluster(given.scheduler_names, given.node_selector)
+            case PolicyLoaded():
+                policy = given
+            case Decided():
+                pass
+            case _:
+                with contextlib.suppress(ValueError):  # an object that the live scheduler could not read either
+                    apply_input(cluster, given)
+    recorder = SegmentWriter(to)
+    recorder.checkpoint(cluster, policy)
+    for given in inputs[first:]:
+        recorder.write(given)
+    recorder.close()
+    return sum(isinstance(it, Decided) for it in inputs[first:])
+
+
+def _since(known: Sequence[Path], since: float) -> Sequence[Path]:
+    """The segments from the last one that has a cycle before ``since``."""
+    for at in range(len(known) - 1, 0, -1):
+        first = next((it for it in read_segment(known[at]) if isinstance(it, Decided)), None)
+        if first is not None and first.now < since:
+            return known[at:]
+    return known
+
+
 def segments(path: Path) -> list[Path]:
-    """The segments of a recording, oldest first; a file is its own only one."""
-    return [path] if path.is_file() else sorted(path.glob(f"cycles-*{SUFFIX}"))
+    """The segments of a recording, oldest first; a file is its own only one.
+
+    Of a folder that only keeps a recording as its ``recording/``, as that of a failed scenario does, those.
+    """
+    if path.is_file():
+        return [path]
+    found = sorted(path.glob(f"cycles-*{SUFFIX}"))
+    return found or sorted((path / "recording").glob(f"cycles-*{SUFFIX}"))
 
 
 def read_segment(path: Path) -> Iterator[Input]:

@@ -46,7 +46,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (root / "scheduler" / "live").mkdir(parents=True)
     (root / "scheduler" / "live" / "app.py").write_text("x = 1\n")
     for module in (python_base, scheduler_image):
-        monkeypatch.setattr(module, "checkout", lambda folder: root / folder)
+        monkeypatch.setattr(module, "part", lambda folder: root / folder)
     monkeypatch.setenv("SCHEDSPEC_CACHE", str(tmp_path / "cache"))
     return root
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .. import subprocess_run
 from ..docker import Docker
-from ..paths import checkout
+from ..paths import part
 from ..protocol import BinaryError, Progress
 from . import archives
 
@@ -41,7 +41,7 @@ def provide(docker: Docker, progress: Progress) -> str:
 
 
 def recipe() -> Path:
-    return checkout("deploy") / "base"
+    return part("deploy") / "base"
 
 
 def _key() -> str:

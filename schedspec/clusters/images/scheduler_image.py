@@ -16,7 +16,7 @@ from pathlib import Path
 
 from .. import subprocess_run
 from ..docker import Docker
-from ..paths import checkout
+from ..paths import part
 from ..protocol import BinaryError, ClusterError, Progress
 from . import archives, python_base
 
@@ -68,7 +68,7 @@ def _fill(context: Path, wheels: Path) -> None:
     """What the Dockerfile copies, readable by anybody whatever umask the checkout was made with."""
     (context / "deploy").mkdir()
     shutil.copy(_lock(), context / "deploy")
-    root = checkout("scheduler")
+    root = part("scheduler")
     for source in _sources():
         copy = context / "scheduler" / source.relative_to(root)
         copy.parent.mkdir(parents=True, exist_ok=True)
@@ -111,15 +111,15 @@ def _fetch(machine: str, to: Path, progress: Progress) -> None:
 
 
 def _lock() -> Path:
-    return checkout("deploy") / "requirements.lock"
+    return part("deploy") / "requirements.lock"
 
 
 def _dockerfile() -> Path:
-    return checkout("deploy") / "Dockerfile"
+    return part("deploy") / "Dockerfile"
 
 
 def _sources() -> list[Path]:
-    return sorted(checkout("scheduler").rglob("*.py"))
+    return sorted(part("scheduler").rglob("*.py"))
 
 
 def _tell(line: str) -> None:

@@ -40,9 +40,9 @@ def test_items_are_named_after_their_scenarios(specs: Run) -> None:
     result = specs("--collect-only", "-q", pods=GOOD)
     result.stdout.fnmatch_lines(
         [
-            "pods.feature::Nothing comes of nothing",
-            "pods.feature::There are <n> of them[[]3]",
-            "pods.feature::There are <n> of them[[]4]",
+            "pods.feature::They are fine::Nothing comes of nothing",
+            "pods.feature::They are fine::There are 3 of them",
+            "pods.feature::They are fine::There are 4 of them",
         ]
     )
 
@@ -52,7 +52,9 @@ def test_items_are_named_after_their_scenarios(specs: Run) -> None:
     [
         (["-k", "nothing"], 1),
         (["-m", "smoke"], 1),
-        (["pods.feature::There are <n> of them[4]"], 1),
+        (["-k", "fine and 4"], 1),
+        (["pods.feature::They are fine::There are 4 of them"], 1),
+        (["pods.feature::They are fine"], 3),
         (["pods.feature"], 3),
         (["-k", "absent"], 0),
     ],
@@ -60,6 +62,40 @@ def test_items_are_named_after_their_scenarios(specs: Run) -> None:
 def test_selection_is_as_in_any_pytest(specs: Run, arguments: list[str], passed: int) -> None:
     result = specs(*arguments, pods=GOOD)
     result.assert_outcomes(passed=passed, deselected=3 - passed if arguments[0].startswith("-") else 0)
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        (":8", ["Nothing comes of nothing"]),  # a step, as a failure prints it
+        (":6", ["Nothing comes of nothing"]),  # its tag
+        ("::7", ["Nothing comes of nothing"]),
+        (":8:3", ["Nothing comes of nothing"]),  # with a column, as editors have it
+        (":12", ["There are 3 of them", "There are 4 of them"]),
+        (":18", ["There are 4 of them"]),  # a row of the examples
+        (":5", ["Nothing comes of nothing", "There are 3 of them", "There are 4 of them"]),  # the Rule
+        (":3", ["Nothing comes of nothing", "There are 3 of them", "There are 4 of them"]),  # the Background
+        ("::Nothing comes of nothing", ["Nothing comes of nothing"]),  # without its Rule
+        ("::There are <n> of them", ["There are 3 of them", "There are 4 of them"]),
+        ("::There are 4 of them", ["There are 4 of them"]),
+    ],
+)
+def test_a_line_and_a_plain_name_select(specs: Run, asked: str, found: list[str]) -> None:
+    result = specs(f"pods.feature{asked}", "--collect-only", "-q", pods=GOOD)
+    assert [line.rpartition("::")[2] for line in result.outlines if line.startswith("pods.feature::")] == found
+
+
+def test_a_line_of_no_file_is_refused(specs: Run) -> None:
+    result = specs("pod.feature:8", pods=GOOD)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: there is no file pod.feature (looked for in *"])
+
+
+def test_an_outline_whose_name_has_no_values_is_named_by_row(specs: Run) -> None:
+    feature = GOOD.replace("There are <n> of them", "Some")
+    result = specs("--collect-only", "-q", pods=feature)
+    result.stdout.fnmatch_lines(["pods.feature::They are fine::Some[[]3]", "pods.feature::They are fine::Some[[]4]"])
+    specs("pods.feature::They are fine::Some[4]", pods=feature).assert_outcomes(passed=1)
 
 
 def test_workers_of_xdist_collect_the_same(specs: Run) -> None:
@@ -116,6 +152,14 @@ WRONG = {
     "a name that cannot be selected": (
         "Feature: f\n  Scenario: a::b\n    Then all is well\n",
         ["bad.feature:2: a scenario's name must not contain '::'*'a::b'"],
+    ),
+    "a rule without a name, and one that cannot be selected": (
+        "Feature: f\n  Rule:\n    Scenario: s\n      Then all is well\n  Rule: a::b\n",
+        ["bad.feature:2: a rule needs a name", "bad.feature:5: a rule's name must not contain '::'*'a::b'"],
+    ),
+    "a repeated rule": (
+        "Feature: f\n  Rule: r\n    Scenario: s\n      Then all is well\n  Rule: r\n",
+        ["bad.feature:5: the name 'r' is taken by the rule in line 2"],
     ),
     "a scenario without a name": (
         "Feature: f\n  Scenario:\n    Then all is well\n",

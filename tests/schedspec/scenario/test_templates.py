@@ -28,7 +28,7 @@ spec:
     (tmp_path / "_part.j2").write_text("{% macro m(a) %}\n{{ a.b.c }}\n{% endmacro %}\n")
     (tmp_path / "includes.yaml.j2").write_text('{% import "_part.j2" as part %}\nx: {{ part.m(name) }}\n')
     (tmp_path / "time.yaml.j2").write_text("a: 1\nb: {{ name | seconds }}\n")
-    return Templates(tmp_path, {"namespace": "ns"})
+    return Templates([tmp_path / "own", tmp_path], {"namespace": "ns"}, [tmp_path / "house"])
 
 
 def only(rendered: list[Rendered]) -> Rendered:
@@ -82,7 +82,17 @@ def test_durations_are_read_as_seconds(text: str, value: float) -> None:
     assert seconds(text) == value
 
 
-def test_a_file_that_is_no_template_is_read_as_it_is(templates: Templates) -> None:
-    assert templates.read("broken.yaml.j2").startswith("a: [1,")
-    with pytest.raises(TemplateError, match=r"there is no .*policy\.yaml; there are: "):
-        templates.read("policy.yaml")
+def test_a_policy_is_read_from_the_first_folder_that_has_it(templates: Templates, tmp_path: Path) -> None:
+    for folder, text in (("policies", "ours"), ("own/policies", "beside"), ("house", "own")):
+        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+        (tmp_path / folder / f"{text}.yaml").write_text(text)
+        (tmp_path / folder / "same.yaml").write_text(text)
+    assert [templates.policy(name) for name in ("ours", "beside", "own", "same")] == ["ours", "beside", "own", "own"]
+    with pytest.raises(TemplateError, match=r"there is no policy none\.yaml; there are: beside.*, same\.yaml"):
+        templates.policy("none")
+
+
+def test_a_template_of_the_project_comes_before_ours(templates: Templates, tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own/thing.yaml.j2").write_text("{apiVersion: v1, kind: Own, metadata: {name: {{ name }}}}")
+    assert templates.render("thing", {"name": "x"})[0].object["kind"] == "Own"

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from scheduler.__main__ import main
+from scheduler.recording.names import Names, NotNamedError
 
 
 def explained(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
@@ -75,7 +78,9 @@ def test_every_cycle_is_shown_on_request(reclaimed: Path, capsys: pytest.Capture
     ("name", "says"),
     [
         ("t/old-0", "no recorded cycle decided anything about it"),
-        ("t/unknown", "no recorded cycle knew it (write namespace/name)"),
+        ("t/olt-0", "the recording knows no pod 't/olt-0'; near names: t/old-0"),
+        ("old", "'old' may be any of these pods; name one: t/old-0, t/old-1, t/old-2, t/old-3"),
+        ("x", "it knows: t/old-0, t/old-1, t/old-2, t/old-3, t/new-0, t/new-1, t/more-0"),
     ],
 )
 def test_what_no_cycle_decided_about_is_said_so(
@@ -83,3 +88,68 @@ def test_what_no_cycle_decided_about_is_said_so(
 ) -> None:
     assert main(["explain", str(reclaimed), "pod", name]) == 1
     assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["t/old-3", "old-3", "d-3"])
+def test_a_pod_is_found_by_the_name_that_people_have(
+    reclaimed: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    assert "pod t/old-3, cycle 2" in explained(capsys, reclaimed, "pod", name)
+
+
+UID = "6f1c2b34-0a1b-4c2d-8e3f-001122334455"
+
+
+@pytest.mark.parametrize(
+    ("asked", "key"),
+    [
+        ("default/build", f"default/build-{UID}"),
+        ("build", f"default/build-{UID}"),
+        (f"default/build-{UID}", f"default/build-{UID}"),
+        ("chat", "default/podgroup-0815"),  # of a Deployment: its owner's name
+        ("other/chat", "other/chat"),
+    ],
+)
+def test_a_job_is_called_as_its_workload(asked: str, key: str) -> None:
+    names = Names()
+    names.see("job", f"default/build-{UID.replace('6', '7')}")  # the one before
+    names.see("job", f"default/build-{UID}", "build")
+    names.see("job", "default/podgroup-0815", "chat")
+    names.see("job", "other/chat")
+    if asked == "chat":
+        with pytest.raises(NotNamedError, match="name one: default/podgroup-0815, other/chat"):
+            names.find("job", asked)
+    else:
+        assert names.find("job", asked) == key
+
+
+def test_a_successor_learns_that_the_pod_before_it_was_evicted(
+    scheduler: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    live = scheduler()
+    live.show({"nodes": [{"name": "n1", "has": "2 gpu"}]})
+    live.show({"queues": [{"name": "a", "deserved": "2 gpu"}, {"name": "b"}]})
+    live.show({"jobs": [{"name": "old", "queue": "b", "tasks": "1 x 2 gpu running on n1"}]})
+    live.show({"jobs": [{"name": "new", "queue": "a", "tasks": "1 x 2 gpu", "phase": "Inqueue"}]})
+    (evict,) = live.cycle().evictions
+    live.lose("Pod", evict.task)
+    pod = msgspec.to_builtins(
+        next(
+            it
+            for kind, it in live.notation.objects({"jobs": [{"name": "old", "queue": "b", "tasks": "1 x 2 gpu"}]})
+            if kind == "Pod"
+        )
+    )
+    pod["metadata"]["uid"] = "another"
+    live.see("Pod", pod)
+    live.cycle()
+    live.recorder.close()
+    out = explained(capsys, live.recorder.directory, "pod", "old-0")
+    assert "an earlier pod of this name was evicted in cycle 1 at" in out
+    assert "reclaimed for t/new of queue a" in out
+
+
+def test_a_program_reads_json(reclaimed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = json.loads(explained(capsys, reclaimed, "pod", "old-3", "-o", "json"))
+    assert (said["kind"], said["name"], said["earlier"]) == ("pod", "t/old-3", [])
+    assert said["cycles"][0]["says"][0].startswith("evicted: reclaimed for t/new")

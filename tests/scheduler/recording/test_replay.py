@@ -12,8 +12,9 @@ import pytest
 
 from scheduler.__main__ import main
 from scheduler.recording.events import KINDS, ObjectSeen
-from scheduler.recording.segments import segments
+from scheduler.recording.segments import cut, segments
 from tests.scheduler.recording.conftest import POLICY
+from tests.support.core.notation import EPOCH
 
 BAD_NODE = {"metadata": {"name": "n2"}, "status": {"allocatable": {"cpu": "many"}}}
 OTHER = POLICY.replace(", reclaim", "")
@@ -130,3 +131,20 @@ def test_an_object_that_could_not_be_read_is_left_out_again(
 
     assert main(["replay", str(live.recorder.directory)]) == 0
     assert capsys.readouterr().out == "2 cycles, 0 decided otherwise\n"
+
+
+def test_a_part_of_a_recording_replays_alone(
+    scheduler: Callable[..., Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    live = scheduler(segment_bytes=2000)
+    live.show({"nodes": [{"name": "n1", "has": "8 cpu"}], "queues": [{"name": "default"}]})
+    for number in range(6):
+        live.show({"jobs": [{"name": f"a{number}", "tasks": "1 x 1 cpu"}]})
+        live.cycle()
+    for since, left in ((0.0, 6), (EPOCH + 1003.5, 3), (EPOCH + 2000.0, 0)):  # still being written
+        to = tmp_path / f"from-{since}" / "recording"
+        assert cut(live.recorder.directory, since, to) == left
+        if left:
+            assert main(["replay", str(to.parent)]) == 0  # the folder that keeps it
+            assert capsys.readouterr().out == f"{left} cycles, 0 decided otherwise\n"
+    live.recorder.close()

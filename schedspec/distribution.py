@@ -1,0 +1,54 @@
+"""Where the parts of this distribution are: beside this package in a checkout, inside of it in an installed wheel.
+
+This is the only module that knows where the scheduler and the steps are. They are found by name, never imported: what
+is judged and who judges meet through Kubernetes only. Nothing called `steps` or `scheduler` stands at the top of an
+environment that the wheel is installed into, so that a user's own packages of these names do no harm.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+_PACKAGE = Path(__file__).resolve().parent
+INSTALLED = (_PACKAGE / "scheduler").is_dir()
+"""True in an installed wheel, False in a checkout."""
+_ROOT = _PACKAGE if INSTALLED else _PACKAGE.parent
+
+
+def folder(name: str) -> Path:
+    """A part: `templates`, `kind-config`, `scheduler`, `steps`, `deploy`, `features`. It need not be there."""
+    return _ROOT / name
+
+
+def module(name: str) -> str:
+    """The import name of a module of `scheduler` or `steps`: `schedspec.scheduler.lint` in a wheel."""
+    return f"{__package__}.{name}" if INSTALLED else name
+
+
+def load(name: str) -> ModuleType:
+    """Import a module of `scheduler` or `steps`, ours wherever we run. Raises ImportError."""
+    if not INSTALLED and str(_ROOT) not in sys.path:
+        sys.path.insert(0, str(_ROOT))
+    return import_module(module(name))
+
+
+def scheduler_command() -> tuple[str, ...]:
+    """How our scheduler is called, without its arguments; with `environment`, from any working directory."""
+    return (sys.executable, "-P", "-m", module("scheduler"))
+
+
+def environment() -> dict[str, str]:
+    """The environment of a Python process that is to find us: in a checkout, whatever folder it starts in."""
+    if INSTALLED:
+        return dict(os.environ)
+    paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+def prompt() -> str:
+    """What a person types to call our command line here."""
+    return "schedspec" if INSTALLED else "python -m schedspec"

@@ -1,0 +1,79 @@
+"""A project of somebody else's: the wheel in an environment of its own, and a folder with features, far from here."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+Call = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A virtual environment that has the built wheel and what it needs, and nothing of the checkout."""
+
+    folder: Path
+
+    @property
+    def site(self) -> Path:
+        """Its site-packages."""
+        return Path(sysconfig.get_path("purelib", "venv", {"base": str(self.folder), "platbase": str(self.folder)}))
+
+    def program(self, name: str) -> str:
+        """A program of it."""
+        return str(self.folder / "bin" / name)
+
+
+@pytest.fixture(scope="session")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    """The wheel is built and installed by pip; what it depends on is that of this environment."""
+    folder = tmp_path_factory.mktemp("wheel")
+    source = folder / "source"  # as it would be released: what git ignores is not there
+    ignored = shutil.ignore_patterns(".*", "out", "__pycache__", "tests", "benchmarks")
+    shutil.copytree(ROOT, source, ignore=ignored)
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(build, cwd=source, check=True, capture_output=True)
+    (wheel,) = folder.glob("*.whl")
+    found = Environment(folder / "venv")
+    venv.create(found.folder, with_pip=False, symlinks=True)
+    (found.site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    install = ["install", "--quiet", "--no-index", "--no-deps", "--disable-pip-version-check", str(wheel)]
+    python = found.program("python")
+    subprocess.run([sys.executable, "-m", "pip", "--python", python, *install], check=True, capture_output=True)
+    for program in ("pytest",):
+        (found.folder / "bin" / program).write_text(f"#!{python}\nimport pytest\nraise SystemExit(pytest.main())\n")
+        (found.folder / "bin" / program).chmod(0o755)
+    return found
+
+
+@pytest.fixture
+def call(environment: Environment, tmp_path: Path) -> Call:
+    """Run a program of that environment in the project's folder; its standard output and error together."""
+
+    def run(
+        program: str, *arguments: object, cwd: Path = tmp_path, **variables: str
+    ) -> subprocess.CompletedProcess[str]:
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "PYTHON", "GITHUB"))}
+        path = f"{environment.folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
+        return subprocess.run(
+            [environment.program(program), *map(str, arguments)],
+            cwd=cwd,
+            env={**kept, "PATH": path, **variables},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+
+    return run

@@ -1,0 +1,149 @@
+"""The wheel in a project of its own: its steps, templates and policies beside ours, from any working directory."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import ROOT, Call, Environment
+
+FILES = {
+    "features/lent.feature": """\
+Feature: What a team lends comes back
+
+  Background:
+    Given the policy "house"
+    And these nodes:
+      | node | cpu | memory |
+      | n1   | 4   | 16Gi   |
+    And a queue "lent" that deserves 1 cpu
+    And a queue "own" that deserves 3 cpu
+
+  Rule: The owner is served
+
+    Scenario: The owner gets three cpus back
+      Given these jobs run:
+        | job  | queue | replicas | min available | cpu |
+        | loan | lent  | 4        | 1             | 1   |
+      When these jobs are submitted:
+        | job   | queue | replicas | cpu |
+        | build | own   | 3        | 1   |
+      Then "build" runs
+      And exactly 3 pods are evicted, once each
+      And "loan" is poorer
+""",
+    "steps/__init__.py": "",
+    "steps/common.py": 'LOAN = "loan"\n',
+    "steps/house.py": '''\
+from schedspec.api import timeouts
+from schedspec.checks import pods
+from schedspec.gherkin.step_decorators import given, then
+from schedspec.observe.expect import Expect
+from schedspec.scenario.world import World
+
+from steps.common import LOAN
+
+
+@given('a queue "{name}" that deserves {cpu:d} cpu')
+def _(world: World, name: str, cpu: int) -> None:
+    """A queue of the house."""
+    world.apply("housequeue", name=name, cpu=cpu)
+
+
+@then('"{name}" is poorer')
+def _(expect: Expect, name: str) -> None:
+    """One pod is left."""
+    assert name == LOAN
+    expect.eventually(pods.count_runs(name, 1), within=timeouts.RUNS)
+
+
+@then('"{name}" {what:w}')
+def _(expect: Expect, name: str, what: str) -> None:
+    """In the place of a sentence that is shipped."""
+    print("the project's own")
+    expect.eventually(pods.runs(name), within=timeouts.RUNS)
+''',
+    "templates/housequeue.yaml.j2": """\
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: Queue
+metadata:
+  name: {{ name }}
+spec:
+  deserved:
+    cpu: {{ cpu }}
+""",
+    "scheduler/__init__.py": "raise ImportError('the user has another scheduler')\n",
+    "pytest.ini": "[pytest]\n",
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A folder with one feature, steps, a template and a policy of its own, and packages called as ours."""
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "policies").mkdir()
+    shutil.copy(ROOT / "templates/policies/capacity.yaml", tmp_path / "policies/house.yaml")
+    return tmp_path
+
+
+def test_nothing_of_ours_stands_beside_the_package(environment: Environment) -> None:
+    names = {path.name for path in environment.site.iterdir()}
+    assert {name for name in names if not name.startswith(("pip", "_", "dependencies"))} == {
+        "schedspec",
+        "schedspec-0.1.0.dist-info",
+    }
+
+
+@pytest.mark.parametrize("part", ["steps", "scheduler", "templates/policies", "scheduler/crds", "kind-config/stages"])
+def test_everything_is_inside(environment: Environment, part: str) -> None:
+    assert (environment.site / "schedspec" / part).is_dir()
+
+
+def test_a_project_is_collected_and_what_it_hides_is_said_once(project: Path, call: Call) -> None:
+    (project / "templates/queue.yaml.j2").write_text("")
+    done = call("pytest", "--collect-only", "-q", "-n0")
+    assert done.returncode == 0, done.stdout
+    assert "::The owner is served::The owner gets three cpus back" in done.stdout
+    assert done.stdout.count('own sentence in the place of ours: "{name}" runs') == 1
+    assert call("pytest", "--collect-only").stdout.count("own templates in the place of ours: queue.yaml.j2") == 1
+
+
+@pytest.mark.parametrize(("asked", "found"), [("lent.feature:21", 1), ("lent.feature::The owner is served", 1)])
+def test_a_line_and_a_name_select_from_another_folder(project: Path, call: Call, asked: str, found: int) -> None:
+    done = call("pytest", "--collect-only", "-q", asked, cwd=project / "features")
+    assert f"{found} test collected" in done.stdout, done.stdout
+
+
+def test_a_conftest_that_names_the_plugin_does_not_register_it_twice(project: Path, call: Call) -> None:
+    (project / "conftest.py").write_text('pytest_plugins = ["schedspec.plugin"]\n')
+    done = call("pytest", "--collect-only", "-q")
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.fixture
+def passes(project: Path, call: Call) -> Callable[..., str]:
+    """Run the project's feature from one of its folders; what pytest said."""
+
+    def run(*arguments: str) -> str:
+        done = call("pytest", "-rP", *arguments, "lent.feature:21", cwd=project / "features")
+        assert done.returncode == 0, done.stdout
+        return done.stdout
+
+    return run
+
+
+@pytest.mark.embedded
+@pytest.mark.slow
+def test_a_project_passes_on_the_embedded_cluster(passes: Callable[..., str]) -> None:
+    assert "the project's own" in passes("--cluster", "embedded")
+
+
+@pytest.mark.kind
+@pytest.mark.slow
+def test_a_project_passes_on_kind(passes: Callable[..., str]) -> None:
+    assert "the project's own" in passes("--cluster", "kind")
