@@ -14,30 +14,45 @@ from collections.abc import Sequence
 
 from .live.options import add_run, options_from
 
-_OTHERS = {
-    "lint": "say what is wrong, and what is probably wrong, with a policy file",
+_PROGRAM = "python -m scheduler"
+_PURPOSES = {
+    "run": "schedule a cluster",
+    "lint": "say what is wrong, and what is probably wrong, with policy files",
     "replay": "decide recorded cycles again, or with another policy",
-    "explain": "say why a pod or job of a recorded cycle got what it got",
+    "explain": "say why a pod or job of a recording got what it got",
 }
-_MODULES = {"replay": ".recording.replay", "explain": ".recording.explain"}
-"""Commands that live in a module of their name, or in this one, with ``add_arguments(parser)`` and
-``main(arguments) -> status``."""
+_MODULES = {"lint": ".lint", "replay": ".recording.replay", "explain": ".recording.explain"}
+"""Commands that live in a module, with ``add_arguments(parser)`` and ``main(arguments) -> status``."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def parser_of(command: str, *, program: str = _PROGRAM, examples: str = "") -> argparse.ArgumentParser:
+    """The parser of one command; ``program`` is how it was called, ``examples`` stand below its help."""
+    purpose = _PURPOSES[command].capitalize() + "."
+    parser = argparse.ArgumentParser(
+        prog=f"{program} {command}",
+        description=purpose,
+        epilog=f"examples:\n{examples}" if examples else None,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    if command == "run":
+        add_run(parser)
+    else:  # the others need not be loaded
+        importlib.import_module(_MODULES[command], __package__).add_arguments(parser)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None, *, program: str = _PROGRAM, examples: str = "") -> int:
     """Run a command; returns the exit status: 0, 1 where it failed, 2 where it was called wrongly."""
-    parser = argparse.ArgumentParser(prog="python -m scheduler", description="A queue scheduler for Kubernetes.")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    add_run(commands.add_parser("run", help="schedule a cluster", description="Schedule a cluster."))
-    asked = (sys.argv[1:] if arguments is None else [*arguments])[:1]
-    for name, purpose in _OTHERS.items():
-        command = commands.add_parser(name, help=purpose, description=purpose.capitalize() + ".")
-        if asked == [name]:  # the others need not be loaded
-            importlib.import_module(_MODULES.get(name, f".{name}"), __package__).add_arguments(command)
-    given = parser.parse_args(arguments)
-    if given.command == "run":
+    words = sys.argv[1:] if arguments is None else [*arguments]
+    chooser = argparse.ArgumentParser(prog=program, description="A queue scheduler for Kubernetes.")
+    commands = chooser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, purpose in _PURPOSES.items():
+        commands.add_parser(name, help=purpose, add_help=False)
+    chosen = chooser.parse_args(words[:1]).command
+    given = parser_of(chosen, program=program, examples=examples).parse_args(words[1:])
+    if chosen == "run":
         return _run(given)
-    status: int = importlib.import_module(_MODULES.get(given.command, f".{given.command}"), __package__).main(given)
+    status: int = importlib.import_module(_MODULES[chosen], __package__).main(given)
     return status
 
 

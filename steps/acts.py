@@ -7,7 +7,7 @@ from schedspec.api.capabilities import Capability
 from schedspec.api.kinds import OWNERS, SERVED, Kind
 from schedspec.checks import nodes, pods
 from schedspec.gherkin import tables
-from schedspec.gherkin.step_decorators import when
+from schedspec.gherkin.step_decorators import table, when
 from schedspec.observe import view as views
 from schedspec.observe.expect import Expect
 from schedspec.observe.history import History
@@ -100,12 +100,14 @@ def _command(world: World, history: History, kind: Kind, name: str, action: str)
 
 
 @when("these queues change:", needs=(Capability.QUEUES,))
+@table(QUEUES)
 def _(world: World, datatable: tables.Table) -> None:
     """Queues get other values while they are in use. Columns as of `these queues:`."""
     world.apply_all(("queue", row) for row in tables.rows(datatable, QUEUES, required=("queue",)))
 
 
 @when("these nodes join:")
+@table(NODES)
 def _(world: World, datatable: tables.Table) -> None:
     """Simulated nodes join the cluster. Columns as of `these nodes:`."""
     world.add_nodes(tables.rows(datatable, NODES, required=("node", "cpu", "memory")))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from schedspec.api import timeouts
 from schedspec.api.kinds import Kind
 from schedspec.gherkin import tables
-from schedspec.gherkin.step_decorators import then
+from schedspec.gherkin.step_decorators import table, then
 from schedspec.observe import queries
 from schedspec.observe.expect import Check, Expect, Outcome
 from schedspec.observe.history import View
@@ -28,6 +28,7 @@ def _(expect: Expect) -> None:
 
 
 @then("exactly these pods are evicted, once each:")
+@table({"pod": str})
 def _(expect: Expect, datatable: tables.Table) -> None:
     """These pods, by name, and no others since the scenario began. Column: pod."""
     _and_no_more(expect, queries.evicted_exactly(_one_column(datatable, "pod")))
@@ -41,6 +42,7 @@ def _(expect: Expect, number: int) -> None:
 
 
 @then("exactly {number:d} of these is evicted:")
+@table({"workload": str})
 def _(expect: Expect, number: int, datatable: tables.Table) -> None:
     """So many of these workloads lose a pod. Column: workload."""
     workloads = _one_column(datatable, "workload")
@@ -74,6 +76,7 @@ def _(expect: Expect, name: str, others: str) -> None:
 
 
 @then("these start in this order:")
+@table({"workload": str})
 def _(expect: Expect, datatable: tables.Table) -> None:
     """The first pod of each is seen Running in this order. Column: workload."""
     expect.eventually(queries.start_in_order(_one_column(datatable, "workload")), within=timeouts.SHOWN)

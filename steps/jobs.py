@@ -11,7 +11,7 @@ from schedspec.api.capabilities import Capability
 from schedspec.checks import pods, reasons
 from schedspec.gherkin import tables
 from schedspec.gherkin.bdd import Sentence
-from schedspec.gherkin.step_decorators import given, one_of, when
+from schedspec.gherkin.step_decorators import given, one_of, table, when
 from schedspec.observe.expect import Expect
 from schedspec.scenario.world import World
 
@@ -58,6 +58,7 @@ _TEMPLATES: dict[str, tuple[str, dict[str, tables.Column]]] = {
     "Kubernetes jobs": ("kubernetesjob", {"job": ("name", str), **_COMMON}),
     "PyTorchJobs": ("pytorchjob", _PYTORCHJOBS),
 }
+_COLUMNS = {work: columns for work, (_, columns) in _TEMPLATES.items()}
 WORK = one_of(*_TEMPLATES)
 """The kinds of work that a sentence can speak of."""
 
@@ -107,12 +108,14 @@ def submit(world: World, cards: Cards) -> Submit:
 
 @given("these {work:Work} are submitted:", needs=of_work, Work=WORK)
 @when("these {work:Work} are submitted:", needs=of_work, Work=WORK)
+@table(_COLUMNS)
 def _(submit: Submit, work: str, datatable: tables.Table) -> None:
     """Work is jobs (of Volcano), services (Deployments), Kubernetes jobs or PyTorchJobs: name, queue, cards …"""
     submit(work, datatable)
 
 
 @given("these {work:Work} run:", needs=of_work, Work=WORK)
+@table(_COLUMNS)
 def _(submit: Submit, expect: Expect, work: str, datatable: tables.Table) -> None:
     """Work is submitted, and all of it runs before the next sentence."""
     for name in submit(work, datatable):
@@ -120,6 +123,7 @@ def _(submit: Submit, expect: Expect, work: str, datatable: tables.Table) -> Non
 
 
 @given("these {work:Work} wait:", needs=of_work, Work=WORK)
+@table(_COLUMNS)
 def _(submit: Submit, expect: Expect, work: str, datatable: tables.Table) -> None:
     """Work is submitted, and the scheduler has said of each why it waits."""
     for name in submit(work, datatable):
@@ -128,6 +132,7 @@ def _(submit: Submit, expect: Expect, work: str, datatable: tables.Table) -> Non
 
 
 @given("these {work:Work} are bound:", needs=of_work, Work=WORK)
+@table(_COLUMNS)
 def _(submit: Submit, expect: Expect, work: str, datatable: tables.Table) -> None:
     """Work is submitted, and every pod of it has a node, running or not."""
     for name in submit(work, datatable):
@@ -135,6 +140,7 @@ def _(submit: Submit, expect: Expect, work: str, datatable: tables.Table) -> Non
 
 
 @given("this job with tasks runs:", needs=of_work)
+@table(_JOBS)
 def _(world: World, expect: Expect, datatable: tables.Table) -> None:
     """One Volcano Job of several tasks, one a row: job, queue, task, replicas, cpu, on TaskCompleted."""
     rows = tables.rows(datatable, _JOBS, required=("job", "task", "replicas"))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from schedspec.gherkin import tables
-from schedspec.gherkin.step_decorators import given
+from schedspec.gherkin.step_decorators import given, table
 from schedspec.scenario.world import World
 
 from .columns import NODES
 
 
 @given("these nodes:")
+@table(NODES)
 def _(world: World, datatable: tables.Table) -> None:
     """Simulated nodes: node, cpu, memory; also cards and card (the product), pods (how many it takes)."""
     world.add_nodes(tables.rows(datatable, NODES, required=("node", "cpu", "memory")))

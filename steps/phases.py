@@ -7,8 +7,14 @@ from schedspec.api.capabilities import Capability
 from schedspec.checks import phases, reasons
 from schedspec.gherkin import tables
 from schedspec.gherkin.bdd import Sentence
-from schedspec.gherkin.step_decorators import then
+from schedspec.gherkin.step_decorators import table, then
 from schedspec.observe.expect import Expect
+
+_STATUS: dict[str, tables.Column] = {
+    "queue": ("name", str),
+    "deserved": ("deserved", tables.amounts),
+    "allocated": ("allocated", tables.amounts),
+}
 
 
 def _of_status(sentence: Sentence) -> set[Capability]:
@@ -61,14 +67,10 @@ def _(expect: Expect, name: str, state: str) -> None:
 
 
 @then("these queues have:", needs=_of_status)
+@table(_STATUS)
 def _(expect: Expect, datatable: tables.Table) -> None:
     """What the scheduler says the queues deserve and hold. Columns: queue, deserved, allocated."""
-    columns: dict[str, tables.Column] = {
-        "queue": ("name", str),
-        "deserved": ("deserved", tables.amounts),
-        "allocated": ("allocated", tables.amounts),
-    }
-    for row in tables.rows(datatable, columns, required=("queue",)):
+    for row in tables.rows(datatable, _STATUS, required=("queue",)):
         name = str(row.pop("name"))
         for field, amounts in row.items():
             assert isinstance(amounts, dict)

@@ -6,7 +6,7 @@ from schedspec.api import timeouts
 from schedspec.api.capabilities import Capability
 from schedspec.checks import pods, reasons
 from schedspec.gherkin import tables
-from schedspec.gherkin.step_decorators import given, then
+from schedspec.gherkin.step_decorators import given, table, then
 from schedspec.observe.expect import Expect, Outcome
 from schedspec.observe.history import View
 
@@ -55,6 +55,7 @@ def _(expect: Expect, name: str, number: int) -> None:
 
 
 @then("exactly {number:d} of these runs:")
+@table({"workload": str})
 def _(expect: Expect, number: int, datatable: tables.Table) -> None:
     """So many of these workloads run, with all of their pods, and of the others no pod has a node. Column: workload."""
     rows = tables.rows(datatable, {"workload": ("name", str)}, required=("workload",))

@@ -11,7 +11,7 @@ from schedspec.api.capabilities import Capability
 from schedspec.api.errors import PolicyRefusedError, RejectedError, Unmet
 from schedspec.gherkin import tables
 from schedspec.gherkin.bdd import Sentence
-from schedspec.gherkin.step_decorators import given, then, when
+from schedspec.gherkin.step_decorators import given, table, then, when
 from schedspec.monitors.rules import Rules
 from schedspec.scenario.world import World
 
@@ -83,6 +83,7 @@ def _(world: World, refusals: Refusals, name: str) -> None:
 
 
 @given("these queues:", needs=of_queues)
+@table(QUEUES)
 def _(world: World, cards: Cards, datatable: tables.Table) -> None:
     """Queues: queue, parent, weight, priority, capability, deserved, guarantee, reclaimable, card quota."""
     rows = tables.rows(datatable, QUEUES, required=("queue",))
@@ -93,6 +94,7 @@ def _(world: World, cards: Cards, datatable: tables.Table) -> None:
 
 
 @when("this queue is submitted:", needs=lambda said: {*of_queues(said), Capability.VALIDATION})
+@table(QUEUES)
 def _(world: World, refusals: Refusals, datatable: tables.Table) -> None:
     """A queue that the API server may refuse. Columns as of `these queues:`."""
     try:
@@ -111,6 +113,7 @@ def _(refusals: Refusals, text: str) -> None:
 
 
 @given("these priority classes:")
+@table(_CLASSES)
 def _(world: World, datatable: tables.Table) -> None:
     """Priority classes: class, value."""
     world.apply_all(("priorityclass", row) for row in tables.rows(datatable, _CLASSES, required=("class", "value")))

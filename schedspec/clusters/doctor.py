@@ -98,5 +98,5 @@ def _left_behind() -> Diagnosis:
     abandoned = [record.name for record in Registry().records() if record.abandoned]
     if abandoned:
         left = f"left behind by killed runs: {', '.join(abandoned)}"
-        return Diagnosis(False, left, "python -m schedspec.clusters down", needed=False)
+        return Diagnosis(False, left, "python -m schedspec down", needed=False)
     return Diagnosis(True, f"nothing left behind ({state_root()})")

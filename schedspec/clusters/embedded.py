@@ -36,7 +36,7 @@ from .registry import ClusterRecord
 
 _BOOT_SECONDS = 90.0
 _ATTEMPTS = 3
-_DO_NEXT = "see what `python -m schedspec.clusters doctor` says; run it again"
+_DO_NEXT = "see what `python -m schedspec doctor` says; run it again"
 
 
 class EmbeddedCluster(MadeCluster):

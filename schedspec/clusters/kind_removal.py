@@ -37,7 +37,7 @@ def delete_cluster(name: str) -> None:
     raise DockerError(
         f"the containers and the network of {name} cannot be removed",
         f"docker ps --all --filter label={of_cluster}",
-        "remove them by hand, then: python -m schedspec.clusters down",
+        "remove them by hand, then: python -m schedspec down",
     )
 
 

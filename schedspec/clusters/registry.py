@@ -143,7 +143,7 @@ def free_ports(count: int, taken: Collection[int] = ()) -> tuple[int, ...]:
         raise BootError(
             f"fewer than {count} free ports",
             f"127.0.0.1:{_PORTS.start}-{_PORTS.stop}",
-            "end what listens there (`python -m schedspec.clusters list` shows our own)",
+            "end what listens there (`python -m schedspec list` shows our own)",
         )
     return tuple(chosen)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -25,6 +25,7 @@ Step = TypeVar("Step", bound=Callable[..., Any])
 
 Needs = Collection[Capability] | Callable[[Sentence], Collection[Capability]]
 
+_TYPED = re.compile(r"\{(\w+):(\w+)\}")
 _QUOTED = re.compile(r'"\{(\w+)\}"')
 
 
@@ -42,14 +43,42 @@ class Wording:
 
 _NEEDS = "__schedspec_needs__"
 _MEANS = "__schedspec_means__"
+_COLUMNS = "__schedspec_columns__"
 _NO_QUOTE = Wording(r'[^"]*')
 _FUNCTIONS: dict[str, Callable[..., Any]] = {}
 """What each sentence calls."""
+_FACTS: dict[str, StepFacts] = {}
+
+
+@dataclass(frozen=True)
+class StepFacts:
+    """What the catalogue says of a sentence beside its meaning: words and columns, in the order of the code."""
+
+    words: Mapping[str, Sequence[str]]
+    """What a placeholder may be."""
+    columns: Mapping[str, Sequence[str]]
+    """The columns of its table; by the kind of work where each has its own, else under the empty text."""
+
+
+def table(columns: Mapping[str, Any]) -> Callable[[Step], Step]:
+    """Say what columns a step's table may have: the dict that it reads its rows by, or one such dict a word."""
+
+    def decorate(function: Step) -> Step:
+        by_word = {word: it for word, it in columns.items() if isinstance(it, Mapping)}
+        setattr(function, _COLUMNS, {word: tuple(it) for word, it in by_word.items()} or {"": tuple(columns)})
+        return function
+
+    return decorate
+
+
+def facts_of(sentence: str) -> StepFacts:
+    """What is known of a sentence that these decorators have made; nothing of any other."""
+    return _FACTS.get(sentence, StepFacts({}, {}))
 
 
 def one_of(*words: str) -> Wording:
     """One of these words and no other: `given("these {work:Work} run:", Work=one_of("jobs", "services"))`."""
-    return Wording("|".join(map(re.escape, words)))
+    return Wording("|".join(map(re.escape, words)), {word: word for word in words})
 
 
 def word_for(meaning: Mapping[str, str]) -> Wording:
@@ -72,8 +101,17 @@ def in_other_words(sentence: str, columns: Mapping[str, str]) -> Callable[..., A
             arguments["datatable"] = [[columns.get(name, name) for name in table[0]], *table[1:]]
         return function(**arguments)
 
+    called = {mean: name for name, mean in columns.items()}
+    known: Mapping[str, Sequence[str]] = getattr(function, _COLUMNS, {})
+    setattr(said_otherwise, _COLUMNS, {word: [called.get(it, it) for it in names] for word, names in known.items()})
     setattr(said_otherwise, _MEANS, (sentence, columns))
     return said_otherwise
+
+
+def _named(columns: Mapping[str, Sequence[str]], used: Mapping[str, Wording]) -> Mapping[str, Sequence[str]]:
+    """The columns by the words that this wording has for the kinds of work."""
+    called = {mean: word for wording in used.values() for word, mean in wording.meaning.items()}
+    return {called.get(work, work): names for work, names in columns.items()}
 
 
 def _translated(needs: Any, parser: Any, sentence: str, columns: Mapping[str, str]) -> Any:
@@ -123,6 +161,9 @@ def _step(
             means = getattr(function, _MEANS, None)
             setattr(function, _NEEDS, _translated(own, parser, *means) if means and callable(own) else own)
         _FUNCTIONS.setdefault(sentence, function)
+        used = {name: types[kind] for name, kind in _TYPED.findall(sentence) if kind in types}
+        words = {name: tuple(wording.meaning) for name, wording in used.items()}
+        _FACTS[sentence] = StepFacts(words, _named(getattr(function, _COLUMNS, {}), used))
         result: Step = decorator(parser, stacklevel=2)(function)
         return result
 

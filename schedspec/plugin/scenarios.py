@@ -84,9 +84,9 @@ def explain(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestR
     if call.excinfo is not None and isinstance(call.excinfo.value, READABLE):
         problem = call.excinfo.value
         run.problem = run.problem or problem
+        dump.write(run, problem)
         text = failure.tell(run, problem)
         report.longrepr = bdd.plain_failure(text, failure.headline(run, problem), *_place(run))
-        dump.write(run, problem)
         item.user_properties.append(("schedspec-files", str(run.folder)))
         report.user_properties = item.user_properties
     if call.when == "teardown":

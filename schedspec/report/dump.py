@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import msgspec
@@ -28,4 +29,6 @@ def write(running: ScenarioRun, problem: BaseException) -> Path:
     scheduler = running.session.scheduler if running.session is not None else None
     if scheduler is not None:
         (folder / "scheduler.log").write_text("\n".join(scheduler.last_lines(_LOG)) + "\n", "utf-8")
+        shutil.rmtree(folder / story.RECORDING, ignore_errors=True)  # of an earlier run
+        scheduler.keep_recording(running.began_wall, folder / story.RECORDING)
     return folder

@@ -6,8 +6,11 @@ Never more than 60 lines, never a frame of Python; what does not fit is in the f
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
+from .. import distribution
 from ..api.errors import Unmet
 from ..api.kinds import Kind, Ref
 from ..observe import view as views
@@ -15,6 +18,8 @@ from ..observe.history import History, View
 from ..scenario.run import ScenarioRun
 
 LINES = 60
+RECORDING = "recording"
+"""The scheduler's recording in a scenario's folder, which `explain` and `replay` take."""
 _WIDTH = 160
 _UID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 _MOST: dict[str, int | None] = {"sentences": 10, "objects": 20, "events": 7, "queues": 7, "pending": 6}
@@ -44,12 +49,32 @@ def tell(running: ScenarioRun, problem: BaseException, *, whole: bool = False) -
         rows += _section("pending, and why the scheduler says so", _pending(view), most["pending"])
     if whole:
         return rows
-    files = [f"everything that was seen: {running.folder}"]
+    files = [f"everything that was seen: {running.folder}", *_commands(running, problem)]
     room = LINES - len(files)
     if len(rows) > room:
         rows = [*rows[: room - 1], f"  … {len(rows) - room + 1} more lines"]
     space = running.history.namespace if running.history is not None else ""
     return [_cut(_plain(row, space)) for row in rows] + files
+
+
+def _commands(running: ScenarioRun, problem: BaseException) -> Iterator[str]:
+    """What to type to learn more of the work that the failure is about, where the scheduler was recorded."""
+    if running.history is None or not (running.folder / RECORDING).is_dir():
+        return
+    about = problem.about if isinstance(problem, Unmet) else ()
+    view = running.history.now()
+    pods = [ref.name for ref in about if ref.kind == Kind.POD]
+    jobs = [ref.name for ref in about if ref.kind in (Kind.VCJOB, Kind.PODGROUP, Kind.DEPLOYMENT)]
+    pods += [] if jobs else [str(pod["metadata"]["name"]) for pod in view.mine(Kind.POD) if views.waits(pod)]
+    call = f"{distribution.prompt()} %s {shlex.quote(_shown(running.folder))}"
+    if pods or jobs:
+        which = f"pod {pods[0]}" if pods else f"job {_UID.sub('', jobs[0])}"
+        yield f"why, cycle by cycle: {call % 'explain'} {which} --all"
+    yield f"with another policy: {call % 'replay'} --policy FILE"
+
+
+def _shown(path: Path) -> str:
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
 def _head(running: ScenarioRun, problem: BaseException) -> Iterator[str]:

@@ -56,6 +56,11 @@ class Scheduler(Protocol):
     def use_policy(self, text: str) -> str:
         """Put a policy into force; return its sha256 when it is. Raises PolicyRefusedError, SchedulerDiedError."""
 
+    def keep_recording(self, since: float, to: Path) -> bool:
+        """Keep what it decided from `since` on (wall time) as a recording in the folder `to`; False where it records
+        nothing.
+        """
+
     def last_lines(self, count: int) -> Sequence[str]:
         """The end of its log."""
 

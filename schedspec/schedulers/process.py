@@ -19,6 +19,9 @@ from ..api import timeouts
 from .daemon import Daemon
 from .readiness import NotYetError, patiently, require_in_force
 
+_SEGMENT_BYTES = 8 << 20
+"""A scenario's recording is cut out of the last files: small ones are read soon."""
+
 
 class SchedulerProcess:
     """One scheduler for one cluster: `command` with the arguments of `python -m scheduler`.
@@ -31,11 +34,13 @@ class SchedulerProcess:
     ) -> None:
         self._daemon = Daemon("the scheduler under test", folder / "scheduler.log", readable)
         self.policy_file = folder / "policy.yaml"
+        self._recording = folder / "recording"
         self.command = tuple(command)
         """How it is called the next time it is launched."""
         self._arguments = [
             *("run", "--kubeconfig", str(kubeconfig), "--context", context, "--policy", str(self.policy_file)),
             *("--node-selector", "schedspec.dev/world=true", "--listen", "127.0.0.1:0"),
+            *("--record", str(self._recording), "--record-bytes", str(_SEGMENT_BYTES)),
         ]
         self._scale = max(scale, 1.0)  # less patience with scenarios makes no process start sooner
         self._address = ""
@@ -64,6 +69,14 @@ class SchedulerProcess:
         self._daemon.stop()
         self._address = ""
         self._http.clear()
+
+    def keep_recording(self, since: float, to: Path) -> bool:
+        """Cut the recording of the run to what was decided since, for `explain` and `replay`."""
+        segments = distribution.load("scheduler.recording.segments")
+        try:
+            return bool(segments.cut(self._recording, since, to))
+        except (segments.RecordError, OSError):  # of another program that takes our command line, or a full disk
+            return False
 
     def handle(self) -> dict[str, Any]:
         """What another process needs to reach it."""

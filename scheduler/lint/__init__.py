@@ -1,4 +1,4 @@
-"""``scheduler lint FILE [--queues FILE]…``: all that is wrong with a policy file, and what is legal and almost surely
+"""``scheduler lint FILE… [--queues FILE]…``: all that is wrong with a policy file, and what is legal and almost surely
 wrong.
 
 The one rule: an error is what the scheduler would refuse, and fails; a warning is what it would do as written
@@ -12,6 +12,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
+
 from ..policy.loader import PolicyError, read_document
 from .findings import Finding
 from .objects import Manifest, ManifestError, read_objects
@@ -23,7 +25,7 @@ __all__ = ["Finding", "add_arguments", "lint", "main"]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line."""
-    parser.add_argument("policy", metavar="FILE", type=Path, help="the policy file")
+    parser.add_argument("policies", metavar="FILE", nargs="+", help="policy files; - is the standard input")
     parser.add_argument(
         "--queues",
         metavar="FILE",
@@ -33,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="manifests of Queues, and of Nodes or a List of them, to judge the policy by; may be given several times",
     )
     parser.add_argument("--strict", action="store_true", help="fail on warnings too")
+    parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="for people, or for programs")
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -41,17 +44,25 @@ def main(arguments: argparse.Namespace) -> int:
     0 without errors, 1 with (or, with ``--strict``, with warnings), 2 where a file is unreadable.
     """
     try:
-        text = arguments.policy.read_text()
+        policies = [_read(name) for name in arguments.policies]
         manifests = [(str(path), path.read_text()) for path in arguments.queues]
     except (OSError, UnicodeDecodeError) as error:
-        sys.stderr.write(f"cannot read {getattr(error, 'filename', None) or arguments.policy}: {error}\n")
+        sys.stderr.write(f"cannot read {getattr(error, 'filename', None) or 'a file'}: {error}\n")
         return 2
-    findings = lint(text, str(arguments.policy), manifests)
-    for finding in findings:
-        sys.stdout.write(finding.render() + "\n")
+    findings = list(dict.fromkeys(it for text, source in policies for it in lint(text, source, manifests)))
     errors = sum(finding.is_error for finding in findings)
-    sys.stdout.write(f"{errors} errors, {len(findings) - errors} warnings\n")
+    if arguments.output == "json":
+        sys.stdout.write(msgspec.json.format(msgspec.json.encode(findings), indent=2).decode() + "\n")
+    else:
+        for finding in findings:
+            sys.stdout.write(finding.render() + "\n")
+        sys.stdout.write(f"{errors} errors, {len(findings) - errors} warnings\n")
     return 1 if errors or (arguments.strict and findings) else 0
+
+
+def _read(name: str) -> tuple[str, str]:
+    """The text of a policy, and what its findings call it."""
+    return (sys.stdin.read(), "<stdin>") if name == "-" else (Path(name).read_text(), name)
 
 
 def lint(policy_text: str, source: str, manifests: Sequence[tuple[str, str]] = ()) -> list[Finding]:

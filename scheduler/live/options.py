@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..recording.segments import KEPT, SEGMENT_BYTES
+
 CONTROLLERS = ("podgroup", "queue", "job", "pytorchjob")
 
 
@@ -30,6 +32,7 @@ class Options:
     lease_namespace: str
     identity: str
     record: Path | None
+    record_bytes: int
     log_level: str
 
 
@@ -68,6 +71,13 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     process.add_argument("--lease-namespace", default="kube-system", metavar="NAME")
     process.add_argument("--identity", default="", metavar="NAME", help="of this replica (default: host and process)")
     process.add_argument("--record", type=Path, metavar="DIR", help="write what `replay` and `explain` read")
+    process.add_argument(
+        "--record-bytes",
+        type=_bytes,
+        default=SEGMENT_BYTES,
+        metavar="N",
+        help=f"size of a file of the record, before compression; {KEPT} are kept (default: %(default)s)",
+    )
     process.add_argument("--log-level", choices=("debug", "info", "warning", "error"), default="info")
 
 
@@ -86,6 +96,7 @@ def options_from(given: argparse.Namespace) -> Options:
         lease_namespace=given.lease_namespace,
         identity=given.identity,
         record=given.record,
+        record_bytes=given.record_bytes,
         log_level=given.log_level,
     )
 
@@ -125,6 +136,12 @@ def _address(text: str) -> tuple[str, int]:
     if not colon or not port.isdigit() or int(port) > 65535:
         raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT, as in 127.0.0.1:8080 (port 0: any free one)")
     return host.strip("[]") or "127.0.0.1", int(port)
+
+
+def _bytes(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1 << 16:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of bytes from {1 << 16} on")
+    return int(text)
 
 
 def _positive(text: str) -> float:

@@ -13,24 +13,31 @@ from pathlib import Path
 from ..decide import decide
 from ..model.cluster import Cluster
 from ..recording.events import Decided, Input, PolicyLoaded
-from ..recording.segments import SegmentWriter
+from ..recording.segments import SEGMENT_BYTES, SegmentWriter
 from .policy_file import InForce
 
 log = logging.getLogger(__name__)
 
 
 class RunningRecord:
-    """The running record of a process, in a directory."""
+    """The running record of a process, in a directory; ``segment_bytes`` as of :class:`SegmentWriter`."""
 
-    def __init__(self, directory: Path) -> None:
-        self._recorder: SegmentWriter | None = SegmentWriter(directory)
+    def __init__(self, directory: Path, segment_bytes: int = SEGMENT_BYTES) -> None:
+        self._recorder: SegmentWriter | None = SegmentWriter(directory, segment_bytes=segment_bytes)
+        self._policy = ""
+        """The text of the policy that the record has last."""
 
     def before_cycle(self, cluster: Cluster, policy: InForce) -> None:
-        """Begin a new segment with a checkpoint where it is time for one."""
-        if self._recorder is None or not self._recorder.wants_checkpoint:
+        """Begin a new segment with a checkpoint where it is time for one, and note a policy that is new."""
+        if self._recorder is None:
             return
+        loaded = PolicyLoaded(policy.path, policy.text)
         try:
-            self._recorder.checkpoint(cluster, PolicyLoaded(policy.path, policy.text))
+            if self._recorder.wants_checkpoint:
+                self._recorder.checkpoint(cluster, loaded)
+            elif policy.text != self._policy:
+                self._recorder.write(loaded)
+            self._policy = policy.text
         except OSError as error:
             self._give_up(error)
 

@@ -33,6 +33,8 @@ from .events import (
 )
 
 VERSION = 1
+SEGMENT_BYTES = 256 << 20
+KEPT = 8
 SUFFIX = ".jsonl.gz"
 
 
@@ -47,7 +49,7 @@ class SegmentWriter:
     scheduler that starts anew goes on with a new segment.
     """
 
-    def __init__(self, directory: Path, *, segment_bytes: int = 256 << 20, keep: int = 8) -> None:
+    def __init__(self, directory: Path, *, segment_bytes: int = SEGMENT_BYTES, keep: int = KEPT) -> None:
         self.directory = directory
         self._segment_bytes, self._keep = segment_bytes, keep
         self._file: gzip.GzipFile | None = None

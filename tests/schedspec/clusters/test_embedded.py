@@ -146,7 +146,7 @@ def _listens(port: int) -> bool:
 
 @pytest.mark.embedded
 def test_a_kept_cluster_outlives_its_run_and_down_removes_it(state: Path) -> None:
-    command = [sys.executable, "-m", "schedspec.clusters"]
+    command = [sys.executable, "-m", "schedspec"]
     up = subprocess.run([*command, "up", "--cluster", "embedded"], cwd=ROOT, capture_output=True, text=True, check=True)
     (record,) = Registry().records()
     assert up.stdout == f"export KUBECONFIG={record.kubeconfig}\n"
@@ -179,7 +179,7 @@ def test_a_reused_cluster_is_found_again_and_used_by_one_at_a_time(state: Path) 
         second.down()
         record = Registry().find(first.name)
         assert record is not None
-        subprocess.run([sys.executable, "-m", "schedspec.clusters", "down", record.name], cwd=ROOT, check=True)
+        subprocess.run([sys.executable, "-m", "schedspec", "down", record.name], cwd=ROOT, check=True)
     _gone(record)
 
 

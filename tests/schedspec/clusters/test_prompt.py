@@ -1,12 +1,13 @@
-"""What people see at a prompt: `python -m schedspec.clusters`."""
+"""What people see at a prompt: `python -m schedspec`."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from schedspec.clusters import __main__ as prompt
+from schedspec import cli
 from schedspec.clusters import doctor
 from schedspec.clusters.protocol import ClusterError
 from schedspec.clusters.registry import ClusterRecord, Owner, Registry
@@ -18,11 +19,18 @@ def _add(name: str, home: Path, *, kind: str = "embedded", mine: bool = False, k
     return Registry().add(ClusterRecord(name, kind, owner, keep, home, home / "kubeconfig", "context"))
 
 
+def run(arguments: list[str]) -> int:
+    """The exit status of a command."""
+    with pytest.raises(SystemExit) as ended:
+        cli.main(arguments)
+    return int(ended.value.code or 0)
+
+
 def test_list_shows_whose_each_cluster_is(state: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     mine = _add("mine", tmp_path / "mine", mine=True)
     _add("left", tmp_path / "left")
     _add("kept", tmp_path / "kept", keep=True)
-    assert prompt.main(["list"]) == 0
+    assert run(["list"]) == 0
     lines = dict(line.split("  ", 1) for line in capsys.readouterr().out.splitlines())
     assert f"used by process {mine.owner.pid}" in lines["mine"]
     assert "abandoned: down removes it" in lines["left"]
@@ -34,12 +42,12 @@ def test_down_leaves_alone_what_somebody_uses_unless_it_is_named(
 ) -> None:
     for name, mine in (("mine", True), ("left", False)):
         _add(name, tmp_path / name, mine=mine)
-    assert prompt.main(["down"]) == 0
+    assert run(["down"]) == 0
     assert "mine: left alone, process" in capsys.readouterr().err
     assert [record.name for record in Registry().records()] == ["mine"]
-    assert prompt.main(["down", "mine"]) == 0
+    assert run(["down", "mine"]) == 0
     assert Registry().records() == []
-    assert prompt.main(["down", "mine"]) == 1
+    assert run(["down", "mine"]) == 1
     assert "no cluster of ours is called mine" in capsys.readouterr().err
 
 
@@ -52,16 +60,30 @@ def test_a_cluster_that_cannot_be_removed_does_not_keep_the_others(
     monkeypatch.setattr("schedspec.clusters.kind_removal.delete_cluster", deaf)
     _add("kind-1", tmp_path / "kind", kind="kind")
     _add("left", tmp_path / "left")
-    assert prompt.main(["down"]) == 1
+    assert run(["down"]) == 1
     assert "kind-1: the Docker engine does not answer" in capsys.readouterr().err
     assert [record.name for record in Registry().records()] == ["kind-1"]
 
 
-def test_a_cluster_error_is_told_without_a_traceback(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert prompt.main(["up", "--binaries", "/no/such/folder"]) == 1
-    said = capsys.readouterr().err
-    assert said.startswith("the folder of programs is not a folder\n  where: /no/such/folder\n  do next: ")
-    assert "Traceback" not in said
+def test_a_cluster_error_is_told_without_a_traceback(
+    state: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise ClusterError("it does not boot", "here", "look there")
+
+    monkeypatch.setattr("schedspec.cli.clusters.provide", broken)
+    assert run(["up"]) == 1
+    assert capsys.readouterr().err == "it does not boot\n  where: here\n  do next: look there\n"
+    assert run(["up", "--binaries", "/no/such/folder"]) == 2
+
+
+def test_a_program_reads_json(state: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _add("kept", tmp_path / "kept", keep=True)
+    assert run(["list", "-o", "json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["name"], row["state"], row["kubeconfig"]) == ("kept", "kept", str(tmp_path / "kept/kubeconfig"))
+    assert run(["doctor", "-o", "json"]) == 0
+    assert {"good", "needed", "what", "do_next"} == set(json.loads(capsys.readouterr().out)[0])
 
 
 def test_the_doctor_says_what_is_missing_and_what_to_do(
@@ -71,14 +93,14 @@ def test_the_doctor_says_what_is_missing_and_what_to_do(
     monkeypatch.setattr("schedspec.clusters.programs.build.go", lambda: None)
     monkeypatch.setattr("schedspec.clusters.kind.cluster.why_not", lambda settings: "no engine\n  do next: install one")
     _add("left", tmp_path / "left")
-    assert prompt.main(["doctor"]) == 0
+    assert run(["doctor"]) == 0
     said = capsys.readouterr().out
     assert "no      Go, for programs that cannot be downloaded\n        do next: install Go" in said
     assert (
         "no      Kind clusters cannot run, embedded ones need no Docker: no engine\n        do next: install one"
         in said
     )
-    assert "left behind by killed runs: left\n        do next: python -m schedspec.clusters down" in said
+    assert "left behind by killed runs: left\n        do next: python -m schedspec down" in said
     monkeypatch.setattr(doctor, "_DISK_NEEDED", 1 << 60)
-    assert prompt.main(["doctor"]) == 1
+    assert run(["doctor"]) == 1
     assert "MISSING" in capsys.readouterr().out

@@ -80,3 +80,14 @@ def test_a_disk_that_is_full_ends_the_record_and_nothing_else(
     with caplog.at_level(logging.ERROR):
         at_its_end.close()
     assert caplog.messages == ["the record ends here: [Errno 28] No space left on device"] * 2
+
+
+def test_a_policy_that_was_loaded_later_is_in_the_record(tmp_path: Path) -> None:
+    other = InForce(POLICY.policy, POLICY.path, POLICY.text + "\n# new\n")
+    kept = RunningRecord(tmp_path)
+    for policy in (POLICY, POLICY, other, other, POLICY):
+        kept.before_cycle(a_cluster(), policy)
+    kept.close()
+    [segment] = segments(tmp_path)
+    loaded = [given.text for given in read_segment(segment) if isinstance(given, PolicyLoaded)]
+    assert loaded == [POLICY.text, other.text, POLICY.text]

@@ -1,0 +1,191 @@
+"""`schedspec up`, `down`, `list`, `doctor` and `binary`: clusters for people at a prompt."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .. import distribution
+from ..clusters import Settings, provide
+from ..clusters.cleanup import destroy
+from ..clusters.doctor import examine
+from ..clusters.programs.binaries import provide as provide_binaries
+from ..clusters.programs.pinned import kubernetes_versions
+from ..clusters.protocol import ClusterError
+from ..clusters.registry import ClusterRecord, Registry
+from ..terminal import Lines
+from .answers import explains_errors, output_option, say_json
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+
+
+@click.command("up")
+@click.option("--cluster", type=click.Choice(["auto", "embedded", "kind"]), default="embedded", show_default=True)
+@click.option("--kind-image", metavar="IMAGE", help="The node image of a Kind cluster.")
+@click.option("--kind-config", type=_FILE, help="The configuration of a Kind cluster.")
+@click.option("--kubernetes-version", type=click.Choice([*kubernetes_versions()]), help="Of an embedded cluster.")
+@click.option("--binaries", type=_FOLDER, help="A folder with the programs to use.")
+@explains_errors
+def up_command(
+    cluster: str,
+    kind_image: str | None,
+    kind_config: Path | None,
+    kubernetes_version: str | None,
+    binaries: Path | None,
+) -> int:
+    """Boot a cluster that stays until `down`, and print the export of its KUBECONFIG.
+
+    A later `pytest --reuse-cluster` with the same options takes it.
+
+    \b
+    Examples:
+      eval "$(schedspec up)" && kubectl get nodes
+      schedspec up --cluster kind --kind-config three-nodes.yaml
+      pytest --cluster embedded --reuse-cluster
+    """
+    kind: Any = cluster
+    settings = Settings(
+        kind=kind,
+        keep=True,
+        kind_image=kind_image,
+        kind_config=kind_config,
+        kubernetes_version=kubernetes_version,
+        binaries=binaries,
+    )
+    found = provide(settings)
+    lines = _lines()
+    found.up(lines.tell)
+    lines.close()
+    facts = found.facts()
+    parts = ", ".join(facts.made_of)
+    _tell(f"Kubernetes {facts.server_version}, ready after {facts.boot_seconds:.1f} s: {parts}")
+    click.echo(f"export KUBECONFIG={found.kubeconfig}")
+    _tell(f"run features on it with: pytest --cluster {found.kind} --reuse-cluster")
+    _tell(f"remove it with: {distribution.prompt()} down {found.name}")
+    found.down()  # lets go of it; a kept cluster stays
+    return 0
+
+
+@click.command("down")
+@click.argument("names", nargs=-1, metavar="[NAME]…")
+@explains_errors
+def down_command(names: tuple[str, ...]) -> int:
+    """Remove clusters: the named ones, else all of this machine's that are ours and that no run uses.
+
+    \b
+    Examples:
+      schedspec down
+      schedspec down embedded-f964d4
+    """
+    registry = Registry()
+    records = registry.records()
+    unknown = set(names) - {record.name for record in records}
+    if unknown:
+        raise ClusterError(
+            f"no cluster of ours is called {', '.join(sorted(unknown))}",
+            str(registry.root),
+            f"see: {distribution.prompt()} list",
+        )
+    status = 0
+    for record in records:
+        if names and record.name not in names:
+            continue
+        if not names and not record.keep and record.owner.alive:
+            _tell(f"{record.name}: left alone, process {record.owner.pid} is using it (name it to remove it)")
+            continue
+        try:
+            destroy(record, registry)
+            _tell(f"{record.name}: removed")
+        except ClusterError as error:
+            _tell(f"{record.name}: {error}")
+            status = 1
+    return status
+
+
+@click.command("list")
+@output_option
+@explains_errors
+def list_command(output: str) -> int:
+    """List the clusters of this machine: whose each is, and how to reach it.
+
+    \b
+    Examples:
+      schedspec list
+      schedspec list -o json | jq -r '.[].kubeconfig'
+    """
+    rows = [
+        {
+            "name": record.name,
+            "kind": record.kind,
+            "state": _state(record),
+            "minutes": round((time.time() - record.made) / 60),
+            "kubeconfig": str(record.kubeconfig),
+        }
+        for record in Registry().records()
+    ]
+    if output == "json":
+        say_json(rows)
+    else:
+        for row in rows:
+            click.echo("{name}  {kind}  {state}  {minutes} min  {kubeconfig}".format(**row))
+    return 0
+
+
+@click.command("doctor")
+@output_option
+@explains_errors
+def doctor_command(output: str) -> int:
+    """Say what this machine has and lacks for which cluster, and what to do.
+
+    \b
+    Examples:
+      schedspec doctor
+      schedspec doctor -o json
+    """
+    found = examine()
+    if output == "json":
+        say_json([{"good": it.good, "needed": it.needed, "what": it.what, "do_next": it.do_next} for it in found])
+    else:
+        for it in found:
+            click.echo(f"{'ok     ' if it.good else 'MISSING' if it.needed else 'no     '} {it.what}")
+            if it.do_next:
+                click.echo(f"        do next: {it.do_next}")
+    return 0 if all(it.good or not it.needed for it in found) else 1
+
+
+@click.command("binary")
+@click.argument("names", nargs=-1, required=True, metavar="NAME…")
+@click.option("--kubernetes-version", type=click.Choice([*kubernetes_versions()]), help="Of an embedded cluster.")
+@click.option("--binaries", type=_FOLDER, help="A folder with the programs to use.")
+@explains_errors
+def binary_command(names: tuple[str, ...], kubernetes_version: str | None, binaries: Path | None) -> int:
+    """Make programs (etcd, kube-apiserver, kwok, kubelet, kind …), if need be, and print their paths.
+
+    \b
+    Example:
+      schedspec binary kube-apiserver etcd
+    """
+    lines = _lines()
+    for binary in provide_binaries(names, folder=binaries, progress=lines.tell, kubernetes=kubernetes_version).values():
+        lines.close()
+        click.echo(str(binary.path))
+    return 0
+
+
+def _state(record: ClusterRecord) -> str:
+    if record.keep:
+        return "kept"
+    return f"used by process {record.owner.pid}" if record.owner.alive else "abandoned: down removes it"
+
+
+def _lines() -> Lines:
+    return Lines(sys.stderr, live=sys.stderr.isatty())
+
+
+def _tell(line: str) -> None:
+    click.echo(line, err=True)

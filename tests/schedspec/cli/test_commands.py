@@ -1,0 +1,171 @@
+"""What the one command answers: help with examples, completion, JSON, and errors without a traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pytest
+from click.shell_completion import ShellComplete
+
+from schedspec import cli, distribution
+
+Said = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def said(tmp_path: Path) -> Said:
+    """Run a command in an empty folder."""
+
+    def run(*arguments: str, given: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
+        environment = {key: value for key, value in distribution.environment().items() if "GITHUB" not in key}
+        return subprocess.run(
+            [sys.executable, "-P", "-m", "schedspec", *arguments],
+            cwd=tmp_path,
+            env={**environment, **variables},
+            input=given,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return run
+
+
+def commands() -> dict[str, click.Command]:
+    context = click.Context(cli.schedspec)
+    found = {name: cli.schedspec.get_command(context, name) for name in cli.schedspec.list_commands(context)}
+    return {name: command for name, command in found.items() if command is not None}
+
+
+@pytest.mark.parametrize("name", sorted(commands()))
+def test_every_command_has_help_with_an_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main([name, "--help"])
+    text = capsys.readouterr().out
+    assert ended.value.code == 0
+    assert f"schedspec {name}" in text.lower().partition("example")[2]
+
+
+def test_the_help_of_all_names_every_command(said: Said) -> None:
+    text = said("--help").stdout
+    assert all(f"  {name} " in text for name in commands())
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_gets_its_completion(said: Said, shell: str) -> None:
+    assert "_SCHEDSPEC_COMPLETE" in said("completion", shell).stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "begun", "offered"),
+    [
+        ([], "re", {"replay"}),
+        (["up"], "--kind", {"--kind-image", "--kind-config"}),
+        (["run"], "--leader", {"--leader-elect"}),
+        (["explain"], "--cy", {"--cycle"}),
+    ],
+)
+def test_words_are_completed(words: list[str], begun: str, offered: set[str]) -> None:
+    completes = ShellComplete(cli.schedspec, {}, "schedspec", "_SCHEDSPEC_COMPLETE")
+    assert {item.value for item in completes.get_completions(words, begun)} == offered
+
+
+def test_a_wrong_word_is_refused_with_the_usage(said: Said) -> None:
+    done = said("stepz")
+    assert (done.returncode, "No such command 'stepz'" in done.stderr) == (2, True)
+
+
+def test_lint_reads_several_files_and_the_standard_input(said: Said, tmp_path: Path) -> None:
+    good = (distribution.folder("templates") / "policies/default.yaml").read_text()
+    (tmp_path / "a.yaml").write_text(good)
+    done = said("lint", "a.yaml", "-", "-o", "json", given="actions: bogus\ntiers: []\n")
+    found = json.loads(done.stdout)
+    assert done.returncode == 1
+    assert {it["source"] for it in found if it["is_error"]} == {"<stdin>"}
+    assert said("lint", "b.yaml").returncode == 2
+
+
+def test_steps_have_words_and_all_columns(said: Said) -> None:
+    (work, *_) = json.loads(said("steps", "submitted", "work", "-o", "json").stdout)
+    assert "PyTorchJobs" in work["words"]["work"]
+    assert "workers" in work["columns"]["PyTorchJobs"]
+    assert "min available" in work["columns"]["jobs"]
+    chinese = json.loads(said("steps", "--language", "zh-CN", "-o", "json").stdout)
+    (submitted,) = [it for it in chinese if it["sentence"] == "提交以下{work:Work}："]
+    assert "卡数" in submitted["columns"]["作业"]
+    page = said("steps", "--markdown").stdout
+    assert '| Then | `"{name}" runs` | Every pod that the workload wants is Running. |' in page
+
+
+def test_every_table_of_a_step_says_its_columns() -> None:
+    from schedspec.gherkin import bdd, catalogue  # noqa: PLC0415 - pytest_bdd is imported where it is needed
+
+    known = {it.sentence: it.columns for it in catalogue.sentences()}
+    takes = {it.pattern for it in bdd.all_definitions() if "datatable" in it.function.__code__.co_varnames}
+    assert [pattern for pattern in takes if pattern in known and not known[pattern]] == []
+
+
+def test_check_says_what_is_wrong_with_file_and_line(said: Said, tmp_path: Path) -> None:
+    said("init")
+    with (tmp_path / "features/lending.feature").open("a") as file:
+        file.write('      And "build" flies\n')
+    (tmp_path / "policies/broken.yaml").write_text("actions: bogus\n")
+    done = said("check", "-o", "json")
+    errors = {(it["file"], it["text"].partition("\n")[0]) for it in json.loads(done.stdout) if it["kind"] == "error"}
+    assert done.returncode == 1
+    assert ("features/lending.feature", 'no step says: And "build" flies') in errors
+    assert any(file == "policies/broken.yaml" for file, _ in errors)
+
+
+def test_init_leaves_what_is_there(said: Said, tmp_path: Path) -> None:
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    assert "is there     pytest.ini" in said("init").stdout
+    assert (tmp_path / "pytest.ini").read_text() == "[pytest]\n"
+    assert said("check").returncode == 0
+    assert (tmp_path / ".github/workflows/schedspec.yml").is_file()
+
+
+FEATURE = "Feature: f\n  Scenario: good\n    Given nothing\n  Scenario: bad\n    Given trouble\n"
+STEPS = """\
+from pytest_bdd import given
+
+@given("nothing")
+def _():
+    pass
+
+@given("trouble")
+def _():
+    raise ValueError("here")
+"""
+
+
+def test_ci_tells_github_and_fails(said: Said, tmp_path: Path) -> None:
+    (tmp_path / "features").mkdir()
+    (tmp_path / "features/f.feature").write_text(FEATURE)
+    (tmp_path / "conftest.py").write_text(STEPS)
+    told = {"GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": str(tmp_path)}
+    told |= {name: str(tmp_path / name.lower()) for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
+    done = said("ci", SCHEDSPEC_FEATURES="features", SCHEDSPEC_POLICY="", **told)
+    assert done.returncode == 1, done.stderr
+    assert "::error file=features/f.feature,line=4,title=bad::" in done.stdout
+    assert "schedspec: 1 of 2 scenarios failed; results in out/ci" in done.stdout
+    assert (tmp_path / "github_output").read_text().startswith("verdict=failed\npassed=1\nfailed=1\n")
+    assert "1 of 2 scenarios failed" in (tmp_path / "github_step_summary").read_text()
+    assert {"junit.xml", "durations.json"} <= set(os.listdir(tmp_path / "out/ci"))
+
+
+def test_ci_joins_shards(said: Said, tmp_path: Path) -> None:
+    (tmp_path / "f.feature").write_text(FEATURE.replace("trouble", "nothing"))
+    (tmp_path / "conftest.py").write_text(STEPS)
+    for number in (1, 2):
+        assert said("ci", "--shard", f"{number}/2", "--out", f"out/{number}").returncode == 0
+    done = said("ci", "--join", "out", "--out", "joined")
+    assert (done.returncode, "2 scenarios passed" in done.stdout) == (0, True)
+    assert len(json.loads((tmp_path / "joined/durations.json").read_text())) == 2
+    assert "missing: 2" in said("ci", "--join", "out/1").stderr
