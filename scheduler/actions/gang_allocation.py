@@ -60,7 +60,6 @@ class GangAllocation:
         session, job = self._session, self._job
         if self._only_waits(runs):
             return False
-        session.nominations.release(job, self._statement)
         placed = self._attempt(runs)
         if placed is None and (yielded := session.nominations.yield_to(job, self._statement)):
             placed = self._attempt(runs)
@@ -111,7 +110,7 @@ class GangAllocation:
     def _cannot_start(self, runs: list[TaskBatch]) -> bool:
         """Whether a gang of alike tasks is too large for the room there is: seen without placing any of them."""
         job, task = self._job, runs[0].first
-        lacking = job.min_available - job.ready - job.undemanding
+        lacking = job.min_available - job.ready - job.waiting - job.undemanding
         if (
             len(runs) > 1
             or lacking <= 1  # one task is as well tried as counted
@@ -122,7 +121,7 @@ class GangAllocation:
         slots = self._placement.slots(task, lacking)
         if lacking <= slots:
             return False
-        self._whys = [self._placement.explain(task), *self._short(slots)]
+        self._whys = [self._placement.explain(task), *self._short(job.waiting + slots)]
         return True
 
     def _short(self, places: int) -> list[UnschedulableReason]:
@@ -147,10 +146,24 @@ class GangAllocation:
 
     def _place(self, run: TaskBatch) -> int:
         """Place tasks of a run one after the other, until the job is ready or no more fit. How many."""
+        kept: list[tuple[Task, NodeInfo]] = []
+        try:
+            return self._place_beside(run, kept)
+        finally:
+            for task, node in kept:  # those that did not find a better place wait on where they were
+                if task.status is TaskStatus.PENDING and self._placement.fits(task, node, future=True):
+                    self._statement.pipeline(task, node)
+
+    def _place_beside(self, run: TaskBatch, kept: list[tuple[Task, NodeInfo]]) -> int:
+        """As :meth:`_place`; tasks that wait for room give that up (``kept``) only once it is their turn, so that no
+        sibling takes it."""
         job, count, future = self._job, 0, False
         while count < len(run.tasks):
-            wanted = 1 if self._is_ready() else max(1, job.min_available - job.ready - job.waiting)
+            rest = run.tasks[: len(run.tasks) - count] if run.first.nominated else ()
+            wait = sum(task.status is TaskStatus.PIPELINED for task in rest)
+            wanted = 1 if self._is_ready() else max(1, job.min_available - job.ready - job.waiting + wait)
             tasks = run.next(count + wanted)[count:]
+            self._lift(tasks, kept)
             plan = self._plan(tasks, future=future)
             if not plan:
                 if future:
@@ -171,6 +184,12 @@ class GangAllocation:
                 if self._is_ready():
                     return count
         return count
+
+    def _lift(self, tasks: list[Task], kept: list[tuple[Task, NodeInfo]]) -> None:
+        for task in tasks:
+            if task.status is TaskStatus.PIPELINED:
+                kept.append((task, self._session.nodes.by_name[task.node]))
+                self._statement.release(task)
 
     def _plan(self, tasks: list[Task], *, future: bool) -> list[NodeInfo]:
         """Nodes for alike tasks: the one that room was freed on for the first of them, else the best."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from ..reasons import Refusal, VictimReason
+from ..reasons import Refusal, UnschedulableReason, VictimReason
 
 
 class Bind(msgspec.Struct, frozen=True):
@@ -31,11 +31,15 @@ class Evict(msgspec.Struct, frozen=True):
 
 
 class Nominate(msgspec.Struct, frozen=True):
-    """Keep room on ``node`` for this pod until it fits (``status.nominatedNodeName``); an empty node gives it up."""
+    """Keep room on ``node`` for this pod until it fits (``status.nominatedNodeName``).
+
+    An empty node gives the room up, and ``whys`` tell for what reasons.
+    """
 
     task: str
     uid: str
     node: str
+    whys: tuple[UnschedulableReason, ...] = ()
 
 
 class QueueNumbers(msgspec.Struct, frozen=True):

@@ -2,7 +2,8 @@
 
 The one rule: a claim is nothing but the pod's ``status.nominatedNodeName``; every cycle derives the nominations from
 it anew. While what was freed is still releasing, or the rest of the gang waits, the preemptor is pipelined onto its
-node, so that nobody served meanwhile takes that room; a claim that came to nothing is given up in the same cycle.
+node, so that nobody served meanwhile, siblings included, takes that room. A claim stands until its task is bound, is
+gone or cannot use it any more; then it is given up in the same cycle, and says why.
 What a job got in a cycle in which others had to go for it stands until the cycle ends, whatever action comes next.
 """
 
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..model.job import Job
 from ..model.task import Task, TaskStatus
+from ..reasons import GangShort, Gated, NodeUnfit, Outranked, UnschedulableReason
 from .decisions import Nominate
 
 if TYPE_CHECKING:
@@ -26,6 +28,8 @@ class Nominations:
         self._session = session
         self._claims: dict[str, list[Task]] = {}
         self._made: set[str] = set()
+        self._whys: dict[str, tuple[UnschedulableReason, ...]] = {}
+        """Task → why its claim does not stand, as far as that is known."""
 
     def claim(self) -> None:
         """Pipeline every preemptor onto its node, in the order in which queues, jobs and tasks are served."""
@@ -42,16 +46,23 @@ class Nominations:
             if session.is_pending(job) or not session.is_schedulable(job):
                 continue
             statement = session.statement()
-            queue = session.queues[job.queue]
             for task in tasks:
-                node = session.nodes.by_name.get(task.nominated)
-                if (
-                    node is not None
-                    and not task.gated
-                    and hooks.all_agree("allocatable", queue, task)
-                    and session.placement.fits(task, node, future=True)
-                ):
-                    statement.pipeline(task, node)
+                self._restore(job, task, statement)
+
+    def _restore(self, job: Job, task: Task, statement: Statement) -> None:
+        """Pipeline a task onto the node that it is nominated for, if it can still use that; else note why not."""
+        session = self._session
+        node = session.nodes.by_name.get(task.nominated)
+        if node is None:
+            self._whys[task.key] = (NodeUnfit(task.nominated),)
+        elif task.gated:
+            self._whys[task.key] = (Gated(1),)
+        elif not session.hooks.all_agree("allocatable", session.queues[job.queue], task):
+            self._whys[task.key] = tuple(session.hooks.whys(job, task))
+        elif not session.placement.fits(task, node, future=True):
+            self._whys[task.key] = (NodeUnfit(node.name, session.placement.explain_node(task, node)),)
+        else:
+            statement.pipeline(task, node)
 
     def bind_ready(self) -> None:
         """Bind the jobs whose preemptors all find their room by now; the others go on waiting."""
@@ -82,14 +93,6 @@ class Nominations:
         """Whether others have had to go for this job in this cycle."""
         return job in self._made
 
-    def release(self, job: Job, statement: Statement) -> None:
-        """Free the job's own claims within its turn, so that it may also run elsewhere."""
-        if self.stands(job.key):
-            return
-        for task in self._claims.get(job.key, ()):
-            if task.status is TaskStatus.PIPELINED:
-                statement.release(task)
-
     def yield_to(self, job: Job, statement: Statement) -> list[Task]:
         """Free the claims of jobs of the same queue that the job outranks; whom they were of."""
         if not self._claims or all(entry.plugin != "priority" for entry in self._session.hooks.of("job_order")):
@@ -104,6 +107,7 @@ class Nominations:
         ]
         for task in outranked:
             statement.release(task)
+            self._whys[task.key] = (Outranked(job.key),)
         return outranked
 
     def take_over(self, job: Job, yielded: list[Task], statement: Statement) -> None:
@@ -112,17 +116,28 @@ class Nominations:
             if task.nominated != task.node:
                 self._session.decisions.nominations.append(Nominate(task.key, task.uid, task.node))
         for task in yielded:
-            node = self._session.nodes.by_name[task.nominated]
-            if self._session.placement.fits(task, node, future=True):
-                statement.pipeline(task, node)
+            before = self._whys[task.key]
+            self._restore(self._session.jobs[task.job], task, statement)
+            self._whys[task.key] = before
 
     def give_up(self) -> None:
-        """At the end of a cycle: withdraw the nominations that have come to nothing."""
+        """At the end of a cycle: move the nominations of tasks that wait on another node by now, and withdraw those
+        that have come to nothing.
+        """
         session = self._session
         for key, tasks in self._claims.items():
             job = session.jobs[key]
             stands = session.hooks.votes("job_pipelined", job)
             for task in tasks:
-                waits = task.status is TaskStatus.PIPELINED and stands
-                if not waits and task.status & (TaskStatus.PENDING | TaskStatus.PIPELINED):
-                    session.decisions.nominations.append(Nominate(task.key, task.uid, ""))
+                if task.status is TaskStatus.PIPELINED and stands:
+                    if task.node != task.nominated:
+                        session.decisions.nominations.append(Nominate(task.key, task.uid, task.node))
+                elif task.status & (TaskStatus.PENDING | TaskStatus.PIPELINED):
+                    session.decisions.nominations.append(Nominate(task.key, task.uid, "", self._why_lost(job, task)))
+
+    def _why_lost(self, job: Job, task: Task) -> tuple[UnschedulableReason, ...]:
+        known = self._whys.get(task.key)
+        if known is not None:
+            return known
+        refusal = self._session.decisions.refusals.get(job.key)
+        return refusal.items if refusal is not None else (GangShort(job.ready + job.waiting, job.min_available),)

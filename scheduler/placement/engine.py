@@ -16,9 +16,9 @@ from ..model.nodes import Mask, NodeInfo, Rows, Vector
 from ..model.resources import EPSILON
 from ..model.task import Task
 from ..policy.hooks import Hooks
-from ..reasons import NoNode, Unsupported
+from ..reasons import NodeRule, NoNode, Unsupported
 from . import unsupported
-from .explain import no_node
+from .explain import no_node, unfit
 from .free_capacity import ALL, amounts, times, within, without
 from .pod_index import PodIndex
 from .ranking import NOWHERE, Ranking
@@ -148,6 +148,10 @@ class Placement:
             )
             known = self._refusals[task.shape] = (len(self._nodes.touched), why)
         return msgspec.structs.replace(known[1], task=task.key)
+
+    def explain_node(self, task: Task, node: NodeInfo) -> NodeRule:
+        """Why this node does not take the task, now or later in this cycle."""
+        return unfit(self._nodes, self._hooks, task, node, self.admits(task, node, future=True))
 
     def slots(self, task: Task, wanted: int) -> int:
         """How many tasks like this one find room, now or once the releasing have left: at least ``wanted``, or the

@@ -43,6 +43,16 @@ def no_node(nodes: Nodes, hooks: Hooks, task: Task, admitted: Mask, slots: Rows)
     )
 
 
+def unfit(nodes: Nodes, hooks: Hooks, task: Task, node: NodeInfo, admitted: bool) -> NodeRule:
+    """Why one node does not take a task; ``admitted``: it only lacks room, even once the releasing have left."""
+    if not admitted:
+        return NodeRule(1, *_rule(hooks, task, node))
+    needed, available = nodes.needed(task), nodes.future_idle()[node.row]
+    lacking = (name for name, i in sorted(nodes.dimensions.items()) if available[i] + EPSILON < needed[i])
+    name = next(lacking, PODS)
+    return NodeRule(1, "pods") if name == PODS else NodeRule(1, "resource", name)
+
+
 def _rule(hooks: Hooks, task: Task, node: NodeInfo) -> tuple[str, str]:
     if not node.is_ready:
         return ("not-ready", "")

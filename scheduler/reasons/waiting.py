@@ -111,6 +111,22 @@ class Unsupported(msgspec.Struct, frozen=True, tag="unsupported"):
     field: str
 
 
+class Outranked(msgspec.Struct, frozen=True, tag="outranked"):
+    """A job of the same queue and of higher priority takes the room that was freed for the task."""
+
+    job: str
+
+
+class NodeUnfit(msgspec.Struct, frozen=True, tag="node-unfit"):
+    """The node that room was freed on for a task takes it no longer.
+
+    ``rule`` counts this one node; None: it is gone.
+    """
+
+    node: str
+    rule: NodeRule | None = None
+
+
 class WrongCard(msgspec.Struct, frozen=True, tag="wrong-card"):
     """A pod names a card that does not exist, or does not ask for it as its nodes offer it."""
 
@@ -163,6 +179,8 @@ UnschedulableReason = (
     | Gated
     | NotBackfilled
     | Unsupported
+    | Outranked
+    | NodeUnfit
     | WrongCard
     | WrongService
     | NotEntitled
