@@ -55,6 +55,7 @@ def same_task(a: Task, b: Task) -> bool:
         and a.gated == b.gated
         and a.nominated == b.nominated
         and a.is_disruption_target == b.is_disruption_target
+        and a.never_preempts == b.never_preempts
         and a.priority == b.priority
         and a.started == b.started
         and a.pod.metadata.owner_references == b.pod.metadata.owner_references

@@ -9,31 +9,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
+from ..framework.decisions import Evict
 from ..framework.session import Session
 from ..model import names
 from ..model.job import Job
 from ..model.task import Task, TaskStatus
 from ..reasons import UnschedulableReason
-from .eligibility import EligibleUnit, VictimFilter
+from .eligibility import VictimFilter
 from .node_queue import NodeCostQueue
 from .order import Ages, Order
 from .reprieve import Reprieve
 from .request import RECLAIM, PreemptionRequest
-from .victim_set import VictimOption
+from .units import members_that_stay
+from .victim import Victim
 
 Kind = tuple[object, ...]
-
-
-@dataclass(slots=True, frozen=True, eq=False)
-class Victim:
-    """A unit that has been evicted, and what it was chosen as."""
-
-    verdict: EligibleUnit
-    option: VictimOption
-
-    @property
-    def tasks(self) -> tuple[Task, ...]:
-        return self.verdict.unit.tasks
 
 
 @dataclass(slots=True)
@@ -133,12 +125,23 @@ class CycleCache:
             return
         # Claims of different queues order their victims differently; what they have in common is priority and age.
         before = sorted(self._victims, key=lambda v: (v.option.level[-1], *v.option.rank[1:]))
-        self._victims = self._reprieve.unneeded(before, self._session.statement())
+        statement = self._session.statement()
+        needed = self._reprieve.unneeded(before, statement)
+        self._victims = self._reprieve.without_spare_members(needed, statement, self._ages.of)
         kept = {task.uid for victim in self._victims for task in victim.tasks}
         back = {task.uid for victim in before for task in victim.tasks} - kept
         if back:
             decisions = self._session.decisions
-            decisions.evictions = [eviction for eviction in decisions.evictions if eviction.uid not in back]
+            left = (eviction for eviction in decisions.evictions if eviction.uid not in back)
+            decisions.evictions = [self._counted(eviction) for eviction in left]
+
+    def _counted(self, eviction: Evict) -> Evict:
+        """The eviction with the number of members of its gang that stay after all."""
+        stay = members_that_stay(self._session.jobs[eviction.job]) if eviction.reason.whole_gang else 0
+        if stay == eviction.reason.members_that_stay:
+            return eviction
+        reason = msgspec.structs.replace(eviction.reason, members_that_stay=stay)
+        return msgspec.structs.replace(eviction, reason=reason)
 
 
 def request_kind(request: PreemptionRequest, task: Task) -> Kind | None:

@@ -105,10 +105,10 @@ class VictimFilter:
 
     # ---------------------------------------------------------------------------------------------------------- votes
 
-    def objection(self, preemptor: Task, unit: Unit) -> Protection | None:
-        """What stands against the unit whatever tier decides, as things stand."""
+    def objection(self, preemptor: Task, unit: Sequence[Task]) -> Protection | None:
+        """What stands against a unit whatever tier decides, as things stand."""
         for judge in self._judges:
-            denial: Protection | None = judge.fn(preemptor, unit.tasks)
+            denial: Protection | None = judge.fn(preemptor, unit)
             if denial is not None:
                 return denial
         return None
@@ -121,7 +121,7 @@ class VictimFilter:
 
     def _verdict(self, preemptor: Task, unit: Unit, ballot: _TierVotes | None) -> EligibleUnit | None:
         denial = self._protected_member(preemptor, unit) if unit.whole else None
-        denial = denial or self.objection(preemptor, unit)
+        denial = denial or self.objection(preemptor, unit.tasks)
         if denial is not None:
             self._deny(unit, denial)
             return None

@@ -28,7 +28,7 @@ from ..reasons import (
 from .cycle_cache import CycleCache, Kind, request_kind
 from .request import RECLAIM, PreemptionRequest
 from .solver import Solver
-from .units import GANG
+from .units import GANG, members_that_stay
 
 
 def make_room(request: PreemptionRequest, cache: CycleCache) -> bool:
@@ -44,8 +44,8 @@ def make_room(request: PreemptionRequest, cache: CycleCache) -> bool:
     if whys is None:
         solver = Solver(request, cache.shared(request, who))
         starts, whys = _place(request, solver, tasks, cache, who)
-        if not starts and solver.placed:
-            # The cheapest victims may have used up what their queue can lose; those that free the least may not.
+        if not starts and (solver.placed or solver.refused):
+            # The cheapest victims may use up what their queue can lose; those that free the least may not.
             solver.statement.discard()
             solver = Solver(request, cache.shared(request, who, smallest_first=True), smallest_first=True)
             starts, _ = _place(request, solver, tasks, cache, None)
@@ -68,8 +68,11 @@ def _place(
     hooks, job = request.session.hooks, request.job
     whys: dict[UnschedulableReason, None] = {}
     hopeless: set[bytes] = set()
+    gang = any(entry.plugin == GANG for entry in hooks.of("job_pipelined"))
     for position, task in enumerate(tasks):
-        if not hooks.first_tier_agrees("job_starving", job) or _too_few(job, solver, len(tasks) - position):
+        if not hooks.first_tier_agrees("job_starving", job):
+            break
+        if gang and _too_few(job, solver, len(tasks) - position):
             break
         why = _standing_against(request, task)
         if why is None and task.shape not in hopeless:
@@ -164,8 +167,11 @@ def _say_who_was_spared(session: Session, solver: Solver, first: int) -> None:
         if node not in neighbours:
             neighbours[node] = _spared(_neighbours(session, solver, node))
         whole = eviction.job in gangs  # the spare tasks of a gang are part of it if the rest had to go too
-        if neighbours[node] or whole != eviction.reason.whole_gang:
-            reason = msgspec.structs.replace(eviction.reason, spared=neighbours[node], whole_gang=whole)
+        if neighbours[node] or whole:
+            stay = members_that_stay(session.jobs[eviction.job]) if whole else 0
+            reason = msgspec.structs.replace(
+                eviction.reason, spared=neighbours[node], whole_gang=whole, members_that_stay=stay
+            )
             evictions[position] = msgspec.structs.replace(eviction, reason=reason)
 
 

@@ -1,14 +1,15 @@
 """Giving back victims that nobody needs.
 
-The one rule: a victim stays a victim only if without it some placement would not stand. The best protected are given
-back first; who calls says in which order victims are protected.
+The one rule: a victim stays a victim only if without it some placement would not stand: for lack of room, for its
+neighbours, or because its queue might not hold it, or not claim it, any more. The best protected are given back first;
+who calls says in which order victims are protected.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from ..framework.session import Session
 from ..framework.statement import Statement
@@ -16,6 +17,8 @@ from ..model.nodes import NodeInfo, Vector
 from ..model.queue import Queue
 from ..model.resources import EPSILON
 from ..model.task import Task
+from ..reasons import Protection
+from .units import runs_on
 from .victim_set import VictimOption
 
 
@@ -28,8 +31,22 @@ class Evicted(Protocol):
     @property
     def option(self) -> VictimOption: ...
 
+    @property
+    def preemptor(self) -> Task: ...
 
-Placed = tuple[Task, NodeInfo, Queue]
+    def objection(self, tasks: Sequence[Task]) -> Protection | None: ...
+
+    def less(self, back: frozenset[str]) -> Self: ...
+
+
+class Placed(NamedTuple):
+    """A placement that has to stand. ``reclaims``: others have had to leave other queues for it."""
+
+    task: Task
+    node: NodeInfo
+    queue: Queue
+    reclaims: bool
+
 
 E = TypeVar("E", bound=Evicted)
 
@@ -40,24 +57,26 @@ class Reprieve:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._placed: list[Placed] = []
-        self._shapes: dict[tuple[str, bytes], Placed] = {}
+        self._shapes: dict[tuple[str, bytes, bool], Placed] = {}
         self.by_quota = False
 
-    def placed(self, task: Task, node: NodeInfo, queue: Queue) -> None:
+    def placed(self, task: Task, node: NodeInfo, queue: Queue, *, reclaims: bool) -> None:
         """Take note of a placement that has to stand."""
-        placed = (task, node, queue)
+        self._note(Placed(task, node, queue, reclaims))
+
+    def _note(self, placed: Placed) -> None:
         self._placed.append(placed)
-        self._shapes[queue.name, task.shape] = placed
+        self._shapes[placed.queue.name, placed.task.shape, placed.reclaims] = placed
 
     def absorb(self, other: Reprieve) -> None:
         """Take note of all that another knows of."""
         for placed in other._placed:
-            self.placed(*placed)
+            self._note(placed)
         self.by_quota = self.by_quota or other.by_quota
 
     @property
     def is_only_about_room(self) -> bool:
-        """Whether neither neighbours nor a queue's limits can be the reason why a victim has to go."""
+        """Whether neither neighbours nor a queue's limits can have been the reason for which a victim went."""
         return not self.by_quota and not self.minding()
 
     def minding(self) -> set[bytes]:
@@ -70,30 +89,60 @@ class Reprieve:
 
         ``others`` are further victims, which are not asked about.
         """
-        minding = self.minding()
+        check = _Check(self, statement)
         broken = Counter(victim.option.job for victim in (*victims, *others) if victim.option.whole)
         kept = list(victims)
         for victim in reversed(victims):
             option = victim.option
             if option.limits and broken[option.job]:
                 continue  # spare in a gang the rest of which has had to go too: alone it would be a gang in part
-            if self._can_stay(victim, minding, statement):
+            if check.can_stay(victim.tasks):
                 kept.remove(victim)
                 broken[option.job] -= option.whole
         return kept
 
-    def _can_stay(self, victim: Evicted, minding: set[bytes], statement: Statement) -> bool:
-        if not self._leaves_room(victim.tasks):
-            return False
-        savepoint = statement.savepoint()
-        for task in victim.tasks:
-            statement.restore(task)
-        if self._stands(minding, statement):
-            return True
-        statement.rollback(savepoint)
-        return False
+    def without_spare_members(
+        self, victims: Sequence[E], statement: Statement, age_key: Callable[[Task], Any]
+    ) -> list[E]:
+        """Give back members of gangs that went as a whole, where enough can stay for the gang to go on.
 
-    def _leaves_room(self, back: Sequence[Task]) -> bool:
+        The oldest first (``age_key``: smaller is younger), and only if the others might have gone without them.
+        """
+        left = list(victims)
+        for key in dict.fromkeys(victim.option.job for victim in victims if victim.option.whole):
+            gang = [victim for victim in left if victim.option.job == key]
+            if back := self._spare_members(key, gang, statement, age_key):
+                reduced = {id(victim): victim.less(back) for victim in gang}
+                left = [reduced.get(id(victim), victim) for victim in left]
+                left = [victim for victim in left if victim.tasks]
+        return left
+
+    def _spare_members(
+        self, job: str, gang: Sequence[E], statement: Statement, age_key: Callable[[Task], Any]
+    ) -> frozenset[str]:
+        savepoint, check = statement.savepoint(), _Check(self, statement)
+        members = sorted((task for victim in gang for task in victim.tasks), key=age_key, reverse=True)
+        back = [task for task in members if check.can_stay([task])]
+        if back and runs_on(self._session.jobs[job]) and not self._objected(gang, back, statement):
+            return frozenset(task.key for task in back)
+        statement.rollback(savepoint)
+        return frozenset()
+
+    @staticmethod
+    def _objected(gang: Sequence[E], back: Sequence[Task], statement: Statement) -> bool:
+        """Whether something stands against evicting no more of a gang than those who are not given back."""
+        savepoint, stay = statement.savepoint(), {task.key for task in back}
+        rest = [task for victim in gang for task in victim.tasks if task.key not in stay]
+        for task in rest:
+            statement.restore(task)
+        for preemptor in {victim.preemptor.key: victim.preemptor for victim in gang}.values():
+            statement.release(preemptor)
+        try:
+            return any(victim.objection(rest) is not None for victim in gang if victim.option.whole)
+        finally:
+            statement.rollback(savepoint)
+
+    def leaves_room(self, back: Sequence[Task]) -> bool:
         """Whether all that waits for room on their nodes still finds it with the tasks ``back``."""
         nodes = self._session.nodes
         amounts: dict[int, Vector] = {}
@@ -108,31 +157,57 @@ class Reprieve:
                 return False
         return True
 
-    def _stands(self, minding: set[bytes], statement: Statement) -> bool:
-        """Whether every placement still holds as far as neighbours and the queues' limits go."""
-        return self.neighbours_stand(minding, statement) and (
-            not self.by_quota
-            or all(_without(placed, self._is_allocatable, statement) for placed in self._shapes.values())
-        )
+    def entitled(self, statement: Statement, among: Iterable[Placed] | None = None) -> list[Placed]:
+        """Of each queue and shape one placement, where the queue may hold it, and claim it, as things stand."""
+        among = self._shapes.values() if among is None else among
+        return [placed for placed in among if _without(placed, self._is_entitled, statement)]
 
     def neighbours_stand(self, minding: set[bytes], statement: Statement) -> bool:
         """Whether for no placed task of these shapes the neighbours, or the lack of them, rule its node out now."""
         return not minding or all(
-            _without(placed, self._is_admitted, statement) for placed in self._placed if placed[0].shape in minding
+            _without(placed, self._is_admitted, statement) for placed in self._placed if placed.task.shape in minding
         )
 
-    def _is_admitted(self, task: Task, node: NodeInfo, _queue: Queue) -> bool:
-        return self._session.placement.admits(task, node, future=True)
+    def _is_admitted(self, placed: Placed) -> bool:
+        return self._session.placement.admits(placed.task, placed.node, future=True)
 
-    def _is_allocatable(self, task: Task, _node: NodeInfo, queue: Queue) -> bool:
-        return self._session.hooks.all_agree("allocatable", queue, task)
+    def _is_entitled(self, placed: Placed) -> bool:
+        asked = ("allocatable", "preemptive") if placed.reclaims else ("allocatable",)
+        return all(self._session.hooks.all_agree(hook, placed.queue, placed.task) for hook in asked)
 
 
-def _without(placed: Placed, question: Callable[[Task, NodeInfo, Queue], bool], statement: Statement) -> bool:
+class _Check:
+    """Whether victims can stay, one after the other, in one go over some placements."""
+
+    def __init__(self, reprieve: Reprieve, statement: Statement) -> None:
+        self._reprieve, self._statement = reprieve, statement
+        self._minding = reprieve.minding()
+        self._entitled: list[Placed] | None = None
+        """What holds by the queues' numbers before anyone is given back; what does not is nobody's fault here."""
+
+    def can_stay(self, tasks: Sequence[Task]) -> bool:
+        """Give back these tasks, if every placement stands with them."""
+        reprieve, statement = self._reprieve, self._statement
+        if not reprieve.leaves_room(tasks):
+            return False
+        if self._entitled is None:
+            self._entitled = reprieve.entitled(statement)
+        savepoint = statement.savepoint()
+        for task in tasks:
+            statement.restore(task)
+        if reprieve.neighbours_stand(self._minding, statement) and len(
+            reprieve.entitled(statement, self._entitled)
+        ) == len(self._entitled):
+            return True
+        statement.rollback(savepoint)
+        return False
+
+
+def _without(placed: Placed, question: Callable[[Placed], bool], statement: Statement) -> bool:
     """Ask a question about a placed task as if it were not placed yet."""
     savepoint = statement.savepoint()
-    statement.release(placed[0])
+    statement.release(placed.task)
     try:
-        return question(*placed)
+        return question(placed)
     finally:
         statement.rollback(savepoint)

@@ -16,12 +16,13 @@ from ..model.task import Task
 from ..reasons import Protected, Protection, VictimReason
 from .affinity_guard import AffinityGuard
 from .cost import Pricing
-from .cycle_cache import Shared, Victim
+from .cycle_cache import Shared
 from .eligibility import EligibleUnit
 from .node_queue import Cost, NodeCostQueue
 from .reprieve import Reprieve
-from .request import PreemptionRequest
+from .request import RECLAIM, PreemptionRequest
 from .units import Unit, is_still_whole
+from .victim import Victim
 from .victim_set import VictimOption
 
 
@@ -37,6 +38,8 @@ class Solver:
         self._pricing = Pricing(request, shared.victim_filter, shared.order, smallest_first=smallest_first)
         self.statement = request.session.statement()
         self.placed = 0
+        self.refused = False
+        """Whether victims would have made room for a task, of which one had to stay."""
         self.victims: list[Victim] = []
         self._served: set[bytes] = set()
         self._freed_for: dict[str, int] = {}
@@ -67,14 +70,19 @@ class Solver:
         self.statement.pipeline(task, node)
         self.placed += 1
         self._affinity_guard.forget()
-        self.reprieve.placed(task, node, self._request.queue)
+        self.reprieve.placed(task, node, self._request.queue, reclaims=self._request.action == RECLAIM)
         self.victims[before:] = self._needed(self.victims[before:])
         for member in (member for victim in self.victims[before:] for member in victim.tasks):
             if self._freed_for.setdefault(member.node, self.placed) != self.placed:
                 self._freed_twice.add(member.node)
 
     def finish(self) -> None:
-        """Give back who is not needed after all: that may be where room was freed for more than one task."""
+        """Give back who is not needed after all, and of gangs those members that are not."""
+        self._give_back_units()
+        self.victims[:] = self.reprieve.without_spare_members(self.victims, self.statement, self._shared.order.age_key)
+
+    def _give_back_units(self) -> None:
+        """Who is not needed may be found where room was freed for more than one task."""
         if self.reprieve.is_only_about_room:
             doubtful = [v for v in self.victims if any(task.node in self._freed_twice for task in v.tasks)]
         else:
@@ -157,6 +165,7 @@ class Solver:
             refused = next((option for option in chosen if not self._evict(task, offers[option], option, node)), None)
             if refused is None:
                 break
+            self.refused = True
             unit = offers[refused].unit
             banned.add(_name(unit))
             known = self.victim_filter.denials
@@ -181,7 +190,7 @@ class Solver:
         unit = verdict.unit
         if not is_still_whole(unit):
             return False
-        if (denial := self.victim_filter.objection(task, unit)) is not None:
+        if (denial := self.victim_filter.objection(task, unit.tasks)) is not None:
             self.victim_filter.denials.update((member.key, denial) for member in unit.tasks)
             return False
         reason = VictimReason(
@@ -200,7 +209,7 @@ class Solver:
             self.statement.rollback(savepoint)
             self.victim_filter.denials.update((member.key, Protected("neighbour")) for member in unit.tasks)
             return False
-        self.victims.append(Victim(verdict, option))
+        self.victims.append(Victim(verdict, option, task, self.victim_filter.objection))
         return True
 
     def _take(self, unit: Unit, reason: VictimReason) -> None:

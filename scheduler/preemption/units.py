@@ -7,6 +7,7 @@ task may go alone.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,6 +61,17 @@ def single(job: Job, task: Task, *, gangs: bool) -> Unit | None:
     if of_role is not None:
         limits.append(((job.key, task.role), of_role))
     return Unit(job, (task,), limits=tuple(limits))
+
+
+def runs_on(job: Job) -> bool:
+    """Whether what the job holds is enough to go on, by its minimum and by those of its roles."""
+    held = Counter(task.role for task in job.having(READY))
+    return job.ready >= job.min_available and all(held[role] >= least for role, least in job.binding_roles.items())
+
+
+def members_that_stay(job: Job) -> int:
+    """How many of its tasks a gang that goes as a whole keeps, because nobody needs their room."""
+    return job.count(HOLDING)
 
 
 def is_still_whole(unit: Unit) -> bool:

@@ -57,6 +57,12 @@ def _node_rule(rule: w.NodeRule) -> str:
     return f"{rule.nodes} {(one if rule.nodes == 1 else many).format(rule.detail)}"
 
 
+def _node_unfit(why: w.NodeUnfit) -> str:
+    if why.rule is None:
+        return f"node {why.node} does not exist"
+    return f"node {why.node} {_NODE_RULES.get(why.rule.rule, ('{}', '{}'))[0].format(why.rule.detail)}"
+
+
 def _no_node(why: w.NoNode) -> str:
     rules = ", ".join(_node_rule(rule) for rule in sorted(why.rules, key=lambda r: (-r.nodes, r.rule, r.detail)))
     return f"{_count(why.nodes, 'node')}: {rules}" if rules else f"{_count(why.nodes, 'node')}, none takes {why.task}"
@@ -99,6 +105,8 @@ _WHY: dict[type, Callable[[Any], str]] = {
     w.Gated: lambda why: f"{_count(why.pods, 'pod')} held by scheduling gates",
     w.NotBackfilled: lambda why: f"{_count(why.pods, 'pod')} without requests, and the policy names no backfill action",
     w.Unsupported: lambda why: f"{why.task}: {why.field} is not supported by this scheduler",
+    w.Outranked: lambda why: f"{why.job}, of higher priority, takes the room",
+    w.NodeUnfit: _node_unfit,
     w.WrongCard: lambda why: f"{why.task}: {why.problem}",
     w.WrongService: lambda why: f"{why.task} may not reclaim: its service type is {why.service}",
     w.NotEntitled: _not_entitled,
@@ -159,7 +167,8 @@ def render_victim(reason: v.VictimReason) -> str:
     where = f"queue {reason.preemptor_queue}" if reason.action == "preempt" else (
         f"queue {reason.preemptor_queue} (victim's queue: {reason.queue})"
     )  # fmt: skip
-    gang = ", the whole gang" if reason.whole_gang else ""
+    stay = reason.members_that_stay
+    gang = (", the whole gang" if reason.whole_gang else "") + (f" but for {_count(stay, 'pod')}" if stay else "")
     votes = ", ".join(f"{plugin} {'permits' if permits else 'vetoes'}" for plugin, permits in reason.votes)
     decided = f"; tier {reason.tier + 1} decided ({votes})" if votes else ""
     spared = ", ".join(f"{item.count} {render_denial(item.why)}" for item in reason.spared)

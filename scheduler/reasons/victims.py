@@ -117,6 +117,9 @@ class VictimReason(msgspec.Struct, frozen=True):
     tier: int = 0
     """Number of the tier that decided, from 0."""
     whole_gang: bool = False
+    """Whether its gang was judged as one victim."""
+    members_that_stay: int = 0
+    """How many of such a gang stay, and run on: those above its minimum whose room nobody needs."""
     votes: tuple[tuple[str, bool], ...] = ()
     """What each plugin that had a say said, in the order of the policy; True permits."""
     spared: tuple[ProtectedCount, ...] = ()

@@ -13,8 +13,9 @@
         nominations: {new-0: n1}
         scores: {new-0: {n1: 75, n2: 37.5}}   # pod → what nodes score for it before the cycle
 
-After each cycle its decisions are carried out: binds run, victims leave (``victims: stay`` or ``return`` on the table
-or the cycle says otherwise). Every cycle is judged by the invariants, whatever the table expects.
+After each cycle its decisions are carried out: binds run, victims leave (``victims: stay``, ``return`` or ``return
+after 1`` on the table or the cycle says otherwise). Every cycle is judged by the invariants, whatever the table
+expects.
 """
 
 from __future__ import annotations

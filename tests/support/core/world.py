@@ -49,6 +49,8 @@ class World:
         self.cluster = Cluster()
         self.notation = Notation()
         self._incarnation = 0
+        self._terminating: dict[str, tuple[str, int]] = {}
+        """Pod → its uid, and how many cycles it still takes to go."""
 
     # --------------------------------------------------------------------------------------------------------- objects
 
@@ -106,16 +108,28 @@ class World:
     def carry_out(self, decisions: Decisions, victims: str = "leave") -> None:
         """What the API server, kubelets and controllers make of decisions.
 
-        ``victims``: ``leave``, ``stay`` (they terminate, and go on terminating) or ``return`` (their controller makes
-        them anew).
+        ``victims``: ``leave``, ``stay`` (they terminate, and go on terminating), ``return`` (their controller makes
+        them anew) or ``return after N`` (the same, once they have terminated for N cycles).
         """
+        then, _, cycles = victims.partition(" after ")
+        for pod, (uid, left) in list(self._terminating.items()):
+            there = self.objects.get(("Pod", pod))
+            if there is None or there["metadata"]["uid"] != uid:
+                del self._terminating[pod]
+            elif left > 1:
+                self._terminating[pod] = (uid, left - 1)
+            else:
+                del self._terminating[pod]
+                self.end(pod, again=True)
         for bind in decisions.binds:
             self.change("Pod", bind.task, {"spec": {"nodeName": bind.node}, "status": {"phase": "Running"}})
         for evict in decisions.evictions:
-            if victims == "stay":
+            if then == "stay" or int(cycles or 0):
                 self.change("Pod", evict.task, {"metadata": {"deletionTimestamp": "2026-09-21T00:00:00Z"}})
+                if int(cycles or 0):
+                    self._terminating[evict.task] = (evict.uid, int(cycles))
             else:
-                self.end(evict.task, again=victims == "return")
+                self.end(evict.task, again=then == "return")
         for nominate in decisions.nominations:
             self.change("Pod", nominate.task, {"status": {"nominatedNodeName": nominate.node}})
         for job, phase in decisions.phases.items():
