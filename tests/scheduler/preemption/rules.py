@@ -193,6 +193,8 @@ def _room(cluster: Cluster, decisions: Decisions) -> dict[str, Resource]:
 def _exceeds_a_limit(cluster: Cluster, policy: Policy, decisions: Decisions, unit: list[tuple[Evict, Task]]) -> bool:
     """Whether with the unit back a queue that it shares with its preemptor would be above what it may hold."""
     evict, first = unit[0]
+    if policy.plugin("capacity-card"):
+        return _exceeds_a_quota(cluster, decisions, unit)
     own = lineage(cluster, cluster.jobs[first.job].queue)
     shared = [name for name in lineage(cluster, cluster.jobs[evict.reason.preemptor].queue) if name in own]
     held = allocated(cluster)
@@ -210,6 +212,20 @@ def _exceeds_a_limit(cluster: Cluster, policy: Policy, decisions: Decisions, uni
         if any(held[name].get(n, 0.0) > amount for n, amount in limit.items() if n != PODS):
             return True
     return False
+
+
+def _exceeds_a_quota(cluster: Cluster, decisions: Decisions, unit: list[tuple[Evict, Task]]) -> bool:
+    """The same where queues hold cards: a pod counts as the model of its node."""
+    queue = cluster.jobs[unit[0][1].job].queue
+    gone = {evict.task for evict in decisions.evictions} - {task.key for _, task in unit}
+    coming = {**decisions.pipelined, **{bind.task: bind.node for bind in decisions.binds}}
+    held: Counter[str] = Counter()
+    for task in cluster.tasks.values():
+        node = coming.get(task.key) or (task.node if task.status & HOLDING and task.key not in gone else "")
+        if node and cluster.jobs[task.job].queue == queue:
+            model = cluster.nodes.by_name[node].labels["nvidia.com/gpu.product"]
+            held[model] += int(task.request.get("nvidia.com/gpu", 0.0))
+    return any(held[name] > amount for name, amount in decisions.queues[queue].capability.items())
 
 
 def _stands_in_the_way(cluster: Cluster, decisions: Decisions, unit: list[tuple[Evict, Task]]) -> bool:

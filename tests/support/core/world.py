@@ -49,7 +49,7 @@ class World:
         self.cluster = Cluster()
         self.notation = Notation()
         self._incarnation = 0
-        self._terminating: dict[str, tuple[str, int]] = {}
+        self.terminating: dict[str, tuple[str, int]] = {}
         """Pod → its uid, and how many cycles it still takes to go."""
 
     # --------------------------------------------------------------------------------------------------------- objects
@@ -112,14 +112,14 @@ class World:
         them anew) or ``return after N`` (the same, once they have terminated for N cycles).
         """
         then, _, cycles = victims.partition(" after ")
-        for pod, (uid, left) in list(self._terminating.items()):
+        for pod, (uid, left) in list(self.terminating.items()):
             there = self.objects.get(("Pod", pod))
             if there is None or there["metadata"]["uid"] != uid:
-                del self._terminating[pod]
+                del self.terminating[pod]
             elif left > 1:
-                self._terminating[pod] = (uid, left - 1)
+                self.terminating[pod] = (uid, left - 1)
             else:
-                del self._terminating[pod]
+                del self.terminating[pod]
                 self.end(pod, again=True)
         for bind in decisions.binds:
             self.change("Pod", bind.task, {"spec": {"nodeName": bind.node}, "status": {"phase": "Running"}})
@@ -127,7 +127,7 @@ class World:
             if then == "stay" or int(cycles or 0):
                 self.change("Pod", evict.task, {"metadata": {"deletionTimestamp": "2026-09-21T00:00:00Z"}})
                 if int(cycles or 0):
-                    self._terminating[evict.task] = (evict.uid, int(cycles))
+                    self.terminating[evict.task] = (evict.uid, int(cycles))
             else:
                 self.end(evict.task, again=then == "return")
         for nominate in decisions.nominations:

@@ -1,0 +1,55 @@
+"""What holds across cycles while victims take their time to go and come back, on random clusters
+(``--hypothesis-profile=nightly`` for the long run).
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from hypothesis import given, note
+from hypothesis import strategies as st
+
+from scheduler.decide import decide
+from scheduler.policy.loader import load_policy
+from scheduler.reasons import render_victim, render_why
+from tests.scheduler.preemption.ledger import Ledger
+from tests.scheduler.preemption.random_worlds import random_table
+from tests.scheduler.preemption.rules import check_evictions
+from tests.support.core.world import World
+
+CYCLES = 40
+"""With static demand the system is at rest after so many cycles, or never."""
+
+
+@given(rng=st.randoms(use_true_random=False), delay=st.sampled_from((0, 1, 3)))
+def test_freed_room_goes_to_whom_it_was_freed_for_and_all_comes_to_rest(rng: random.Random, delay: int) -> None:
+    story(random_table(rng), delay)
+
+
+def story(table: dict[str, Any], delay: int) -> World:
+    """Cycles until nothing happens any more; victims come back after ``delay`` cycles. Each cycle is judged, and all
+    of them together.
+    """
+    note(str(table))
+    world = World(load_policy(table["policy"], "random policy"))
+    world.load(table)
+    ledger = Ledger()
+    for number in range(CYCLES):
+        decisions = decide(world.cluster, world.policy, world.now)
+        for evict in decisions.evictions:
+            note(f"{number}: {evict.task}: {render_victim(evict.reason)}")
+        for nominate in decisions.nominations:
+            whys = "; ".join(map(render_why, nominate.whys))
+            note(f"{number}: {nominate.task} is nominated for {nominate.node or f'no node: {whys}'}")
+        for bind in decisions.binds:
+            note(f"{number}: {bind.task} to {bind.node}")
+        check_evictions(world.cluster, world.policy, decisions)
+        ledger.note(number, world.cluster, decisions)
+        busy = any((decisions.evictions, decisions.binds, decisions.nominations, world.terminating))
+        world.carry_out(decisions, f"return after {delay}")
+        if not busy and number:
+            ledger.close()
+            assert not decisions.pipelined, f"{sorted(decisions.pipelined)} wait for room that nobody is freeing"
+            return world
+    raise AssertionError(f"after {CYCLES} cycles pods still come and go")
