@@ -9,7 +9,7 @@ import numpy as np
 
 from ..model import resources
 from ..model.nodes import NodeInfo
-from ..model.resources import EPSILON
+from ..model.resources import EPSILON, PODS, Resource
 from ..model.task import Task
 from .eligibility import VictimFilter
 from .node_queue import Cost
@@ -23,12 +23,20 @@ from .victim_set import Amounts, VictimOption, cheapest_cover, cost
 class Pricing:
     """The options of one claim, and which of them go.
 
-    ``smallest_first``: among victims of one rank those that free the least go first.
+    ``smallest_first``: among victims of one rank those that free the least go first. ``asked`` is what the claim asks for in
+    all; without it each task is asked for on its own.
     """
 
     def __init__(
-        self, request: PreemptionRequest, victim_filter: VictimFilter, order: Order, *, smallest_first: bool
+        self,
+        request: PreemptionRequest,
+        victim_filter: VictimFilter,
+        order: Order,
+        asked: Resource | None,
+        *,
+        smallest_first: bool,
     ) -> None:
+        self._asked = asked
         self._request = request
         self._session, self._nodes = request.session, request.session.nodes
         self._victim_filter, self._order = victim_filter, order
@@ -42,7 +50,7 @@ class Pricing:
         if all(amount <= EPSILON for amount in lacking):
             return ()
         units = self._victim_filter.units(self._victim_filter.candidates(task, node))
-        chosen = self.cover(lacking, [self.option(unit, node, columns, 0) for unit in units])
+        chosen = self.cover(lacking, [self.option(task, unit, node, columns, 0) for unit in units])
         return None if chosen is None else self.cost(chosen)
 
     def lacking(self, task: Task, row: int) -> tuple[Amounts, list[int]]:
@@ -53,16 +61,16 @@ class Pricing:
         columns = [int(i) for i in np.flatnonzero((needed > 0) & (lacking > EPSILON))]
         return tuple(float(lacking[i]) for i in columns), columns
 
-    def option(self, unit: Unit, node: NodeInfo | None, columns: list[int], first: int) -> VictimOption:
-        """The unit as a choice.
+    def option(self, task: Task, unit: Unit, node: NodeInfo | None, columns: list[int], first: int) -> VictimOption:
+        """The unit as a choice for ``task``.
 
         What it frees of ``columns`` on ``node`` (nothing where it goes for a quota's sake); ``first`` is the tier by
         which it is permitted.
         """
         freed = [0.0] * len(columns)
-        for task in unit.tasks:
-            if node is not None and task.node == node.name:
-                held = self._nodes.held(task)
+        for member in unit.tasks:
+            if node is not None and member.node == node.name:
+                held = self._nodes.held(member)
                 for i, column in enumerate(columns):
                     freed[i] += held[column]
         priority = self._request.priority(unit.job, unit.tasks[0])
@@ -75,7 +83,14 @@ class Pricing:
             job=unit.job.key,
             whole=unit.whole,
             limits=unit.limits,
+            takes=self._takes(task, unit),
         )
+
+    def _takes(self, task: Task, unit: Unit) -> Amounts:
+        """How many times what is asked for the unit holds, by dimension."""
+        held = unit.job.allocated if unit.whole else unit.tasks[0].request
+        asked = task.request if self._asked is None else self._asked
+        return tuple(held.get(name, 0.0) / amount for name, amount in asked.items() if amount > 0 and name != PODS)
 
     def _freed(self, unit: Unit) -> float:
         """How much a unit frees, in shares of the cluster."""

@@ -15,6 +15,7 @@ from ..framework.decisions import Evict
 from ..framework.session import Session
 from ..model import names
 from ..model.job import Job
+from ..model.resources import Resource
 from ..model.task import Task, TaskStatus
 from ..reasons import UnschedulableReason
 from .eligibility import VictimFilter
@@ -65,12 +66,14 @@ class CycleCache:
 
     # ------------------------------------------------------------------------------------------------ equal preemptors
 
-    def shared(self, request: PreemptionRequest, who: Kind | None, *, smallest_first: bool = False) -> Shared:
+    def shared(
+        self, request: PreemptionRequest, who: Kind | None, asked: Resource | None, *, smallest_first: bool = False
+    ) -> Shared:
         """What the claim shares with claims of the same kind, or has alone where it is of no kind.
 
-        ``smallest_first`` claims price nodes differently.
+        ``smallest_first`` claims, and those that ask for another amount, price nodes differently.
         """
-        who = None if who is None else (*who, smallest_first)
+        who = None if who is None else (*who, smallest_first, None if asked is None else tuple(sorted(asked.items())))
         shared = self._shared.get(who) if who is not None else None
         if shared is None:
             order = Order(self._session, request.queue, self._ages)

@@ -60,7 +60,7 @@ class NodeCostQueue:
 
     def push(self, price: Cost, row: int, *, exact: bool) -> None:
         """``exact``: this price is asked as things stand, and was too high when another node may be cheaper."""
-        heap = self._heaps.setdefault(id(price[0][0][2]) if price else None, [])
+        heap = self._heaps.setdefault(id(price[1][0][2]) if price else None, [])
         heapq.heappush(heap, (price, row, self._version[row], len(self._log) if exact else -1))
 
     def pop(self) -> tuple[int, bool] | None:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import msgspec
 
 from ..framework.session import Session
+from ..model import resources
 from ..model.job import Job
 from ..model.task import HOLDING, Task, TaskStatus
 from ..policy.hooks import Vote
@@ -29,6 +30,7 @@ from .cycle_cache import CycleCache, Kind, request_kind
 from .request import RECLAIM, PreemptionRequest
 from .solver import Solver
 from .units import GANG, members_that_stay
+from .victim_set import TWICE
 
 
 def make_room(request: PreemptionRequest, cache: CycleCache) -> bool:
@@ -42,13 +44,7 @@ def make_room(request: PreemptionRequest, cache: CycleCache) -> bool:
     kind = None if who is None else (*who, job.min_available, tuple((task.shape, task.role) for task in tasks))
     whys = cache.known(kind)
     if whys is None:
-        solver = Solver(request, cache.shared(request, who))
-        starts, whys = _place(request, solver, tasks, cache, who)
-        if not starts and (solver.placed or solver.refused):
-            # The cheapest victims may use up what their queue can lose; those that free the least may not.
-            solver.statement.discard()
-            solver = Solver(request, cache.shared(request, who, smallest_first=True), smallest_first=True)
-            starts, _ = _place(request, solver, tasks, cache, None)
+        solver, starts, whys = _search(request, tasks, cache, who)
         if starts and solver.victims:
             _commit(request, solver, cache, whys)
             return True
@@ -59,6 +55,31 @@ def make_room(request: PreemptionRequest, cache: CycleCache) -> bool:
     if not request.within_job:
         session.refuse(job, whys)
     return False
+
+
+def _search(
+    request: PreemptionRequest, tasks: Sequence[Task], cache: CycleCache, who: Kind | None
+) -> tuple[Solver, bool, tuple[UnschedulableReason, ...]]:
+    """Place the tasks as well as can be: the search that did, whether the job can start by it, and why others found
+    no place."""
+    lacking = max(request.job.min_available - request.job.ready - request.job.waiting, 0)
+    asked = resources.total_of(task.request for task in tasks[: lacking or len(tasks)])
+    solver = Solver(request, cache.shared(request, who, asked), asked)
+    starts, whys = _place(request, solver, tasks, cache, who)
+    if not starts and (solver.placed or solver.refused):
+        # The cheapest victims may use up what their queue can lose; those that free the least may not.
+        solver.statement.discard()
+        solver = Solver(request, cache.shared(request, who, asked, smallest_first=True), asked, smallest_first=True)
+        starts, _ = _place(request, solver, tasks, cache, None)
+    elif starts and len(tasks) > 1 and (wasted := solver.ratio) > TWICE:
+        # What was freed with others in mind was not used by them: each task for itself may do with less.
+        solver.statement.discard()
+        solver = Solver(request, cache.shared(request, who, None), None)
+        if not _place(request, solver, tasks, cache, None)[0] or solver.ratio >= wasted:
+            solver.statement.discard()
+            solver = Solver(request, cache.shared(request, who, asked), asked)
+            _place(request, solver, tasks, cache, None)
+    return solver, starts, whys
 
 
 def _place(

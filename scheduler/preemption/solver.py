@@ -7,11 +7,14 @@ every victim that is not needed is given back, and the statement is committed on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from ..framework.session import Session
+from ..model import resources
 from ..model.nodes import NodeInfo
 from ..model.queue import ROOT, Queue
+from ..model.resources import PODS, Resource
 from ..model.task import Task
 from ..reasons import Protected, Protection, VictimReason
 from .affinity_guard import AffinityGuard
@@ -23,21 +26,23 @@ from .reprieve import Reprieve
 from .request import RECLAIM, PreemptionRequest
 from .units import Unit, is_still_whole
 from .victim import Victim
-from .victim_set import VictimOption
+from .victim_set import VictimOption, is_waste
 
 
 class Solver:
-    """The transaction of one claim. ``smallest_first`` as in :class:`~.pricing.Pricing`."""
+    """The transaction of one claim. ``asked`` and ``smallest_first`` as in :class:`~.pricing.Pricing`."""
 
-    def __init__(self, request: PreemptionRequest, shared: Shared, *, smallest_first: bool = False) -> None:
+    def __init__(
+        self, request: PreemptionRequest, shared: Shared, asked: Resource | None, *, smallest_first: bool = False
+    ) -> None:
         self._request = request
         self._session = request.session
         self._nodes = request.session.nodes
         self._shared = shared
         self.victim_filter = shared.victim_filter
-        self._pricing = Pricing(request, shared.victim_filter, shared.order, smallest_first=smallest_first)
+        self._pricing = Pricing(request, shared.victim_filter, shared.order, asked, smallest_first=smallest_first)
         self.statement = request.session.statement()
-        self.placed = 0
+        self.placed: list[Task] = []
         self.refused = False
         """Whether victims would have made room for a task, of which one had to stay."""
         self.victims: list[Victim] = []
@@ -68,12 +73,12 @@ class Solver:
 
     def _settle(self, task: Task, node: NodeInfo, before: int) -> None:
         self.statement.pipeline(task, node)
-        self.placed += 1
+        self.placed.append(task)
         self._affinity_guard.forget()
         self.reprieve.placed(task, node, self._request.queue, reclaims=self._request.action == RECLAIM)
         self.victims[before:] = self._needed(self.victims[before:])
         for member in (member for victim in self.victims[before:] for member in victim.tasks):
-            if self._freed_for.setdefault(member.node, self.placed) != self.placed:
+            if self._freed_for.setdefault(member.node, len(self.placed)) != len(self.placed):
                 self._freed_twice.add(member.node)
 
     def finish(self) -> None:
@@ -100,6 +105,11 @@ class Solver:
     def _rollback(self, savepoint: int, before: int) -> None:
         self.statement.rollback(savepoint)
         del self.victims[before:]
+
+    @property
+    def ratio(self) -> float:
+        """How many times what the placed tasks request the victims hold, by the dimension in which that is most."""
+        return waste(self.placed, (task for victim in self.victims for task in victim.tasks))
 
     # ---------------------------------------------------------------------------------------------------------- nodes
 
@@ -152,7 +162,7 @@ class Solver:
         while True:
             savepoint, before = self.statement.savepoint(), len(self.victims)
             offers = {
-                self._pricing.option(verdict.unit, node, columns, verdict.first): verdict
+                self._pricing.option(task, verdict.unit, node, columns, verdict.first): verdict
                 for verdict in self.victim_filter.permitted(task, node)
                 if _name(verdict.unit) not in banned
             }
@@ -239,13 +249,28 @@ class Solver:
         for node in self._nodes.rows if related else ():
             for verdict in self.victim_filter.permitted(task, node):
                 if verdict.unit.job.queue in related:
-                    offers[_name(verdict.unit)] = (self._pricing.option(verdict.unit, None, [], verdict.first), verdict)
+                    option = self._pricing.option(task, verdict.unit, None, [], verdict.first)
+                    offers[_name(verdict.unit)] = (option, verdict)
         self.reprieve.by_quota = True
-        for option, verdict in sorted(offers.values(), key=lambda offer: offer[0].rank):
+        for option, verdict in sorted(offers.values(), key=_thrifty_rank):
             if self._allocatable(task):
                 break
             self._evict(task, verdict, option)
         return self._allocatable(task)
+
+
+def waste(placed: Iterable[Task], evicted: Iterable[Task]) -> float:
+    """What evicted tasks request, in what placed ones do: by the dimension in which that is most."""
+    asked = resources.total_of(task.request for task in placed)
+    held = resources.total_of(task.request for task in evicted)
+    return max(
+        (held.get(name, 0.0) / amount for name, amount in asked.items() if amount > 0 and name != PODS), default=0.0
+    )
+
+
+def _thrifty_rank(offer: tuple[VictimOption, EligibleUnit]) -> tuple[Any, ...]:
+    option = offer[0]
+    return (option.near, is_waste([option]), option.rank)
 
 
 def _name(unit: Unit) -> tuple[str, ...]:

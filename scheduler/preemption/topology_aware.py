@@ -3,8 +3,8 @@
 The one rule: the best protected is reprieved first, among equals the oldest; the node is the one whose best protected
 victim is the least so, then the one with the fewest gangs broken, the fewest pods, the lowest sum of priorities, the
 youngest among its best protected. (Semantics: Volcano's ``enableTopologyAwarePreemption``, the kube-scheduler's
-preemption. Disruption budgets are kept here, not counted; every node is looked at, not a sample. A node is priced by
-all its candidates, and by what they voted when its turn comes.)
+preemption. Disruption budgets are kept here, not counted; how much is freed is not asked; every node is looked at, not
+a sample. A node is priced by all its candidates, and by what they voted when its turn comes.)
 
 Otherwise (:mod:`scheduler.preemption.victim_set`) an older pod that alone makes room goes rather than two younger
 ones, and nodes are compared priority by priority: three pods of priority 1 go rather than one of priority 3.
@@ -43,7 +43,10 @@ def node_cost(chosen: Sequence[VictimOption]) -> tuple[Any, ...]:
     pods = sum(option.pods for option in chosen)
     priorities = sum(option.level[-1] * option.pods for option in chosen)
     oldest = max(option.age_key for option in chosen if option.level == top)
-    return ((top, sum(option.gangs for option in chosen), pods, priorities, oldest),)
+    return (
+        (),
+        (top, sum(option.gangs for option in chosen), pods, priorities, oldest),
+    )
 
 
 def _protection(option: VictimOption) -> tuple[Any, ...]:

@@ -1,6 +1,8 @@
 """The cheapest set of victims that makes room enough on one node.
 
 The one rule: pure arithmetic on options that are all permitted; nothing here knows of votes, queues or the cluster.
+The nearest level decides first. Within it a set that frees more than twice what is asked for is a waste, and taken only
+where no other set does; then the cheapest.
 """
 
 from __future__ import annotations
@@ -11,8 +13,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ..model.resources import EPSILON
 
+TWICE = 2.0
+"""What a set may free, in what is asked for, without being a waste."""
 EXACT = 12
 """Up to so many options of one level, every smaller set is tried; beyond, the order alone decides."""
 
@@ -35,21 +41,41 @@ class VictimOption:
     job: str
     whole: bool = False
     limits: tuple[tuple[Any, int], ...] = ()
-    unit: Any = None
+    takes: Amounts = ()
+    """How many times what is asked for its tasks hold, wherever they run, by requested dimension."""
 
     @property
     def rank(self) -> tuple[Any, ...]:
         """Smaller goes first."""
         return (self.level, self.gangs, self.pods, self.age_key)
 
+    @property
+    def near(self) -> tuple[Any, ...]:
+        """The part of the level that decides before waste does: the tier that permits it, how near its queue is."""
+        return self.level[:2]
+
+
+def ratio(chosen: Iterable[VictimOption]) -> float:
+    """How many times what is asked for a set frees, by the dimension in which that is most."""
+    return max(map(sum, zip(*(option.takes for option in chosen), strict=True)), default=0.0)
+
+
+def is_waste(chosen: Iterable[VictimOption]) -> bool:
+    """Whether a set frees more than twice what is asked for."""
+    return ratio(chosen) > TWICE + EPSILON / 1000
+
 
 def cost(chosen: Sequence[VictimOption]) -> tuple[Any, ...]:
     """What a set costs, comparable:
 
-    Level by level from the best protected, in each gangs, pods and ages, oldest first.
+    How near it comes and whether it is a waste; then level by level from the best protected, in each gangs, pods and
+    ages, oldest first.
     """
+    if not chosen:
+        return ()
     levels = itertools.groupby(sorted(chosen, key=lambda o: o.rank, reverse=True), key=lambda o: o.level)
-    return tuple((level, *_within_level(tuple(options))) for level, options in levels)
+    parts = tuple((level, *_within_level(tuple(options))) for level, options in levels)
+    return ((max(option.near for option in chosen), is_waste(chosen)), *parts)
 
 
 def cheapest_cover(lacking: Amounts, options: Sequence[VictimOption]) -> list[VictimOption] | None:
@@ -59,8 +85,42 @@ def cheapest_cover(lacking: Amounts, options: Sequence[VictimOption]) -> list[Vi
     Every option of the set is needed. Exact where a level has few options; else a smaller set may exist.
     """
     ranked = sorted(options, key=lambda o: o.rank)
-    if ranked and max(lacking, default=0.0) > EPSILON and _suffice(ranked[0].freed, lacking):
+    if (
+        ranked
+        and max(lacking, default=0.0) > EPSILON
+        and _suffice(ranked[0].freed, lacking)
+        and not is_waste(ranked[:1])
+    ):
         return ranked[:1]  # nothing is cheaper than the first alone; this is what most nodes come to
+    for near in dict.fromkeys(option.near for option in ranked) or [()]:
+        nearest = [option for option in ranked if option.near <= near]
+        found = _cheapest(lacking, nearest)
+        if found is not None:
+            return (_thriftiest(lacking, nearest) or found) if is_waste(found) else found
+    return None
+
+
+def _thriftiest(lacking: Amounts, ranked: Sequence[VictimOption]) -> list[VictimOption] | None:
+    """The cheapest set that is no waste; None if there is none. Exact for few options."""
+    small = [option for option in ranked if not is_waste([option])]
+    found = _cheapest(lacking, small)
+    if found is None or not is_waste(found):
+        return found
+    if len(small) > EXACT:
+        found = _accumulate(lacking, sorted(small, key=lambda o: (max(o.takes), o.rank)), ())
+        return found if found is not None and not is_waste(found) else None
+    sets = (np.arange(1, 1 << len(small))[:, None] >> np.arange(len(small))) & 1
+    enough = (sets @ np.array([o.freed for o in small]) + EPSILON >= lacking).all(axis=1)
+    little = (sets @ np.array([o.takes for o in small]) <= TWICE + EPSILON / 1000).all(axis=1)
+    permitted = ([small[i] for i in np.flatnonzero(row)] for row in sets[enough & little])
+    needed = [
+        chosen for chosen in permitted if len(_needed(lacking, chosen)) == len(chosen) and _go_together(lacking, chosen)
+    ]
+    return min(needed, key=cost, default=None)
+
+
+def _cheapest(lacking: Amounts, ranked: Sequence[VictimOption]) -> list[VictimOption] | None:
+    """As :func:`cheapest_cover`, waste not asked."""
     chosen = _accumulate(lacking, ranked, ())
     settled: list[VictimOption] = []
     while chosen:
@@ -177,11 +237,17 @@ def _within_level(options: Sequence[VictimOption]) -> tuple[Any, ...]:
 
 
 def _suffices(lacking: Amounts, base: Sequence[VictimOption], lower: Sequence[VictimOption]) -> bool:
-    chosen = VictimSet(lacking)
-    for option in base:
-        chosen.add(option)
-    if len(chosen.options) < len(base):  # not allowed together
+    if not _go_together(lacking, base):
         return False
+    chosen = VictimSet(lacking, base)
     for option in lower:
         chosen.add(option)
     return chosen.covers()
+
+
+def _go_together(lacking: Amounts, options: Sequence[VictimOption]) -> bool:
+    """Whether the options may be taken together."""
+    chosen = VictimSet(lacking)
+    for option in options:
+        chosen.add(option)
+    return len(chosen.options) == len(options)
