@@ -21,10 +21,10 @@ from .victim_set import Amounts, VictimOption, cheapest_cover, cost
 
 
 class Pricing:
-    """The options of one claim, and which of them go.
+    """The options of one request, and which of them go.
 
-    ``smallest_first``: among victims of one rank those that free the least go first. ``asked`` is what the claim asks for in
-    all; without it each task is asked for on its own.
+    ``smallest_first``: among victims of one rank those that free the least go first. ``asked`` is what the job requests
+    in all; without it each task is asked for on its own.
     """
 
     def __init__(

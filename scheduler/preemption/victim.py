@@ -15,8 +15,8 @@ from .victim_set import VictimOption
 class Victim:
     """A unit that has been evicted, and what it was chosen as.
 
-    ``preemptor`` is the task that it went for; ``judge`` tells what stands against evicting some tasks, as one unit, for
-    that task.
+    ``preemptor`` is the task that it went for; ``judge`` tells what stands against evicting some tasks, as one unit,
+    for that task.
     """
 
     verdict: EligibleUnit

@@ -191,14 +191,15 @@ def _room(cluster: Cluster, decisions: Decisions) -> dict[str, Resource]:
 
 
 def _exceeds_a_limit(cluster: Cluster, policy: Policy, decisions: Decisions, unit: list[tuple[Evict, Task]]) -> bool:
-    """Whether with the unit back a queue that it shares with its preemptor would be above what it may hold."""
-    evict, first = unit[0]
+    """Whether with the unit back a queue that it shares with someone placed would be above what it may hold."""
+    _, first = unit[0]
     if policy.plugin("capacity-card"):
         return _exceeds_a_quota(cluster, decisions, unit)
     own = lineage(cluster, cluster.jobs[first.job].queue)
-    shared = [name for name in lineage(cluster, cluster.jobs[evict.reason.preemptor].queue) if name in own]
     held = allocated(cluster)
     placed = [*decisions.pipelined, *(bind.task for bind in decisions.binds)]
+    theirs = {name for key in placed for name in lineage(cluster, cluster.jobs[cluster.tasks[key].job].queue)}
+    shared = [name for name in own if name in theirs]
     gone = Counter(e.task for e in decisions.evictions) - Counter(task.key for _, task in unit)
     for key in placed:
         for name in lineage(cluster, cluster.jobs[cluster.tasks[key].job].queue):

@@ -14,8 +14,8 @@ from scheduler.decide import decide
 from scheduler.policy.loader import load_policy
 from scheduler.reasons import render_victim, render_why
 from tests.scheduler.preemption.ledger import Ledger
-from tests.scheduler.preemption.random_worlds import random_table
 from tests.scheduler.preemption.rules import check_evictions
+from tests.support.core.random_tables import random_table
 from tests.support.core.world import World
 
 CYCLES = 40

@@ -1,4 +1,5 @@
-"""Random clusters for what holds across cycles, as tables (:mod:`tests.support.core.notation`).
+"""Random clusters for what holds across cycles, as tables (:mod:`tests.support.core.notation`), with all that policies
+know: selectors, taints, budgets, guarantees, trees of three levels, cards.
 
 The one rule: all that is drawn is drawn from one ``random.Random``. A plain one makes ten thousand clusters in seconds;
 hypothesis's makes what it finds small.
