@@ -90,7 +90,7 @@ class Pricing:
         """How many times what is asked for the unit holds, by dimension."""
         held = unit.job.allocated if unit.whole else unit.tasks[0].request
         asked = task.request if self._asked is None else self._asked
-        return tuple(held.get(name, 0.0) / amount for name, amount in asked.items() if amount > 0 and name != PODS)
+        return tuple([held.get(name, 0.0) / amount for name, amount in asked.items() if amount > 0 and name != PODS])
 
     def _freed(self, unit: Unit) -> float:
         """How much a unit frees, in shares of the cluster."""

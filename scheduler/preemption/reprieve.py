@@ -108,14 +108,20 @@ class Reprieve:
 
         The oldest first (``age_key``: smaller is younger), and only if the others might have gone without them.
         """
-        left = list(victims)
-        for key in dict.fromkeys(victim.option.job for victim in victims if victim.option.whole):
-            gang = [victim for victim in left if victim.option.job == key]
-            if back := self._spare_members(key, gang, statement, age_key):
-                reduced = {id(victim): victim.less(back) for victim in gang}
-                left = [reduced.get(id(victim), victim) for victim in left]
-                left = [victim for victim in left if victim.tasks]
-        return left
+        gangs: dict[str, list[E]] = {}
+        for victim in victims:
+            gangs.setdefault(victim.option.job, []).append(victim)
+        left: dict[int, E] = {id(victim): victim for victim in victims}
+        for key, gang in gangs.items():
+            if any(victim.option.whole for victim in gang) and self._may_go_on(key, gang):
+                back = self._spare_members(key, gang, statement, age_key)
+                left |= {id(victim): victim.less(back) for victim in gang if back}
+        return [victim for victim in left.values() if victim.tasks]
+
+    def _may_go_on(self, key: str, gang: Sequence[E]) -> bool:
+        """Whether the gang could go on without one of those who went."""
+        job = self._session.jobs[key]
+        return job.ready + sum(len(victim.tasks) for victim in gang) > max(job.min_available, 1)
 
     def _spare_members(
         self, job: str, gang: Sequence[E], statement: Statement, age_key: Callable[[Task], Any]

@@ -93,7 +93,7 @@ def cheapest_cover(lacking: Amounts, options: Sequence[VictimOption]) -> list[Vi
     ):
         return ranked[:1]  # nothing is cheaper than the first alone; this is what most nodes come to
     for near in dict.fromkeys(option.near for option in ranked) or [()]:
-        nearest = [option for option in ranked if option.near <= near]
+        nearest = ranked if ranked and near == ranked[-1].near else [one for one in ranked if one.near <= near]
         found = _cheapest(lacking, nearest)
         if found is not None:
             return (_thriftiest(lacking, nearest) or found) if is_waste(found) else found
@@ -168,6 +168,13 @@ class VictimSet:
         """Whether it frees what lacks."""
         return _suffice(self._freed, self._lacking)
 
+    def is_tight(self) -> bool:
+        """Whether without any one of the options it would not be enough."""
+        return any(
+            have - min([option.freed[i] for option in self.options], default=0.0) + EPSILON < lacking
+            for i, (have, lacking) in enumerate(zip(self._freed, self._lacking, strict=True))
+        )
+
     def spare(self, option: VictimOption, instead: Sequence[VictimOption] = ()) -> None:
         """Leave one out, if the others suffice, or those ``instead`` of it."""
         if option not in self.options:
@@ -205,8 +212,9 @@ def _needed(lacking: Amounts, options: Sequence[VictimOption]) -> list[VictimOpt
     """The options without those that the others make unnecessary, the best protected left out first."""
     ranked = sorted(options, key=lambda o: o.rank)
     chosen = VictimSet(lacking, ranked)
-    for option in reversed(ranked):
-        chosen.spare(option)
+    if not chosen.is_tight():
+        for option in reversed(ranked):
+            chosen.spare(option)
     return chosen.options
 
 
