@@ -60,7 +60,7 @@ class Nominations:
         elif not session.hooks.all_agree("allocatable", session.queues[job.queue], task):
             self._whys[task.key] = tuple(session.hooks.whys(job, task))
         elif not session.placement.fits(task, node, future=True):
-            self._whys[task.key] = (NodeUnfit(node.name, session.placement.explain_node(task, node)),)
+            self._whys[task.key] = (session.placement.explain_node(task, node),)
         else:
             statement.pipeline(task, node)
 

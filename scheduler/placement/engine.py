@@ -16,7 +16,7 @@ from ..model.nodes import Mask, NodeInfo, Rows, Vector
 from ..model.resources import EPSILON
 from ..model.task import Task
 from ..policy.hooks import Hooks
-from ..reasons import NodeRule, NoNode, Unsupported
+from ..reasons import NodeUnfit, NoNode, Unsupported
 from . import unsupported
 from .explain import no_node, unfit
 from .free_capacity import ALL, amounts, times, within, without
@@ -149,7 +149,7 @@ class Placement:
             known = self._refusals[task.shape] = (len(self._nodes.touched), why)
         return msgspec.structs.replace(known[1], task=task.key)
 
-    def explain_node(self, task: Task, node: NodeInfo) -> NodeRule:
+    def explain_node(self, task: Task, node: NodeInfo) -> NodeUnfit:
         """Why this node does not take the task, now or later in this cycle."""
         return unfit(self._nodes, self._hooks, task, node, self.admits(task, node, future=True))
 

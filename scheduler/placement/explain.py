@@ -14,7 +14,7 @@ from ..model.nodes import Mask, NodeInfo, Nodes, Rows
 from ..model.resources import EPSILON, PODS
 from ..model.task import Task
 from ..policy.hooks import Hooks
-from ..reasons import NodeRule, NoNode
+from ..reasons import NodeRule, NodeUnfit, NoNode
 
 OTHER = ("other", "are excluded by a plugin")
 
@@ -43,14 +43,14 @@ def no_node(nodes: Nodes, hooks: Hooks, task: Task, admitted: Mask, slots: Rows)
     )
 
 
-def unfit(nodes: Nodes, hooks: Hooks, task: Task, node: NodeInfo, admitted: bool) -> NodeRule:
+def unfit(nodes: Nodes, hooks: Hooks, task: Task, node: NodeInfo, admitted: bool) -> NodeUnfit:
     """Why one node does not take a task; ``admitted``: it only lacks room, even once the releasing have left."""
     if not admitted:
-        return NodeRule(1, *_rule(hooks, task, node))
+        return NodeUnfit(node.name, *_rule(hooks, task, node))
     needed, available = nodes.needed(task), nodes.future_idle()[node.row]
     lacking = (name for name, i in sorted(nodes.dimensions.items()) if available[i] + EPSILON < needed[i])
     name = next(lacking, PODS)
-    return NodeRule(1, "pods") if name == PODS else NodeRule(1, "resource", name)
+    return NodeUnfit(node.name, "pods") if name == PODS else NodeUnfit(node.name, "resource", name)
 
 
 def _rule(hooks: Hooks, task: Task, node: NodeInfo) -> tuple[str, str]:

@@ -58,9 +58,9 @@ def _node_rule(rule: w.NodeRule) -> str:
 
 
 def _node_unfit(why: w.NodeUnfit) -> str:
-    if why.rule is None:
+    if not why.rule:
         return f"node {why.node} does not exist"
-    return f"node {why.node} {_NODE_RULES.get(why.rule.rule, ('{}', '{}'))[0].format(why.rule.detail)}"
+    return f"node {why.node} {_NODE_RULES.get(why.rule, ('{}', '{}'))[0].format(why.detail)}"
 
 
 def _no_node(why: w.NoNode) -> str:

@@ -120,11 +120,12 @@ class Outranked(msgspec.Struct, frozen=True, tag="outranked"):
 class NodeUnfit(msgspec.Struct, frozen=True, tag="node-unfit"):
     """The node that room was freed on for a task takes it no longer.
 
-    ``rule`` counts this one node; None: it is gone.
+    ``rule`` and ``detail`` as of a :class:`NodeRule`; without a rule the node does not exist.
     """
 
     node: str
-    rule: NodeRule | None = None
+    rule: str = ""
+    detail: str = ""
 
 
 class WrongCard(msgspec.Struct, frozen=True, tag="wrong-card"):
