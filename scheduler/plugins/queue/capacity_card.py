@@ -86,19 +86,18 @@ class CapacityCard(QueuePlugin):
     def measure(self, task: Task) -> Mapping[str, float]:
         """Cards by model, cpu and memory.
 
-        A task that would take several models counts as ``A|B`` until it has a node.
+        A task that has a node counts by that, whatever other models it named have left the cluster. One that would take
+        several models counts as ``A|B`` until then.
         """
         plain = {name: task.request[name] for name in (CPU, MEMORY) if name in task.request}
-        asked = self._ask(task)
-        if not asked:
-            return plain
-        held = self._cards.on(task.node, asked) if task.node else None
-        count = asked[held] if held is not None else next(iter(asked.values()))
-        return {**({} if self._unlimited else plain), held or EITHER.join(asked): count}
+        cards = self._cards.held(task) if task.node else {}
+        if not cards and (asked := self._ask(task)):
+            cards = {EITHER.join(asked): next(iter(asked.values()))}
+        return {**({} if cards and self._unlimited else plain), **cards}
 
     def varies(self, task: Task) -> bool:
         """Whether what the task counts as depends on its node."""
-        return len(self._ask(task)) > 1
+        return len(self._ask(task)) > 1 or task.shape in self._wrong
 
     def minimum(self, job: Job) -> Mapping[str, float] | None:
         """The cards of as many of its pods as it needs, or those it announces while it has none; cpu and memory of its
@@ -111,9 +110,7 @@ class CapacityCard(QueuePlugin):
         return {**{name: job.min_resources[name] for name in (CPU, MEMORY) if name in job.min_resources}, **cards}
 
     def _cards_of(self, job: Job) -> Resource:
-        tasks = list(job.tasks.values())
-        if len(tasks) > job.min_available:
-            tasks.sort(key=lambda task: (not task.status & HOLDING, task.index, task.key))
+        tasks = sorted(job.tasks.values(), key=lambda task: (not task.status & HOLDING, task.index, task.key))
         wanted: Resource = {}
         for task in tasks[: job.min_available]:
             resources.add_to(

@@ -55,8 +55,7 @@ class Catalog:
 
         :raises CardError: there are several, or what it names does not exist, or is not what its containers ask for.
         """
-        named = (task.pod.metadata.annotations or {}).get(CARD_NAME, "")
-        names = list(dict.fromkeys(name.strip() for name in named.split(EITHER) if name.strip()))
+        names = named(task)
         for name in names:
             if name not in self.resource_of:
                 raise CardError(f"no node has the card {name} that annotation {CARD_NAME} names")
@@ -75,10 +74,26 @@ class Catalog:
             raise CardError(f"annotation {CARD_NAME} names the card {names[0]}, but no container asks for {missing}")
         return found
 
+    def held(self, task: Task) -> dict[str, float]:
+        """The card that a placed task holds, with how many of it in millis: of those on its node the first that it
+        names, or the one whose resource it asks for; none where its node has no such card.
+        """
+        there = self.on_node.get(task.node, {})
+        for name in [name for name in named(task) if name in there] or sorted(there):
+            if (count := task.request.get(self.resource_of[name], 0.0)) > 0:
+                return {name: count}
+        return {}
+
     def on(self, node: str, names: Iterable[str]) -> str | None:
         """The first of some cards that a node has."""
         there = self.on_node.get(node, {})
         return next((name for name in names if name in there), None)
+
+
+def named(task: Task) -> list[str]:
+    """The models that a task would take by its annotation, the preferred first."""
+    text = (task.pod.metadata.annotations or {}).get(CARD_NAME, "")
+    return list(dict.fromkeys(name.strip() for name in text.split(EITHER) if name.strip()))
 
 
 def discover(nodes: Iterable[NodeInfo]) -> Catalog:
