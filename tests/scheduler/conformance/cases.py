@@ -76,11 +76,11 @@ class Case(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
         )
 
     def cluster(self) -> Cluster:
-        """The snapshot. An object of a kind that we do not know is an error, never passed over."""
+        """The snapshot. Kinds that the scheduler does not read (storageClasses) are left out."""
         cluster = Cluster()
         for kind, items in self.objects.items():
-            struct, method = KINDS[kind]
-            for item in items:
+            struct, method = KINDS.get(kind, (None, ""))
+            for item in items if method else ():
                 getattr(cluster, method)(msgspec.convert(item, struct))
         return cluster
 

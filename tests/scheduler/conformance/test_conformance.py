@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from scheduler.decide import decide
-from tests.scheduler.conformance.cases import Case, cases, directory, outcome
+from tests.scheduler.conformance.cases import Case, Expect, cases, directory, outcome
 
 CASES = cases()
 NOW = 1_790_000_000.0
@@ -35,3 +35,12 @@ def test_conformance(case: Case) -> None:
         assert came.phases[job] == phase, why
     for job, counts in expect.task_status_nums.items():
         assert came.statuses[job] == counts, why
+
+
+def test_kinds_that_the_scheduler_does_not_read_are_left_out() -> None:
+    nodes = [{"metadata": {"name": "n1"}}]
+    objects = {"storageClasses": [{"metadata": {"name": "standard"}}], "nodes": nodes}
+
+    cluster = Case("a case", [], [], objects, Expect()).cluster()
+
+    assert list(cluster.nodes.by_name) == ["n1"]
