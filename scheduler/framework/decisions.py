@@ -66,6 +66,10 @@ class Decisions(msgspec.Struct):
     nominations: list[Nominate] = []
     pipelined: dict[str, str] = {}
     """Task → node, for tasks that wait for room being freed (by this cycle or an earlier one)."""
+    evicted_to_requested: dict[str, float] = {}
+    """Job → how many times what its tasks request the victims of this cycle hold that went for them: by the dimension
+    in which that is most.
+    """
     phases: dict[str, str] = {}
     """Job → PodGroup phase, where it differs from the phase that the PodGroup has."""
     refusals: dict[str, Refusal] = {}

@@ -20,6 +20,7 @@ _WAITING = tuple(5 * 2.0**step for step in range(15))
 """From 5 ms to 82 s, as Volcano has them."""
 _JOBS = tuple(32 * 2.0**step for step in range(20))
 """From 32 ms, as Volcano has them, to 4.7 h: a job may wait for its turn."""
+_RATIOS = (0.25, 0.5, 1, 1.5, 2, 3, 4, 8, 16)
 _OPENS = "OnSessionOpen"
 """Volcano's word for a plugin's start in a cycle; ours have nothing to do at its end."""
 
@@ -85,6 +86,11 @@ class Metrics:
         self._transactions = self._counter(
             "volcano_eviction_transactions", "Times that a cycle evicted for the sake of a job, by action", "action"
         )
+        self._ratio = self._histogram(
+            "schedspec_evicted_to_requested_ratio",
+            "What was evicted for a job in one cycle, in times what its tasks request, by the largest dimension",
+            _RATIOS,
+        )
         self._victims = self._gauge("volcano_pod_preemption_victims", "Pods that preempt chose when it last chose any")
         # the library ends a counter's name in _total, and Volcano's does not
         self._preemptions = self._gauge(
@@ -111,6 +117,8 @@ class Metrics:
             step.observe(lap.seconds * 1000)
         if decisions.evictions:
             self._chosen(decisions.evictions)
+        for ratio in decisions.evicted_to_requested.values():
+            self._ratio.observe(ratio)
 
     def _chosen(self, evictions: Iterable[Evict]) -> None:
         reasons = [eviction.reason for eviction in evictions]

@@ -6,16 +6,16 @@ remembers who has had to go for whom.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
 
 from ..framework.decisions import Evict
 from ..framework.session import Session
-from ..model import names
+from ..model import names, resources
 from ..model.job import Job
-from ..model.resources import Resource
+from ..model.resources import PODS, Resource
 from ..model.task import Task, TaskStatus
 from ..reasons import UnschedulableReason
 from .eligibility import VictimFilter
@@ -54,6 +54,7 @@ class CycleCache:
         self._victims: list[Victim] = []
         self._reprieve = Reprieve(session)
         self._made = 0
+        self._placed: dict[str, list[Task]] = {}
         self._bound = 0
 
     @classmethod
@@ -113,9 +114,10 @@ class CycleCache:
 
     # --------------------------------------------------------------------------------------------------------- victims
 
-    def made(self, victims: Sequence[Victim], reprieve: Reprieve) -> None:
-        """Take note of a claim that was met."""
+    def made(self, job: Job, placed: Sequence[Task], victims: Sequence[Victim], reprieve: Reprieve) -> None:
+        """Take note of a request that was met: the job's tasks that were placed, and who goes for them."""
         self._made += 1
+        self._placed.setdefault(job.key, []).extend(placed)
         if self._bound != (bound := len(self._session.decisions.binds)):
             self._victims.clear()  # what was bound since may rest on their leaving: room, quota, neighbours
             self._bound = bound
@@ -123,9 +125,19 @@ class CycleCache:
         self._reprieve.absorb(reprieve)
 
     def settle(self) -> None:
-        """Give back the victims of one claim that those of a later one have made unnecessary."""
-        if self._made < 2:
-            return
+        """Give back the victims of one request that those of a later one have made unnecessary, and say what was
+        evicted for what.
+        """
+        if self._made > 1:
+            self._give_back()
+        evicted: dict[str, list[Task]] = {}
+        for eviction in self._session.decisions.evictions:
+            evicted.setdefault(eviction.reason.preemptor, []).append(self._session.cluster.tasks[eviction.task])
+        self._session.decisions.evicted_to_requested = {
+            job: evicted_to_requested(tasks, self._placed[job]) for job, tasks in evicted.items()
+        }
+
+    def _give_back(self) -> None:
         # Claims of different queues order their victims differently; what they have in common is priority and age.
         before = sorted(self._victims, key=lambda v: (v.option.level[-1], *v.option.rank[1:]))
         statement = self._session.statement()
@@ -145,6 +157,14 @@ class CycleCache:
             return eviction
         reason = msgspec.structs.replace(eviction.reason, members_that_stay=stay)
         return msgspec.structs.replace(eviction, reason=reason)
+
+
+def evicted_to_requested(evicted: Iterable[Task], placed: Iterable[Task]) -> float:
+    """How many times what placed tasks request evicted ones do, by the dimension in which that is most."""
+    asked = resources.total_of(task.request for task in placed)
+    held = resources.total_of(task.request for task in evicted)
+    shares = (held.get(name, 0) / amount for name, amount in asked.items() if amount > 0 and name != PODS)
+    return max(shares, default=0.0)
 
 
 def request_kind(request: PreemptionRequest, task: Task) -> Kind | None:

@@ -125,7 +125,7 @@ def _commit(request: PreemptionRequest, solver: Solver, cache: CycleCache, whys:
     solver.statement.commit()
     session.nominations.pin(job)
     _say_who_was_spared(session, solver, first)
-    cache.made(solver.victims, solver.reprieve)
+    cache.made(job, solver.placed, solver.victims, solver.reprieve)
     if waiting_tasks(session, job):
         session.refuse(job, whys)
     else:

@@ -7,19 +7,18 @@ every victim that is not needed is given back, and the statement is committed on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ..framework.session import Session
-from ..model import resources
 from ..model.nodes import NodeInfo
 from ..model.queue import ROOT, Queue
-from ..model.resources import PODS, Resource
+from ..model.resources import Resource
 from ..model.task import Task
 from ..reasons import Protected, Protection, VictimReason
 from .affinity_guard import AffinityGuard
 from .cost import Pricing
-from .cycle_cache import Shared
+from .cycle_cache import Shared, evicted_to_requested
 from .eligibility import EligibleUnit
 from .node_queue import Cost, NodeCostQueue
 from .reprieve import Reprieve
@@ -109,7 +108,7 @@ class Solver:
     @property
     def ratio(self) -> float:
         """How many times what the placed tasks request the victims hold, by the dimension in which that is most."""
-        return waste(self.placed, (task for victim in self.victims for task in victim.tasks))
+        return evicted_to_requested((task for victim in self.victims for task in victim.tasks), self.placed)
 
     # ---------------------------------------------------------------------------------------------------------- nodes
 
@@ -257,15 +256,6 @@ class Solver:
                 break
             self._evict(task, verdict, option)
         return self._allocatable(task)
-
-
-def waste(placed: Iterable[Task], evicted: Iterable[Task]) -> float:
-    """What evicted tasks request, in what placed ones do: by the dimension in which that is most."""
-    asked = resources.total_of(task.request for task in placed)
-    held = resources.total_of(task.request for task in evicted)
-    return max(
-        (held.get(name, 0.0) / amount for name, amount in asked.items() if amount > 0 and name != PODS), default=0.0
-    )
 
 
 def _thrifty_rank(offer: tuple[VictimOption, EligibleUnit]) -> tuple[Any, ...]:

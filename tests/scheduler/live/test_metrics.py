@@ -69,6 +69,7 @@ def test_a_preemption_is_counted_with_its_victims() -> None:
     assert showing.values("volcano_pod_preemption_victims") == {"": 2.0}
     assert showing.values("volcano_total_preemption_attempts") == {"": 1.0}
     assert showing.values("volcano_eviction_transactions_total") == {'{action="preempt"}': 1.0}
+    assert showing.values("schedspec_evicted_to_requested_ratio_sum") == {"": 1.0}
 
 
 def test_a_reclaim_is_an_eviction_and_no_preemption() -> None:
