@@ -86,5 +86,5 @@ def _note_unfilled(session: Session) -> None:
 
 def _note_waiting(session: Session) -> None:
     """Which tasks wait for room being freed, in the order of their keys."""
-    waiting = {task.key: task.node for task, *_ in session.log if task.status is TaskStatus.PIPELINED}
+    waiting = {task.key: task.node for task, *_ in session.changes.entries if task.status is TaskStatus.PIPELINED}
     session.decisions.pipelined = dict(sorted(waiting.items()))

@@ -9,22 +9,42 @@ What a job got in a cycle in which others had to go for it stands until the cycl
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from ..model.cluster import Cluster
 from ..model.job import Job
+from ..model.nodes import Nodes
+from ..model.queue import Queue
 from ..model.task import Task, TaskStatus
+from ..placement import Placement
+from ..policy.hooks import Hooks
 from ..reasons import GangShort, Gated, NodeUnfit, Outranked, UnschedulableReason
-from .decisions import Nominate
+from .decisions import Decisions, Nominate
+from .statement import Statement
 
-if TYPE_CHECKING:
-    from .session import Session
-    from .statement import Statement
+
+class Cycle(Protocol):
+    """What nominations need of a session, which is above them."""
+
+    cluster: Cluster
+    nodes: Nodes
+    queues: dict[str, Queue]
+    jobs: dict[str, Job]
+    hooks: Hooks
+    placement: Placement
+    decisions: Decisions
+
+    def statement(self) -> Statement: ...
+
+    def is_pending(self, job: Job) -> bool: ...
+
+    def is_schedulable(self, job: Job) -> bool: ...
 
 
 class Nominations:
     """The claims of one cycle."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Cycle) -> None:
         self._session = session
         self._claims: dict[str, list[Task]] = {}
         self._made: set[str] = set()

@@ -13,20 +13,16 @@ from ..model.cluster import Cluster
 from ..model.job import Job, PodGroupPhase
 from ..model.queue import Queue
 from ..model.resources import Resource
-from ..model.task import HOLDING, Task, TaskStatus
+from ..model.task import Task, TaskStatus
 from ..placement import Placement, unsupported
 from ..policy.hooks import Fn, Hooks
 from ..policy.model import PluginOption, Policy
-from ..reasons import NoGroup, QueueBroken, Refusal, UnschedulableReason, Unsupported, VictimReason
+from ..reasons import NoGroup, QueueBroken, Refusal, UnschedulableReason, Unsupported
+from .change_log import ChangeLog
 from .decisions import Decisions
 from .nominations import Nominations
-from .statement import Change, Statement
+from .statement import Statement
 from .tracing import Step, no_trace
-
-CLAIMING = HOLDING | TaskStatus.PIPELINED
-"""Statuses in which a task counts in the queue plugins' ``allocated`` within a cycle (Volcano fires AllocateFunc for
-a pipelined task).
-"""
 
 
 class Plugin(Protocol):
@@ -83,12 +79,11 @@ class Session:
                 self.decisions.refusals[key] = Refusal((QueueBroken(job.queue, "does not exist"),))
         self.unsettled: list[Job] = [job for job in self.jobs.values() if not job.is_settled]
         self._objections: dict[str, Any] = {}
-        self.log: list[Change] = []
+        self.changes = ChangeLog(cluster)
         self.hooks = Hooks(policy)
         self.placement = Placement(cluster, self.hooks)
         self.nominations = Nominations(self)
         self.facts: dict[str, Any] = {}
-        self._on_shift: list[Callable[[Task, float], None]] = []
         for number, tier in enumerate(policy.tiers):
             for option in tier:
                 with step("plugin", option.name):
@@ -103,40 +98,11 @@ class Session:
     # ------------------------------------------------------------------------------------------------------- changes
 
     def on_allocation_change(self, handler: Callable[[Task, float], None]) -> None:
-        """Call ``handler(task, +1.0)`` when a task begins to count as allocated, ``-1.0`` when it stops (undo
-        included).
-        """
-        self._on_shift.append(handler)
+        """As :meth:`ChangeLog.on_allocation_change`."""
+        self.changes.on_allocation_change(handler)
 
     def statement(self) -> Statement:
-        return Statement(self)
-
-    def change(self, task: Task, status: TaskStatus, node: str, reason: VictimReason | None) -> None:
-        """Give a task another status and node, and note how to take it back. For statements only."""
-        self.log.append((task, task.status, task.node, reason))
-        self._shift(task, status, node)
-
-    def _shift(self, task: Task, status: TaskStatus, node: str) -> None:
-        before = bool(task.status & CLAIMING)
-        if task.node and (info := self.nodes.by_name.get(task.node)) is not None:
-            self.nodes.lift(info, task, task.status)
-        if job := self.cluster.jobs.get(task.job):
-            job.move(task, status)
-        else:
-            task.status = status
-        task.node = node
-        if node and (info := self.nodes.by_name.get(node)) is not None:
-            self.nodes.place(info, task, status)
-        after = bool(status & CLAIMING)
-        if before != after:
-            for handler in self._on_shift:
-                handler(task, 1.0 if after else -1.0)
-
-    def undo(self, savepoint: int) -> None:
-        """Take back the changes since a savepoint, last first. For statements, and for the end of a cycle."""
-        while len(self.log) > savepoint:
-            task, status, node, _ = self.log.pop()
-            self._shift(task, status, node)
+        return Statement(self.changes, self.decisions)
 
     def admit(self, job: Job) -> None:
         """The job's PodGroup becomes Inqueue: its pods may be created and scheduled."""
@@ -154,8 +120,7 @@ class Session:
 
     def close(self) -> None:
         """Leave the state as it was found. What plugins have computed is void from then on."""
-        self._on_shift.clear()
-        self.undo(0)
+        self.changes.close()
 
     # ---------------------------------------------------------------------------------------------------- questions
 

@@ -7,17 +7,11 @@ in reverse order; at the end of a cycle all of them are, so that the state is as
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..model.nodes import NodeInfo
 from ..model.task import Task, TaskStatus
 from ..reasons import VictimReason
-from .decisions import Bind, Evict, Nominate
-
-if TYPE_CHECKING:
-    from .session import Session
-
-Change = tuple[Task, TaskStatus, str, "VictimReason | None"]
+from .change_log import Change, ChangeLog
+from .decisions import Bind, Decisions, Evict, Nominate
 
 
 class Statement:
@@ -25,14 +19,14 @@ class Statement:
     interleaved.
     """
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._start = len(session.log)
+    def __init__(self, log: ChangeLog, decisions: Decisions) -> None:
+        self._log, self._decisions = log, decisions
+        self._start = len(log)
 
     @property
     def changes(self) -> list[Change]:
         """What was done, as ``(task, status before, node before, reason of an eviction)``."""
-        return self._session.log[self._start :]
+        return self._log.entries[self._start :]
 
     @property
     def has_evictions(self) -> bool:
@@ -56,23 +50,23 @@ class Statement:
 
     def restore(self, task: Task) -> None:
         """The task stays where it was when the cycle began: its eviction, by whichever statement, is taken back."""
-        status, node = next((status, node) for other, status, node, _ in self._session.log if other is task)
+        status, node = next((status, node) for other, status, node, _ in self._log.entries if other is task)
         self._move(task, status, node)
 
     def savepoint(self) -> int:
-        return len(self._session.log)
+        return len(self._log)
 
     def rollback(self, savepoint: int) -> None:
         """Take back what was done since the savepoint, last first."""
-        self._session.undo(savepoint)
+        self._log.undo(savepoint)
 
     def discard(self) -> None:
         """Take back everything."""
-        self._session.undo(self._start)
+        self._log.undo(self._start)
 
     def commit(self) -> None:
         """Make decisions of it. What only waits becomes a nomination if this statement freed its room."""
-        decisions = self._session.decisions
+        decisions = self._decisions
         evicting = self.has_evictions
         last = {task.uid: (task, reason) for task, _, _, reason in self.changes}
         for task, reason in last.values():
@@ -84,4 +78,4 @@ class Statement:
                 decisions.nominations.append(Nominate(task.key, task.uid, task.node))
 
     def _move(self, task: Task, status: TaskStatus, node: str, reason: VictimReason | None = None) -> None:
-        self._session.change(task, status, node, reason)
+        self._log.change(task, status, node, reason)

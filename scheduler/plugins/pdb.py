@@ -42,7 +42,7 @@ class Pdb:
         if not self._budgets:
             return list(candidates), Vote.PERMIT
         left = {key: budget.status.disruptions_allowed for key, budget in self._budgets}
-        leaving = {task.uid: task for task, *_, reason in self._session.log if reason is not None}
+        leaving = {task.uid: task for task, *_, reason in self._session.changes.entries if reason is not None}
         for task in leaving.values():
             if task.status is TaskStatus.RELEASING:  # and was not given back
                 for key in self._covering(task):

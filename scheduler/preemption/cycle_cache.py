@@ -105,12 +105,12 @@ class CycleCache:
         if kind is None or kind not in self._failed:
             return None
         state, whys = self._failed[kind]
-        return whys if state == len(self._session.log) else None
+        return whys if state == len(self._session.changes) else None
 
     def remember(self, kind: Kind | None, whys: tuple[UnschedulableReason, ...]) -> None:
         """Note that none of this kind finds room in the state as it is but for its own statement."""
         if kind is not None:
-            self._failed[kind] = (len(self._session.log), whys)
+            self._failed[kind] = (len(self._session.changes), whys)
 
     # --------------------------------------------------------------------------------------------------------- victims
 

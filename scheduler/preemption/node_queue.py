@@ -26,7 +26,7 @@ class NodeCostQueue:
     """The prices of all nodes for one shape."""
 
     def __init__(self, session: Session, task: Task, rows: set[int]) -> None:
-        self._log, self._touched = session.log, session.nodes.touched
+        self._log, self._touched = session.changes, session.nodes.touched
         is_feasible = session.placement.static(task)
         self._task = task
         self._rows = {row for row in rows if is_feasible[row]}

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler.framework.session import Session
-from scheduler.framework.statement import Statement
 from scheduler.model import resources
 from scheduler.model.task import HOLDING, TaskStatus
 from scheduler.plugins.queue.attributes import QueueAttributes, without_pods
@@ -179,7 +178,7 @@ def test_accounts_follow_every_change_and_every_step_back(
 ) -> None:
     session = session_of(table, plugin, tree=plugin == "capacity")
     before = {name: held(attributes) for name, attributes in queue_attributes(session).items()}
-    statement, node = Statement(session), session.nodes.rows[0]
+    statement, node = session.statement(), session.nodes.rows[0]
     savepoints = [statement.savepoint()]
     for what, number in steps:
         kind = TaskStatus.PENDING if what in ("allocate", "pipeline") else HOLDING
@@ -247,7 +246,7 @@ def test_a_pod_that_takes_either_card_counts_as_the_one_it_got() -> None:
     )
     attributes = queue_attributes(session)["q"]
     assert queues_of(session).queue_attributes.amount(task_of(session, "j-0")) == {"A|B": 3000}
-    statement = Statement(session)
+    statement = session.statement()
     statement.allocate(task_of(session, "j-0"), session.nodes.by_name["n2"])
     assert held(attributes) == {"B": 3000}
     statement.discard()

@@ -1,0 +1,72 @@
+"""What has been done to tasks in a cycle, and how to take it back.
+
+The one rule: within a cycle a task changes here or not at all. Every change keeps job, node and whoever follows what
+is allocated in step, and can be taken back in reverse order, which leaves the state as it was found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..model.cluster import Cluster
+from ..model.task import HOLDING, Task, TaskStatus
+from ..reasons import VictimReason
+
+CLAIMING = HOLDING | TaskStatus.PIPELINED
+"""Statuses in which a task counts in the queue plugins' ``allocated`` within a cycle (Volcano fires AllocateFunc for
+a pipelined task).
+"""
+
+Change = tuple[Task, TaskStatus, str, VictimReason | None]
+"""A task with its status and node before, and for what reason it was evicted."""
+
+
+class ChangeLog:
+    """The changes of one cycle, oldest first."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._on_allocation_change: list[Callable[[Task, float], None]] = []
+        self.entries: list[Change] = []
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def on_allocation_change(self, handler: Callable[[Task, float], None]) -> None:
+        """Call ``handler(task, +1.0)`` when a task begins to count as allocated, ``-1.0`` when it stops (undo
+        included).
+        """
+        self._on_allocation_change.append(handler)
+
+    def change(self, task: Task, status: TaskStatus, node: str, reason: VictimReason | None = None) -> None:
+        """Give a task another status and node, and note how to take it back."""
+        self.entries.append((task, task.status, task.node, reason))
+        self._apply(task, status, node)
+
+    def undo(self, savepoint: int) -> None:
+        """Take back all changes but the first ``savepoint``, last first."""
+        while len(self.entries) > savepoint:
+            task, status, node, _ = self.entries.pop()
+            self._apply(task, status, node)
+
+    def close(self) -> None:
+        """Leave the state as it was found; nobody follows any more."""
+        self._on_allocation_change.clear()
+        self.undo(0)
+
+    def _apply(self, task: Task, status: TaskStatus, node: str) -> None:
+        nodes = self._cluster.nodes
+        before = bool(task.status & CLAIMING)
+        if task.node and (info := nodes.by_name.get(task.node)) is not None:
+            nodes.lift(info, task, task.status)
+        if job := self._cluster.jobs.get(task.job):
+            job.move(task, status)
+        else:
+            task.status = status
+        task.node = node
+        if node and (info := nodes.by_name.get(node)) is not None:
+            nodes.place(info, task, status)
+        after = bool(status & CLAIMING)
+        if before != after:
+            for handler in self._on_allocation_change:
+                handler(task, 1.0 if after else -1.0)
