@@ -18,6 +18,14 @@ NODES: dict[str, tables.Column] = {
     "pods": ("pods", int),
 }
 
+
+def card_quota(text: str) -> int | dict[str, int]:
+    """`8` of the scenario's model, or `NVIDIA-A100 2, NVIDIA-L40 4`. Raises ValueError."""
+    if text.isdecimal():
+        return int(text)
+    return {model: int(number) for model, number in tables.amounts(text).items()}
+
+
 QUEUES: dict[str, tables.Column] = {
     "queue": ("name", str),
     "parent": ("parent", str),
@@ -27,7 +35,7 @@ QUEUES: dict[str, tables.Column] = {
     "deserved": ("deserved", tables.amounts),
     "guarantee": ("guarantee", tables.amounts),
     "reclaimable": ("reclaimable", tables.yes),
-    "card quota": ("card_quota", int),
+    "card quota": ("card_quota", card_quota),
 }
 
 

@@ -88,7 +88,7 @@ def _(world: World, cards: Cards, datatable: tables.Table) -> None:
     """Queues: queue, parent, weight, priority, capability, deserved, guarantee, reclaimable, card quota."""
     rows = tables.rows(datatable, QUEUES, required=("queue",))
     for row in rows:
-        if "card_quota" in row:
+        if isinstance(row.get("card_quota"), int):
             row["card_quota"] = {cards.model: row["card_quota"]}
     world.apply_all(("queue", row) for row in rows)
 

@@ -18,15 +18,20 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
     """A limit counts as broken only if every version of the queue that was valid in the last second says so."""
     if not rules.queue_plugin:
         return
+    free = bool(rules.argument("capacity-card", "cardUnlimitedCpuMemory"))
+
+    def counts(pod: Object) -> bool:
+        return not (free and _card(pod))
+
     for act in ledger.binds():
         queue = ledger.queue_of(act.position, act.pod)
         asked = {n: v for n, v in amounts.of_pod(act.pod).items() if v > 0 and n != "pods"}
         if rules.queue_plugin == "capacity-card":
             yield from _cards(ledger, act, queue)
-            if rules.argument("capacity-card", "cardUnlimitedCpuMemory") and _card(act.pod):
+            if not counts(act.pod):
                 continue
         for name in usage.lineage(ledger, act.position, queue, rules):
-            held = usage.held_below(ledger, act.position, name, rules)
+            held = usage.held_below(ledger, act.position, name, rules, counts)
             over = [
                 amounts.above(held, usage.capability(v), asked) for v in ledger.lately(act.position, Kind.QUEUE, name)
             ]

@@ -7,7 +7,7 @@ holds what its descendants hold.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from ...api.kinds import Kind
 from .. import amounts
@@ -16,13 +16,19 @@ from ..ledger import Ledger, is_leaving, taken
 from ..rules import Rules
 
 CARD_QUOTA = "volcano.sh/card.quota"
+Counts = Callable[[Object], bool]
+"""Whether a pod counts at all."""
 
 
-def usage(ledger: Ledger, position: int) -> dict[str, Amounts]:
-    """What each queue holds, ancestors not included."""
+def always(_pod: Object) -> bool:
+    return True
+
+
+def usage(ledger: Ledger, position: int, counts: Counts = always) -> dict[str, Amounts]:
+    """What each queue holds, ancestors not included, of the pods that count."""
     pods: dict[str, list[Object]] = {}
     for pod in ledger.holding(position):
-        if not is_leaving(pod) and (queue := ledger.queue_of(position, pod)):
+        if counts(pod) and not is_leaving(pod) and (queue := ledger.queue_of(position, pod)):
             pods.setdefault(queue, []).append(pod)
     return {queue: taken(members) for queue, members in pods.items()}
 
@@ -37,9 +43,9 @@ def lineage(ledger: Ledger, position: int, queue: str, rules: Rules) -> Iterator
         queue = str(spec.get("parent") or "") if rules.is_tree else ""
 
 
-def held_below(ledger: Ledger, position: int, queue: str, rules: Rules) -> Amounts:
-    """What a queue holds, its descendants included."""
-    held = usage(ledger, position)
+def held_below(ledger: Ledger, position: int, queue: str, rules: Rules, counts: Counts = always) -> Amounts:
+    """What a queue holds, its descendants included, of the pods that count."""
+    held = usage(ledger, position, counts)
     return amounts.total(part for name, part in held.items() if queue in lineage(ledger, position, name, rules))
 
 
