@@ -32,6 +32,7 @@ _COMMON: dict[str, tables.Column] = {
     "replicas": ("replicas", int),
     "preemptable": ("preemptable", str),
     "start after": ("start_after", str),
+    "stop after": ("stop_after", str),
 }
 _JOBS: dict[str, tables.Column] = {
     "job": ("name", str),
