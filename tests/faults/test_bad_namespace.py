@@ -1,12 +1,15 @@
 """Whatever the writes of one namespace meet with, a job of another starts within a second of its usual time.
 
-The one rule: the usual time is that of the same job on the same cluster, measured right before.
+The one rule: the usual time is that of the same job on the same cluster, measured right before. The median of three
+jobs counts on both sides, since what else runs on the machine makes single ones slow.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
+import statistics
 from collections.abc import Callable
 
 import pytest
@@ -22,6 +25,8 @@ from tests.support.live.ground import NAMESPACE, Ground
 from tests.support.live.proxy import Answer, Body, Call, Ignore, Verdict
 
 pytestmark = [pytest.mark.embedded, pytest.mark.faults]
+
+log = logging.getLogger(__name__)
 
 BAD = "bad"
 LONGEST = round(progress.LONGEST)
@@ -63,12 +68,12 @@ class Tenants:
         return loop.time() - started
 
     async def usual(self, *, by_controller: bool = False) -> float:
-        return sorted([await self.job(by_controller=by_controller) for _ in range(3)])[1]
+        return statistics.median([await self.job(by_controller=by_controller) for _ in range(3)])
 
     async def still_as_usual(self, usual: float, *, by_controller: bool = False) -> None:
-        for _ in range(3):
-            took = await self.job(by_controller=by_controller)
-            assert took <= usual + MORE, f"{took:.2f} s instead of {usual:.2f} s"
+        took = await self.usual(by_controller=by_controller)
+        log.info("usually %.2f s, now %.2f s", usual, took)
+        assert took <= usual + MORE, f"{took:.2f} s instead of {usual:.2f} s"
 
     def meet(self, verdict: Verdict, calls: Callable[[Call], bool]) -> list[Call]:
         """Treat such calls of the bad namespace so; what was treated."""
@@ -155,6 +160,9 @@ def test_events_that_nobody_takes_hold_back_no_bind(ground: Ground) -> None:
     run(test, seconds=60)
 
 
+DEEP_TASKS = b'"tasks":[{"template":{"spec":{"containers":[{"name":"a","image":"b"}],"x":%s}}}]'
+
+
 def test_a_job_that_is_nested_too_deep_is_left_alone_and_says_so(ground: Ground) -> None:
     deep = b'{"a":' * 3_000 + b"1" + b"}" * 3_000
 
@@ -166,7 +174,11 @@ def test_a_job_that_is_nested_too_deep_is_left_alone_and_says_so(ground: Ground)
             await ground.ready(scheduler)
             usual = await tenants.usual(by_controller=True)
             for kind, path, spec in (
-                ("batch.volcano.sh/v1alpha1", "jobs", b'"tasks":[{"template":{"spec":{"containers":[],"x":%s}}}]'),
+                (
+                    "batch.volcano.sh/v1alpha1",
+                    "jobs",
+                    b'"tasks":[{"template":{"spec":{"containers":[{"name":"a","image":"b"}],"x":%s}}}]',
+                ),
                 ("scheduling.volcano.sh/v1beta1", "podgroups", b'"networkTopology":{"mode":"soft","x":%s}'),
             ):
                 head = f'{{"metadata":{{"name":"deep"}},"apiVersion":"{kind}","kind":"{path[:-1]}","spec":{{'.encode()

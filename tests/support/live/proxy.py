@@ -120,14 +120,13 @@ class Proxy:
             pass  # a cancelled connection just ends
         finally:
             self._watches.discard(writer)
-            if back is not None:
-                back.cancel()
-                await asyncio.gather(back, return_exceptions=True)
             for each in (writer, up):
                 if each is not None:
-                    each.transport.abort()
-                    with contextlib.suppress(OSError):
-                        await each.wait_closed()
+                    each.transport.abort()  # before anything that a second cancellation may end
+            if back is not None:
+                back.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.gather(back, return_exceptions=True)
             self._serving.discard(task)
 
     async def _back(self, upstream: asyncio.StreamReader, writer: asyncio.StreamWriter, lose: asyncio.Event) -> None:
