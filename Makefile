@@ -28,7 +28,7 @@ endef
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
 
-.PHONY: help demo test test-fast $(PARTS) lint-workflows soak test-the-tests mutate bench-core bench-live clean
+.PHONY: help demo test test-fast $(PARTS) lint-workflows docs soak test-the-tests mutate bench-core bench-live clean
 
 .venv/.locked: requirements.lock
 	$(PYTHON) -m venv .venv
@@ -76,8 +76,17 @@ lint: .venv/.locked ## ruff, mypy, import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-lint-workflows: ## actionlint
+lint-workflows: .venv/.locked ## actionlint and zizmor on the workflows and on the Action
 	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+	$(BIN)/zizmor --offline --no-progress --quiet .github action.yml
+
+.venv-docs/.locked: requirements-docs.lock
+	$(PYTHON) -m venv .venv-docs
+	.venv-docs/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
+
+docs: .venv-docs/.locked ## the site of docs/, with the sentences and options generated
+	.venv-docs/bin/mkdocs build --strict
 
 soak: .venv/.locked ## every feature five times in a row and in random order, on both clusters
 	$(BIN)/python -m tests.soak

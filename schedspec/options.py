@@ -20,7 +20,7 @@ from .schedulers import ADAPTERS, Adapter, AdapterError, InCluster, Own, find
 _NONE = object()
 """Not given on the command line; then the ini file is asked."""
 
-_FLAGS: dict[str, tuple[str, str]] = {
+FLAGS: dict[str, tuple[str, str]] = {
     "cluster": (
         "KIND",
         "auto, embedded, kind or existing (default: auto: kind where Docker and a node image are, else embedded)",
@@ -108,8 +108,8 @@ class Options:
 def declare(parser: pytest.Parser) -> None:
     """The options and their ini twins (`--kind-image` is `schedspec_kind_image`)."""
     group = parser.getgroup("schedspec", "schedspec: specifications of a scheduler on a live cluster")
-    for flag, (value, text) in _FLAGS.items():
-        name = _ini(flag)
+    for flag, (value, text) in FLAGS.items():
+        name = ini_name(flag)
         more: dict[str, Any] = {"metavar": value} if value else {"action": "store_true"}
         group.addoption(f"--{flag}", dest=name, default=_NONE, help=text, **more)
         kind: Literal["string", "bool"] = "string" if value else "bool"
@@ -244,7 +244,7 @@ def _path(config: pytest.Config, flag: str) -> Path | None:
     named = _text(config, flag)
     if not named:
         return None
-    given = config.getoption(_ini(flag)) is not _NONE
+    given = config.getoption(ini_name(flag)) is not _NONE
     return _absolute(config, named) if given else (config.rootpath / named).absolute()
 
 
@@ -258,17 +258,18 @@ def _text(config: pytest.Config, flag: str) -> str | None:
 
 
 def _value(config: pytest.Config, flag: str) -> Any:
-    given = config.getoption(_ini(flag))
-    return config.getini(_ini(flag)) if given is _NONE or given is False else given
+    given = config.getoption(ini_name(flag))
+    return config.getini(ini_name(flag)) if given is _NONE or given is False else given
 
 
-def _ini(flag: str) -> str:
+def ini_name(flag: str) -> str:
+    """The name of an option in the ini file."""
     return "schedspec_" + flag.replace("-", "_")
 
 
 def _refusal(flag: str, value: str, what: str, do_next: str) -> pytest.UsageError:
     said = what if repr(value) in what else f"{value!r} {what}"
-    return pytest.UsageError(f"{said}\n  where: --{flag} ({_ini(flag)} in the ini file)\n  do next: {do_next}")
+    return pytest.UsageError(f"{said}\n  where: --{flag} ({ini_name(flag)} in the ini file)\n  do next: {do_next}")
 
 
 def _shown(path: Path) -> str:

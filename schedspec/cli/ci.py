@@ -24,6 +24,9 @@ from .answers import explains_errors
 @click.option("--cluster", envvar="SCHEDSPEC_CLUSTER", metavar="KIND", help="embedded, kind or auto.")
 @click.option("--policy", envvar="SCHEDSPEC_POLICY", metavar="FILE", help="The policy of scenarios that name none.")
 @click.option("--scheduler", envvar="SCHEDSPEC_SCHEDULER", metavar="WHICH", help="Who schedules.")
+@click.option(
+    "--kubernetes-version", envvar="SCHEDSPEC_KUBERNETES_VERSION", metavar="MINOR", help="Of an embedded cluster."
+)
 @click.option("--shard", envvar="SCHEDSPEC_SHARD", metavar="N/OF", help="One part of the suite.")
 @click.option("--arguments", envvar="SCHEDSPEC_ARGUMENTS", metavar="ARGS", help="More arguments of pytest, as a shell.")
 @click.option(
@@ -47,6 +50,7 @@ def ci_command(  # noqa: PLR0917 - an option each
     cluster: str | None,
     policy: str | None,
     scheduler: str | None,
+    kubernetes_version: str | None,
     shard: str | None,
     arguments: str | None,
     out: Path,
@@ -70,6 +74,7 @@ def ci_command(  # noqa: PLR0917 - an option each
         status = 1 if found.bad else 0
     else:
         options = {"cluster": cluster, "policy": policy, "scheduler": scheduler, "shard": shard}
+        options |= {"kubernetes-version": kubernetes_version}
         words = [f"--{name}={value}" for name, value in options.items() if value]
         words += [*shlex.split(features or ""), *shlex.split(arguments or ""), *more]
         status = _run(words, out)

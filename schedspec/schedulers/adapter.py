@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
+from .. import distribution
 from ..api.capabilities import Capability
 from ..api.client import Api
 from ..api.errors import HarnessError
@@ -137,4 +138,4 @@ class Adapter:
     def definitions(self, site: Site) -> Path | None:
         """The folder of its custom resource definitions; None where there is nothing to apply. Raises AdapterError."""
         del site
-        return Path(__file__).resolve().parents[2] / "scheduler/crds"
+        return distribution.folder("scheduler") / "crds"

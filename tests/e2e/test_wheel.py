@@ -147,3 +147,30 @@ def test_a_project_passes_on_the_embedded_cluster(passes: Callable[..., str]) ->
 @pytest.mark.slow
 def test_a_project_passes_on_kind(passes: Callable[..., str]) -> None:
     assert "the project's own" in passes("--cluster", "kind")
+
+
+def test_an_empty_folder_begins(tmp_path: Path, call: Call) -> None:
+    assert "written      features/lending.feature" in call("schedspec", "init").stdout
+    done = call("schedspec", "check")
+    assert (done.returncode, "2 scenarios, 1 policies: no errors" in done.stdout) == (0, True), done.stdout
+    assert {path.name for path in tmp_path.iterdir()} >= {
+        "conftest.py",
+        "features",
+        "policies",
+        ".github",
+        "pytest.ini",
+    }
+
+
+def test_the_scheduler_is_found_whatever_stands_in_the_folder(project: Path, call: Call) -> None:
+    done = call("schedspec", "lint", "policies/house.yaml")
+    assert (done.returncode, "0 errors" in done.stdout) == (0, True), done.stdout
+
+
+@pytest.mark.embedded
+@pytest.mark.slow
+def test_a_new_project_is_green(call: Call) -> None:
+    call("schedspec", "init")
+    done = call("schedspec", "ci", "--cluster", "embedded")
+    assert done.returncode == 0, done.stdout
+    assert "schedspec embedded: 2 scenarios passed" in done.stdout
