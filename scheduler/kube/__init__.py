@@ -59,7 +59,7 @@ from .errors import (
 )
 from .http import Http
 from .informer import Informer
-from .recorder import NORMAL, WARNING, EventRecorder
+from .recorder import NORMAL, WARNING, EventData, EventRecorder
 from .reflector import Reflector
 from .resource import (
     BUDGETS,
@@ -99,6 +99,7 @@ __all__ = [
     "ConfigError",
     "Conflict",
     "Connection",
+    "EventData",
     "EventRecorder",
     "Forbidden",
     "Gone",

@@ -12,7 +12,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..model.objects import ObjectMeta
@@ -35,6 +35,18 @@ _MOST_MESSAGE = 1_000
 NORMAL, WARNING = "Normal", "Warning"
 
 
+@dataclass(frozen=True, slots=True)
+class EventData:
+    """What programs read of an event, beside its sentence: the fields of that name of a ``v1`` Event."""
+
+    action: str = ""
+    related: dict[str, str] = field(default_factory=dict)
+    annotations: dict[str, str] = field(default_factory=dict)
+
+
+_NO_DATA = EventData()
+
+
 @dataclass(slots=True)
 class _Waiting:
     about: dict[str, str]
@@ -44,6 +56,7 @@ class _Waiting:
     count: int
     first: float
     last: float
+    data: EventData
 
 
 @dataclass(slots=True)
@@ -76,16 +89,25 @@ class EventRecorder:
         self._number = 0
         self._epoch = f"{time.time_ns():x}"
 
-    def event(self, resource: Resource[Any], meta: ObjectMeta, severity: str, reason: str, message: str) -> None:
+    def event(
+        self,
+        resource: Resource[Any],
+        meta: ObjectMeta,
+        severity: str,
+        reason: str,
+        message: str,
+        *,
+        data: EventData = _NO_DATA,
+    ) -> None:
         """Tell users of an object: ``severity`` NORMAL or WARNING, ``reason`` one CamelCase word, ``message`` a
-        sentence.
+        sentence; ``data`` says the same to programs.
         """
         key = (meta.uid or meta.key, reason)
         now = time.time()
         waiting = self._waiting.get(key)
         if waiting is not None:
             waiting.count += 1
-            waiting.last, waiting.message, waiting.type = now, message, severity
+            waiting.last, waiting.message, waiting.type, waiting.data = now, message, severity, data
             return
         if self._of[meta.namespace] >= _MOST_WAITING:
             self.dropped += 1
@@ -97,7 +119,7 @@ class EventRecorder:
             "name": meta.name,
             "uid": meta.uid,
         }
-        self._waiting[key] = _Waiting(about, severity, reason, message, 1, now, now)
+        self._waiting[key] = _Waiting(about, severity, reason, message, 1, now, now, data)
         self._of[meta.namespace] += 1
         self._keys.put(meta.namespace, key)
 
@@ -152,8 +174,9 @@ class EventRecorder:
         # events about objects without a namespace live in `default`, as the API server wants it
         namespace = waiting.about["namespace"] or "default"
         name = f"{waiting.about['name'][:200].rstrip('-.')}.{self._epoch}{self._number:x}"
-        body = {
-            "metadata": {"name": name, "namespace": namespace},
+        body: dict[str, Any] = {
+            "metadata": {"name": name, "namespace": namespace}
+            | ({"annotations": waiting.data.annotations} if waiting.data.annotations else {}),
             "involvedObject": {k: v for k, v in waiting.about.items() if v},
             "type": waiting.type,
             "reason": waiting.reason,
@@ -163,6 +186,7 @@ class EventRecorder:
             "lastTimestamp": timestamp(waiting.last),
             "count": waiting.count,
         }
+        body |= {k: v for k, v in (("action", waiting.data.action), ("related", waiting.data.related)) if v}
         try:
             await self._client.create(EVENTS, body, namespace)
         except AlreadyExists:

@@ -11,11 +11,11 @@ from collections import Counter
 from typing import Any
 
 from ..framework.decisions import Bind, Decisions, Evict
-from ..kube import NORMAL, PODGROUPS, PODS, QUEUES, WARNING, EventRecorder, KubeError
+from ..kube import NORMAL, PODGROUPS, PODS, QUEUES, WARNING, EventData, EventRecorder, KubeError
 from ..model.job import Job, PodGroupPhase
 from ..model.objects import PodGroup
 from ..model.task import Task, TaskStatus
-from ..reasons import NoGroup, PodsMissing, Refusal, render_refusal, render_victim
+from ..reasons import NoGroup, PodsMissing, Refusal, render_refusal, render_victim, victim_annotations
 from . import statuses
 from .debounce import Debounce
 from .inbox import Bound, Trouble
@@ -152,10 +152,19 @@ class StatusBuilder:
         if task is None:
             return
         message = render_victim(eviction.reason)
-        self._events.event(PODS, task.pod.metadata, WARNING, "Evict", message)
+        self._events.event(PODS, task.pod.metadata, WARNING, "Evict", message, data=self._data_of(eviction))
         job = self._feed.cluster.jobs.get(eviction.job)
         if job is not None and job.group is not None:
             self._events.event(PODGROUPS, job.group.metadata, NORMAL, "Evict", f"pod {task.name} {message}")
+
+    def _data_of(self, eviction: Evict) -> EventData:
+        """An eviction's reason for programs: the pod that it makes room for, and how that was decided."""
+        reason = eviction.reason
+        namespace, _, name = reason.preemptor_task.partition("/")
+        related = {"apiVersion": PODS.api_version, "kind": PODS.kind, "namespace": namespace, "name": name}
+        if (preemptor := self._feed.cluster.tasks.get(reason.preemptor_task)) is not None:
+            related["uid"] = preemptor.uid
+        return EventData(reason.action, related, victim_annotations(reason))
 
     def tell(self, intake: Intake) -> None:
         """Tell of what the state took in: objects that cannot be read, and what became of writes."""

@@ -7,6 +7,7 @@ The one rule: who decides says why with one of these structs, numbers included; 
 
 from __future__ import annotations
 
+from .data import victim_annotations
 from .text import render_denial, render_refusal, render_victim, render_why
 from .victims import (
     GangMinimum,
@@ -86,4 +87,5 @@ __all__ = [
     "render_refusal",
     "render_victim",
     "render_why",
+    "victim_annotations",
 ]

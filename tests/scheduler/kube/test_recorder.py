@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from scheduler.kube import PODS, QUEUES, WARNING, EventRecorder
+from scheduler.kube import PODS, QUEUES, WARNING, EventData, EventRecorder
 from scheduler.model.objects import ObjectMeta
 from tests.support.fake_server import Answer, Asked, Hang, Reply, cancelled, run, scripted, standing_in, status, until
 
@@ -26,6 +26,33 @@ def test_equal_reasons_of_one_object_are_merged_while_they_wait() -> None:
             body = asked.json()
             assert (body["message"], body["count"], body["source"]) == ("three", 3, {"component": "me"})
             assert body["involvedObject"]["uid"] == "u"
+            await cancelled(task)
+
+    run(test)
+
+
+def test_what_programs_read_of_an_event_is_written_beside_its_sentence() -> None:
+    async def test() -> None:
+        async with standing_in(lambda asked: DONE) as (server, client):
+            recorder = EventRecorder(client, "me")
+            related = {"kind": "Pod", "namespace": "ns", "name": "q"}
+            recorder.event(
+                PODS,
+                META,
+                WARNING,
+                "UnschedulableReason",
+                "so",
+                data=EventData("reclaim", related, {"x.dev/tier": "2"}),
+            )
+            recorder.event(PODS, META, WARNING, "Else", "so")
+            task = asyncio.create_task(recorder.run())
+            await recorder.drain()
+            [body, plain] = [asked.json() for asked in server.asked]
+            assert (body["action"], body["related"]) == ("reclaim", related)
+            assert body["metadata"]["annotations"] == {"x.dev/tier": "2"}
+            assert "action" not in plain
+            assert "related" not in plain
+            assert "annotations" not in plain["metadata"]
             await cancelled(task)
 
     run(test)

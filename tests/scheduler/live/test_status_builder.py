@@ -6,7 +6,7 @@ import asyncio
 from unittest.mock import create_autospec
 
 from scheduler.framework.decisions import Bind, Decisions, Evict
-from scheduler.kube import NORMAL, PODGROUPS, PODS, WARNING, ApiError, EventRecorder
+from scheduler.kube import NORMAL, PODGROUPS, PODS, WARNING, ApiError, EventData, EventRecorder
 from scheduler.live.inbox import Refused, Trouble
 from scheduler.live.metrics import Metrics
 from scheduler.live.state_feed import StateFeed
@@ -116,10 +116,21 @@ def test_a_victim_and_its_group_are_told_who_takes_its_place() -> None:
     feed.apply(ObjectSeen("PodGroup", group("Running")))
     feed.apply(ObjectSeen("Pod", pod("Running", "n")))
     status_builder = of(feed, Metrics())
-    reason = VictimReason("reclaim", "ns/b", "ns/b-0", "qb", "qa")
+    reason = VictimReason("reclaim", "ns/b", "ns/b-0", "qb", "qa", 1, votes=(("gang", True), ("capacity", False)))
     status_builder.evicting(Evict("ns/p", "u", "ns/g", reason))
-    told = "reclaimed for ns/b of queue qb (victim's queue: qa)"
+    told = "reclaimed for ns/b of queue qb (victim's queue: qa); tier 2 decided (gang permits, capacity vetoes)"
     event = status_builder._events.event
+    assert event.call_args_list[0].kwargs["data"] == EventData(  # type: ignore[attr-defined]
+        "reclaim",
+        {"apiVersion": "v1", "kind": "Pod", "namespace": "ns", "name": "b-0"},
+        {
+            "schedspec.dev/preemptor-job": "ns/b",
+            "schedspec.dev/preemptor-queue": "qb",
+            "schedspec.dev/victim-queue": "qa",
+            "schedspec.dev/tier": "2",
+            "schedspec.dev/votes": '{"gang": "permits", "capacity": "vetoes"}',
+        },
+    )
     assert [(call.args[0], *call.args[2:]) for call in event.call_args_list] == [  # type: ignore[attr-defined]
         (PODS, WARNING, "Evict", told),
         (PODGROUPS, NORMAL, "Evict", f"pod p {told}"),
