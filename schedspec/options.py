@@ -44,6 +44,7 @@ FLAGS: dict[str, tuple[str, str]] = {
     "templates": ("DIR", "own templates, found before ours of the same name (default: templates/ of the project)"),
     "policies": ("DIR", "own policies, found before ours of the same name (default: policies/ of the project)"),
     "timeout-scale": ("FACTOR", "stretches every timeout (default: 1)"),
+    "cucumber-messages": ("FILE", "write the run as Cucumber Messages (NDJSON) too"),
     "shard": ("N/OF", "run one part of the suite, for instance 2/5: the second of five machines"),
     "shard-durations": ("FILE", "durations.json of earlier runs: shards then take about as long (default: none)"),
     "out": ("DIR", "where logs, dumps and reports go (default: beside the JUnit file, else out/run)"),
@@ -65,6 +66,7 @@ class Options:
     out: Path
     runs: int = 1
     """How often each scenario is run."""
+    cucumber_messages: Path | None = None
     templates: tuple[Path, ...] = ()
     """Folders of templates; the first that has a name wins, ours are in the last."""
     policies: tuple[Path, ...] = ()
@@ -146,6 +148,7 @@ def read(config: pytest.Config) -> Options:
         policy=policy,
         timeout_scale=_factor(scale),
         out=_out(config),
+        cucumber_messages=_path(config, "cucumber-messages"),
         runs=_count(_text(config, "runs") or str(adapter.runs)),
         templates=(*_own(config, "templates"), distribution.folder("templates")),
         policies=_own(config, "policies"),

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from _pytest._code.code import ExceptionChainRepr, ReprEntryNative, ReprFileLocation, ReprTraceback
+from _pytest._io import TerminalWriter
 from _pytest.pathlib import import_path
 from pytest_bdd.compat import get_fixture_names, getfixturedefs
 from pytest_bdd.exceptions import GherkinParseError
@@ -43,6 +44,7 @@ __all__ = [
     "filled",
     "import_beside",
     "items_of",
+    "paint",
     "parts_of",
     "placed_scenarios",
     "plain_failure",
@@ -268,6 +270,27 @@ def plain_failure(text: Sequence[str], headline: str, path: str, line: int) -> A
     """
     body = ReprTraceback([ReprEntryNative([row + "\n" for row in text])], None, style="native")
     return ExceptionChainRepr([(body, ReprFileLocation(path, line, headline), None)])
+
+
+def paint(longrepr: Any, markup: Callable[[str, int], dict[str, bool]]) -> None:
+    """Make a `plain_failure` print its lines with the markup that a terminal shows; nothing else changes."""
+    if isinstance(longrepr, ExceptionChainRepr):
+        for trace, _, _ in longrepr.chain:
+            trace.reprentries = [
+                _Painted(it.lines, markup) if isinstance(it, ReprEntryNative) else it for it in trace.reprentries
+            ]
+
+
+class _Painted(ReprEntryNative):
+    """A native entry with a markup for each line."""
+
+    def __init__(self, lines: Sequence[str], markup: Callable[[str, int], dict[str, bool]]) -> None:
+        super().__init__(lines)
+        self._markup = markup
+
+    def toterminal(self, tw: TerminalWriter) -> None:
+        for number, row in enumerate(self.lines):
+            tw.write(row, **self._markup(row.rstrip("\n"), number))
 
 
 def _short(path: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
@@ -13,6 +14,7 @@ Amounts = dict[str, Decimal]
 Object = dict[str, Any]
 
 
+@functools.lru_cache(4096)
 def parse_quantity(value: object) -> Decimal:
     return Decimal(_parse_quantity(value))  # type: ignore[no-untyped-call]
 

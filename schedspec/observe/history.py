@@ -78,6 +78,8 @@ class History:
     def __init__(self, namespace: str = "", seed: Mapping[Ref, Object] | None = None) -> None:
         self.namespace = namespace
         self.began, self.began_wall = time.monotonic(), time.time()
+        self.opened: float | None = None
+        """When the world was open for the first sentence; what was gone by then is of an earlier scenario."""
         self._versions: list[Version] = []
         self._by_ref: dict[Ref, list[Version]] = {}
         self._live: dict[Ref, Object] = {}

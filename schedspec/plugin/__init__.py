@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from ..scenario.world import World
 from ..schedulers import UnsuitableClusterError
 from . import gating, progress, scenarios
 from .hooks import HookSpecs
+from .report_plugin import RunReport
 
 OPTIONS: pytest.StashKey[options.Options] = pytest.StashKey()
 
@@ -52,6 +54,8 @@ def pytest_configure(config: pytest.Config) -> None:
     it, worker = config.stash[OPTIONS], summary.worker(config)
     shards = Sharding(it.out, it.shard, it.shard_durations, writes=worker in ("", "gw0"), measures=not worker)
     config.pluginmanager.register(shards, "schedspec-sharding")
+    report = RunReport(config, it.out, it.cucumber_messages)
+    config.pluginmanager.register(report, "schedspec-report")
     for line in ("embedded: needs the embedded cluster", "kind: needs a Kind cluster", "slow: takes more than 10 s"):
         config.addinivalue_line("markers", line)
     gating.declare_markers(config)
@@ -110,9 +114,15 @@ def world(live: LiveSession, request: pytest.FixtureRequest) -> Iterator[World]:
     running = scenarios.running(request.node, config_out(request.config))
     running.session = live
     with live.scenario(running.name) as world:
-        running.world = world
+        running.world, running.facts = world, live.facts
+        running.scheduler = (live.options.adapter.name, live.scheduler_version)
         request.config.hook.pytest_schedspec_begins(running=running)
-        yield world
+        scenarios.opened(running)
+        try:
+            yield world
+        finally:
+            scenarios.wait_for_reasons(running)
+            running.cleanup_began = time.monotonic()
 
 
 @pytest.fixture

@@ -5,13 +5,9 @@ A tag `@without-monitor-NAME` turns one monitor off for a scenario; the sentence
 
 from __future__ import annotations
 
-import hashlib
-import time
-
 import pytest
 
 from ..monitors import MONITORS, Rules, Violation, judge
-from ..report import record
 from ..scenario.run import ScenarioRun
 from ..schedulers import Adapter
 
@@ -43,50 +39,3 @@ def pytest_schedspec_judge(running: ScenarioRun) -> list[str]:
     running.item.stash[FINDINGS] = found
     seconds = running.history.seconds
     return [f"monitor {it.monitor}, after {seconds(it.time):.2f} s: {it.about}: {it.text}" for it in found]
-
-
-def pytest_schedspec_ended(running: ScenarioRun) -> None:
-    """The record of the scenario, beside the JUnit report."""
-    if running.history is not None:
-        record.write(make_record(running), running.folder)
-
-
-def make_record(running: ScenarioRun) -> record.ScenarioRecord:
-    """Everything that is known of a scenario that has ended."""
-    history, session = running.history, running.session
-    assert history is not None
-    stories = record.stories(history)
-    none: list[Violation] = []
-    findings: list[Violation] = running.item.stash.get(FINDINGS, none)
-    ended = running.ended or time.monotonic()
-    return record.ScenarioRecord(
-        feature=running.feature,
-        feature_file=running.path.name,
-        scenario=running.name,
-        line=running.line,
-        tags=sorted(marker.name for marker in running.item.iter_markers()),
-        cluster=session.cluster.kind if session is not None else "",
-        policy=running.policy,
-        policy_sha256=hashlib.sha256(running.policy.encode()).hexdigest(),
-        began=running.began_wall,
-        seconds=round(ended - running.began, 4),
-        verdict="failed" if running.problem is not None or running.findings else "passed",
-        failure=str(running.problem or ""),
-        sentences=[
-            record.Sentence(
-                said.keyword.strip(),
-                said.text,
-                said.line,
-                round(said.began - running.began, 4),
-                round((said.ended or ended) - said.began, 4),
-                said.verdict or "skipped",
-            )
-            for said in running.sentences
-        ],
-        objects=stories,
-        queues=record.queue_moments(history, Rules(running.policy)),
-        acts=record.act_moments(history),
-        reasons=record.reasons(stories),
-        findings=record.judgements(history, findings),
-        monitors_off=turned_off(running),
-    )

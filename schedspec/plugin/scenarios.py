@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
+import shutil
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ..api.errors import HarnessError, Unmet
+from ..api.kinds import Kind
 from ..ci.results import PLACE
 from ..clusters import ClusterError
 from ..gherkin import bdd
+from ..observe import view
+from ..observe.history import History
 from ..report import dump, failure
 from ..scenario.run import SCENARIO_RUN, ScenarioRun, SentenceRun
 
 READABLE = (Unmet, HarnessError, ClusterError)
 """Errors whose text says it all. Anything else is a defect of a step, and keeps its traceback."""
+
+FILES = "schedspec-files"
+"""The property of a failed test that names the folder with everything that was seen."""
 
 
 _MOST = 120
@@ -32,8 +41,15 @@ class JudgedError(HarnessError):
 def begin(item: pytest.Item, feature: Any, scenario: Any, out: Path) -> ScenarioRun:
     """Start the record of an item."""
     path = Path(feature.filename)
-    folder = out / "scenarios" / folder_name(path.parent.name, path.stem, item.name)
+    folder = _empty(out / "scenarios" / folder_name(path.parent.name, path.stem, item.name))
     run = ScenarioRun(item, feature.name, path, scenario.name, scenario.line_number, folder)
+    backgrounds = [it for it in (feature.background, scenario.rule and scenario.rule.background) if it]
+    told_before = sum(len(it.steps) for it in backgrounds)
+    run.planned = [_planned(step, number < told_before) for number, step in enumerate(scenario.steps)]
+    run.tags = sorted({*feature.tags, *scenario.tags, *(scenario.rule.tags if scenario.rule else ())})
+    run.rule = scenario.rule.name if scenario.rule else ""
+    row = getattr(item, "callspec", None)
+    run.example = str(row.id) if row is not None else ""
     item.stash[SCENARIO_RUN] = run
     item.user_properties.append((PLACE, run.where))
     return run
@@ -43,9 +59,42 @@ def running(item: pytest.Item, out: Path) -> ScenarioRun:
     """The record of an item; a test that is no scenario gets one when it asks for the world."""
     if SCENARIO_RUN not in item.stash:
         path, line, name = item.location
-        folder = out / "scenarios" / folder_name(name)
+        folder = _empty(out / "scenarios" / folder_name(name))
         item.stash[SCENARIO_RUN] = ScenarioRun(item, "", item.config.rootpath / path, name, (line or 0) + 1, folder)
     return item.stash[SCENARIO_RUN]
+
+
+def opened(run: ScenarioRun) -> None:
+    """The world is there: from now on the sentence that asked for it takes its own time."""
+    now = time.monotonic()
+    history = run.history
+    if history is not None:
+        history.opened = now
+    for sentence in run.sentences[-1:]:
+        if history is not None:
+            run.boot_seconds = max(0.0, history.began - sentence.began)
+        sentence.began = now
+
+
+def wait_for_reasons(run: ScenarioRun, seconds: float = 1.0) -> None:
+    """Let the scheduler say for whom it evicted: its events come after what is more urgent, and die with the namespace.
+
+    Waits only while one is missing, and for a scheduler of which it is known that it says it.
+    """
+    history = run.history
+    if history is None or run.session is None or not run.session.options.adapter.names_preemptors:
+        return
+    deadline = time.monotonic() + seconds
+    while _unexplained(history) and time.monotonic() < deadline:
+        history.wait(len(history), max(0.0, deadline - time.monotonic()))
+
+
+def _unexplained(history: History) -> bool:
+    marked = {version.uid for version in history.versions(Kind.POD) if view.eviction(version.object)}
+    if not marked:
+        return False
+    events = [version.object for version in history.versions(Kind.EVENT)]
+    return bool(marked - {(event.get("involvedObject") or {}).get("uid") for event in events if event.get("related")})
 
 
 def say(item: pytest.Item, step: Any) -> None:
@@ -85,18 +134,40 @@ def explain(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestR
         problem = call.excinfo.value
         run.problem = run.problem or problem
         dump.write(run, problem)
-        text = failure.tell(run, problem)
+        text = failure.tell(run, problem, cut=item.config.get_verbosity() < 2 and not os.environ.get("CI"))
         report.longrepr = bdd.plain_failure(text, failure.headline(run, problem), *_place(run))
-        item.user_properties.append(("schedspec-files", str(run.folder)))
+        item.user_properties.append((FILES, str(run.folder)))
         report.user_properties = item.user_properties
+    run.known = run.known or str(getattr(report, "wasxfail", ""))
+    run.skipped = run.skipped or report.skipped
     if call.when == "teardown":
         run.ended = time.monotonic()
         item.config.hook.pytest_schedspec_ended(running=run)
+        report.user_properties = list(item.user_properties)
+
+
+def paint(report: pytest.TestReport) -> None:
+    """Give a failure its colours, for the terminal of this process; text elsewhere (JUnit, a pipe) has none."""
+    if any(name == FILES for name, _ in report.user_properties):
+        bdd.paint(report.longrepr, lambda row, number: failure.colour(row, first=number == 0))
 
 
 def _place(run: ScenarioRun) -> tuple[str, int]:
     path, _, line = run.where.rpartition(":")
     return path, int(line)
+
+
+def _planned(step: Any, background: bool) -> SentenceRun:
+    table = [list(map(str, row)) for row in step.datatable.raw()] if step.datatable is not None else []
+    said = SentenceRun(step.keyword.strip(), step.name, step.line_number, background=background)
+    return replace(said, table=table, doc=step.docstring or "")
+
+
+def _empty(folder: Path) -> Path:
+    """A scenario's folder without what an earlier run of it has left."""
+    if folder.is_dir():
+        shutil.rmtree(folder, ignore_errors=True)
+    return folder
 
 
 def folder_name(*parts: str) -> str:

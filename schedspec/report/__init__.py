@@ -1,1 +1,43 @@
-"""What a run leaves behind: one JSON record a scenario (the source of every picture), and the summary."""
+"""What a run leaves: a record of each scenario, the page and the exports drawn from records, the text of a failure.
+
+``build`` is what `schedspec report` calls. `schedspec ci` reads records (:func:`schedspec.report.record.read_all`) and
+finds in each its verdict, its ``headline``, ``where`` it failed and its ``anchor`` in the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+__all__ = ["build"]
+
+
+def build(
+    directories: Sequence[Path],
+    page: Path,
+    *,
+    perfetto: Path | None = None,
+    cucumber_messages: Path | None = None,
+    root: Path | None = None,
+) -> int:
+    """Join the records below `directories` (shards, runs, clusters) into one page, and further files on request; how
+    many scenarios there are. Of several records of one scenario on one cluster with one scheduler the youngest counts.
+
+    `root` is where the feature files are, which Cucumber Messages hold: the working directory if it is not named.
+
+    Raises:
+        RecordError: no record, one that cannot be read, or a feature file that has changed since.
+    """
+    from . import cucumber, html, record  # noqa: PLC0415 - who only wants a record's types needs no page
+    from . import perfetto as trace  # noqa: PLC0415
+
+    records = list(record.read_all(directories))
+    if not records:
+        names = ", ".join(map(str, directories))
+        raise record.RecordError(f"no record of a scenario below {names}: name the folder beside a JUnit file of a run")
+    html.write(records, page)
+    if perfetto is not None:
+        trace.write(records, perfetto)
+    if cucumber_messages is not None:
+        cucumber.write(records, root or Path.cwd(), cucumber_messages)
+    return len(records)

@@ -1,79 +1,110 @@
-"""The record of one scenario: everything that a report or a picture of it needs, as one JSON document.
+"""The record of one scenario: everything that a report, a picture or an export of it needs, as one JSON document.
 
 The one rule: whoever draws a page draws it from this document and from nothing else; so what is not here cannot be
-shown. ``python -m schedspec.report.record`` prints the schema, ``docs/report.md`` explains it. Times are
-seconds since the scenario began.
+shown. ``python -m schedspec.report.record`` prints the schema, ``docs/report.md`` explains it. All times are seconds of
+one clock, which stands at 0 when the scenario's namespace is asked for; quantities are strings in the units of
+:attr:`ScenarioRecord.units`.
 """
 
 from __future__ import annotations
 
+import hashlib
+import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
-from ..api.kinds import Kind
-from ..monitors import Violation
-from ..monitors.ledger import Ledger, group_of
-from ..monitors.queues import usage
-from ..monitors.rules import Rules
-from ..observe import view
-from ..observe.history import History, Object, Version
-from ..observe.view import eviction
+SCHEMA: Final = 2
+"""Raised when a field changes its meaning or goes; a new field with a default does not raise it."""
 
 
-class Sentence(msgspec.Struct, frozen=True):
+class RecordError(Exception):
+    """A file is no record, or of a schema that this version does not read."""
+
+
+class Sentence(msgspec.Struct, frozen=True, omit_defaults=True):
     """One step of the scenario, as written, and how it went."""
 
     keyword: str
     text: str
     line: int
-    began: float
-    seconds: float
-    verdict: str
-    """``passed``, ``failed`` or ``skipped``."""
+    began: float = 0.0
+    seconds: float = 0.0
+    verdict: str = "skipped"
+    """``passed``, ``failed``, or ``skipped``: one before it failed; its times are 0 then."""
+    background: bool = False
+    """It stands under ``Background`` of the feature or the Rule."""
+    table: list[list[str]] = []
+    """The rows under it, the header first."""
+    doc: str = ""
+    """The text block under it."""
 
 
-class Moment(msgspec.Struct, frozen=True):
-    """One version of an object, reduced to what people look at; :func:`state_of` says what that is."""
+class Moment(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One version of an object, reduced to what people look at; :mod:`schedspec.report.objects` says what that is."""
 
     at: float
     change: str
+    """``was`` (there when the scenario began), ``added``, ``changed`` or ``gone``."""
     uid: str
     state: dict[str, Any]
+    cleanup: bool = False
+    """Seen while the harness took the scenario away: nobody's decision."""
 
 
-class Story(msgspec.Struct, frozen=True):
+class Story(msgspec.Struct, frozen=True, omit_defaults=True):
     """One object's versions, oldest first. A successor of the same name is in the same story, with another uid."""
 
     kind: str
     name: str
-    namespace: str
     moments: list[Moment]
+    namespace: str = ""
 
 
-class QueueMoment(msgspec.Struct, frozen=True):
-    """What a queue held (from the pods) and said (from its object) at a time; quantities as strings."""
+class QueueMoment(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a queue held (summed from its pods) and said (its object) from a time on."""
 
     at: float
     queue: str
-    held: dict[str, str]
-    deserved: dict[str, Any]
-    capability: dict[str, Any]
-    guarantee: dict[str, Any]
+    held: dict[str, str] = {}
+    deserved: dict[str, str] = {}
+    capability: dict[str, str] = {}
+    guarantee: dict[str, str] = {}
+    card_quota: dict[str, str] = {}
+    """How many cards of which model it may hold."""
+    parent: str = ""
 
 
-class ActMoment(msgspec.Struct, frozen=True):
-    """A bind or an eviction, with the scheduler's own words on an eviction."""
+class ActMoment(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A bind or an eviction; of an eviction all that the scheduler said about it."""
 
     at: float
     act: str
+    """``bind`` or ``evict``."""
     pod: str
+    uid: str
     node: str
-    group: str
-    message: str
+    group: str = ""
+    queue: str = ""
+    amounts: dict[str, str] = {}
+    """What the pod holds."""
+    message: str = ""
+    action: str = ""
+    """``reclaim`` or ``preempt``."""
+    preemptor: str = ""
+    """The pod that takes the place."""
+    preemptor_uid: str = ""
+    preemptor_queue: str = ""
+    inferred: bool = False
+    """The scheduler did not say for whom: it is the next pod of another group that got to that node."""
+    tier: int = 0
+    """The policy's tier that decided, from 1; 0 if the scheduler did not say."""
+    votes: dict[str, str] = {}
+    """Plugin → ``permits`` or ``vetoes``."""
+    whole_gang: bool = False
 
 
 class Reason(msgspec.Struct, frozen=True):
@@ -94,160 +125,162 @@ class Judgement(msgspec.Struct, frozen=True):
     text: str
 
 
+class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Why a scenario failed."""
+
+    text: str
+    """All of it."""
+    expected: str = ""
+    seen: str = ""
+    waited: str = ""
+    """How long, as a clause: ``within 20 s``."""
+
+
+class Software(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A program that took part."""
+
+    name: str
+    version: str = ""
+    parts: list[str] = []
+
+
+class Span(msgspec.Struct, frozen=True):
+    """A stretch of time."""
+
+    began: float
+    seconds: float
+
+
+class Evicted(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What was evicted against what it was evicted for."""
+
+    pods: int = 0
+    evicted: dict[str, str] = {}
+    requested: dict[str, str] = {}
+    """What the pods that it was for asked for, those that had a node already left out."""
+    ratio: dict[str, float] = {}
+    """Evicted to requested, by resource; 1 is exactly what was needed, 0.0 as ``requested`` is left out."""
+
+
 class ScenarioRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One scenario, whole."""
 
-    schema: int = 1
+    schema: int = SCHEMA
     feature: str
     feature_file: str
+    """Relative to the root of the run, with ``/``."""
+    rule: str = ""
     scenario: str
+    example: str = ""
+    """Of an outline: which row, as in the node id."""
+    node_id: str
+    """What pytest runs it by."""
     line: int
-    tags: list[str]
-    cluster: str
+    tags: list[str] = []
+    namespace: str = ""
+    cluster: Software
+    scheduler: Software
     policy: str
     policy_sha256: str
     began: float
-    """Seconds since 1970."""
+    """When the clock stood at 0, in seconds since 1970."""
     seconds: float
+    """Until all was said and judged."""
+    boot_seconds: float = 0.0
+    """Before 0: bringing up the cluster, if this scenario was its first."""
+    cleanup: Span | None = None
     verdict: str
-    failure: str
-    sentences: list[Sentence]
-    objects: list[Story]
-    queues: list[QueueMoment]
-    acts: list[ActMoment]
-    reasons: list[Reason]
-    findings: list[Judgement]
-    monitors_off: list[str]
+    """``passed``, ``failed``, ``skipped``, or ``known``: it failed as it is known to with this scheduler."""
+    known: str = ""
+    """The known difference."""
+    failure: Failure | None = None
+    sentences: list[Sentence] = []
+    units: dict[str, str] = {}
+    """Resource → unit of its quantities."""
+    objects: list[Story] = []
+    queues: list[QueueMoment] = []
+    acts: list[ActMoment] = []
+    evicted: Evicted = Evicted()
+    reasons: list[Reason] = []
+    findings: list[Judgement] = []
+    monitors_off: list[str] = []
+    recording: str = ""
+    """Where the scheduler's own recording of its cycles is, if it kept one."""
+
+    @property
+    def title(self) -> str:
+        """The scenario's name, with the row of its examples."""
+        return f"{self.scenario} [{self.example}]" if self.example else self.scenario
+
+    @property
+    def where(self) -> str:
+        """`file:line` of the sentence that failed, else of the scenario."""
+        line = next((said.line for said in self.sentences if said.verdict == "failed"), self.line)
+        return f"{self.feature_file}:{line}"
+
+    @property
+    def headline(self) -> str:
+        """Of a scenario that failed: what was seen, in one line; else empty."""
+        if self.failure is None:
+            return ""
+        return (self.failure.seen or self.failure.text or "it failed").splitlines()[0]
+
+    @property
+    def anchor(self) -> str:
+        """Its place in a report: the same in every run, for links from elsewhere."""
+        path = Path(self.feature_file)
+        return slug(f"{path.parent.name}-{path.stem}-{self.line}-{self.example}")
 
 
-def stories(history: History) -> list[Story]:
-    """The versions of every object, events included, as moments."""
-    by_ref: dict[Any, list[Version]] = {}
-    for version in history.since(0):
-        by_ref.setdefault(version.ref, []).append(version)
-    return [
-        Story(ref.kind, ref.name, ref.namespace, [_moment(history, version) for version in versions])
-        for ref, versions in by_ref.items()
-    ]
+def slug(text: str) -> str:
+    """Lower-case letters, digits and single dashes."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
-def _moment(history: History, version: Version) -> Moment:
-    state = state_of(version.ref.kind, version.object)
-    return Moment(round(history.seconds(version.at), 4), version.change, version.uid, state)
-
-
-def state_of(kind: Kind, obj: Object) -> dict[str, Any]:
-    """What a reader wants to know of an object of this kind. Fields that are not set are left out."""
-    spec, status, metadata = obj.get("spec") or {}, obj.get("status") or {}, obj["metadata"]
-    match kind:
-        case Kind.POD:
-            state = {
-                "phase": status.get("phase"),
-                "node": spec.get("nodeName"),
-                "group": group_of(obj),
-                "nominated": status.get("nominatedNodeName"),
-                "leaving": bool(metadata.get("deletionTimestamp")),
-                "evicted": (eviction(obj) or {}).get("message"),
-                "waits": message_of(obj, "PodScheduled"),
-                "requests": [(c.get("resources") or {}).get("requests") for c in spec.get("containers", ())],
-                "priority": spec.get("priorityClassName"),
-            }
-        case Kind.PODGROUP:
-            state = {k: spec.get(k) for k in ("queue", "minMember", "priorityClassName")}
-            state |= {"phase": status.get("phase"), "waits": message_of(obj, "Unschedulable", "True")}
-        case Kind.GANG | Kind.GANG_ALPHA:
-            gang = (spec.get("schedulingPolicy") or {}).get("gang") or {}
-            state = {"minMember": gang.get("minCount"), "priorityClassName": spec.get("priorityClassName")}
-            state |= {"disruptionMode": spec.get("disruptionMode"), "waits": view.reason(obj)}
-        case Kind.VCJOB:
-            state = {"queue": spec.get("queue"), "phase": (status.get("state") or {}).get("phase")}
-        case Kind.QUEUE:
-            state = {**spec, "state": status.get("state"), "allocated": status.get("allocated")}
-        case Kind.NODE:
-            state = {"allocatable": status.get("allocatable"), "unschedulable": spec.get("unschedulable")}
-        case Kind.PYTORCHJOB | Kind.JOB | Kind.DEPLOYMENT:
-            state = {"conditions": [c.get("type") for c in status.get("conditions") or () if c.get("status") == "True"]}
-        case Kind.EVENT:
-            about = obj.get("involvedObject") or {}
-            state = {k: obj.get(k) for k in ("type", "reason", "message", "count")}
-            state |= {"about": f"{about.get('kind')} {about.get('name')}"}
-        case Kind.COMMAND:
-            state = {"action": obj.get("action"), "target": (obj.get("target") or {}).get("name")}
-        case Kind.PRIORITYCLASS:
-            state = {"value": obj.get("value")}
-    return {name: value for name, value in state.items() if value not in (None, "", [], {}, False)}
-
-
-def message_of(obj: Object, condition: str, status: str = "False") -> str:
-    """The message of a condition that has this status, or empty."""
-    for item in (obj.get("status") or {}).get("conditions") or ():
-        if item.get("type") == condition and item.get("status") == status:
-            return str(item.get("message", ""))
-    return ""
-
-
-def queue_moments(history: History, rules: Rules) -> list[QueueMoment]:
-    """The queues' numbers after every bind, eviction and change of a queue."""
-    ledger = Ledger(history.since(0))
-    positions = {act.position for act in ledger.acts}
-    positions |= {
-        n for n, seen in enumerate(ledger.versions) if seen.ref.kind in (Kind.QUEUE, Kind.POD) and seen.change == "gone"
-    }
-    positions |= {n for n, seen in enumerate(ledger.versions) if seen.ref.kind == Kind.QUEUE}
-    found: list[QueueMoment] = []
-    last: dict[str, QueueMoment] = {}
-    for position in sorted(positions):
-        at = round(history.seconds(ledger.versions[position].at), 4)
-        for queue in ledger.all_at(position, Kind.QUEUE):
-            name, spec = str(queue["metadata"]["name"]), queue.get("spec") or {}
-            held = usage.held_below(ledger, position, name, rules)
-            moment = QueueMoment(
-                at,
-                name,
-                {k: f"{v.normalize():f}" for k, v in sorted(held.items())},
-                (queue.get("status") or {}).get("deserved") or spec.get("deserved") or {},
-                spec.get("capability") or {},
-                (spec.get("guarantee") or {}).get("resource") or {},
-            )
-            if name not in last or msgspec.structs.replace(last[name], at=at) != moment:
-                found.append(moment)
-                last[name] = moment
-    return found
-
-
-def act_moments(history: History) -> list[ActMoment]:
-    return [
-        ActMoment(round(history.seconds(act.time), 4), act.kind, act.name, act.node, group_of(act.pod), act.message)
-        for act in Ledger(history.since(0)).acts
-    ]
-
-
-def reasons(stories_: Sequence[Story]) -> list[Reason]:
-    """What the scheduler published of waiting pods and PodGroups, each text once per object and change."""
-    found: list[Reason] = []
-    for story in stories_:
-        said = ""
-        for moment in story.moments:
-            text = str(moment.state.get("waits", ""))
-            if text and text != said and story.kind in (Kind.POD, Kind.PODGROUP):
-                found.append(Reason(moment.at, story.kind, story.name, text))
-            said = text
-    return sorted(found, key=lambda reason: reason.at)
-
-
-def judgements(history: History, findings: Iterable[Violation]) -> list[Judgement]:
-    return [Judgement(round(history.seconds(f.time), 4), f.monitor, f.about, f.text) for f in findings]
+def digest(policy: str) -> str:
+    """The checksum by which two records are known to be of one policy."""
+    return hashlib.sha256(policy.encode()).hexdigest()
 
 
 def write(record: ScenarioRecord, directory: Path) -> Path:
     """Write the record into a file named after feature, line and scenario; give its path."""
     directory.mkdir(parents=True, exist_ok=True)
-    stem = "".join(
-        c if c.isalnum() else "-" for c in f"{Path(record.feature_file).stem}-{record.line}-{record.scenario}"
-    )
-    path = directory / f"{stem[:120]}.json"
+    path = directory / f"{slug(f'{Path(record.feature_file).stem}-{record.line}-{record.title}')[:120]}.json"
     path.write_bytes(msgspec.json.encode(record))
     return path
+
+
+def read(path: Path) -> ScenarioRecord:
+    """Raises RecordError, which says what to do."""
+    raw = path.read_bytes()
+    try:
+        schema = msgspec.json.decode(raw, type=_Versioned).schema
+        if schema != SCHEMA:
+            raise RecordError(f"{path}: a record of schema {schema}; this version reads {SCHEMA}: run it again")
+        return msgspec.json.decode(raw, type=ScenarioRecord)
+    except msgspec.MsgspecError as problem:
+        raise RecordError(f"{path}: not a record of a scenario: {problem}") from None
+
+
+def read_all(directories: Iterable[Path]) -> Iterator[ScenarioRecord]:
+    """Every record below these directories, each scenario once: of several runs of it the youngest.
+
+    Raises RecordError.
+    """
+    found: dict[str, ScenarioRecord] = {}
+    for directory in directories:
+        if not directory.is_dir():
+            raise RecordError(f"{directory}: not a folder")
+        for path in sorted(directory.glob("**/scenarios/*/*.json")):
+            record = read(path)
+            key = f"{record.cluster.name} {record.scheduler.name} {record.node_id}"
+            if key not in found or found[key].began < record.began:
+                found[key] = record
+    yield from found.values()
+
+
+class _Versioned(msgspec.Struct):
+    schema: int = 0
 
 
 if __name__ == "__main__":

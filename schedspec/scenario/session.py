@@ -20,7 +20,7 @@ from ..api import crds, timeouts
 from ..api.client import Api
 from ..api.errors import HarnessError
 from ..api.kinds import SERVED, Kind
-from ..clusters import Cluster, provide
+from ..clusters import Cluster, ClusterFacts, provide
 from ..observe.expect import Expect, Guard
 from ..observe.history import History
 from ..observe.watcher import HistoryWriter, Watches
@@ -94,6 +94,16 @@ class LiveSession:
         if self._ground is None:
             raise HarnessError("the session is not open")
         return self._ground
+
+    @functools.cached_property
+    def scheduler_version(self) -> str:
+        """Of the scheduler; it is asked once. Raises HarnessError before `open`."""
+        return self.options.adapter.version(self.site)
+
+    @functools.cached_property
+    def facts(self) -> ClusterFacts:
+        """What the cluster says about itself; it is asked once."""
+        return self.cluster.facts()
 
     @property
     def owns(self) -> bool:

@@ -105,6 +105,9 @@ class Adapter:
     silent_for: ClassVar[float] = 0.0
     """Seconds after which work that is still waiting counts as refused, where the scheduler publishes no reason;
     0: it always does."""
+    names_preemptors: ClassVar[bool] = False
+    """It says in an event of each victim (`related`) for which pod that was evicted; the end of a scenario waits for
+    these."""
     gang_apis: ClassVar[Sequence[str]] = (VOLCANO,)
     """The APIs that it takes gangs in; the first is the usual one."""
     gang_api: str = ""

@@ -19,6 +19,7 @@ class Own(Adapter):
     """The scheduler of this checkout, as a process beside the cluster."""
 
     name: ClassVar[str] = "schedspec"
+    names_preemptors: ClassVar[bool] = True
     command: Sequence[str] = distribution.scheduler_command()
     """How it is called, without its arguments."""
 

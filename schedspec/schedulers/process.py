@@ -30,7 +30,13 @@ class SchedulerProcess:
     """
 
     def __init__(
-        self, command: Sequence[str], folder: Path, kubeconfig: Path, context: str, *, scale: float = 1.0
+        self,
+        command: Sequence[str],
+        folder: Path,
+        kubeconfig: Path,
+        context: str,
+        *,
+        scale: float = 1.0,
     ) -> None:
         self._daemon = Daemon("the scheduler under test", folder / "scheduler.log", readable)
         self.policy_file = folder / "policy.yaml"

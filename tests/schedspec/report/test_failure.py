@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from schedspec.api.errors import Unmet
 from schedspec.api.kinds import Kind, Ref
 from schedspec.observe.history import History
-from schedspec.report import failure as story
+from schedspec.report import failure
 from schedspec.scenario.run import ScenarioRun, SentenceRun
 
 Run = Callable[..., pytest.RunResult]
@@ -21,6 +22,12 @@ Run = Callable[..., pytest.RunResult]
 
 def meta(name: str, namespace: str = "ns", **more: Any) -> dict[str, Any]:
     return {"name": name, "namespace": namespace, "uid": f"u-{name}", "resourceVersion": "1", **more}
+
+
+@pytest.fixture(autouse=True)
+def not_in_ci(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where texts are cut, wherever these tests run."""
+    monkeypatch.delenv("CI", raising=False)
 
 
 def a_history() -> History:
@@ -75,22 +82,20 @@ UNMET = Unmet("the pod of train runs", "0 of 1 run", (Ref(Kind.VCJOB, "train", "
 
 
 def test_the_story_of_a_failure() -> None:
-    told = [line.replace(" 0.01 ", " 0.00 ") for line in story.tell(a_run(a_history()), UNMET)]
+    told = [line.replace(" 0.01 ", " 0.00 ") for line in failure.tell(a_run(a_history()), UNMET)]
     assert told == [
         'features/jobs.feature:9: Then "train" runs',
         "  expected: the pod of train runs (within 20 s)",
         "      seen: 0 of 1 run",
         "  scenario: A job runs (namespace ns)",
         "  policy: As it should be.",
-        "  sentences, with their seconds:",
-        '     20.00 fails  Then "train" runs',
-        "  history, seconds since the scenario began:",
+        "  what happened, by seconds since the scenario began:",
+        '       0.00 > Then "train" runs (20.00 s) fails',
         "       0.00 pod train-task-0: Pending, waits: queue research is full",
-        "  events:",
         "       0.00 Pod train-task-0: FailedScheduling: no room",
         "  queues:",
-        "    queue     resource  capability  deserved  guarantee  allocated",
-        "    research  cpu       4           2         1          3",
+        "    queue     resource  capability  deserved  guarantee  held",
+        "    research  cpu       4           2         1          -",
         "  pending, and why the scheduler says so:",
         "    pod train-task-0: queue research is full",
         "everything that was seen: out/run/x",
@@ -109,20 +114,23 @@ def test_a_story_is_no_longer_than_sixty_lines_whatever_happened() -> None:
         history.record(Ref(Kind.QUEUE, f"q{n}"), "added", {"metadata": meta(f"q{n}", ""), "spec": {}})
         event = {"metadata": meta(f"e{n}"), "reason": "r", "message": "m" * 500, "involvedObject": {}}
         history.record(Ref(Kind.EVENT, f"e{n}", "ns"), "added", event)
-    told = story.tell(a_run(history, sentences=40), UNMET)
+    told = failure.tell(a_run(history, sentences=40), UNMET)
     assert len(told) <= 60
     assert max(map(len, told)) <= 160
     assert told[0].startswith("features/jobs.feature:9")
-    assert any("… 31 earlier" in line for line in told)
-    whole = story.tell(a_run(history, sentences=40), UNMET, whole=True)
-    assert len(whole) > 600
+    assert any(re.search(r"… \d+ earlier", line) for line in told)
+    uncut = failure.tell(a_run(history, sentences=40), UNMET, cut=False)
+    assert len(uncut) > 400
+    assert max(map(len, uncut)) > 500
+    whole = failure.tell(a_run(history, sentences=40), UNMET, whole=True)
+    assert len(whole) > 400
 
 
 def test_a_pod_of_which_the_scheduler_says_nothing_is_told_so() -> None:
     history = a_history()
     silent = {"metadata": meta("train-task-1"), "spec": {}, "status": {"phase": "Pending"}}
     history.record(Ref(Kind.POD, "train-task-1", "ns"), "added", silent)
-    assert "    pod train-task-1: the scheduler has not said anything" in story.tell(a_run(history), UNMET)
+    assert "    pod train-task-1: the scheduler has not said anything" in failure.tell(a_run(history), UNMET)
 
 
 def test_names_are_told_as_people_say_them() -> None:
@@ -131,13 +139,57 @@ def test_names_are_told_as_people_say_them() -> None:
     about = {"kind": "Pod", "name": "train-task-0"}
     event = {"metadata": meta("e2"), "reason": "Evict", "message": f"for {group} of actions/1", "involvedObject": about}
     history.record(Ref(Kind.EVENT, "e2", "ns"), "added", event)
-    told = "\n".join(story.tell(a_run(history), UNMET))
+    told = "\n".join(failure.tell(a_run(history), UNMET))
     assert "Evict: for build of actions/1" in told
-    assert group in "\n".join(story.tell(a_run(history), UNMET, whole=True))
+    assert group in "\n".join(failure.tell(a_run(history), UNMET, whole=True))
 
 
-def test_the_headline_says_the_sentence_and_what_was_seen() -> None:
-    assert story.headline(a_run(a_history()), UNMET) == 'Then "train" runs: 0 of 1 run'
+def test_the_headline_begins_with_what_was_seen() -> None:
+    assert failure.headline(a_run(a_history()), UNMET) == '0 of 1 run (Then "train" runs)'
+
+
+def test_alike_pods_that_do_the_same_are_told_together_in_the_order_of_time() -> None:
+    history = History("ns")
+    for n in range(3):
+        labels = {"volcano.sh/job-name": "batch"}
+        pod = {"metadata": meta(f"batch-{n}", labels=labels), "spec": {}, "status": {"phase": "Pending"}}
+        history.record(Ref(Kind.POD, f"batch-{n}", "ns"), "added", pod)
+        bound = {**pod, "spec": {"nodeName": f"n{n}"}, "status": {"phase": "Running"}}
+        history.record(Ref(Kind.POD, f"batch-{n}", "ns"), "changed", bound)
+    unmet = Unmet("the pods of batch end", "3 run", (Ref(Kind.VCJOB, "batch", "ns"),))
+    told = [re.sub(r"^ +[\d.]+ ", "", line) for line in failure.tell(a_run(history), unmet)]
+    assert told[told.index('> Then "train" runs (20.00 s) fails') + 1 :][:2] == [
+        "3 pods of batch: Pending",
+        "3 pods of batch: Running, on n0, n1, n2",
+    ]
+
+
+def test_what_queues_hold_is_summed_from_pods_not_read_from_a_status_that_lags() -> None:
+    history = a_history()
+    group = {"metadata": meta("g"), "spec": {"queue": "research"}}
+    history.record(Ref(Kind.PODGROUP, "g", "ns"), "added", group)
+    spec = {"nodeName": "n", "containers": [{"resources": {"requests": {"cpu": "1500m"}}}]}
+    note = {"scheduling.k8s.io/group-name": "g"}
+    pod = {"metadata": meta("p", annotations=note), "spec": spec, "status": {"phase": "Running"}}
+    history.record(Ref(Kind.POD, "p", "ns"), "added", pod)
+    run = a_run(history)
+    run.world.policy = "tiers: [{plugins: [{name: capacity}]}]"  # type: ignore[union-attr]
+    assert "    research  cpu       4           2         1          1.5" in failure.tell(run, UNMET)
+
+
+@pytest.mark.parametrize(
+    ("row", "markup"),
+    [
+        ("      seen: 0 of 1 run", {"red": True, "bold": True}),
+        ("  expected: the pod runs", {"green": True}),
+        ('       0.00 > Then "train" runs (20.00 s) fails', {"red": True, "bold": True}),
+        ("       0.61 pod a: Running, evicted: reclaimed for b", {"yellow": True}),
+        ("       0.61 pod a: Running", {}),
+        ("  queues:", {"cyan": True}),
+    ],
+)
+def test_a_terminal_shows_what_matters_in_colours(row: str, markup: dict[str, bool]) -> None:
+    assert failure.colour(row) == markup
 
 
 STEPS = '''
@@ -165,10 +217,10 @@ def test_a_failure_is_told_without_python(specs: Run, workers: list[str]) -> Non
             "  expected: all pods run (within 20 s)",
             "      seen: 1 of 2 run",
             "  scenario: s*",
-            "*passes When nothing happens",
-            "*fails  Then it is unmet",
+            "* > When nothing happens (* s)",
+            "* > Then it is unmet (* s) fails",
             "everything that was seen: *",
-            "FAILED f.feature::s - Then it is unmet: 1 of 2 run",
+            "FAILED f.feature::s - 1 of 2 run (Then it is unmet)",
         ]
     )
     result.stdout.no_fnmatch_line("*.py*")
@@ -180,10 +232,30 @@ def test_an_error_of_ours_is_told_without_python(specs: Run) -> None:
     result.stdout.no_fnmatch_line("*.py*")
 
 
+@pytest.mark.parametrize("workers", [[], ["-n", "1"]], ids=["alone", "under xdist"])
+def test_colours_are_for_the_terminal_only(specs: Run, pytester: pytest.Pytester, workers: list[str]) -> None:
+    result = specs("--color=yes", "--junitxml", "junit.xml", *workers, f=FEATURE, steps=STEPS)
+    assert "\x1b[31m\x1b[1m      seen: 1 of 2 run" in result.stdout.str()
+    assert "\x1b" not in (pytester.path / "junit.xml").read_text()
+    assert "#x1B" not in (pytester.path / "junit.xml").read_text()
+
+
+@pytest.mark.parametrize("how", ["-vv", "CI"])
+def test_a_failure_is_told_uncut_where_there_is_room(specs: Run, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    long = FEATURE.replace("When nothing happens\n", "When nothing happens\n" + "    And nothing happens\n" * 60)
+    cut = specs(f=long, steps=STEPS).stdout.str()
+    assert "earlier" in cut
+    if how == "CI":
+        monkeypatch.setenv("CI", "true")
+    uncut = specs(*([how] if how != "CI" else []), f=long, steps=STEPS).stdout.str()
+    assert "earlier" not in uncut
+    assert uncut.count("> And nothing happens") == 60
+
+
 def test_junit_has_the_headline_and_the_story(specs: Run, pytester: pytest.Pytester) -> None:
     specs("--junitxml", "junit.xml", f=FEATURE, steps=STEPS)
     text = (pytester.path / "junit.xml").read_text()
-    assert 'message="Then it is unmet: 1 of 2 run"' in text
+    assert 'message="1 of 2 run (Then it is unmet)"' in text
     assert "expected: all pods run (within 20 s)" in text
     assert 'name="schedspec-files"' in text
 

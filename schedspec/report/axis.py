@@ -1,0 +1,101 @@
+"""An axis of time that gives room to what happens: spans in which nothing happens are shortened, and it knows which.
+
+Decisions take milliseconds, holds take seconds; on a straight axis a bind and an eviction fall into one pixel.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+import statistics
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+_LEAST = 0.02
+"""Seconds that are always shown at full length."""
+_SHOWN = 4.0
+"""From this factor on a span is marked as shortened."""
+_SHARE = 0.2
+"""No span in which nothing happens takes more of the axis than about this part."""
+_TICK = 52.0
+_FINEST = 60.0
+"""Ticks are no finer than this part of the whole."""
+_NICE = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """From one time to another on the axis, in pixels; ``shortened`` if it has much less room than its length."""
+
+    began: float
+    ended: float
+    left: float
+    right: float
+    shortened: bool
+
+
+class Axis:
+    """Maps seconds to pixels between ``left`` and ``right``, monotonically, piece by piece."""
+
+    def __init__(self, times: Iterable[float], end: float, left: float, right: float) -> None:
+        points = sorted({0.0, end, *(t for t in times if 0.0 <= t <= end)})
+        gaps = [(a, b, b - a) for a, b in pairwise(points)] or [(0.0, max(end, 1.0), 1.0)]
+        full = max(_LEAST, 3.0 * statistics.median(gap for _, _, gap in gaps))
+        weights = [gap if gap <= full else full * (1.0 + 0.6 * math.log(gap / full)) for _, _, gap in gaps]
+        most = max(full, _SHARE * sum(weights))
+        weights = [
+            weight if gap <= full else min(weight, most) for (_, _, gap), weight in zip(gaps, weights, strict=True)
+        ]
+        scale = (right - left) / sum(weights)
+        self.stretches: list[Stretch] = []
+        x = left
+        for (a, b, gap), weight in zip(gaps, weights, strict=True):
+            wide = weight * scale
+            short = gap > _SHOWN * weight and wide >= 10.0
+            last = self.stretches[-1] if self.stretches else None
+            straight = math.isclose(gap, weight)
+            if last is not None and straight and _is_straight(last, scale):
+                self.stretches[-1] = Stretch(last.began, b, last.left, x + wide, shortened=False)
+            else:
+                self.stretches.append(Stretch(a, b, x, x + wide, short))
+            x += wide
+        self._began = [it.began for it in self.stretches]
+        self.left, self.right, self.end = left, right, points[-1]
+
+    def x(self, t: float) -> float:
+        """Where a time is."""
+        it = self.stretches[max(0, bisect.bisect_right(self._began, t) - 1)]
+        part = (min(max(t, it.began), it.ended) - it.began) / ((it.ended - it.began) or 1.0)
+        return it.left + part * (it.right - it.left)
+
+    def points(self) -> list[tuple[float, float]]:
+        """The corners: seconds and pixels, from which anybody can map either way."""
+        first = self.stretches[0]
+        return [(first.began, first.left), *((it.ended, it.right) for it in self.stretches)]
+
+    def ticks(self) -> Iterator[tuple[float, str]]:
+        """Pixels and text of round times, as many as have room; the coarsest first, so that they stay round."""
+        taken = [self.left]
+        yield self.left, "0"
+        for step in reversed(_NICE):
+            if step > self.end or step * _FINEST < self.end:
+                continue
+            for n in range(1, int(self.end / step) + 1):
+                x = self.x(n * step)
+                at = bisect.bisect(taken, x)
+                if all(abs(x - other) >= _TICK for other in taken[max(0, at - 1) : at + 1]):
+                    taken.insert(at, x)
+                    yield x, seconds(n * step)
+
+
+def _is_straight(it: Stretch, scale: float) -> bool:
+    return math.isclose(it.right - it.left, (it.ended - it.began) * scale, rel_tol=1e-6)
+
+
+def seconds(value: float) -> str:
+    """``0.25``, ``1.2 s``, ``2 min 5 s``: as short as it is exact enough for a picture."""
+    if value >= 60:
+        minutes, rest = divmod(round(value), 60)
+        return f"{minutes} min" + (f" {rest} s" if rest else "")
+    return f"{value:.3f}".rstrip("0").rstrip(".") + " s"

@@ -1,0 +1,162 @@
+"""A run as Cucumber Messages (NDJSON), for every tool that reads them: whole, in order, each checked by the library.
+
+The documents are parsed again from the feature files, so that their ids fit; a record finds its pickle by its line and
+its sentences. Monitors are a hook after the test case: what they find fails a scenario whose sentences all passed.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import platform
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from cucumber_messages import Envelope, message_converter
+from gherkin.ast_builder import AstBuilder
+from gherkin.parser import Parser
+from gherkin.pickles.compiler import Compiler
+from gherkin.stream.id_generator import IdGenerator
+
+from . import html
+from .record import Failure, RecordError, ScenarioRecord
+
+MEDIA_TYPE: Final = "text/x.cucumber.gherkin+plain"
+_MOST = 200_000
+"""Characters of a picture; a bigger one is left to the report."""
+_STATUS = {"passed": "PASSED", "failed": "FAILED", "skipped": "SKIPPED"}
+Message = dict[str, Any]
+
+
+def write(records: Iterable[ScenarioRecord], root: Path, path: Path) -> Path:
+    """Write the messages of a run whose feature files are below `root`; the path. Raises RecordError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8") as file:
+        for message in messages(list(records), root):
+            envelope = message_converter.from_dict(message, Envelope)
+            file.write(json.dumps(message_converter.to_dict(envelope), separators=(",", ":")) + "\n")
+    return path
+
+
+def messages(records: Sequence[ScenarioRecord], root: Path) -> Iterator[Message]:
+    """The envelopes, in the order that readers expect. Raises RecordError if a feature file has changed or is gone."""
+    ids = IdGenerator()
+    began = min((it.began for it in records), default=0.0)
+    ended = max((it.began + it.seconds for it in records), default=0.0)
+    yield {"meta": _meta()}
+    pickles: dict[tuple[str, int, tuple[str, ...]], Message] = {}
+    for uri in dict.fromkeys(it.feature_file for it in records if it.feature):
+        yield from _document(uri, root, ids, pickles)
+    hook, run = ids.get_next_id(), ids.get_next_id()
+    where = {"uri": "schedspec/monitors", "location": {"line": 1}}
+    yield {"hook": {"id": hook, "name": "monitors", "sourceReference": where, "type": "AFTER_TEST_CASE"}}
+    yield {"testRunStarted": {"id": run, "timestamp": _time(began)}}
+    cases = [(it, _case(_pickle(it, pickles), hook, run, ids)) for it in records if it.feature]
+    yield from ({"testCase": case} for _, case in cases)
+    for record, case in cases:
+        yield from _course(record, case, ids)
+    success = all(it.verdict != "failed" for it in records)
+    yield {"testRunFinished": {"success": success, "timestamp": _time(ended), "testRunStartedId": run}}
+
+
+def _meta() -> Message:
+    return {
+        "protocolVersion": importlib.metadata.version("cucumber-messages"),
+        "implementation": {"name": "schedspec"},
+        "runtime": {"name": platform.python_implementation(), "version": platform.python_version()},
+        "os": {"name": platform.system(), "version": platform.release()},
+        "cpu": {"name": platform.machine()},
+    }
+
+
+def _document(uri: str, root: Path, ids: IdGenerator, into: dict[Any, Message]) -> Iterator[Message]:
+    try:
+        text = (root / uri).read_text("utf-8")
+    except OSError as problem:
+        raise RecordError(f"{root / uri}: its records are here, the file is not: {problem.strerror}") from None
+    document: Any = {**Parser(AstBuilder(ids)).parse(text), "uri": uri}
+    yield {"source": {"uri": uri, "data": text, "mediaType": MEDIA_TYPE}}
+    yield {"gherkinDocument": document}
+    lines = dict(_lines(document["feature"]["children"]))
+    pickles: Any = Compiler(ids).compile(document)
+    for pickle in pickles:
+        key = (uri, lines[pickle["astNodeIds"][0]], tuple(step["text"] for step in pickle["steps"]))
+        into[key] = pickle
+        yield {"pickle": pickle}
+
+
+def _lines(children: Iterable[Message]) -> Iterator[tuple[str, int]]:
+    """Scenario's id → its line, those in Rules included."""
+    for child in children:
+        if "scenario" in child:
+            yield child["scenario"]["id"], child["scenario"]["location"]["line"]
+        elif "rule" in child:
+            yield from _lines(child["rule"]["children"])
+
+
+def _pickle(record: ScenarioRecord, pickles: dict[Any, Message]) -> Message:
+    key = (record.feature_file, record.line, tuple(said.text for said in record.sentences))
+    if key not in pickles:
+        raise RecordError(f"{record.feature_file}:{record.line}: the file has changed since its scenario was recorded")
+    return pickles[key]
+
+
+def _case(pickle: Message, hook: str, run: str, ids: IdGenerator) -> Message:
+    steps: list[Message] = [{"id": ids.get_next_id(), "pickleStepId": step["id"]} for step in pickle["steps"]]
+    steps.append({"id": ids.get_next_id(), "hookId": hook})
+    return {"id": ids.get_next_id(), "pickleId": pickle["id"], "testSteps": steps, "testRunStartedId": run}
+
+
+def _course(record: ScenarioRecord, case: Message, ids: IdGenerator) -> Iterator[Message]:
+    started, at = ids.get_next_id(), record.began
+    steps = case["testSteps"]
+    yield {"testCaseStarted": {"id": started, "testCaseId": case["id"], "attempt": 0, "timestamp": _time(at)}}
+    told = False
+    for said, step in zip(record.sentences, steps, strict=False):
+        at = max(at, record.began + said.began)
+        yield {"testStepStarted": {"testCaseStartedId": started, "testStepId": step["id"], "timestamp": _time(at)}}
+        failure = record.failure if said.verdict == "failed" else None
+        if failure is not None:
+            told = True
+            yield from _picture(record, started, step["id"])
+        at += said.seconds
+        yield _finished(started, step["id"], said.verdict, said.seconds, at, failure=failure)
+    left = record.failure if not told else None
+    at = max(at, record.began + record.seconds)
+    yield {"testStepStarted": {"testCaseStartedId": started, "testStepId": steps[-1]["id"], "timestamp": _time(at)}}
+    if left is not None:
+        yield from _picture(record, started, steps[-1]["id"])
+    verdict = "failed" if left is not None else "skipped" if record.verdict == "skipped" else "passed"
+    yield _finished(started, steps[-1]["id"], verdict, 0.0, at, failure=left)
+    yield {"testCaseFinished": {"testCaseStartedId": started, "timestamp": _time(at), "willBeRetried": False}}
+
+
+def _finished(case: str, step: str, verdict: str, seconds: float, at: float, *, failure: Failure | None) -> Message:
+    result: Message = {"duration": _time(seconds), "status": _STATUS[verdict]}
+    if failure is not None:
+        result["message"] = failure.text
+        result["exception"] = {"type": "Unmet" if failure.expected else "Error", "message": failure.text}
+    ids = {"testCaseStartedId": case, "testStepId": step}
+    return {"testStepFinished": {**ids, "testStepResult": result, "timestamp": _time(at)}}
+
+
+def _picture(record: ScenarioRecord, case: str, step: str) -> Iterator[Message]:
+    picture = html.picture(record)
+    if len(picture) <= _MOST:
+        yield {
+            "attachment": {
+                "body": picture,
+                "contentEncoding": "IDENTITY",
+                "mediaType": "image/svg+xml",
+                "fileName": f"{record.anchor}.svg",
+                "testCaseStartedId": case,
+                "testStepId": step,
+            }
+        }
+
+
+def _time(seconds: float) -> Message:
+    """A timestamp or a duration: they are told alike."""
+    whole = int(seconds)
+    return {"seconds": whole, "nanos": min(999_999_999, round((seconds - whole) * 1e9))}

@@ -1,0 +1,187 @@
+"""Makes the record of a scenario that has ended.
+
+The one rule: what belongs to another scenario is not in it. Of the objects that a cluster has to itself (queues, nodes,
+priority classes) it keeps those that were there when the first sentence was said, or came later; of the others those in
+the scenario's own namespace.
+"""
+
+from __future__ import annotations
+
+import os.path
+import time
+from collections.abc import Iterator, Sequence
+
+from ..api.errors import Unmet
+from ..api.kinds import GANGS, SERVED, Kind, Ref
+from ..monitors import Rules, Violation
+from ..monitors.ledger import Ledger
+from ..observe.history import History, Version
+from ..scenario.run import ScenarioRun, SentenceRun
+from . import course
+from .failure import RECORDING
+from .objects import Queues, state_of, unit_of
+from .record import Failure, Judgement, Moment, Reason, ScenarioRecord, Sentence, Software, Span, Story, digest
+
+
+def make_record(running: ScenarioRun, findings: Sequence[Violation] = (), off: Sequence[str] = ()) -> ScenarioRecord:
+    """Everything that is known of a scenario that has ended. Without a cluster it has no objects, but its failure."""
+    history = running.history
+    zero = history.began if history is not None else running.began
+    ended = running.ended or time.monotonic()
+    cleanup = running.cleanup_began or ended
+
+    def clock(at: float) -> float:
+        return round(max(0.0, at - zero), 4)
+
+    versions = list(own(history)) if history is not None else []
+    queues, lived = Queues(versions), [version for version in versions if version.at < cleanup]
+    ledger = Ledger(lived)
+    stories = _stories(versions, queues, clock, cleanup)
+    acts = course.acts_of(ledger, queues, clock)
+    numbers = course.queue_moments(ledger, queues, Rules(running.policy).is_tree, clock)
+    recording = running.folder / RECORDING
+    return ScenarioRecord(
+        feature=running.feature,
+        feature_file=running.shown_path,
+        rule=running.rule,
+        scenario=running.name,
+        example=running.example,
+        node_id=running.item.nodeid,
+        line=running.line,
+        tags=running.tags,
+        namespace=history.namespace if history is not None else "",
+        cluster=_cluster(running),
+        scheduler=_scheduler(running),
+        policy=running.policy,
+        policy_sha256=digest(running.policy),
+        began=running.began_wall + zero - running.began,
+        seconds=clock(cleanup),
+        boot_seconds=round(running.boot_seconds, 4),
+        cleanup=Span(clock(cleanup), round(ended - cleanup, 4)) if history is not None else None,
+        verdict=running.verdict,
+        failure=_failure(running),
+        known=running.known,
+        sentences=list(_sentences(running, clock, cleanup)),
+        units=_units(stories),
+        objects=stories,
+        queues=numbers,
+        acts=acts,
+        evicted=course.evicted_of(acts, ledger),
+        reasons=_reasons(stories),
+        findings=[Judgement(clock(it.time), it.monitor, it.about, it.text) for it in findings],
+        monitors_off=list(off),
+        recording=os.path.relpath(recording) if recording.is_dir() else "",
+    )
+
+
+def own(history: History) -> Iterator[Version]:
+    """The versions that are of this scenario, in the order of their arrival."""
+    everything = history.since(0)
+    opened = history.opened or history.began
+    dead = set()
+    live: dict[Ref, Version] = {}
+    for version in everything:
+        if version.at > opened:
+            break
+        live[version.ref] = version
+        if version.change == "gone":
+            dead.add((version.ref, version.uid))
+    uids: set[str] = set()
+    for version in everything:
+        ref = version.ref
+        if ref.kind == Kind.EVENT:
+            about = version.object.get("involvedObject") or {}
+            mine = ref.namespace == history.namespace or (about.get("uid") in uids and version.change != "was")
+        elif SERVED[ref.kind].namespaced:
+            mine = ref.namespace == history.namespace
+        else:
+            mine = (ref, version.uid) not in dead
+            uids.add(version.uid)
+        if mine:
+            yield version
+
+
+def _stories(versions: Sequence[Version], queues: Queues, clock: course.Clock, cleanup: float) -> list[Story]:
+    by_ref: dict[Ref, list[Moment]] = {}
+    for version in versions:
+        moments = by_ref.setdefault(version.ref, [])
+        state, over = state_of(version.ref.kind, version.object, queues), version.at >= cleanup
+        last = moments[-1] if moments else None
+        if version.change == "changed" and last and (last.uid, last.state, last.cleanup) == (version.uid, state, over):
+            continue
+        moments.append(Moment(clock(version.at), version.change, version.uid, state, over))
+    return [Story(ref.kind, ref.name, moments, ref.namespace) for ref, moments in by_ref.items()]
+
+
+def _sentences(running: ScenarioRun, clock: course.Clock, cleanup: float) -> Iterator[Sentence]:
+    """Those that were said, then those that no longer could be."""
+    planned = running.planned
+    for number, said in enumerate(running.sentences):
+        plan = planned[number] if number < len(planned) else said
+        ended = said.ended or cleanup
+        verdict = said.verdict or "skipped"
+        yield _sentence(plan, clock(said.began), round(ended - said.began, 4), verdict)
+    for plan in planned[len(running.sentences) :]:
+        yield _sentence(plan, 0.0, 0.0, "skipped")
+
+
+def _sentence(said: SentenceRun, began: float, seconds: float, verdict: str) -> Sentence:
+    return Sentence(
+        said.keyword.strip(), said.text, said.line, began, seconds, verdict, said.background, said.table, said.doc
+    )
+
+
+def _failure(running: ScenarioRun) -> Failure | None:
+    problem = running.problem
+    if problem is None:
+        return Failure("\n".join(running.findings)) if running.findings else None
+    if isinstance(problem, Unmet):
+        return Failure(str(problem), problem.expected, problem.seen, problem.waited)
+    return Failure(str(problem) or type(problem).__name__)
+
+
+def _units(stories: Sequence[Story]) -> dict[str, str]:
+    found = {
+        name
+        for story in stories
+        if story.kind in (Kind.POD, Kind.NODE)
+        for moment in story.moments
+        for name in {**moment.state.get("requests", {}), **moment.state.get("allocatable", {})}
+    }
+    return {name: unit_of(name) for name in sorted(found)}
+
+
+def _reasons(stories: Sequence[Story]) -> list[Reason]:
+    """What the scheduler published of waiting pods and PodGroups, each text once per object and change."""
+    found: list[Reason] = []
+    for story in stories:
+        said = ""
+        for moment in story.moments:
+            text = str(moment.state.get("waits", ""))
+            if text and text != said and story.kind in (Kind.POD, *GANGS) and not moment.cleanup:
+                found.append(Reason(moment.at, story.kind, story.name, text))
+            said = text
+    return sorted(found, key=lambda reason: reason.at)
+
+
+def _cluster(running: ScenarioRun) -> Software:
+    session, facts = running.session, running.facts
+    if session is None or facts is None:  # it did not come up
+        return Software("none")
+    return Software(session.cluster.kind, facts.server_version, list(facts.made_of))
+
+
+def _scheduler(running: ScenarioRun) -> Software:
+    name, version = running.scheduler
+    if not version:  # nobody said, or it runs already and was not asked
+        name = _who_binds(running.history) or name
+    return Software(name or "unknown", version)
+
+
+def _who_binds(history: History | None) -> str:
+    """Who says in an event that it scheduled something."""
+    for version in history.versions(Kind.EVENT) if history is not None else ():
+        if version.object.get("reason") == "Scheduled":
+            source = version.object.get("source") or {}
+            return str(source.get("component") or version.object.get("reportingComponent") or "")
+    return ""

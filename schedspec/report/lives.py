@@ -1,0 +1,125 @@
+"""Each pod's life, read from a record: when it came, got a node, ran, was told to go, went; and why it waited.
+
+Pure. What was seen during the clean-up is left out: a life ends with the scenario.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from .objects import is_card
+from .record import ActMoment, ScenarioRecord, Story
+
+
+@dataclass(slots=True)
+class Life:
+    """One pod. Times are the record's; None is not yet. ``bound`` is None for a pod that never got a node."""
+
+    name: str
+    uid: str
+    queue: str = ""
+    workload: str = ""
+    group: str = ""
+    priority: str = ""
+    card: str = ""
+    amounts: dict[str, float] = field(default_factory=dict)
+    created: float = 0.0
+    bound: float | None = None
+    node: str = ""
+    started: float | None = None
+    leaving: float | None = None
+    ended: float | None = None
+    gone: float | None = None
+    phase: str = ""
+    reasons: list[tuple[float, str]] = field(default_factory=list)
+    eviction: ActMoment | None = None
+
+    def released(self, end: float) -> float:
+        """When its node was free of it."""
+        return min((t for t in (self.ended, self.gone) if t is not None), default=end)
+
+    def waited_until(self, end: float) -> float:
+        """When it no longer waited for a node."""
+        return min((t for t in (self.bound, self.gone, self.ended) if t is not None), default=end)
+
+    @property
+    def cards(self) -> float:
+        """How many cards it asks for."""
+        return sum(amount for name, amount in self.amounts.items() if is_card(name))
+
+
+def lives_of(record: ScenarioRecord) -> list[Life]:
+    """Every pod of a scenario, in the order of their coming."""
+    found: dict[str, Life] = {}
+    for story in record.objects:
+        if story.kind == "pod":
+            _take(story, found)
+    for act in record.acts:
+        if act.act == "evict" and act.uid in found:
+            found[act.uid].eviction = act
+    return sorted(found.values(), key=lambda life: (life.created, natural(life.name)))
+
+
+def _take(story: Story, found: dict[str, Life]) -> None:
+    for moment in story.moments:
+        if moment.cleanup:
+            continue
+        at, state = moment.at, moment.state
+        life = found.get(moment.uid)
+        if life is None:
+            life = found[moment.uid] = Life(story.name, moment.uid, created=at)
+        if moment.change == "gone":
+            life.gone = at
+            continue
+        life.queue, life.workload = state.get("queue", life.queue), state.get("workload", story.name)
+        life.group, life.card = state.get("group", ""), state.get("card", "")
+        life.priority, life.phase = state.get("priority", ""), state.get("phase", "")
+        life.amounts = {name: float(amount) for name, amount in state.get("requests", {}).items()}
+        if "node" in state and life.bound is None:
+            life.bound, life.node = at, state["node"]
+        if life.phase == "Running" and life.started is None:
+            life.started = at
+        if (state.get("leaving") or state.get("evicted")) and life.leaving is None:
+            life.leaving = at
+        if life.phase in ("Succeeded", "Failed") and life.ended is None:
+            life.ended = at
+        why = state.get("waits", "")
+        if why and life.bound is None and (not life.reasons or life.reasons[-1][1] != why):
+            life.reasons.append((at, why))
+
+
+def shown_names(lives: Iterable[Life]) -> dict[str, str]:
+    """What each pod is called in a picture, by uid: its workload, if that has no other pod."""
+    lives = list(lives)
+    siblings = Counter(life.workload for life in {(life.workload, life.name): life for life in lives}.values())
+    return {life.uid: life.workload if siblings[life.workload] == 1 else _short(life) for life in lives}
+
+
+class Plain:
+    """Makes the scheduler's words readable: no namespace of the scenario, and a PodGroup by its workload's name."""
+
+    def __init__(self, namespace: str, lives: Iterable[Life]) -> None:
+        self._prefix = f"{namespace}/" if namespace else ""
+        self._names = {life.group: life.workload for life in lives if life.group and life.group != life.workload}
+
+    def __call__(self, text: str) -> str:
+        """The text as people say it."""
+        if self._prefix:
+            text = text.replace(self._prefix, "")
+        if "-" not in text:
+            return text
+        return re.sub(r"[\w.-]+", lambda found: self._names.get(found[0], found[0]), text)
+
+
+def _short(life: Life) -> str:
+    if len(life.name) <= 22 or not life.name.startswith(life.workload):
+        return life.name
+    return f"{life.workload}…{life.name[-5:]}"
+
+
+def natural(name: str) -> list[tuple[int, str]]:
+    """A sort key by which ``node-10`` comes after ``node-9``."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name) if part]

@@ -1,0 +1,127 @@
+"""What a record keeps of each object: the fields that people look at, flat, under plain names.
+
+Pure. Quantities are summed over a pod's containers; what is not set is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
+from typing import Any
+
+from ..api.kinds import Kind
+from ..monitors import amounts
+from ..monitors.queues import usage
+from ..observe import view
+from ..observe.history import Object, Version
+
+UNITS = {"cpu": "cores", "memory": "bytes", "ephemeral-storage": "bytes", "pods": "pods"}
+"""What is not here is counted; what a vendor's name is before (`nvidia.com/gpu`) are cards."""
+
+
+def unit_of(resource: str) -> str:
+    """The unit of a resource's quantities."""
+    return UNITS.get(resource) or ("cards" if is_card(resource) else "bytes" if "hugepages" in resource else "")
+
+
+def is_card(resource: str) -> bool:
+    """Whether a resource is an accelerator: a vendor's, as `nvidia.com/gpu`."""
+    return "/" in resource and not resource.startswith(("kubernetes.io/", "attachable-volumes"))
+
+
+def quantities(parts: Mapping[str, Any]) -> dict[str, str]:
+    """Parsed amounts as strings; pods are not counted, zeros left out."""
+    return {name: plain(amount) for name, amount in sorted(parts.items()) if name != "pods" and amount}
+
+
+def parsed(given: Mapping[str, Any] | None) -> dict[str, str]:
+    """Kubernetes' quantities (`500m`, `64Gi`) as plain numbers."""
+    return {name: plain(amount) for name, amount in sorted(amounts.parse(given).items())}
+
+
+def plain(amount: Decimal) -> str:
+    """`0.5`, `2`; never `1E+3`."""
+    return f"{amount.normalize():f}"
+
+
+class Queues:
+    """Which queue a pod is of: what its PodGroup says, or said later if the pod was seen before it."""
+
+    def __init__(self, versions: Iterable[Version]) -> None:
+        self._of: dict[str, str] = {}
+        for version in versions:
+            if version.ref.kind == Kind.PODGROUP:
+                queue = str((version.object.get("spec") or {}).get("queue") or "default")
+                self._of[f"{version.ref.namespace}/{version.ref.name}"] = queue
+
+    def of(self, pod: Object) -> str:
+        """The queue's name, or empty for a pod of no PodGroup."""
+        return self._of.get(f"{pod['metadata'].get('namespace', '')}/{view.group_of(pod)}", "")
+
+
+def state_of(kind: Kind, obj: Object, queues: Queues) -> dict[str, Any]:
+    """What a reader wants to know of an object of this kind. Fields that are not set are left out."""
+    return {name: value for name, value in _state(kind, obj, queues) if value not in (None, "", [], {}, False)}
+
+
+def _state(kind: Kind, obj: Object, queues: Queues) -> Iterator[tuple[str, Any]]:  # noqa: PLR0912, PLR0915 - a kind a case
+    spec, status, metadata = obj.get("spec") or {}, obj.get("status") or {}, obj["metadata"]
+    match kind:
+        case Kind.POD:
+            yield "phase", status.get("phase")
+            yield "node", spec.get("nodeName")
+            yield "workload", view.workload_of(obj)
+            yield "group", view.group_of(obj)
+            yield "queue", queues.of(obj)
+            yield "requests", quantities(amounts.of_pod(obj))
+            yield "card", (metadata.get("annotations") or {}).get("volcano.sh/card.name")
+            yield "priority", spec.get("priorityClassName")
+            yield "nominated", status.get("nominatedNodeName")
+            yield "leaving", bool(metadata.get("deletionTimestamp"))
+            yield "evicted", (view.eviction(obj) or {}).get("message")
+            yield "waits", _message(obj, "PodScheduled", "False")
+        case Kind.PODGROUP:
+            for name in ("queue", "minMember", "priorityClassName"):
+                yield name, spec.get(name)
+            yield "phase", status.get("phase")
+            yield "waits", _message(obj, "Unschedulable", "True")
+        case Kind.GANG | Kind.GANG_ALPHA:
+            yield "minMember", ((spec.get("schedulingPolicy") or {}).get("gang") or {}).get("minCount")
+            for name in ("priorityClassName", "disruptionMode"):
+                yield name, spec.get(name)
+            yield "waits", view.reason(obj)
+        case Kind.VCJOB:
+            yield "queue", spec.get("queue")
+            yield "phase", (status.get("state") or {}).get("phase")
+        case Kind.QUEUE:
+            yield from spec.items()
+            yield "card_quota", {name: plain(it) for name, it in usage.card_quota(obj).items()}
+            yield "state", status.get("state")
+            yield "allocated", status.get("allocated")
+        case Kind.NODE:
+            yield "allocatable", parsed(status.get("allocatable"))
+            yield "unschedulable", spec.get("unschedulable")
+            labels = metadata.get("labels") or {}
+            yield "card", next((value for key, value in labels.items() if key.endswith(".product")), None)
+        case Kind.PYTORCHJOB | Kind.JOB | Kind.DEPLOYMENT:
+            yield "conditions", [it.get("type") for it in status.get("conditions") or () if it.get("status") == "True"]
+        case Kind.EVENT:
+            about, related = obj.get("involvedObject") or {}, obj.get("related") or {}
+            for name in ("type", "reason", "message", "count", "action"):
+                yield name, obj.get(name)
+            yield "about", f"{about.get('kind')} {about.get('name')}"
+            yield "uid", about.get("uid")
+            yield "related", f"{related.get('kind')} {related.get('name')}" if related else None
+            yield "source", (obj.get("source") or {}).get("component") or obj.get("reportingComponent")
+            annotations = metadata.get("annotations") or {}
+            yield "annotations", {key: value for key, value in annotations.items() if key.startswith("schedspec.dev/")}
+        case Kind.COMMAND:
+            yield "action", obj.get("action")
+            yield "target", (obj.get("target") or {}).get("name")
+        case Kind.PRIORITYCLASS:
+            yield "value", obj.get("value")
+
+
+def _message(obj: Object, condition: str, status: str) -> str:
+    found = view.condition(obj, condition)
+    return str(found.get("message", "")) if found.get("status") == status else ""

@@ -1,0 +1,151 @@
+"""The page as text, and what it is drawn from: axis, slots, lanes. What a browser makes of it: `test_browser.py`."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import re
+from itertools import pairwise
+
+import hypothesis
+import msgspec
+import pytest
+from hypothesis import strategies as st
+from markupsafe import Markup
+
+from schedspec.report import html, timeline
+from schedspec.report.axis import Axis
+from schedspec.report.html import Report, View
+from schedspec.report.record import Judgement, ScenarioRecord, Software
+from schedspec.report.slots import place
+from tests.schedspec.report.scene import Scene, reclaim
+
+
+def test_nothing_is_asked_of_anybody() -> None:
+    page = html.render([reclaim()])
+    assert "default-src 'none'" in page
+    links = re.findall(r"""(?:src|href|url)\s*[=(]\s*["']?([^"')\s>]+)""", page)
+    assert [it for it in links if not it.startswith("#")] == []
+
+
+def test_the_records_are_inside_and_whole() -> None:
+    made = reclaim()
+    [packed] = re.findall(r'class="record">([^<]+)<', html.render([made]))
+    assert msgspec.json.decode(gzip.decompress(base64.b64decode(packed)), type=ScenarioRecord) == made
+
+
+def test_what_a_scenario_says_is_escaped() -> None:
+    it = Scene()
+    it.say("Given", "<script>alert(1)</script>", 0.1, table=[["<b>"], ["</script>"]])
+    it.now = 1.0
+    page = html.render([it.record("<img src=x>")])
+    assert "<script>alert" not in page
+    assert "<img" not in page
+    assert page.count("</script>") == 2  # the page's own, and the record's
+
+
+def test_the_same_records_make_the_same_page() -> None:
+    assert html.render([reclaim()]) == html.render([reclaim()])
+
+
+def test_a_view_of_its_own_stands_in_the_head() -> None:
+    page = html.render([reclaim()], [View("matrix", "Schedulers", Markup("<p>who may what</p>"))])
+    assert '<a href="#matrix">Schedulers</a>' in page
+    assert "<p>who may what</p>" in page
+
+
+def test_a_run_without_scenarios_says_so() -> None:
+    assert "No scenario ran" in html.render([])
+
+
+def test_scenarios_stand_under_their_rules_what_failed_first() -> None:
+    made, change = reclaim(), msgspec.structs.replace
+    records = [
+        change(made, line=3, rule="one", scenario="a"),
+        change(made, line=9, rule="two", scenario="b"),
+        change(reclaim(fails=True), line=12, rule="two", scenario="c"),
+        change(made, feature="Another", feature_file="features/a/a.feature", scenario="d"),
+    ]
+    told = [
+        (name, [(rule, [it.record.scenario for it in found]) for rule, found in rules])
+        for name, _, rules in Report(records).features
+    ]
+    assert told == [("Some feature", [("two", ["c", "b"]), ("one", ["a"])]), ("Another", [("", ["d"])])]
+
+
+def test_one_scenario_on_two_clusters_has_two_places() -> None:
+    both = [reclaim(), msgspec.structs.replace(reclaim(), cluster=Software("kind"))]
+    assert [it.anchor for it in Report(both).scenarios] == ["area-some-7", "area-some-7-2"]
+
+
+def test_a_picture_is_a_file_of_its_own() -> None:
+    picture = html.picture(reclaim())
+    assert picture.startswith("<svg")
+    assert "--paper" in picture
+    assert len(picture) < 60_000
+
+
+times = st.lists(st.floats(0, 1000, allow_nan=False), max_size=60)
+
+
+@hypothesis.given(times, st.floats(0.01, 1000))
+def test_an_axis_never_goes_back_and_stays_within_its_ends(points: list[float], end: float) -> None:
+    axis = Axis(points, end, 100.0, 900.0)
+    xs = [axis.x(end * n / 50) for n in range(51)]
+    assert all(a <= b + 1e-6 for a, b in pairwise(xs))
+    assert xs[0] == pytest.approx(100.0)
+    assert xs[-1] == pytest.approx(900.0)
+    corners = axis.points()
+    assert all(a <= b and x <= y + 1e-6 for (a, x), (b, y) in pairwise(corners))
+
+
+def test_an_axis_shortens_a_span_without_events_and_says_which() -> None:
+    axis = Axis([0.1, 0.102, 0.104, 5.104], 5.2, 0.0, 1000.0)
+    [short] = [it for it in axis.stretches if it.shortened]
+    assert (short.began, short.ended) == (0.104, 5.104)
+    assert short.right - short.left < 700
+    assert axis.x(0.104) - axis.x(0.1) > 5
+
+
+stays = st.lists(st.tuples(st.integers(0, 20), st.integers(1, 10), st.integers(1, 4)), max_size=20)
+
+
+@hypothesis.given(stays)
+def test_no_two_pods_are_drawn_on_one_card_at_a_time(given: list[tuple[int, int, int]]) -> None:
+    wanted = sorted((float(began), float(began + lasts), float(amount)) for began, lasts, amount in given)
+    found = place(wanted)
+    for (_, _, amount), parts in zip(wanted, found, strict=True):
+        assert sum(size for _, size in parts) == pytest.approx(amount)
+    for n, (began, until, _) in enumerate(wanted):
+        for m in range(n):
+            if wanted[m][1] > began and wanted[m][0] < until:
+                for low, size in found[n]:
+                    assert all(low >= a + b - 1e-9 or low + size <= a + 1e-9 for a, b in found[m])
+
+
+def test_a_pod_is_drawn_on_the_cards_that_are_free_in_one_piece() -> None:
+    assert place([(0, 9, 2), (0, 3, 2), (0, 9, 2), (4, 9, 2), (5, 9, 1)]) == [
+        [(0.0, 2)], [(2, 2)], [(4, 2)], [(2, 2)], [(6, 1)],
+    ]  # fmt: skip
+
+
+def test_alike_pods_that_wait_share_a_bar_with_their_reason() -> None:
+    it = Scene()
+    it.gang("train", "q")
+    for n in range(3):
+        it.pod(f"train-{n}", "train")
+        it.waits(f"train-{n}", f"queue q is full; PodGroup {it.namespace}/train")
+    it.now = 5.0
+    [bar] = timeline.draw(it.record()).bars
+    assert (bar.kind, bar.label or bar.note) == ("wait", "3 pods of train: queue q is full; PodGroup train")
+
+
+def test_a_finding_of_a_monitor_is_marked_on_what_it_judges() -> None:
+    made = reclaim()
+    found = Judgement(0.61, "node", "chat-5f7-x2", "over")
+    made = msgspec.structs.replace(made, findings=[found])
+    picture = timeline.draw(made)
+    [mark] = [it for it in picture.marks if it.kind == "finding"]
+    [bar] = [it for it in picture.bars if it.uid == "uid-chat-5f7-x2" and it.kind == "run"]
+    assert bar.y <= mark.y <= bar.y + bar.height
+    assert "monitor node, chat-5f7-x2: over" in mark.title
