@@ -40,8 +40,9 @@ help: ## this list
 	.venv-mutation/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
 	@touch $@
 
-demo: .venv/.locked ## boot a cluster, run three feature files on it, say where the reports are
-	$(PYTEST) $(DEMO) --cluster embedded -v --junitxml=$(OUT)/demo/junit.xml
+demo: .venv/.locked ## boot a cluster, run three feature files on it, end with the path of their report
+	@$(PYTEST) $(DEMO) --cluster embedded -v --junitxml=$(OUT)/demo/junit.xml; status=$$?; \
+	echo "the report, for any browser: $(OUT)/demo/junit/report.html"; exit $$status
 
 test: .venv/.locked ## everything that can be tested on this machine; goes on after a failure, and fails in the end
 	@failed=; for part in $(PARTS); do $(MAKE) --no-print-directory $$part || failed="$$failed $$part"; done; \
