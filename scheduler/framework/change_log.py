@@ -26,14 +26,14 @@ class ChangeLog:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._on_allocation_change: list[Callable[[Task, float], None]] = []
+        self._on_allocation_change: list[Callable[[Task, int], None]] = []
         self.entries: list[Change] = []
 
     def __len__(self) -> int:
         return len(self.entries)
 
-    def on_allocation_change(self, handler: Callable[[Task, float], None]) -> None:
-        """Call ``handler(task, +1.0)`` when a task begins to count as allocated, ``-1.0`` when it stops (undo
+    def on_allocation_change(self, handler: Callable[[Task, int], None]) -> None:
+        """Call ``handler(task, +1)`` when a task begins to count as allocated, ``-1`` when it stops (undo
         included).
         """
         self._on_allocation_change.append(handler)
@@ -69,4 +69,4 @@ class ChangeLog:
         after = bool(status & CLAIMING)
         if before != after:
             for handler in self._on_allocation_change:
-                handler(task, 1.0 if after else -1.0)
+                handler(task, 1 if after else -1)

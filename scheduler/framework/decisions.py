@@ -49,11 +49,11 @@ class QueueNumbers(msgspec.Struct, frozen=True):
     alone; ``overused`` whether it holds so much that it is entitled to no more.
     """
 
-    allocated: dict[str, float] = {}
-    deserved: dict[str, float] = {}
-    request: dict[str, float] = {}
-    guarantee: dict[str, float] = {}
-    capability: dict[str, float] = {}
+    allocated: dict[str, int] = {}
+    deserved: dict[str, int] = {}
+    request: dict[str, int] = {}
+    guarantee: dict[str, int] = {}
+    capability: dict[str, int] = {}
     share: float | None = None
     overused: bool | None = None
 

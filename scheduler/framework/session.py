@@ -97,7 +97,7 @@ class Session:
 
     # ------------------------------------------------------------------------------------------------------- changes
 
-    def on_allocation_change(self, handler: Callable[[Task, float], None]) -> None:
+    def on_allocation_change(self, handler: Callable[[Task, int], None]) -> None:
         """As :meth:`ChangeLog.on_allocation_change`."""
         self.changes.on_allocation_change(handler)
 

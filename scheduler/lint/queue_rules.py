@@ -165,15 +165,15 @@ def _too_much(
     for field in fields:
         total = resources.total_of(getattr(queue, field) for queue in queues)
         for dimension, amount in total.items():
-            if dimension != resources.PODS and amount > limit.get(dimension, 0.0):
+            if dimension != resources.PODS and amount > limit.get(dimension, 0):
                 names = ", ".join(sorted(queue.name for queue in queues if getattr(queue, field).get(dimension)))
                 last = max((q.name for q in queues if getattr(q, field).get(dimension)), default=queues[0].name)
                 text = (
                     f"{names}: {_show(dimension, amount)} of {field} together, {whose} "
-                    f"{_show(dimension, limit.get(dimension, 0.0))}"
+                    f"{_show(dimension, limit.get(dimension, 0))}"
                 )
                 yield last, f"spec.{field}", text, "keep the sum at or below that, or nobody can get all of it"
 
 
-def _show(dimension: str, amount: float) -> str:
+def _show(dimension: str, amount: int) -> str:
     return f"{render_amount(dimension, amount)} {dimension}"

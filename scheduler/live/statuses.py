@@ -72,7 +72,7 @@ def of_queue(numbers: QueueNumbers) -> Status:
     return {"allocated": quantities(numbers.allocated), "deserved": quantities(numbers.deserved)}
 
 
-def quantities(amounts: Mapping[str, float]) -> dict[str, str]:
+def quantities(amounts: Mapping[str, int]) -> dict[str, str]:
     """Amounts as the API writes them."""
     return {name: render_amount(name, amount) for name, amount in sorted(amounts.items()) if amount or name != PODS}
 

@@ -51,7 +51,8 @@ def requests_of(pod: Pod) -> tuple[Resource, Resource]:
     overhead = resources.parse(pod.spec.overhead)
     for total in (running, starting):
         resources.add_to(total, overhead)
-        total[resources.PODS] = 1.0
+        total[resources.PODS] = 1
+    running, starting = resources.cut(running), resources.cut(starting)
     return starting if pod.spec.init_containers else running, starting
 
 

@@ -108,7 +108,7 @@ class Job:
         if status & READY:
             self.ready += 1
             if status & HOLDING:
-                _count(self.allocated, task.request, 1.0)
+                _count(self.allocated, task.request, 1)
         elif status is TaskStatus.PENDING and task.best_effort and not task.gated:
             self.undemanding += 1
 
@@ -117,7 +117,7 @@ class Job:
         if status & READY:
             self.ready -= 1
             if status & HOLDING:
-                _count(self.allocated, task.request, -1.0)
+                _count(self.allocated, task.request, -1)
         elif status is TaskStatus.PENDING and task.best_effort and not task.gated:
             self.undemanding -= 1
 
@@ -163,11 +163,11 @@ class Job:
         return f"<Job {self.key} {self.phase} in {self.queue}>"
 
 
-def _count(total: Resource, request: Resource, sign: float) -> None:
+def _count(total: Resource, request: Resource, sign: int) -> None:
     """Add or take away; what comes to nothing is dropped, so that giving and taking back leaves no trace."""
     for name, amount in request.items():
         if amount:
-            left = total.get(name, 0.0) + sign * amount
+            left = total.get(name, 0) + sign * amount
             if left:
                 total[name] = left
             else:

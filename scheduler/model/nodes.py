@@ -1,13 +1,15 @@
 """The nodes and what is taken on them, as arrays.
 
 The one rule: a row is a node, rows are in name order (so the first best row is the smallest name, which keeps ties
-deterministic), and every amount on a node changes through :meth:`Nodes.shift`. Dimensions are interned: a column is a
+deterministic), and what is taken on a node is at any time the exact sum of what its tasks take, cut to ±``MOST``
+(:mod:`scheduler.model.resources`): whatever comes and goes leaves no trace. Dimensions are interned: a column is a
 dimension.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,15 +17,29 @@ from numpy.typing import NDArray
 
 from . import resources
 from .objects import Node
-from .resources import Resource
+from .resources import MOST, Resource
 from .task import COMPLETED, Task, TaskStatus
 
+Amounts = NDArray[np.int64]
 Vector = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Rows = NDArray[np.int64]
 
 MANY_SHAPES = 10_000
 """How many shapes' rows are kept before all are forgotten and computed anew."""
+
+LARGE = 2**44
+"""Amounts up to here (16 TiB) are added up in the arrays: 2¹⁶ of them on a node do not go beyond ``MOST``."""
+
+
+@dataclass(slots=True)
+class ExactSums:
+    """What is idle, releasing and pipelined on one row, whatever it adds up to, and how many tasks are large."""
+
+    idle: Resource
+    releasing: Resource
+    pipelined: Resource
+    large: int = 0
 
 
 class NodeInfo:
@@ -57,10 +73,10 @@ class NodeInfo:
 class Nodes:
     """All nodes of the scheduler's world.
 
-    ``allocatable``, ``idle``, ``releasing``, ``pipelined`` are float64 arrays [nodes x dimensions] in the units of
-    :mod:`scheduler.model.resources`; ``ready`` tells which rows may be given new tasks at all. ``version`` grows when
-    a node comes, goes or changes its object. ``touched`` lists the rows whose amounts changed, oldest first, since
-    :meth:`settle`.
+    ``allocatable``, ``idle``, ``releasing``, ``pipelined`` are int64 arrays [nodes x dimensions] in the units of
+    :mod:`scheduler.model.resources`, none beyond ±``MOST``: up to seven of them add up without overflow, of which numpy
+    does not tell. ``ready`` tells which rows may be given new tasks at all. ``version`` grows when a node comes, goes
+    or changes its object. ``touched`` lists the rows whose amounts changed, oldest first, since :meth:`settle`.
     ``kept`` is for whoever computes something from the nodes' objects alone: it is emptied when one of them changes.
     ``minding`` are the tasks on nodes that have terms about other pods, by shape.
     """
@@ -75,15 +91,17 @@ class Nodes:
         self.minding: dict[bytes, dict[str, Task]] = {}
         self._stale = False
         self._total: tuple[int, Resource] = (-1, {})
-        self._vectors: dict[bytes, tuple[Vector, Vector]] = {}
+        self._vectors: dict[bytes, tuple[Amounts, Amounts, bool]] = {}
+        self._exact: dict[int, ExactSums] = {}
+        """Of rows with tasks of large amounts."""
         self._shape_arrays(0)
 
     def _shape_arrays(self, count: int) -> None:
         # Column-major: most questions are asked of one dimension over all nodes.
         shape = (count, max(len(self.dimensions), 1))
-        self.allocatable = np.zeros(shape, order="F")
-        self.idle = np.zeros(shape, order="F")
-        self.releasing, self.pipelined = np.zeros(shape, order="F"), np.zeros(shape, order="F")
+        self.allocatable: Amounts = np.zeros(shape, dtype=np.int64, order="F")
+        self.idle = self.allocatable.copy(order="F")
+        self.releasing, self.pipelined = self.idle.copy(order="F"), self.idle.copy(order="F")
         self.ready = np.zeros(count, dtype=np.bool_)
 
     # ------------------------------------------------------------------------------------------------------ structure
@@ -125,15 +143,16 @@ class Nodes:
         for info in self.rows:
             self.intern(info.allocatable)
         self._shape_arrays(len(self.rows))
+        self._exact.clear()
         for row, info in enumerate(self.rows):
             info.row = row
             self.ready[row] = info.is_ready
             self.allocatable[row] = self.idle[row] = self.vector(info.allocatable)
             for task in info.tasks.values():
-                self._account(row, task, task.status, 1.0)
+                self._account(row, task, task.status, 1)
         self.touched.clear()
 
-    def intern(self, resource: Mapping[str, float]) -> None:
+    def intern(self, resource: Mapping[str, int]) -> None:
         """Give every dimension of ``resource`` a column."""
         missing = [name for name in resource if name not in self.dimensions]
         if not missing:
@@ -146,35 +165,38 @@ class Nodes:
             for field in ("allocatable", "idle", "releasing", "pipelined"):
                 setattr(self, field, np.asfortranarray(np.pad(getattr(self, field), ((0, 0), (0, grow)))))
 
-    def vector(self, resource: Mapping[str, float]) -> Vector:
+    def vector(self, resource: Mapping[str, int]) -> Amounts:
         """``resource`` as a row: one column a dimension. Interns dimensions that no one named before."""
         self.intern(resource)
-        row = np.zeros(self.allocatable.shape[1])
+        row = np.zeros(self.allocatable.shape[1], dtype=np.int64)
         for name, amount in resource.items():
             row[self.dimensions[name]] = amount
         return row
 
-    def held(self, task: Task) -> Vector:
+    def held(self, task: Task) -> Amounts:
         """What the task holds while it runs, as a row."""
         return self._vectors_of(task)[0]
 
-    def needed(self, task: Task) -> Vector:
+    def needed(self, task: Task) -> Amounts:
         """What the task needs to start, as a row."""
         return self._vectors_of(task)[1]
 
-    def _vectors_of(self, task: Task) -> tuple[Vector, Vector]:
+    def _vectors_of(self, task: Task) -> tuple[Amounts, Amounts, bool]:
         known = self._vectors.get(task.shape)
         if known is None:
             if len(self._vectors) > MANY_SHAPES:
                 self._vectors.clear()
             held = self.vector(task.request)
             needed = held if task.init_request == task.request else self.vector(task.init_request)
-            known = self._vectors[task.shape] = (held, needed)
+            known = self._vectors[task.shape] = (held, needed, bool((abs(held) > LARGE).any()))
         return known
 
-    def resource(self, row: Vector) -> Resource:
-        """A row as a resource; dimensions with nothing are left out."""
-        return {name: float(row[i]) for name, i in self.dimensions.items() if row[i] != 0}
+    def sum_of(self, amounts: Amounts) -> Resource:
+        """The exact sum of rows as a resource; dimensions with nothing are left out."""
+        # In halves, so that no number of rows makes it overflow.
+        high, low = (amounts >> 32).sum(axis=0), (amounts & 0xFFFFFFFF).sum(axis=0)
+        sums = {name: (int(high[i]) << 32) + int(low[i]) for name, i in self.dimensions.items()}
+        return {name: amount for name, amount in sums.items() if amount}
 
     # -------------------------------------------------------------------------------------------------------- amounts
 
@@ -184,7 +206,7 @@ class Nodes:
         if task.has_inter_pod_constraints:
             self.minding.setdefault(task.shape, {})[task.key] = task
         if info.row >= 0 and not self._stale:
-            self._account(info.row, task, status, 1.0)
+            self._account(info.row, task, status, 1)
 
     def lift(self, info: NodeInfo, task: Task, status: TaskStatus) -> None:
         """Take a task off a node, accounted as ``status`` said."""
@@ -193,7 +215,7 @@ class Nodes:
         if task.has_inter_pod_constraints:
             self._forget_minding(task)
         if info.row >= 0 and not self._stale:
-            self._account(info.row, task, status, -1.0)
+            self._account(info.row, task, status, -1)
 
     def _forget_minding(self, task: Task) -> None:
         alike = self.minding[task.shape]
@@ -201,12 +223,15 @@ class Nodes:
         if not alike:
             del self.minding[task.shape]
 
-    def _account(self, row: int, task: Task, status: TaskStatus, sign: float) -> None:
+    def _account(self, row: int, task: Task, status: TaskStatus, sign: int) -> None:
         # A releasing task still holds its room and promises it; a pipelined one only claims room to come.
         if status & COMPLETED:
             return
-        amount = self._vectors_of(task)[0]
+        amount, _, is_large = self._vectors_of(task)
         self.touched.append(row)
+        if is_large or row in self._exact:
+            self._account_exactly(row, task.request, status, sign, is_large=is_large)
+            return
         if sign < 0:
             amount = -amount
         if status is TaskStatus.PIPELINED:
@@ -216,17 +241,41 @@ class Nodes:
         if status is TaskStatus.RELEASING:
             self.releasing[row] += amount
 
+    def _account_exactly(self, row: int, request: Resource, status: TaskStatus, sign: int, *, is_large: bool) -> None:
+        """The same in integers that never overflow; the arrays hold what of it they can."""
+        arrays = (self.idle, self.releasing, self.pipelined)
+        if row not in self._exact:
+            idle, releasing, pipelined = ({n: int(a[row, i]) for n, i in self.dimensions.items()} for a in arrays)
+            self._exact[row] = ExactSums(idle, releasing, pipelined)
+        sums = self._exact[row]
+        sums.large += sign * is_large
+        if status is TaskStatus.PIPELINED:
+            _add(sums.pipelined, request, sign)
+        else:
+            _add(sums.idle, request, -sign)
+            if status is TaskStatus.RELEASING:
+                _add(sums.releasing, request, sign)
+        for array, exact in zip(arrays, (sums.idle, sums.releasing, sums.pipelined), strict=True):
+            array[row] = self.vector({name: max(min(amount, MOST), -MOST) for name, amount in exact.items()})
+        if not sums.large:
+            del self._exact[row]
+
     @property
-    def used(self) -> Vector:
+    def used(self) -> Amounts:
         """What is taken, [nodes x dimensions]: releasing tasks still take their room, pipelined ones do not yet."""
         return self.allocatable - self.idle
 
-    def future_idle(self) -> Vector:
+    def future_idle(self) -> Amounts:
         """What will be idle once the releasing have left and the pipelined have come, [nodes x dimensions]."""
         return self.idle + self.releasing - self.pipelined
 
     def total(self) -> Resource:
         """The sum of what all ready nodes have."""
         if self._total[0] != self.version:
-            self._total = (self.version, self.resource(self.allocatable[self.ready].sum(axis=0)))
+            self._total = (self.version, self.sum_of(self.allocatable[self.ready]))
         return dict(self._total[1])
+
+
+def _add(total: Resource, more: Resource, sign: int) -> None:
+    for name, amount in more.items():
+        total[name] = total.get(name, 0) + sign * amount

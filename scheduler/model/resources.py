@@ -1,34 +1,60 @@
 """Amounts of resources and the comparisons that Volcano makes between them.
 
-A resource is a plain ``dict`` from dimension to amount: ``cpu`` in millis, ``memory`` in bytes, ``pods`` whole, every
-other dimension in millis (``nvidia.com/gpu: 1`` is 1000). That a dimension is absent and that it is zero are different
-things, as in Volcano. The one rule: no function here changes its arguments, except the two that say so (``add_to``,
-``take_from``).
+A resource is a plain ``dict`` from dimension to a whole number: ``cpu`` in millis, ``memory`` in bytes, ``pods`` whole,
+every other dimension in millis (``nvidia.com/gpu: 1`` is 1000). That a dimension is absent and that it is zero are
+different things, as in Volcano. The one rule: arithmetic is exact, so that what is added and taken back leaves no
+trace: these are Python's integers, which never overflow; one object's amount is cut to :data:`MOST` when it is read.
+No function here changes its arguments, except the two that say so (``add_to``, ``take_from``).
 
-The comparisons are those of Volcano's ``api/resource_info.go`` under names that say what they ask.
+The comparisons are those of Volcano's ``api/resource_info.go`` under names that say what they ask. Volcano compares
+floats to within 0.1 of a unit; whole numbers need no such tolerance.
 """
 
 from __future__ import annotations
 
-import math
+import decimal
+import enum
+import functools
 import re
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import Final
 
 from .objects import Quantities, Quantity
 
-Resource = dict[str, float]
+Resource = dict[str, int]
 
 CPU = "cpu"
 MEMORY = "memory"
 PODS = "pods"
-EPSILON = 0.1
-"""Below this an amount counts as nothing (Volcano's ``minResource``), whatever the dimension."""
 
-_SUFFIXES = {
-    "": 1.0, "n": 1e-9, "u": 1e-6, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18,
-    "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50, "Ei": 2.0**60,
+MOST = 2**60
+"""The largest amount that one object can have: more counts as this much (1 EiB, 10¹⁵ CPUs).
+
+Kubernetes cuts quantities to 2⁶³-1. Less is kept here so that sums of a few of them still fit into the int64 of
+:mod:`scheduler.model.nodes`.
+"""
+LONGEST = 64
+"""Characters of a quantity. Kubernetes itself writes none longer than 25."""
+
+
+class Unlimited(enum.Enum):
+    """What a limit is that there is none of: a value of its own, no number that sums could reach."""
+
+    UNLIMITED = "unlimited"
+
+
+UNLIMITED: Final = Unlimited.UNLIMITED
+Limit = int | Unlimited
+Limits = dict[str, Limit]
+
+_BINARY = {"Ei": 2**60, "Pi": 2**50, "Ti": 2**40, "Gi": 2**30, "Mi": 2**20, "Ki": 2**10}
+_SUFFIXES: dict[str, int | decimal.Decimal] = {
+    "": 1, "n": decimal.Decimal("1e-9"), "u": decimal.Decimal("1e-6"), "m": decimal.Decimal("1e-3"),
+    "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15, "E": 10**18, **_BINARY,
 }  # fmt: skip
-_QUANTITY = re.compile(r"([+-]?[0-9.]+)(?:[eE]([+-]?[0-9]+)|([numkMGTPE]|[KMGTPE]i)?)")
+_QUANTITY = re.compile(r"([+-]?[0-9.]+)(?:[eE]([+-]?[0-9]{1,9})|([numkMGTPE]|[KMGTPE]i)?)", re.ASCII)
+_EXACT = decimal.Context(prec=200, rounding=decimal.ROUND_CEILING)
 
 
 class QuantityError(ValueError):
@@ -36,33 +62,38 @@ class QuantityError(ValueError):
 
     def __init__(self, value: object, dimension: str = "") -> None:
         where = f"{dimension}: " if dimension else ""
-        super().__init__(f"{where}{value!r} is not a quantity; write for example 2, 500m, 1.5 or 8Gi")
+        shown = repr(value) if len(str(value)) <= LONGEST else f"{str(value)[:LONGEST]!r}…"
+        super().__init__(f"{where}{shown} is not a quantity; write for example 2, 500m, 1.5 or 8Gi")
 
 
-def parse_quantity(value: Quantity) -> float:
-    """The amount that ``value`` (``"500m"``, ``"8Gi"``, ``2``) stands for, in whole units.
+@functools.lru_cache(maxsize=4096)
+def amount_of(value: Quantity, unit: int) -> int:
+    """How many of our units ``value`` (``"500m"``, ``"8Gi"``, ``2``) is, rounded up to a whole one as Kubernetes does
+    and cut to :data:`MOST`; ``unit`` is how many of them one whole is.
 
     :raises QuantityError: it is none.
     """
-    if isinstance(value, int | float):
-        return float(value)
-    match = _QUANTITY.fullmatch(value.strip())
-    if match is None:
+    match = _QUANTITY.fullmatch(str(value).strip())
+    if match is None or len(match[0]) > LONGEST:
         raise QuantityError(value)
     number, exponent, suffix = match.groups()
     try:
-        return float(number) * (10.0 ** int(exponent) if exponent else _SUFFIXES[suffix or ""])
-    except (ValueError, OverflowError):
+        whole = _EXACT.multiply(_EXACT.create_decimal(number), _SUFFIXES[suffix or ""])
+        amount = _EXACT.multiply(_EXACT.scaleb(whole, int(exponent or 0)), unit)
+    except decimal.InvalidOperation:
         raise QuantityError(value) from None
+    if abs(amount) >= MOST:
+        return MOST if amount > 0 else -MOST
+    return int(amount.to_integral_value(decimal.ROUND_CEILING))
 
 
-def scale(dimension: str) -> float:
+def unit_of(dimension: str) -> int:
     """How many of our units one whole unit of ``dimension`` is."""
-    return 1.0 if dimension in (MEMORY, PODS) else 1000.0
+    return 1 if dimension in (MEMORY, PODS) else 1000
 
 
 def parse(quantities: Quantities | None) -> Resource:
-    """Quantities as the API has them, in our units, rounded up to whole ones as Kubernetes does.
+    """Quantities as the API has them, in our units.
 
     Keys that start with ``count/`` belong to ResourceQuota and are left out.
     """
@@ -73,45 +104,47 @@ def parse(quantities: Quantities | None) -> Resource:
         if name.startswith("count/"):
             continue
         try:
-            total[name] = float(math.ceil(parse_quantity(value) * scale(name) - 1e-6))
+            total[name] = amount_of(value, unit_of(name))
         except QuantityError:
             raise QuantityError(value, name) from None
     return total
 
 
-def render_amount(dimension: str, amount: float) -> str:
-    """An amount in our units as people write it: ``4``, ``500m``, ``8Gi``; exact to one of our units."""
-    if math.isinf(amount):
-        return "unlimited"
-    units = round(amount)
+def render_amount(dimension: str, amount: int) -> str:
+    """An amount in our units as people write it: ``4``, ``500m``, ``8Gi``; exact."""
     if dimension == MEMORY:
-        suffix = next((s for s in ("Ti", "Gi", "Mi", "Ki") if units and units % int(_SUFFIXES[s]) == 0), "")
-        return f"{units // int(_SUFFIXES[suffix])}{suffix}"
-    if dimension == CPU and units and (units % 10 or abs(units) < 1000):
-        return f"{units}m"
-    whole, part = divmod(abs(units), int(scale(dimension)))
-    sign = "-" if units < 0 else ""
+        suffix, factor = next(((s, f) for s, f in _BINARY.items() if amount and amount % f == 0), ("", 1))
+        return f"{amount // factor}{suffix}"
+    if dimension == CPU and amount and (amount % 10 or abs(amount) < 1000):
+        return f"{amount}m"
+    whole, part = divmod(abs(amount), unit_of(dimension))
+    sign = "-" if amount < 0 else ""
     return f"{sign}{whole}.{part:03d}".rstrip("0").rstrip(".") if part else f"{sign}{whole}"
 
 
-def is_empty(resource: Mapping[str, float]) -> bool:
+def cut(resource: Mapping[str, int]) -> Resource:
+    """Amounts as one object may have them: none beyond :data:`MOST`."""
+    return {name: min(amount, MOST) for name, amount in resource.items()}
+
+
+def is_empty(resource: Mapping[str, int]) -> bool:
     """Whether every dimension but ``pods`` is nothing."""
-    return all(amount < EPSILON for name, amount in resource.items() if name != PODS)
+    return all(amount <= 0 for name, amount in resource.items() if name != PODS)
 
 
-def add_to(total: Resource, more: Mapping[str, float]) -> None:
+def add_to(total: Resource, more: Mapping[str, int]) -> None:
     """Add ``more`` to ``total`` in place."""
     for name, amount in more.items():
-        total[name] = total.get(name, 0.0) + amount
+        total[name] = total.get(name, 0) + amount
 
 
-def take_from(total: Resource, less: Mapping[str, float]) -> None:
+def take_from(total: Resource, less: Mapping[str, int]) -> None:
     """Take ``less`` from ``total`` in place."""
     for name, amount in less.items():
-        total[name] = total.get(name, 0.0) - amount
+        total[name] = total.get(name, 0) - amount
 
 
-def plus(*parts: Mapping[str, float]) -> Resource:
+def plus(*parts: Mapping[str, int]) -> Resource:
     """The sum."""
     total: Resource = {}
     for part in parts:
@@ -119,89 +152,89 @@ def plus(*parts: Mapping[str, float]) -> Resource:
     return total
 
 
-def minus(a: Mapping[str, float], b: Mapping[str, float]) -> Resource:
+def minus(a: Mapping[str, int], b: Mapping[str, int]) -> Resource:
     """``a - b``; may be negative."""
     total = dict(a)
     take_from(total, b)
     return total
 
 
-def exceeded_part(a: Mapping[str, float], b: Mapping[str, float]) -> Resource:
+def exceeded_part(a: Mapping[str, int], b: Mapping[str, int]) -> Resource:
     """How much of ``a`` lies above ``b``, per dimension, never below zero."""
-    return {name: max(amount - b.get(name, 0.0), 0.0) for name, amount in a.items()}
+    return {name: max(amount - b.get(name, 0), 0) for name, amount in a.items()}
 
 
-def largest(a: Mapping[str, float], b: Mapping[str, float]) -> Resource:
+def largest(a: Mapping[str, int], b: Mapping[str, int]) -> Resource:
     """The larger amount, per dimension."""
-    return {name: max(a.get(name, 0.0), b.get(name, 0.0)) for name in {**a, **b}}
+    return {name: max(a.get(name, 0), b.get(name, 0)) for name in {**a, **b}}
 
 
-def smallest(a: Mapping[str, float], b: Mapping[str, float], *, missing_is_unlimited: bool) -> Resource:
+def smallest(a: Mapping[str, int], b: Mapping[str, Limit], *, missing_is_unlimited: bool) -> Resource:
     """``a`` cut to ``b`` (Volcano's ``MinDimensionResource``): a dimension that ``b`` lacks keeps ``a`` or becomes
     zero.
     """
-    default = math.inf if missing_is_unlimited else 0.0
-    return {name: min(amount, b.get(name, default)) for name, amount in a.items()}
+    default: Limit = UNLIMITED if missing_is_unlimited else 0
+    limits = ((name, amount, b.get(name, default)) for name, amount in a.items())
+    return {name: amount if limit is UNLIMITED else min(amount, limit) for name, amount, limit in limits}
 
 
-def common(a: Mapping[str, float], b: Mapping[str, float]) -> Resource:
+def common(a: Mapping[str, int], b: Mapping[str, int]) -> Resource:
     """The dimensions that both have something of, with the smaller amount (Volcano's ``Intersection``)."""
-    return {n: min(v, b[n]) for n, v in a.items() if v >= EPSILON and b.get(n, 0.0) >= EPSILON}
+    return {n: min(v, b[n]) for n, v in a.items() if v > 0 and b.get(n, 0) > 0}
 
 
-def share(part: float, whole: float) -> float:
+def share(part: int, whole: int) -> float:
     """``part / whole``; of nothing, nothing is 0 and something is 1."""
     if whole == 0:
         return 0.0 if part == 0 else 1.0
     return part / whole
 
 
-def less_equal(a: Mapping[str, float], b: Mapping[str, float], *, missing_is_unlimited: bool = False) -> bool:
-    """Every dimension of ``a`` is at most ``b``'s, to within :data:`EPSILON`.
-
-    With ``missing_is_unlimited`` a scalar that ``b`` lacks is no limit, and one that ``b`` has and ``a`` lacks makes
-    it false.
-    """
-    for name, amount in a.items():
-        if name not in b:
-            if missing_is_unlimited and name not in (CPU, MEMORY):
-                continue
-            if amount >= EPSILON:
-                return False
-        elif not (amount < b[name] + EPSILON):
-            return False
-    if missing_is_unlimited:
-        return all(name in a or name in (CPU, MEMORY) for name in b)
-    return True
+def less_equal(a: Mapping[str, int], b: Mapping[str, int]) -> bool:
+    """Every dimension of ``a`` is at most ``b``'s; one that ``b`` lacks is none."""
+    return all(amount <= b.get(name, 0) for name, amount in a.items())
 
 
-def exceeding(a: Mapping[str, float], b: Mapping[str, float], requested: Mapping[str, float]) -> list[str]:
+def exceeds(amount: int, limit: Limit) -> bool:
+    """Whether an amount is above a limit."""
+    return limit is not UNLIMITED and amount > limit
+
+
+def factor_of(number: float) -> Fraction:
+    """A factor as people write it: 1.2 is twelve tenths, not the binary fraction next to that."""
+    return Fraction(str(number))
+
+
+def times(amount: int, factor: Fraction) -> int:
+    """So many times an amount, rounded down."""
+    return amount * factor.numerator // factor.denominator
+
+
+def exceeding(a: Mapping[str, int], b: Mapping[str, int], requested: Mapping[str, int]) -> list[str]:
     """The requested dimensions in which ``a`` is above ``b``, strictly; ``pods`` never counts.
 
     Volcano's ``LessEqualWithDimensionAndResourcesName``: empty means that it fits. A scalar that ``b`` lacks counts as
     0.
     """
     return [
-        name
-        for name, wanted in requested.items()
-        if wanted > 0 and name != PODS and a.get(name, 0.0) > b.get(name, 0.0)
+        name for name, wanted in requested.items() if wanted > 0 and name != PODS and a.get(name, 0) > b.get(name, 0)
     ]
 
 
-def any_within(a: Mapping[str, float], b: Mapping[str, float], requested: Mapping[str, float]) -> bool:
+def any_within(a: Mapping[str, int], b: Mapping[str, int], requested: Mapping[str, int]) -> bool:
     """In at least one requested dimension ``a`` is at most ``b``; those where both are nothing are left out."""
     for name, wanted in requested.items():
         if wanted <= 0 or name == PODS:
             continue
-        have, limit = a.get(name, 0.0), b.get(name, 0.0)
-        if have < EPSILON and limit < EPSILON:
+        have, limit = a.get(name, 0), b.get(name, 0)
+        if have <= 0 and limit <= 0:
             continue
         if have <= limit:
             return True
     return False
 
 
-def any_above(a: Mapping[str, float], b: Mapping[str, float], requested: Mapping[str, float]) -> bool:
+def any_above(a: Mapping[str, int], b: Mapping[str, int], requested: Mapping[str, int]) -> bool:
     """In at least one relevant dimension ``a`` is above ``b``.
 
     Relevant are requested dimensions that ``b`` speaks of: cpu and memory where ``b`` has some, a scalar where ``b``
@@ -210,12 +243,12 @@ def any_above(a: Mapping[str, float], b: Mapping[str, float], requested: Mapping
     for name, wanted in requested.items():
         if wanted <= 0 or name == PODS:
             continue
-        relevant = b.get(name, 0.0) >= EPSILON if name in (CPU, MEMORY) else name in b
-        if relevant and a.get(name, 0.0) > b.get(name, 0.0):
+        relevant = b.get(name, 0) > 0 if name in (CPU, MEMORY) else name in b
+        if relevant and a.get(name, 0) > b.get(name, 0):
             return True
     return False
 
 
-def total_of(resources: Iterable[Mapping[str, float]]) -> Resource:
+def total_of(resources: Iterable[Mapping[str, int]]) -> Resource:
     """The sum of many."""
     return plus(*resources)

@@ -12,8 +12,7 @@ import msgspec
 import numpy as np
 
 from ..model.cluster import Cluster
-from ..model.nodes import Mask, NodeInfo, Rows, Vector
-from ..model.resources import EPSILON
+from ..model.nodes import Amounts, Mask, NodeInfo, Rows, Vector
 from ..model.task import Task
 from ..policy.hooks import Hooks
 from ..reasons import NodeUnfit, NoNode, Unsupported
@@ -86,13 +85,13 @@ class Placement:
         """Whether the task may go to this node and finds room there."""
         available, _ = amounts(self._nodes, node.row, future=future)
         needed = self._nodes.needed(task)
-        has_room = bool(((needed <= available + EPSILON) | (needed == 0)).all())
+        has_room = bool(((needed <= available) | (needed == 0)).all())
         return has_room and self.admits(task, node, future=future)
 
     def has_idle_room(self, task: Task, node: NodeInfo) -> bool:
         """Whether the node has room enough now, whoever else may be waiting for it. Without it nothing fits now."""
         needed = self._nodes.needed(task)
-        return bool(((needed <= self._nodes.idle[node.row] + EPSILON) | (needed == 0)).all())
+        return bool(((needed <= self._nodes.idle[node.row]) | (needed == 0)).all())
 
     # --------------------------------------------------------------------------------------------------------- scores
 
@@ -116,7 +115,7 @@ class Placement:
             self._static_score[task.shape] = total
         return total
 
-    def usage_score(self, task: Task, used: Vector, allocatable: Vector) -> Vector:
+    def usage_score(self, task: Task, used: Amounts, allocatable: Amounts) -> Vector:
         """The part of the score that follows from what is used; arrays are [..., dimensions], ``used`` includes the
         task.
         """

@@ -11,7 +11,7 @@ from collections import Counter
 import numpy as np
 
 from ..model.nodes import Mask, NodeInfo, Nodes, Rows
-from ..model.resources import EPSILON, PODS
+from ..model.resources import PODS
 from ..model.task import Task
 from ..policy.hooks import Hooks
 from ..reasons import NodeRule, NodeUnfit, NoNode
@@ -32,7 +32,7 @@ def no_node(nodes: Nodes, hooks: Hooks, task: Task, admitted: Mask, slots: Rows)
     for name, column in sorted(nodes.dimensions.items()):
         if needed[column] <= 0:
             continue
-        lacking = available[:, column] + EPSILON < needed[column]
+        lacking = available[:, column] < needed[column]
         if count := int(lacking.sum()):
             counts["pods" if name == PODS else "resource", "" if name == PODS else name] += count
             available = available[~lacking]
@@ -48,7 +48,7 @@ def unfit(nodes: Nodes, hooks: Hooks, task: Task, node: NodeInfo, admitted: bool
     if not admitted:
         return NodeUnfit(node.name, *_rule(hooks, task, node))
     needed, available = nodes.needed(task), nodes.future_idle()[node.row]
-    lacking = (name for name, i in sorted(nodes.dimensions.items()) if available[i] + EPSILON < needed[i])
+    lacking = (name for name, i in sorted(nodes.dimensions.items()) if available[i] < needed[i])
     name = next(lacking, PODS)
     return NodeUnfit(node.name, "pods") if name == PODS else NodeUnfit(node.name, "resource", name)
 

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ..model.nodes import Mask, Nodes, Rows, Vector
+from ..model.nodes import Amounts, Mask, Nodes, Rows, Vector
 from ..model.task import Task
 from .free_capacity import amounts, times, within
 
@@ -26,7 +26,7 @@ class Scores(Protocol):
 
     def static_score(self, task: Task) -> Vector: ...
 
-    def usage_score(self, task: Task, used: Vector, allocatable: Vector) -> Vector: ...
+    def usage_score(self, task: Task, used: Amounts, allocatable: Amounts) -> Vector: ...
 
 
 class Ranking:

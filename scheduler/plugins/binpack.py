@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..model.nodes import Vector
-from ..model.resources import CPU, EPSILON, MEMORY
+from ..model.nodes import Amounts, Vector
+from ..model.resources import CPU, MEMORY
 from ..model.task import Task
 
 if TYPE_CHECKING:
@@ -41,16 +41,16 @@ class Binpack:
         if self._weight:
             register("usage_score", self._score)
 
-    def _score(self, task: Task, used: Vector, allocatable: Vector) -> Vector:
+    def _score(self, task: Task, used: Amounts, allocatable: Amounts) -> Vector:
         """Per requested dimension the part in use with the task; 0 where it would not fit; weighted mean, 0 to 100."""
         total, weights = np.zeros(used.shape[:-1]), 0.0
         for name, weight in self._weights.items():
-            if task.request.get(name, 0.0) <= 0 or not weight:
+            if task.request.get(name, 0) <= 0 or not weight:
                 continue
             column = self._nodes.dimensions[name]
             in_use, whole = used[..., column], allocatable[..., column]
             with np.errstate(divide="ignore", invalid="ignore"):
                 part = in_use / whole
-            total += weight * np.where((whole > 0) & (in_use <= whole + EPSILON), part, 0.0)
+            total += weight * np.where((whole > 0) & (in_use <= whole), part, 0.0)
             weights += weight
         return total * (100.0 * self._weight / weights) if weights else total

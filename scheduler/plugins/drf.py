@@ -38,7 +38,7 @@ class Drf:
         register("job_order", self._job_share)
         register("preemptable", self._preemptable)
 
-    def _forget_share(self, task: Task, _sign: float) -> None:
+    def _forget_share(self, task: Task, _sign: int) -> None:
         self._shares.pop(task.job, None)
 
     def _job_share(self, job: Job) -> float:
@@ -47,8 +47,8 @@ class Drf:
             share = self._shares[job.key] = self._share(_claimed(job))
         return share
 
-    def _share(self, claimed: Mapping[str, float]) -> float:
-        return max((resources.share(claimed.get(name, 0.0), amount) for name, amount in self._total), default=0.0)
+    def _share(self, claimed: Mapping[str, int]) -> float:
+        return max((resources.share(claimed.get(name, 0), amount) for name, amount in self._total), default=0.0)
 
     def _preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
         """Candidates whose job, without them, still holds at least the share that the preemptor's would come to."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..model.nodes import Mask, Nodes, Vector
+from ..model.nodes import Amounts, Mask, Nodes, Vector
 from ..model.resources import CPU, MEMORY
 from ..model.task import Task
 from ..placement.pod_affinity import PodAffinities
@@ -59,7 +59,7 @@ class NodeOrder:
 
     # --------------------------------------------------------------------------------------------------- what is used
 
-    def _usage_score(self, _task: Task, used: Vector, allocatable: Vector) -> Vector:
+    def _usage_score(self, _task: Task, used: Amounts, allocatable: Amounts) -> Vector:
         columns = [self._nodes.dimensions[name] for name in (CPU, MEMORY) if name in self._nodes.dimensions]
         fractions = [_fraction(used[..., column], allocatable[..., column]) for column in columns]
         total = np.zeros(used.shape[:-1])
@@ -106,9 +106,9 @@ def _added(total: Vector | None, part: Vector | None, weight: float) -> Vector |
     return weight * part if total is None else total + weight * part
 
 
-def _fraction(used: Vector, allocatable: Vector) -> Vector:
+def _fraction(used: Amounts, allocatable: Amounts) -> Vector:
     """The part that is used, at most all; of nothing, all."""
-    part = np.divide(used, allocatable, out=np.ones_like(used), where=allocatable > 0)
+    part = np.divide(used, allocatable, out=np.ones(used.shape), where=allocatable > 0)
     return np.minimum(part, 1.0, out=part)
 
 

@@ -31,13 +31,14 @@ class Overcommit:
     name = "overcommit"
 
     def __init__(self, option: PluginOption) -> None:
-        self._factor = float(option.arguments.get("overcommit-factor", DEFAULT_FACTOR))
+        self._factor = resources.factor_of(option.arguments.get("overcommit-factor", DEFAULT_FACTOR))
 
     def open(self, session: Session, register: Register) -> None:
         self._session = session
         nodes = session.nodes
-        used = nodes.resource(nodes.used[nodes.ready].sum(axis=0))
-        self._left = {name: amount * self._factor - used.get(name, 0.0) for name, amount in session.total.items()}
+        used = nodes.sum_of(nodes.used[nodes.ready])
+        lent = {name: resources.times(amount, self._factor) for name, amount in session.total.items()}
+        self._left = resources.minus(lent, used)
         self._reserved: Resource = {}
         self._line = WaitingLine(session)
         for job in session.jobs.values():
@@ -73,6 +74,6 @@ class Overcommit:
             return []
         ahead = self._ahead_of(job)
         return [
-            ClusterLimit(name, job.min_resources[name], max(self._left.get(name, 0.0) - ahead.get(name, 0.0), 0.0))
+            ClusterLimit(name, job.min_resources[name], max(self._left.get(name, 0) - ahead.get(name, 0), 0))
             for name in self._missing(job)
         ]

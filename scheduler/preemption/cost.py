@@ -9,7 +9,7 @@ import numpy as np
 
 from ..model import resources
 from ..model.nodes import NodeInfo
-from ..model.resources import EPSILON, PODS, Resource
+from ..model.resources import PODS, Resource
 from ..model.task import Task
 from .eligibility import VictimFilter
 from .node_queue import Cost
@@ -17,7 +17,7 @@ from .order import Order
 from .request import PreemptionRequest
 from .topology_aware import node_cost, reprieved_cover
 from .units import Unit
-from .victim_set import Amounts, VictimOption, cheapest_cover, cost
+from .victim_set import Amounts, Ratios, VictimOption, cheapest_cover, cost
 
 
 class Pricing:
@@ -47,7 +47,7 @@ class Pricing:
         """What room on a node costs at least, votes not asked; None if all candidates together do not make it."""
         node = self._nodes.rows[row]
         lacking, columns = self.lacking(task, row)
-        if all(amount <= EPSILON for amount in lacking):
+        if all(amount <= 0 for amount in lacking):
             return ()
         units = self._victim_filter.units(self._victim_filter.candidates(task, node))
         chosen = self.cover(lacking, [self.option(task, unit, node, columns, 0) for unit in units])
@@ -58,8 +58,8 @@ class Pricing:
         nodes = self._nodes
         needed = nodes.needed(task)
         lacking = needed - (nodes.idle[row] + nodes.releasing[row] - nodes.pipelined[row])
-        columns = [int(i) for i in np.flatnonzero((needed > 0) & (lacking > EPSILON))]
-        return tuple(float(lacking[i]) for i in columns), columns
+        columns = [int(i) for i in np.flatnonzero((needed > 0) & (lacking > 0))]
+        return tuple(int(lacking[i]) for i in columns), columns
 
     def option(self, task: Task, unit: Unit, node: NodeInfo | None, columns: list[int], first: int) -> VictimOption:
         """The unit as a choice for ``task``.
@@ -67,12 +67,12 @@ class Pricing:
         What it frees of ``columns`` on ``node`` (nothing where it goes for a quota's sake); ``first`` is the tier by
         which it is permitted.
         """
-        freed = [0.0] * len(columns)
+        freed = [0] * len(columns)
         for member in unit.tasks:
             if node is not None and member.node == node.name:
                 held = self._nodes.held(member)
                 for i, column in enumerate(columns):
-                    freed[i] += held[column]
+                    freed[i] += int(held[column])
         priority = self._request.priority(unit.job, unit.tasks[0])
         return VictimOption(
             freed=tuple(freed),
@@ -86,14 +86,14 @@ class Pricing:
             takes=self._takes(task, unit),
         )
 
-    def _takes(self, task: Task, unit: Unit) -> Amounts:
+    def _takes(self, task: Task, unit: Unit) -> Ratios:
         """How many times what is asked for the unit holds, by dimension."""
         held = unit.job.allocated if unit.whole else unit.tasks[0].request
         asked = task.request if self._asked is None else self._asked
-        return tuple([held.get(name, 0.0) / amount for name, amount in asked.items() if amount > 0 and name != PODS])
+        return tuple([held.get(name, 0) / amount for name, amount in asked.items() if amount > 0 and name != PODS])
 
     def _freed(self, unit: Unit) -> float:
         """How much a unit frees, in shares of the cluster."""
         total = self._session.total
         held = resources.total_of(task.request for task in unit.tasks)
-        return max((resources.share(amount, total.get(name, 0.0)) for name, amount in held.items()), default=0.0)
+        return max((resources.share(amount, total.get(name, 0)) for name, amount in held.items()), default=0.0)

@@ -13,9 +13,8 @@ from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from ..framework.session import Session
 from ..framework.statement import Statement
-from ..model.nodes import NodeInfo, Vector
+from ..model.nodes import Amounts, NodeInfo
 from ..model.queue import Queue
-from ..model.resources import EPSILON
 from ..model.task import Task
 from ..reasons import Protection
 from .units import runs_on
@@ -151,7 +150,7 @@ class Reprieve:
     def leaves_room(self, back: Sequence[Task]) -> bool:
         """Whether all that waits for room on their nodes still finds it with the tasks ``back``."""
         nodes = self._session.nodes
-        amounts: dict[int, Vector] = {}
+        amounts: dict[int, Amounts] = {}
         for task in back:
             info = nodes.by_name.get(task.node)
             if info is not None:
@@ -159,7 +158,7 @@ class Reprieve:
                 amounts[info.row] = amounts[info.row] + held if info.row in amounts else held
         for row, amount in amounts.items():
             left = nodes.idle[row] + nodes.releasing[row] - nodes.pipelined[row] - amount
-            if nodes.pipelined[row].any() and bool(((left < -EPSILON) & (amount > 0)).any()):
+            if nodes.pipelined[row].any() and bool(((left < 0) & (amount > 0)).any()):
                 return False
         return True
 

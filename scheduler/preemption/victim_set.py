@@ -15,14 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from ..model.resources import EPSILON
+from ..model.resources import MOST
 
 TWICE = 2.0
 """What a set may free, in what is asked for, without being a waste."""
+ROUNDING = 1e-9
+"""By how much the sum of a few ratios may be off."""
 EXACT = 12
 """Up to so many options of one level, every smaller set is tried; beyond, the order alone decides."""
 
-Amounts = tuple[float, ...]
+Amounts = tuple[int, ...]
+Ratios = tuple[float, ...]
 
 
 @dataclass(slots=True, frozen=True, eq=False)
@@ -41,7 +44,7 @@ class VictimOption:
     job: str
     whole: bool = False
     limits: tuple[tuple[Any, int], ...] = ()
-    takes: Amounts = ()
+    takes: Ratios = ()
     """How many times what is asked for its tasks hold, wherever they run, by requested dimension."""
 
     @property
@@ -62,7 +65,7 @@ def ratio(chosen: Iterable[VictimOption]) -> float:
 
 def is_waste(chosen: Iterable[VictimOption]) -> bool:
     """Whether a set frees more than twice what is asked for."""
-    return ratio(chosen) > TWICE + EPSILON / 1000
+    return ratio(chosen) > TWICE + ROUNDING
 
 
 def cost(chosen: Sequence[VictimOption]) -> tuple[Any, ...]:
@@ -85,12 +88,7 @@ def cheapest_cover(lacking: Amounts, options: Sequence[VictimOption]) -> list[Vi
     Every option of the set is needed. Exact where a level has few options; else a smaller set may exist.
     """
     ranked = sorted(options, key=lambda o: o.rank)
-    if (
-        ranked
-        and max(lacking, default=0.0) > EPSILON
-        and _suffice(ranked[0].freed, lacking)
-        and not is_waste(ranked[:1])
-    ):
+    if ranked and max(lacking, default=0) > 0 and _suffice(ranked[0].freed, lacking) and not is_waste(ranked[:1]):
         return ranked[:1]  # nothing is cheaper than the first alone; this is what most nodes come to
     for near in dict.fromkeys(option.near for option in ranked) or [()]:
         nearest = ranked if ranked and near == ranked[-1].near else [one for one in ranked if one.near <= near]
@@ -110,8 +108,9 @@ def _thriftiest(lacking: Amounts, ranked: Sequence[VictimOption]) -> list[Victim
         found = _accumulate(lacking, sorted(small, key=lambda o: (max(o.takes), o.rank)), ())
         return found if found is not None and not is_waste(found) else None
     sets = (np.arange(1, 1 << len(small))[:, None] >> np.arange(len(small))) & 1
-    enough = (sets @ np.array([o.freed for o in small]) + EPSILON >= lacking).all(axis=1)
-    little = (sets @ np.array([o.takes for o in small]) <= TWICE + EPSILON / 1000).all(axis=1)
+    half = MOST // 2  # so that sums of all fit into an int64
+    enough = (sets @ np.array([o.freed for o in small]).clip(max=half) >= np.minimum(lacking, half)).all(axis=1)
+    little = (sets @ np.array([o.takes for o in small]) <= TWICE + ROUNDING).all(axis=1)
     permitted = ([small[i] for i in np.flatnonzero(row)] for row in sets[enough & little])
     needed = [
         chosen for chosen in permitted if len(_needed(lacking, chosen)) == len(chosen) and _go_together(lacking, chosen)
@@ -138,7 +137,7 @@ class VictimSet:
 
     def __init__(self, lacking: Amounts, options: Iterable[VictimOption] = ()) -> None:
         self._lacking = lacking
-        self._freed = [0.0] * len(lacking)
+        self._freed = [0] * len(lacking)
         self._taken: Counter[Any] = Counter()
         self.options: list[VictimOption] = []
         for option in options:
@@ -171,7 +170,7 @@ class VictimSet:
     def is_tight(self) -> bool:
         """Whether without any one of the options it would not be enough."""
         return any(
-            have - min([option.freed[i] for option in self.options], default=0.0) + EPSILON < lacking
+            have - min([option.freed[i] for option in self.options], default=0) < lacking
             for i, (have, lacking) in enumerate(zip(self._freed, self._lacking, strict=True))
         )
 
@@ -186,14 +185,14 @@ class VictimSet:
             if not self.covers():
                 self.add(option)
         elif all(
-            have - amount + EPSILON >= lacking
+            have - amount >= lacking
             for have, amount, lacking in zip(self._freed, option.freed, self._lacking, strict=True)
         ):
             self._count(option, -1)
 
 
-def _suffice(freed: Sequence[float], lacking: Amounts) -> bool:
-    return all(have + EPSILON >= amount for have, amount in zip(freed, lacking, strict=True))
+def _suffice(freed: Sequence[int], lacking: Amounts) -> bool:
+    return all(have >= amount for have, amount in zip(freed, lacking, strict=True))
 
 
 def _accumulate(

@@ -37,7 +37,7 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _of(dimension: str, part: float, whole: float) -> str:
+def _of(dimension: str, part: int, whole: int) -> str:
     """``6 of 8 nvidia.com/gpu``"""
     unit = "" if dimension == PODS else f" {dimension}"
     return f"{render_amount(dimension, part)} of {render_amount(dimension, whole)}{unit or ' pods'}"

@@ -21,8 +21,8 @@ class QueueWithinDeserved(msgspec.Struct, frozen=True, tag="within-deserved"):
 
     queue: str
     dimension: str
-    allocated: float
-    deserved: float
+    allocated: int
+    deserved: int
 
 
 class QueueGuarantee(msgspec.Struct, frozen=True, tag="guarantee"):
@@ -30,8 +30,8 @@ class QueueGuarantee(msgspec.Struct, frozen=True, tag="guarantee"):
 
     queue: str
     dimension: str
-    allocated: float
-    guarantee: float
+    allocated: int
+    guarantee: int
 
 
 class PingPong(msgspec.Struct, frozen=True, tag="ping-pong"):
@@ -39,8 +39,8 @@ class PingPong(msgspec.Struct, frozen=True, tag="ping-pong"):
 
     queue: str
     dimension: str = ""
-    allocated: float = 0.0
-    deserved: float = 0.0
+    allocated: int = 0
+    deserved: int = 0
 
 
 class NotLower(msgspec.Struct, frozen=True, tag="not-lower"):

@@ -19,11 +19,11 @@ class QueueLimit(msgspec.Struct, frozen=True, tag="queue-limit"):
 
     queue: str
     dimension: str
-    allocated: float
-    requested: float
+    allocated: int
+    requested: int
     limit: str
-    amount: float
-    inqueue: float = 0.0
+    amount: int
+    inqueue: int = 0
     """Reserved by admitted jobs that are not placed yet; counts at enqueue."""
 
 
@@ -51,8 +51,8 @@ class ClusterLimit(msgspec.Struct, frozen=True, tag="cluster-limit"):
     """Admission stops at what the cluster as a whole has left (overcommit)."""
 
     dimension: str
-    requested: float
-    left: float
+    requested: int
+    left: int
 
 
 class NodeRule(msgspec.Struct, frozen=True, order=True):
@@ -147,9 +147,9 @@ class NotEntitled(msgspec.Struct, frozen=True, tag="not-entitled"):
 
     queue: str
     dimension: str = ""
-    allocated: float = 0.0
-    requested: float = 0.0
-    deserved: float = 0.0
+    allocated: int = 0
+    requested: int = 0
+    deserved: int = 0
 
 
 class NeverPreempts(msgspec.Struct, frozen=True, tag="never-preempts"):

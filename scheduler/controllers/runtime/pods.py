@@ -39,13 +39,13 @@ def request_of(template: Template) -> Resource:
     return {name: amount for name, amount in request.items() if name != resources.PODS}
 
 
-def quantities(amounts: Mapping[str, float]) -> dict[str, str]:
+def quantities(amounts: Mapping[str, int]) -> dict[str, str]:
     """Amounts as the API wants them, exact.
 
-    >>> quantities({"cpu": 1500.0, "memory": 2.0**31, "nvidia.com/gpu": 8000.0})
+    >>> quantities({"cpu": 1500, "memory": 2**31, "nvidia.com/gpu": 8000})
     {'cpu': '1500m', 'memory': '2Gi', 'nvidia.com/gpu': '8'}
     """
-    return {name: _quantity(name, round(amount)) for name, amount in sorted(amounts.items())}
+    return {name: _quantity(name, amount) for name, amount in sorted(amounts.items())}
 
 
 def _quantity(name: str, amount: int) -> str:

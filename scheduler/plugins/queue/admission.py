@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from ...framework.session import Session
 from ...model import resources
 from ...model.job import Job, PodGroupPhase
+from ...model.resources import UNLIMITED, Limit, Limits
 from ...policy.hooks import Vote
 from ...reasons import QueueLimit
 from .admission_backlog import WaitingLine
@@ -30,7 +31,14 @@ class Admission:
         self._session = session
         self._queue_attributes = queue_attributes
         self._counting = counting
-        self._factor = factor
+        exact = resources.factor_of(factor)
+        self._limits: dict[str, Limits] = {
+            attributes.name: {
+                name: limit if limit is UNLIMITED else resources.times(limit, exact)
+                for name, limit in attributes.limit.items()
+            }
+            for attributes in queue_attributes
+        }
         self._limit_name = limit_name
         self._line = WaitingLine(session)
         for job in session.jobs.values():
@@ -62,14 +70,24 @@ class Admission:
                 parts = (name, *name.split("|")) if "|" in name else (name,)
                 held, elastic = _sum(attributes.allocated, parts), _sum(attributes.elastic, parts)
                 kept = _sum(attributes.inqueue, parts) - _sum(later, parts)
-                limit = _sum(attributes.limit, parts) * self._factor
-                if wanted > 0 and wanted + held + kept - elastic > limit:
+                limit = _limit(self._limits[attributes.name], parts)
+                if wanted > 0 and limit is not UNLIMITED and wanted + held + kept - elastic > limit:
                     yield QueueLimit(attributes.name, name, held - elastic, wanted, self._limit_name, limit, kept)
 
-    def _reserve(self, attributes: QueueAttributes, amount: Mapping[str, float]) -> None:
+    def _reserve(self, attributes: QueueAttributes, amount: Mapping[str, int]) -> None:
         for one in attributes.ancestors:
             resources.add_to(one.inqueue, amount)
 
 
-def _sum(resource: Mapping[str, float], names: tuple[str, ...]) -> float:
-    return sum(resource.get(name, 0.0) for name in names)
+def _sum(resource: Mapping[str, int], names: tuple[str, ...]) -> int:
+    return sum(resource.get(name, 0) for name in names)
+
+
+def _limit(limits: Limits, names: tuple[str, ...]) -> Limit:
+    total = 0
+    for name in names:
+        limit = limits.get(name, 0)
+        if limit is UNLIMITED:
+            return UNLIMITED
+        total += limit
+    return total

@@ -15,10 +15,10 @@ from ...framework.session import Session
 from ...model import resources
 from ...model.job import Job, PodGroupPhase
 from ...model.queue import Queue
-from ...model.resources import PODS, Resource
+from ...model.resources import PODS, Limits, Resource
 from ...model.task import HOLDING, Task, TaskStatus
 
-Measure = Callable[[Task], Mapping[str, float]]
+Measure = Callable[[Task], Mapping[str, int]]
 
 
 class Counting(Protocol):
@@ -27,17 +27,17 @@ class Counting(Protocol):
     in_requests: bool
     """Whether a task counts as its request, so that sums of requests can be taken as they are."""
 
-    def measure(self, task: Task) -> Mapping[str, float]:
+    def measure(self, task: Task) -> Mapping[str, int]:
         """What a task counts in its queue; the same for all tasks of a shape that are not placed."""
 
     def varies(self, task: Task) -> bool:
         """Whether what a task counts depends on the node it is on."""
 
-    def minimum(self, job: Job) -> Mapping[str, float] | None:
+    def minimum(self, job: Job) -> Mapping[str, int] | None:
         """What a job needs to start; None where it does not say."""
 
 
-def without_pods(resource: Mapping[str, float]) -> Resource:
+def without_pods(resource: Mapping[str, int]) -> Resource:
     """The amounts that quotas speak of."""
     return {name: amount for name, amount in resource.items() if name != PODS}
 
@@ -63,7 +63,7 @@ class QueueAttributes:
         self.elastic: Resource = {}
         self.deserved = without_pods(queue.deserved)
         self.guarantee = without_pods(queue.guarantee)
-        self.limit: Resource = {}
+        self.limit: Limits = {}
         self.parent: QueueAttributes | None = None
         self.children: list[QueueAttributes] = []
         self.ancestors: tuple[QueueAttributes, ...] = (self,)
@@ -85,17 +85,17 @@ class QueueAttributes:
         """
         if self.share_known is None:
             basis, held = self.deserved if self.basis is None else self.basis, self.allocated
-            parts = [held.get(name, 0.0) / amount for name, amount in basis.items() if amount >= resources.EPSILON]
+            parts = [held.get(name, 0) / amount for name, amount in basis.items() if amount > 0]
             self.share_known = max(parts, default=1.0)
         return self.share_known
 
-    def add(self, amount: Mapping[str, float], sign: float) -> None:
+    def add(self, amount: Mapping[str, int], sign: int) -> None:
         """Let the queue and its ancestors hold more, or less."""
         for attributes in self.ancestors:
             attributes.share_known = None
             held = attributes.allocated
             for name, value in amount.items():
-                held[name] = held.get(name, 0.0) + sign * value
+                held[name] = held.get(name, 0) + sign * value
 
     def __repr__(self) -> str:
         return f"<Account {self.name} {self.allocated} of {self.deserved}>"
@@ -126,8 +126,8 @@ class Accounts:
         self.version = 0
         """Grows whenever what any queue holds changes."""
         self._counting = counting
-        self._amounts: dict[bytes, Mapping[str, float]] = {}
-        self._counted: dict[str, Mapping[str, float]] = {}
+        self._amounts: dict[bytes, Mapping[str, int]] = {}
+        self._counted: dict[str, Mapping[str, int]] = {}
         """What placed tasks were counted as, of those that count by their node."""
 
     def __iter__(self) -> Iterator[QueueAttributes]:
@@ -138,7 +138,7 @@ class Accounts:
         job = self.session.jobs.get(task.job)
         return None if job is None else self.by_name.get(job.queue)
 
-    def amount(self, task: Task) -> Mapping[str, float]:
+    def amount(self, task: Task) -> Mapping[str, int]:
         """What the task counts in its queue."""
         if self._counted and (counted := self._counted.get(task.key)) is not None:
             return counted
@@ -199,7 +199,7 @@ class Accounts:
             resources.add_to(total, {name: value * len(tasks) for name, value in amount.items()})
         return total
 
-    def _shift(self, task: Task, sign: float) -> None:
+    def _shift(self, task: Task, sign: int) -> None:
         attributes = self.of_task(task)
         if attributes is None:
             return
@@ -215,7 +215,7 @@ class Accounts:
         attributes.add(amount, sign)
 
 
-def request_of(task: Task) -> Mapping[str, float]:
+def request_of(task: Task) -> Mapping[str, int]:
     """What a task counts where it counts its request."""
     return task.request
 
@@ -223,8 +223,8 @@ def request_of(task: Task) -> Mapping[str, float]:
 def reservation_of(
     job: Job,
     session: Session,
-    minimum: Mapping[str, float],
-    held: Mapping[str, float],
+    minimum: Mapping[str, int],
+    held: Mapping[str, int],
     measure: Measure = request_of,
 ) -> Resource:
     """What an admitted job has reserved and does not hold yet, nothing where it is not admitted.
@@ -236,8 +236,7 @@ def reservation_of(
         phase == PodGroupPhase.RUNNING and job.count(HOLDING) >= job.min_available
     ):
         return {}
-    rest = {name: max(amount - held.get(name, 0.0), 0.0) for name, amount in minimum.items()}
-    return ungated(job, rest, measure)
+    return ungated(job, resources.exceeded_part(minimum, held), measure)
 
 
 def ungated(job: Job, amount: Resource, measure: Measure = request_of) -> Resource:
@@ -245,5 +244,4 @@ def ungated(job: Job, amount: Resource, measure: Measure = request_of) -> Resour
     if not job.gated:
         return amount
     waiting = job.by_status.get(TaskStatus.PENDING, {}).values()
-    gated = resources.total_of(measure(task) for task in waiting if task.gated)
-    return {name: max(value - gated.get(name, 0.0), 0.0) for name, value in amount.items()}
+    return resources.exceeded_part(amount, resources.total_of(measure(task) for task in waiting if task.gated))

@@ -64,7 +64,7 @@ class Capacity(LendingPlugin):
 
     # -------------------------------------------------------------------------------------------------- who may claim
 
-    def entitled(self, attributes: QueueAttributes, amount: Mapping[str, float]) -> NotEntitled | QueueLimit | None:
+    def entitled(self, attributes: QueueAttributes, amount: Mapping[str, int]) -> NotEntitled | QueueLimit | None:
         """A queue may claim what leaves it within its capability, and it or a near ancestor within what that
         deserves."""
         broken = next(over_limit(attributes, amount, attributes.limit, self.limit_name), None)
@@ -83,13 +83,13 @@ class Capacity(LendingPlugin):
 
     # --------------------------------------------------------------------------------------------------- who may give
 
-    def useless(self, taker: QueueAttributes, giver: QueueAttributes, wanted: Mapping[str, float]) -> bool:
+    def useless(self, taker: QueueAttributes, giver: QueueAttributes, wanted: Mapping[str, int]) -> bool:
         """Where an ancestor of the taker is full, only room from under that ancestor can help."""
         inside = set(map(id, giver.ancestors))
         return any(id(one) not in inside and not fits(one, wanted, one.limit) for one in taker.ancestors[1:])
 
     def kept(
-        self, taker: QueueAttributes, giver: QueueAttributes, wanted: Mapping[str, float], amount: Resource
+        self, taker: QueueAttributes, giver: QueueAttributes, wanted: Mapping[str, int], amount: Resource
     ) -> QueueWithinDeserved | None:
         """The giver, and its near ancestors that are not the taker's at the same height, must all be above what
         they deserve."""
@@ -103,7 +103,7 @@ class Capacity(LendingPlugin):
                 return within_deserved(one, amount)
         return None
 
-    def _both_without(self, taker: QueueAttributes, giver: QueueAttributes, wanted: Mapping[str, float]) -> bool:
+    def _both_without(self, taker: QueueAttributes, giver: QueueAttributes, wanted: Mapping[str, int]) -> bool:
         """Near relatives of which neither deserves anything leave each other in peace."""
         if self.level == 0 or not _names_none_of(taker, wanted):
             return False
@@ -111,12 +111,12 @@ class Capacity(LendingPlugin):
         return any(id(one) in mine for one in self._near(giver))
 
 
-def _within(attributes: QueueAttributes, amount: Mapping[str, float]) -> bool:
+def _within(attributes: QueueAttributes, amount: Mapping[str, int]) -> bool:
     """Whether with ``amount`` more the queue holds at most what it deserves in any dimension asked for."""
     return resources.any_within(resources.plus(attributes.allocated, amount), attributes.deserved, amount)
 
 
-def _names_none_of(attributes: QueueAttributes, amount: Mapping[str, float]) -> bool:
+def _names_none_of(attributes: QueueAttributes, amount: Mapping[str, int]) -> bool:
     """Whether the queue deserves nothing in any dimension of ``amount``."""
     return not resources.common(amount, attributes.deserved)
 

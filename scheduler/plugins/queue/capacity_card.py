@@ -8,7 +8,6 @@ and the fork with reclaim.)
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from ...framework.session import Register, Session
@@ -16,7 +15,7 @@ from ...model import resources
 from ...model.job import Job
 from ...model.names import CARD_QUOTA, CARD_REQUEST
 from ...model.queue import Queue
-from ...model.resources import CPU, MEMORY, Resource
+from ...model.resources import CPU, MEMORY, UNLIMITED, Resource
 from ...model.task import HOLDING, Task
 from ...policy.model import PluginOption
 from ...reasons import (
@@ -51,7 +50,7 @@ class CapacityCard(QueuePlugin):
         self.admission_factor = float(option.arguments.get("overCommitFactor", 1.0))
         self._kinds = map_of(option.arguments)
         self._wrong: dict[bytes, str] = {}
-        self._asked: dict[bytes, Mapping[str, float]] = {}
+        self._asked: dict[bytes, Mapping[str, int]] = {}
         self._bad_quota: dict[str, str] = {}
 
     def open(self, session: Session, register: Register) -> None:
@@ -72,7 +71,7 @@ class CapacityCard(QueuePlugin):
                 quota = {}
                 self._bad_quota[queue.name] = str(error)
             set_ = {name: amount for name, amount in queue.capability.items() if name in (CPU, MEMORY) and amount > 0}
-            attributes.limit = {CPU: math.inf, MEMORY: math.inf, **set_, **quota}
+            attributes.limit = {CPU: UNLIMITED, MEMORY: UNLIMITED, **set_, **quota}
             attributes.deserved = {
                 name: amount for name, amount in attributes.deserved.items() if name in (CPU, MEMORY)
             }
@@ -83,7 +82,7 @@ class CapacityCard(QueuePlugin):
 
     # ------------------------------------------------------------------------------------------------- what is counted
 
-    def measure(self, task: Task) -> Mapping[str, float]:
+    def measure(self, task: Task) -> Mapping[str, int]:
         """Cards by model, cpu and memory.
 
         A task that has a node counts by that, whatever other models it named have left the cluster. One that would take
@@ -99,7 +98,7 @@ class CapacityCard(QueuePlugin):
         """Whether what the task counts as depends on its node."""
         return len(self._ask(task)) > 1 or task.shape in self._wrong
 
-    def minimum(self, job: Job) -> Mapping[str, float] | None:
+    def minimum(self, job: Job) -> Mapping[str, int] | None:
         """The cards of as many of its pods as it needs, or those it announces while it has none; cpu and memory of its
         ``minResources``."""
         cards = self._cards_of(job)
@@ -123,7 +122,7 @@ class CapacityCard(QueuePlugin):
         except CardError:
             return {}
 
-    def _ask(self, task: Task) -> Mapping[str, float]:
+    def _ask(self, task: Task) -> Mapping[str, int]:
         """The cards that the task would take, the preferred first, with how many; none where it asks for them
         wrongly.
         """
@@ -158,7 +157,7 @@ class CapacityCard(QueuePlugin):
         if len(short) == len(either.split(EITHER)):
             yield from short
 
-    def _over(self, attributes: QueueAttributes, card: str, count: float) -> list[QueueLimit]:
+    def _over(self, attributes: QueueAttributes, card: str, count: int) -> list[QueueLimit]:
         return list(over_limit(attributes, {card: count}, attributes.limit, "quota"))
 
     def _left(self, task: Task) -> list[str]:

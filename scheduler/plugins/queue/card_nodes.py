@@ -15,7 +15,7 @@ from ...model.nodes import Mask, NodeInfo, Vector
 from ...model.task import Task
 from .cards import Catalog
 
-Asked = Callable[[Task], Mapping[str, float]]
+Asked = Callable[[Task], Mapping[str, int]]
 """The cards that a task would take, the preferred first, with how many."""
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from ...model.names import CARD_NAME
 from ...model.nodes import NodeInfo
-from ...model.resources import Resource
+from ...model.resources import Resource, amount_of
 from ...model.task import Task
 
 EITHER = "|"
@@ -41,13 +41,13 @@ class Catalog:
     """The cards of a cluster: the resource that each is asked for by, and which of them each node has, in millis."""
 
     resource_of: dict[str, str] = field(default_factory=dict)
-    on_node: dict[str, dict[str, float]] = field(default_factory=dict)
+    on_node: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def models_of(self, resource: str) -> list[str]:
         """The cards that are asked for by a resource."""
         return sorted(card for card, name in self.resource_of.items() if name == resource)
 
-    def asked(self, task: Task) -> dict[str, float]:
+    def asked(self, task: Task) -> dict[str, int]:
         """The cards that a task would take, the preferred first, with how many of each in millis; none if it asks for
         none.
 
@@ -67,7 +67,7 @@ class Catalog:
             if len(names) > 1:
                 models = " or ".join(names)
                 raise CardError(f"it asks for {wanted[0]}, which is {models}; say which in annotation {CARD_NAME}")
-        counted = {name: task.request.get(self.resource_of[name], 0.0) for name in names}
+        counted = {name: task.request.get(self.resource_of[name], 0) for name in names}
         found = {name: count for name, count in counted.items() if count > 0}
         if names and not found:
             missing = self.resource_of[names[0]]
@@ -108,7 +108,7 @@ def discover(nodes: Iterable[NodeInfo]) -> Catalog:
     return catalog
 
 
-def cards_of(node: NodeInfo) -> Iterable[tuple[str, tuple[str, float]]]:
+def cards_of(node: NodeInfo) -> Iterable[tuple[str, tuple[str, int]]]:
     """A node's cards with their resource and amount.
 
     Whole ones, shared ones (MPS) and pieces (MIG) of its one product.
@@ -146,7 +146,7 @@ def counts(annotations: Mapping[str, str], key: str) -> Resource:
         said = None
     if not isinstance(said, dict) or not all(_is_count(number) for number in said.values()):
         raise CardError(f'annotation {key} must be like {{"NVIDIA-A100": 8}}, not {text[:80]}')
-    return {card.strip(): float(number) * 1000.0 for card, number in said.items()}
+    return {card.strip(): amount_of(number, 1000) for card, number in said.items()}
 
 
 def _is_count(number: object) -> bool:

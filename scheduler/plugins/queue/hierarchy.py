@@ -6,11 +6,9 @@ root and gets a ``problem``; the others go on. (In Volcano one such queue stops 
 
 from __future__ import annotations
 
-import math
-
 from ...model import objects, resources
 from ...model.queue import ROOT, Queue
-from ...model.resources import Resource
+from ...model.resources import UNLIMITED, Limits, Resource
 from .attributes import Accounts, QueueAttributes, without_pods
 
 
@@ -70,22 +68,23 @@ def hand_down(root: QueueAttributes, total: Resource) -> None:
     guaranteed.
     """
     own = _set(without_pods(root.queue.capability))
-    root.limit = resources.smallest(without_pods(total), own, missing_is_unlimited=True)
+    room = resources.smallest(without_pods(total), own, missing_is_unlimited=True)
+    root.limit = {**dict.fromkeys(room, UNLIMITED), **own}  # the nodes themselves say when the cluster is full
     _gather_guarantees(root)
-    waiting = [(root, {**root.limit, **own})]
+    waiting = [(root, room, {**room, **own})]
     while waiting:
-        parent, ceiling = waiting.pop()
+        parent, room, ceiling = waiting.pop()
         if parent.parent is None and resources.is_empty(parent.deserved):
             parent.deserved = resources.total_of(child.deserved for child in parent.children)
         kept = resources.total_of(child.guarantee for child in parent.children)
-        free = {name: max(amount - kept.get(name, 0.0), 0.0) for name, amount in parent.limit.items()}
+        free = resources.exceeded_part(room, kept)
         for child in parent.children:
             child.deserved = raised_to(child.deserved, child.guarantee)
             capability = {**ceiling, **_set(without_pods(child.queue.capability))}
-            room = resources.plus(free, child.guarantee)
-            child.limit = resources.smallest(room, capability, missing_is_unlimited=True)
-            waiting.append((child, capability))
-    root.limit = {**dict.fromkeys(root.limit, math.inf), **own}  # the nodes themselves say when the cluster is full
+            own_room = resources.plus(free, child.guarantee)
+            own_room = resources.smallest(own_room, capability, missing_is_unlimited=True)
+            child.limit = {**own_room}
+            waiting.append((child, own_room, capability))
 
 
 def _gather_guarantees(attributes: QueueAttributes) -> Resource:
@@ -100,11 +99,10 @@ def raised_to(deserved: Resource, guarantee: Resource) -> Resource:
     return resources.largest(deserved, guarantee) if guarantee else deserved
 
 
-def flat_limit(attributes: QueueAttributes, total: Resource, guarantees: Resource) -> Resource:
+def flat_limit(attributes: QueueAttributes, total: Resource, guarantees: Resource) -> Limits:
     """What a queue without parents may hold: the cluster less what others are guaranteed, at most its capability."""
-    free = {name: max(amount - guarantees.get(name, 0.0), 0.0) for name, amount in without_pods(total).items()}
-    ceiling = _unlimited_where_unset(without_pods(attributes.queue.capability))
-    return resources.smallest(resources.plus(free, attributes.guarantee), ceiling, missing_is_unlimited=True)
+    room = resources.plus(resources.exceeded_part(without_pods(total), guarantees), attributes.guarantee)
+    return {**resources.smallest(room, _set(without_pods(attributes.queue.capability)), missing_is_unlimited=True)}
 
 
 def common_ancestors(a: QueueAttributes, b: QueueAttributes) -> int:
@@ -115,7 +113,3 @@ def common_ancestors(a: QueueAttributes, b: QueueAttributes) -> int:
 def _set(capability: Resource) -> Resource:
     """A cpu or memory of nothing means that it is not set."""
     return {n: v for n, v in capability.items() if v > 0 or n not in (resources.CPU, resources.MEMORY)}
-
-
-def _unlimited_where_unset(capability: Resource) -> Resource:
-    return {resources.CPU: math.inf, resources.MEMORY: math.inf, **_set(capability)}

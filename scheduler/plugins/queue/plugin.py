@@ -6,7 +6,6 @@ live; what it refuses it can explain with the very numbers it refused by.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,7 +14,7 @@ from ...framework.session import Register, Session
 from ...model import resources
 from ...model.job import Job
 from ...model.queue import Queue
-from ...model.resources import Resource
+from ...model.resources import UNLIMITED, Limit, Resource
 from ...model.task import Task
 from ...policy.hooks import Vote
 from ...policy.model import PluginOption
@@ -72,7 +71,7 @@ class QueuePlugin:
     def settle(self) -> None:
         """What depends on what queues hold and ask for (proportion's deserved)."""
 
-    def measure(self, task: Task) -> Mapping[str, float]:
+    def measure(self, task: Task) -> Mapping[str, int]:
         """What a task counts in its queue: its request."""
         return without_pods(task.request)
 
@@ -80,7 +79,7 @@ class QueuePlugin:
         """Whether what a task counts depends on its node."""
         return False
 
-    def minimum(self, job: Job) -> Mapping[str, float] | None:
+    def minimum(self, job: Job) -> Mapping[str, int] | None:
         """What a job needs to start: the PodGroup's ``minResources``; None where it has none."""
         return None if job.min_resources is None else without_pods(job.min_resources)
 
@@ -133,10 +132,10 @@ class QueuePlugin:
             for task in candidates:
                 if self.reclaim_unit(preemptor, (task,)) is None:
                     permitted.append(task)
-                    self._lend(task, -1.0)
+                    self._lend(task, -1)
         finally:
             for task in permitted:
-                self._lend(task, 1.0)
+                self._lend(task, 1)
         return permitted, Vote.PERMIT if self.queue_attributes.of_task(preemptor) else Vote.REJECT
 
     def reclaim_unit(self, preemptor: Task, unit: Sequence[Task]) -> Protection | None:
@@ -175,7 +174,7 @@ class QueuePlugin:
         for one, limit in self.ceilings(attributes):
             yield from over_limit(one, amount, limit, self.limit_name)
 
-    def ceilings(self, attributes: QueueAttributes) -> list[tuple[QueueAttributes, Resource]]:
+    def ceilings(self, attributes: QueueAttributes) -> Sequence[tuple[QueueAttributes, Mapping[str, Limit]]]:
         """The accounts that a task of this queue counts in, nearest first, each with what it may hold at most."""
         return [(one, one.limit) for one in attributes.ancestors]
 
@@ -184,7 +183,7 @@ class QueuePlugin:
         total: Resource = {}
         for task in unit:
             for name, value in self.queue_attributes.amount(task).items():
-                total[name] = total.get(name, 0.0) + value
+                total[name] = total.get(name, 0) + value
         return total
 
     def publish(self) -> None:
@@ -197,34 +196,34 @@ class QueuePlugin:
                 deserved=dict(attributes.deserved),
                 request=dict(attributes.request),
                 guarantee=dict(attributes.guarantee),
-                capability={name: amount for name, amount in attributes.limit.items() if amount < math.inf},
+                capability={name: amount for name, amount in attributes.limit.items() if amount is not UNLIMITED},
                 share=attributes.share,
                 overused=self.is_overused(attributes),
             )
 
-    def _lend(self, task: Task, sign: float) -> None:
+    def _lend(self, task: Task, sign: int) -> None:
         attributes = self.queue_attributes.of_task(task)
         assert attributes is not None
         self.queue_attributes.version += 1
         attributes.add(self.queue_attributes.amount(task), sign)
 
 
-def fits(attributes: QueueAttributes, amount: Mapping[str, float], limit: Mapping[str, float]) -> bool:
-    """Whether ``amount`` more leaves the queue within ``limit``, in every dimension of it."""
+def fits(attributes: QueueAttributes, amount: Mapping[str, int], limits: Mapping[str, Limit]) -> bool:
+    """Whether ``amount`` more leaves the queue within ``limits``, in every dimension of it."""
     held = attributes.allocated
-    for dimension, wanted in amount.items():
-        if wanted > 0 and held.get(dimension, 0.0) + wanted > limit.get(dimension, 0.0):
+    for dimension, wanted in amount.items():  # asked of every task that is placed
+        limit = limits.get(dimension, 0)
+        if wanted > 0 and limit is not UNLIMITED and held.get(dimension, 0) + wanted > limit:
             return False
     return True
 
 
 def over_limit(
-    attributes: QueueAttributes, amount: Mapping[str, float], limit: Mapping[str, float], name: str
+    attributes: QueueAttributes, amount: Mapping[str, int], limits: Mapping[str, Limit], name: str
 ) -> Iterator[QueueLimit]:
-    """The dimensions in which ``amount`` more would lift the queue above ``limit``; what the limit lacks is none."""
+    """The dimensions in which ``amount`` more would lift the queue above ``limits``; what they lack is none."""
     held = attributes.allocated
     for dimension, wanted in amount.items():
-        if wanted > 0 and held.get(dimension, 0.0) + wanted > limit.get(dimension, 0.0):
-            yield QueueLimit(
-                attributes.name, dimension, held.get(dimension, 0.0), wanted, name, limit.get(dimension, 0.0)
-            )
+        limit = limits.get(dimension, 0)
+        if wanted > 0 and limit is not UNLIMITED and held.get(dimension, 0) + wanted > limit:
+            yield QueueLimit(attributes.name, dimension, held.get(dimension, 0), wanted, name, limit)

@@ -12,12 +12,17 @@ from collections.abc import Mapping
 from ...framework.session import Register, Session
 from ...model import resources
 from ...model.queue import Queue
-from ...model.resources import EPSILON, Resource
+from ...model.resources import UNLIMITED, Limit, Resource
 from ...reasons import NotEntitled, QueueWithinDeserved
 from . import hierarchy
 from .attributes import QueueAttributes, without_pods
 from .plugin import over_limit
 from .reclaim_rules import LendingPlugin, not_entitled, within_deserved
+
+FINE = 2**64
+"""Into how many parts a unit is divided while shares are computed."""
+CRUMB = 2**32
+"""So many of these parts are what all the roundings of one share may come to together, and no more."""
 
 
 class Proportion(LendingPlugin):
@@ -55,7 +60,7 @@ class Proportion(LendingPlugin):
         """A queue may not hold more than it deserves."""
         return [(attributes, attributes.deserved)]
 
-    def entitled(self, attributes: QueueAttributes, amount: Mapping[str, float]) -> NotEntitled | None:
+    def entitled(self, attributes: QueueAttributes, amount: Mapping[str, int]) -> NotEntitled | None:
         broken = next(over_limit(attributes, amount, attributes.deserved, "deserved"), None)
         return None if broken is None else not_entitled(attributes, amount, broken.dimension)
 
@@ -63,12 +68,12 @@ class Proportion(LendingPlugin):
         self,
         taker: QueueAttributes,  # noqa: ARG002
         giver: QueueAttributes,
-        wanted: Mapping[str, float],  # noqa: ARG002
+        wanted: Mapping[str, int],  # noqa: ARG002
         amount: Resource,
     ) -> QueueWithinDeserved | None:
         """A queue gives while it is above what it deserves in a dimension that the unit holds."""
         for name, value in amount.items():
-            if value > 0 and giver.allocated.get(name, 0.0) > giver.deserved.get(name, 0.0) + EPSILON:
+            if value > 0 and giver.allocated.get(name, 0) > giver.deserved.get(name, 0):
                 return None
         return within_deserved(giver, amount)
 
@@ -77,23 +82,35 @@ def fill(queue_attributes: list[QueueAttributes], total: Resource) -> None:
     """Give every account its ``deserved``.
 
     Round by round what remains is shared out by weight among those that have not enough yet; each takes at most its
-    limit and what it asks for, and at least its guarantee; what is left over remains for the next round.
+    limit and what it asks for, and at least its guarantee; what is left over remains for the next round. The shares of
+    all rounds are kept to a fraction of :data:`FINE` and rounded down once, in the end: whoever deserves 3333⅓ may
+    hold 3333.
     """
-    remaining, unmet = dict(total), list(queue_attributes)
+    limits = {attributes.name: _finely(attributes.limit) for attributes in queue_attributes}
+    requests = {attributes.name: _finely(attributes.request) for attributes in queue_attributes}
+    guarantees = {attributes.name: _finely(attributes.guarantee) for attributes in queue_attributes}
+    shares: dict[str, Resource] = {attributes.name: {} for attributes in queue_attributes}
+    remaining, unmet = _finely(total), list(queue_attributes)
     while unmet and (weights := sum(attributes.queue.weight for attributes in unmet)) > 0:
         taken: Resource = {}
         still: list[QueueAttributes] = []
         for attributes in unmet:
-            before = attributes.deserved
-            part = attributes.queue.weight / weights
-            offered = resources.plus(before, {name: amount * part for name, amount in remaining.items()})
-            offered = resources.smallest(offered, attributes.limit, missing_is_unlimited=True)
-            offered = resources.smallest(offered, attributes.request, missing_is_unlimited=False)
-            attributes.deserved = hierarchy.raised_to(offered, attributes.guarantee)
-            resources.add_to(taken, resources.minus(attributes.deserved, before))
-            if attributes.deserved != before and not resources.less_equal(attributes.request, attributes.deserved):
+            name, before = attributes.name, shares[attributes.name]
+            part = {dimension: amount * attributes.queue.weight // weights for dimension, amount in remaining.items()}
+            offered = resources.plus(before, part)
+            offered = resources.smallest(offered, limits[name], missing_is_unlimited=True)
+            offered = resources.smallest(offered, requests[name], missing_is_unlimited=False)
+            shares[name] = hierarchy.raised_to(offered, guarantees[name])
+            resources.add_to(taken, resources.minus(shares[name], before))
+            if shares[name] != before and not resources.less_equal(requests[name], shares[name]):
                 still.append(attributes)
-        left = {name: max(amount - taken.get(name, 0.0), 0.0) for name, amount in remaining.items()}
-        if left == remaining or resources.is_empty(left):
-            return
+        left = resources.exceeded_part(remaining, taken)
+        if left == remaining or all(amount < CRUMB for amount in left.values()):
+            break
         remaining, unmet = left, still
+    for attributes in queue_attributes:
+        attributes.deserved = {name: (amount + CRUMB) // FINE for name, amount in shares[attributes.name].items()}
+
+
+def _finely(amounts: Mapping[str, Limit]) -> Resource:
+    return {name: amount * FINE for name, amount in amounts.items() if amount is not UNLIMITED}

@@ -36,16 +36,16 @@ class LendingPlugin(QueuePlugin):
         self._said: dict[tuple[Hashable, ...], Protection | None] = {}
         self._said_at = -1
 
-    def entitled(self, attributes: QueueAttributes, amount: Mapping[str, float]) -> NotEntitled | QueueLimit | None:
+    def entitled(self, attributes: QueueAttributes, amount: Mapping[str, int]) -> NotEntitled | QueueLimit | None:
         """None if the queue may claim ``amount`` more from others, or why not."""
         raise NotImplementedError
 
-    def useless(self, taker: QueueAttributes, giver: QueueAttributes, wanted: Mapping[str, float]) -> bool:  # noqa: ARG002
+    def useless(self, taker: QueueAttributes, giver: QueueAttributes, wanted: Mapping[str, int]) -> bool:  # noqa: ARG002
         """Whether room from this giver cannot help the taker."""
         return False
 
     def kept(
-        self, taker: QueueAttributes, giver: QueueAttributes, wanted: Mapping[str, float], amount: Resource
+        self, taker: QueueAttributes, giver: QueueAttributes, wanted: Mapping[str, int], amount: Resource
     ) -> QueueWithinDeserved | None:
         """Why the giver keeps ``amount``: it is not above what it deserves. None if it is."""
         raise NotImplementedError
@@ -90,35 +90,35 @@ class LendingPlugin(QueuePlugin):
         wanted = dict(self.queue_attributes.amount(preemptor))
         job = self.session.jobs[unit[0].job]
         again = self.amount(unit[: max(1, min(job.min_available, len(unit)))])
-        giver.add(amount, -1.0)
-        taker.add(wanted, 1.0)
+        giver.add(amount, -1)
+        taker.add(wanted, 1)
         try:
             if not resources.common(wanted, again) or self.entitled(giver, again) is not None:
                 return None
             if self.kept(giver, taker, again, wanted) is not None:
                 return None
             name = next((n for n in again if n in giver.deserved), next(iter(again), ""))
-            return PingPong(giver.name, name, giver.allocated.get(name, 0.0), giver.deserved.get(name, 0.0))
+            return PingPong(giver.name, name, giver.allocated.get(name, 0), giver.deserved.get(name, 0))
         finally:
-            taker.add(wanted, -1.0)
-            giver.add(amount, 1.0)
+            taker.add(wanted, -1)
+            giver.add(amount, 1)
 
 
-def within_deserved(attributes: QueueAttributes, amount: Mapping[str, float]) -> QueueWithinDeserved:
+def within_deserved(attributes: QueueAttributes, amount: Mapping[str, int]) -> QueueWithinDeserved:
     """The denial, with the numbers of the first dimension of ``amount`` that the queue deserves something of."""
     name = next((n for n in amount if n in attributes.deserved), next(iter(amount), ""))
     return QueueWithinDeserved(
-        attributes.name, name, attributes.allocated.get(name, 0.0), attributes.deserved.get(name, 0.0)
+        attributes.name, name, attributes.allocated.get(name, 0), attributes.deserved.get(name, 0)
     )
 
 
-def not_entitled(attributes: QueueAttributes, amount: Mapping[str, float], dimension: str = "") -> NotEntitled:
+def not_entitled(attributes: QueueAttributes, amount: Mapping[str, int], dimension: str = "") -> NotEntitled:
     """The refusal of a claim, with the numbers of ``dimension``, or of the first one asked for."""
     name = dimension or next((n for n, v in amount.items() if v > 0), "")
-    held, deserved = attributes.allocated.get(name, 0.0), attributes.deserved.get(name, 0.0)
-    return NotEntitled(attributes.name, name, held, amount.get(name, 0.0), deserved)
+    held, deserved = attributes.allocated.get(name, 0), attributes.deserved.get(name, 0)
+    return NotEntitled(attributes.name, name, held, amount.get(name, 0), deserved)
 
 
 def _below_guarantee(attributes: QueueAttributes, after: Resource) -> QueueGuarantee:
-    name, guaranteed = next((n, v) for n, v in attributes.guarantee.items() if after.get(n, 0.0) < v)
-    return QueueGuarantee(attributes.name, name, attributes.allocated.get(name, 0.0), guaranteed)
+    name, guaranteed = next((n, v) for n, v in attributes.guarantee.items() if after.get(n, 0) < v)
+    return QueueGuarantee(attributes.name, name, attributes.allocated.get(name, 0), guaranteed)

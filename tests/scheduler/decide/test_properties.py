@@ -63,18 +63,18 @@ def test_nothing_that_fits_is_left_waiting(table: dict[str, Any]) -> None:
         if not waiting:
             continue
         places = sum(
-            min((math.floor(room.get(n, 0.0) / v) for n, v in task.request.items() if v), default=0)
+            min((math.floor(room.get(n, 0) / v) for n, v in task.request.items() if v), default=0)
             for node, room in idle.items()
             if is_open(world, node)
         )
         assert places < lacking, f"{key} waits with {places} places for the {lacking} tasks that it lacks"
 
 
-def left_over(world: World, decisions: Decisions) -> dict[str, dict[str, float]]:
+def left_over(world: World, decisions: Decisions) -> dict[str, dict[str, int]]:
     idle = {name: dict(info.allocatable) for name, info in world.cluster.nodes.by_name.items()}
     for bind in decisions.binds:
         for name, amount in world.cluster.tasks[bind.task].request.items():
-            idle[bind.node][name] = idle[bind.node].get(name, 0.0) - amount
+            idle[bind.node][name] = idle[bind.node].get(name, 0) - amount
     return idle
 
 

@@ -34,9 +34,10 @@ def pod(on: str = "", phase: str = "Pending", uid: str = "u", nominated: str = "
     return msgspec.convert(body, objects.Pod)
 
 
-def idle(cluster: Cluster, name: str = "n1") -> dict[str, float]:
+def idle(cluster: Cluster, name: str = "n1") -> dict[str, int]:
     cluster.nodes.settle()
-    return cluster.nodes.resource(cluster.nodes.idle[cluster.nodes.by_name[name].row])
+    row = cluster.nodes.by_name[name].row
+    return cluster.nodes.sum_of(cluster.nodes.idle[row : row + 1])
 
 
 def test_a_pod_that_came_before_its_node_and_its_group_is_counted_in_both() -> None:
@@ -45,9 +46,9 @@ def test_a_pod_that_came_before_its_node_and_its_group_is_counted_in_both() -> N
     cluster.set_node(node())
     cluster.set_podgroup(msgspec.convert(GROUP, objects.PodGroup))
     cluster.set_priority_class(msgspec.convert({"metadata": {"name": "high"}, "value": 7}, objects.PriorityClass))
-    assert idle(cluster) == {"cpu": 3000.0, "pods": 8.0}
+    assert idle(cluster) == {"cpu": 3000, "pods": 8}
     job = cluster.jobs["ns/g"]
-    assert (job.ready, job.priority, job.allocated["cpu"]) == (1, 7, 1000.0)
+    assert (job.ready, job.priority, job.allocated["cpu"]) == (1, 7, 1000)
 
 
 def test_a_node_that_comes_back_has_its_pods_on_it() -> None:
@@ -56,7 +57,7 @@ def test_a_node_that_comes_back_has_its_pods_on_it() -> None:
     cluster.set_pod(pod("n1", "Running"))
     cluster.delete_node("n1")
     cluster.set_node(node(cpu="8"))
-    assert idle(cluster)["cpu"] == 7000.0
+    assert idle(cluster)["cpu"] == 7000
 
 
 def test_a_node_outside_of_the_selected_world_is_forgotten_when_it_leaves_it() -> None:
@@ -72,7 +73,7 @@ def test_a_pod_of_another_scheduler_takes_room_and_is_nobodys_task() -> None:
     cluster.set_node(node())
     cluster.set_pod(pod("n1", "Running", schedulerName="theirs"))
     assert not cluster.jobs
-    assert idle(cluster)["cpu"] == 3000.0
+    assert idle(cluster)["cpu"] == 3000
 
 
 def test_a_bind_in_flight_takes_its_room_until_the_api_shows_it_or_refuses_it() -> None:
@@ -80,11 +81,11 @@ def test_a_bind_in_flight_takes_its_room_until_the_api_shows_it_or_refuses_it() 
     cluster.set_node(node())
     cluster.set_pod(pod())
     cluster.assume_bound("ns/p-0", "u", "n1")
-    assert idle(cluster)["cpu"] == 3000.0
+    assert idle(cluster)["cpu"] == 3000
     cluster.set_pod(pod())  # an older event, still on its way
     assert cluster.tasks["ns/p-0"].status is TaskStatus.BINDING
     cluster.revert("ns/p-0", "u")
-    assert idle(cluster)["cpu"] == 4000.0
+    assert idle(cluster)["cpu"] == 4000
     cluster.assume_bound("ns/p-0", "u", "n1")
     cluster.set_pod(pod("n1"))
     assert cluster.tasks["ns/p-0"].status is TaskStatus.BOUND
@@ -108,9 +109,9 @@ def test_a_pod_that_goes_on_where_it_is_is_the_same_task_in_the_same_room() -> N
         assert cluster.tasks["ns/p-0"] is task is job.tasks["ns/p-0"]
         assert {status for status, tasks in job.by_status.items() if tasks} == {status}
         assert (task.pod, task.assumed, cluster.nominated) == (shown, False, nominated)
-        assert (idle(cluster), job.ready, job.allocated["cpu"]) == (room, 1, 1000.0)
+        assert (idle(cluster), job.ready, job.allocated["cpu"]) == (room, 1, 1000)
     cluster.set_pod(pod("n1", "Succeeded"))
-    assert (idle(cluster)["cpu"], job.ready, job.allocated) == (4000.0, 1, {})
+    assert (idle(cluster)["cpu"], job.ready, job.allocated) == (4000, 1, {})
 
 
 def test_whoever_tells_a_pod_that_it_has_to_go_and_takes_it_back_is_heard() -> None:
@@ -134,7 +135,7 @@ def test_an_eviction_in_flight_is_releasing_until_the_pod_is_gone() -> None:
     cluster.set_pod(pod("n1", "Running"))
     assert cluster.tasks["ns/p-0"].status is TaskStatus.RELEASING
     cluster.delete_pod("ns/p-0", "u")
-    assert idle(cluster)["cpu"] == 4000.0
+    assert idle(cluster)["cpu"] == 4000
 
 
 def test_an_assumption_about_a_pod_says_nothing_of_the_next_of_that_name() -> None:

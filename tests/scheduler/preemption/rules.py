@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from scheduler.framework.decisions import Decisions, Evict
 from scheduler.model import resources
 from scheduler.model.cluster import Cluster
-from scheduler.model.resources import EPSILON, PODS, Resource
+from scheduler.model.resources import PODS, Resource
 from scheduler.model.task import HOLDING, Task, TaskStatus
 from scheduler.policy.model import Policy
 
@@ -132,7 +132,7 @@ def reclaims_above_deserved(cluster: Cluster, decisions: Decisions) -> None:
             assert queue.reclaimable, f"{evict.task} is of queue {queue.name}, which is not reclaimable"
             due = decisions.queues[queue.name].deserved  # as the queue plugin cut it: it has tests of its own
             relevant = [name for name in request if name in due and name != PODS and request[name] > 0]
-            above = any(held[queue.name].get(name, 0.0) > due[name] for name in relevant)
+            above = any(held[queue.name].get(name, 0) > due[name] for name in relevant)
             assert above or not relevant, f"{evict.task}: queue {queue.name} holds {held[queue.name]}, due {due}"
         for name in lineage(cluster, job.queue):
             resources.take_from(held[name], request)
@@ -153,7 +153,7 @@ def keeps_guarantees(cluster: Cluster, decisions: Decisions) -> None:
         for dimension, guaranteed in cluster.queues[name].guarantee.items():
             if not amounts.get(dimension):
                 continue
-            left = before[name].get(dimension, 0.0) - amounts[dimension]
+            left = before[name].get(dimension, 0) - amounts[dimension]
             assert left >= guaranteed, f"queue {name} keeps {left} of {guaranteed} {dimension}"
 
 
@@ -164,9 +164,7 @@ def evicts_no_one_in_vain(cluster: Cluster, policy: Policy, decisions: Decisions
         back: dict[str, Resource] = defaultdict(dict)
         for _, task in unit:
             resources.add_to(back[task.node], task.request)
-        crowded = any(
-            room[node].get(n, 0.0) - v < -EPSILON for node, held in back.items() for n, v in held.items() if v > 0
-        )
+        crowded = any(room[node].get(n, 0) - v < 0 for node, held in back.items() for n, v in held.items() if v > 0)
         needed = crowded or _stands_in_the_way(cluster, decisions, unit)
         assert needed or _exceeds_a_limit(cluster, policy, decisions, unit), (
             f"{[t.key for _, t in unit]} need not have gone"
@@ -210,7 +208,7 @@ def _exceeds_a_limit(cluster: Cluster, policy: Policy, decisions: Decisions, uni
     for name in shared:
         numbers = decisions.queues[name]
         limit = numbers.deserved if policy.plugin("proportion") else numbers.capability
-        if any(held[name].get(n, 0.0) > amount for n, amount in limit.items() if n != PODS):
+        if any(held[name].get(n, 0) > amount for n, amount in limit.items() if n != PODS):
             return True
     return False
 

@@ -11,13 +11,13 @@ from scheduler.preemption.victim_set import VictimOption, cheapest_cover
 from tests.scheduler.preemption.test_victim_set import amounts, options, suffices
 
 
-def option(name: str, freed: float, priority: int = 0, age_key: int = 0, pods: int = 1, **more: object) -> VictimOption:
+def option(name: str, freed: int, priority: int = 0, age_key: int = 0, pods: int = 1, **more: object) -> VictimOption:
     return VictimOption((freed,), (priority,), int("whole" in more), pods, (age_key,), name, **more)  # type: ignore[arg-type]
 
 
 @given(lacking=amounts, offered=options())
 def test_it_makes_room_wherever_it_can_be_made_and_needs_all_that_go(
-    lacking: tuple[float, float], offered: list[VictimOption]
+    lacking: tuple[int, int], offered: list[VictimOption]
 ) -> None:
     chosen = reprieved_cover(lacking, offered)
 
@@ -27,7 +27,7 @@ def test_it_makes_room_wherever_it_can_be_made_and_needs_all_that_go(
 
 
 @given(lacking=amounts, offered=options())
-def test_nobody_better_protected_goes_than_must(lacking: tuple[float, float], offered: list[VictimOption]) -> None:
+def test_nobody_better_protected_goes_than_must(lacking: tuple[int, int], offered: list[VictimOption]) -> None:
     chosen, cheapest = reprieved_cover(lacking, offered), cheapest_cover(lacking, offered)
 
     if chosen and cheapest:
@@ -35,49 +35,45 @@ def test_nobody_better_protected_goes_than_must(lacking: tuple[float, float], of
 
 
 def test_the_oldest_is_reprieved_first() -> None:
-    large, small, smaller = (
-        option("old", 2.0, age_key=9),
-        option("young", 1.0, age_key=2),
-        option("younger", 1.0, age_key=1),
-    )
+    large, small, smaller = option("old", 2, age_key=9), option("young", 1, age_key=2), option("younger", 1, age_key=1)
 
-    assert reprieved_cover((2.0,), [large, small, smaller]) == [smaller, small]
-    assert cheapest_cover((2.0,), [large, small, smaller]) == [large]
+    assert reprieved_cover((2,), [large, small, smaller]) == [smaller, small]
+    assert cheapest_cover((2,), [large, small, smaller]) == [large]
 
 
 def test_a_gang_is_reprieved_for_its_spare_tasks_and_those_as_far_as_they_are_not_needed() -> None:
     limits = (("gang", 2),)
-    spare = [option("gang", 1.0, age_key=age, limits=limits) for age in range(3)]
-    whole = option("gang", 3.0, age_key=0, pods=3, whole=True)
+    spare = [option("gang", 1, age_key=age, limits=limits) for age in range(3)]
+    whole = option("gang", 3, age_key=0, pods=3, whole=True)
 
-    assert reprieved_cover((1.0,), [whole, *spare]) == [spare[0]]
-    assert reprieved_cover((2.0,), [whole, *spare]) == spare[:2]
-    assert reprieved_cover((3.0,), [whole, *spare]) == [whole]
-    assert reprieved_cover((4.0,), [whole, *spare]) is None
-    other = option("other", 1.0, age_key=5)
-    assert reprieved_cover((3.0,), [whole, other, *spare]) == [*spare[:2], other]
+    assert reprieved_cover((1,), [whole, *spare]) == [spare[0]]
+    assert reprieved_cover((2,), [whole, *spare]) == spare[:2]
+    assert reprieved_cover((3,), [whole, *spare]) == [whole]
+    assert reprieved_cover((4,), [whole, *spare]) is None
+    other = option("other", 1, age_key=5)
+    assert reprieved_cover((3,), [whole, other, *spare]) == [*spare[:2], other]
 
 
 def test_a_gang_of_low_priority_goes_so_that_a_pod_of_higher_priority_stays() -> None:
-    gang, pod = option("gang", 2.0, priority=1, pods=2, whole=True), option("pod", 2.0, priority=2)
+    gang, pod = option("gang", 2, priority=1, pods=2, whole=True), option("pod", 2, priority=2)
 
-    assert reprieved_cover((2.0,), [gang, pod]) == [gang]
+    assert reprieved_cover((2,), [gang, pod]) == [gang]
 
 
 def test_nodes_are_compared_by_the_best_protected_then_gangs_pods_priorities_and_age() -> None:
     ranked = [
         [],
-        [option("a", 1.0, 1), option("b", 1.0, 1), option("c", 1.0, 1)],
-        [option("a", 1.0, 2, age_key=1)],
-        [option("a", 1.0, 2, age_key=5)],
-        [option("a", 1.0, 2, age_key=3), option("b", 1.0, 0, age_key=9)],
-        [option("a", 1.0, 2, age_key=4), option("b", 1.0, 0, age_key=0)],
-        [option("a", 1.0, 2, age_key=3), option("b", 1.0, 1, age_key=0)],
-        [option("a", 1.0, 2), option("b", 1.0, 0), option("c", 1.0, 0)],
-        [option("a", 1.0, 2, age_key=1), option("b", 1.0, 0), option("c", 1.0, 1)],
-        [option("a", 1.0, 2), option("b", 1.0, 1, pods=2)],
-        [option("a", 1.0, 2, whole=True)],
-        [option("a", 1.0, 3)],
+        [option("a", 1, 1), option("b", 1, 1), option("c", 1, 1)],
+        [option("a", 1, 2, age_key=1)],
+        [option("a", 1, 2, age_key=5)],
+        [option("a", 1, 2, age_key=3), option("b", 1, 0, age_key=9)],
+        [option("a", 1, 2, age_key=4), option("b", 1, 0, age_key=0)],
+        [option("a", 1, 2, age_key=3), option("b", 1, 1, age_key=0)],
+        [option("a", 1, 2), option("b", 1, 0), option("c", 1, 0)],
+        [option("a", 1, 2, age_key=1), option("b", 1, 0), option("c", 1, 1)],
+        [option("a", 1, 2), option("b", 1, 1, pods=2)],
+        [option("a", 1, 2, whole=True)],
+        [option("a", 1, 3)],
     ]
 
     for cheaper, dearer in pairwise(ranked):

@@ -48,7 +48,7 @@ def no_node_is_overcommitted(cluster: Cluster, decisions: Decisions) -> None:
         idle[bind.node] -= cluster.nodes.vector(cluster.tasks[bind.task].request)
     for name, left in idle.items():
         touched = any(bind.node == name for bind in decisions.binds)
-        assert not touched or bool(np.all(left >= -resources.EPSILON)), f"node {name} is overcommitted: {left}"
+        assert not touched or bool(np.all(left >= 0)), f"node {name} is overcommitted: {left}"
 
 
 def gangs_bind_whole(cluster: Cluster, policy: Policy, decisions: Decisions) -> None:
@@ -91,7 +91,7 @@ def no_queue_is_lifted_above_its_capability(cluster: Cluster, policy: Policy, de
                 resources.add_to(added.setdefault(name, {}), task.request)
     for name, more in added.items():
         for dimension, limit in cluster.queues[name].capability.items():
-            above = more.get(dimension, 0.0) > 0 and held[name][dimension] > limit + resources.EPSILON
+            above = more.get(dimension, 0) > 0 and held[name][dimension] > limit
             assert not above or limit <= 0, f"queue {name} holds {held[name][dimension]} {dimension} of {limit}"
 
 

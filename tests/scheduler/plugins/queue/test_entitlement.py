@@ -77,7 +77,7 @@ def test_who_gives_is_above_its_due_before_and_keeps_its_guarantee_after(table: 
         named = [d for d, v in amount.items() if v > 0 and d in attributes.deserved]
         assert not named or any(attributes.allocated[d] > attributes.deserved[d] for d in named)
         assert resources.less_equal(attributes.guarantee, resources.minus(attributes.allocated, amount))
-        assert any(preemptor.init_request.get(d, 0.0) > 0 for d, v in amount.items() if v > 0)
+        assert any(preemptor.init_request.get(d, 0) > 0 for d, v in amount.items() if v > 0)
 
 
 @given(tables(tree=True), st.sampled_from(["capacity", "proportion"]))

@@ -1,0 +1,121 @@
+"""What is taken on nodes: exact whatever comes and goes, and never more than an array holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scheduler.model import objects, resources
+from scheduler.model.cluster import Cluster
+from scheduler.model.resources import MOST, Resource
+from scheduler.model.task import COMPLETED, Task, TaskStatus
+
+HUGE = "9223372036854775807"
+
+
+def node(name: str = "n1", cpu: str = "4") -> objects.Node:
+    return msgspec.convert(
+        {"metadata": {"name": name}, "status": {"allocatable": {"cpu": cpu, "pods": 9}}}, objects.Node
+    )
+
+
+def pod(name: str, cpu: str, *, on: str = "n1", memory: str = "0", scheduler: str = "theirs") -> objects.Pod:
+    body = {
+        "metadata": {
+            "name": name,
+            "namespace": "ns",
+            "uid": name,
+            "annotations": {"scheduling.k8s.io/group-name": "g"},
+        },
+        "spec": {
+            "containers": [{"resources": {"requests": {"cpu": cpu, "memory": memory}}}],
+            "nodeName": on,
+            "schedulerName": scheduler,
+        },
+        "status": {"phase": "Running"},
+    }
+    return msgspec.convert(body, objects.Pod)
+
+
+def row_of(cluster: Cluster, amounts: str) -> Resource:
+    cluster.nodes.settle()
+    return cluster.nodes.sum_of(getattr(cluster.nodes, amounts)[:1])
+
+
+@pytest.mark.parametrize("pods", [1, 2, 40])
+@pytest.mark.parametrize("settled", [True, False])
+def test_a_node_has_its_room_again_after_pods_of_another_scheduler_that_asked_for_all_there_is(
+    pods: int, settled: bool
+) -> None:
+    cluster = Cluster(scheduler_names=["ours"])
+    cluster.set_node(node())
+    cluster.set_pod(pod("small", "1"))
+    before = row_of(cluster, "idle")
+    for number in range(pods):
+        cluster.set_pod(pod(f"huge-{number}", HUGE))
+        if settled:
+            assert row_of(cluster, "idle")["cpu"] <= -MOST + 3000
+    for number in reversed(range(pods)):
+        cluster.delete_pod(f"ns/huge-{number}")
+    assert row_of(cluster, "idle") == before == {"cpu": 3000, "pods": 8}
+
+
+def test_a_job_holds_what_it_held_before_after_pods_that_asked_for_all_there_is() -> None:
+    cluster = Cluster(scheduler_names=["ours"])
+    cluster.set_pod(pod("small", "1", scheduler="ours"))
+    for number in range(40):
+        cluster.set_pod(pod(f"huge-{number}", HUGE, scheduler="ours"))
+    assert cluster.jobs["ns/g"].allocated["cpu"] == 40 * MOST + 1000
+    for number in range(40):
+        cluster.delete_pod(f"ns/huge-{number}")
+    assert cluster.jobs["ns/g"].allocated == {"cpu": 1000, "pods": 1}
+
+
+def test_what_nodes_have_in_sum_is_exact_however_much_that_is() -> None:
+    cluster = Cluster()
+    for number in range(40):
+        cluster.set_node(node(f"n{number}", HUGE))
+    cluster.set_node(node("small", "4"))
+    cluster.nodes.settle()
+    assert cluster.nodes.total()["cpu"] == 40 * MOST + 4000
+
+
+LARGE_AND_SMALL = st.sampled_from([1, 1000, 2**44, 2**44 + 1, 2**59, MOST, 2**70])
+STATUS = st.sampled_from([TaskStatus.RUNNING, TaskStatus.RELEASING, TaskStatus.PIPELINED, TaskStatus.SUCCEEDED])
+TASK = st.tuples(LARGE_AND_SMALL, LARGE_AND_SMALL, STATUS, st.booleans())
+
+
+def taken(tasks: Iterable[tuple[Task, TaskStatus]], has: Resource) -> tuple[Resource, ...]:
+    """What is idle, releasing and pipelined, by definition."""
+    idle, releasing, pipelined = dict(has), Resource(), Resource()
+    for task, status in tasks:
+        if status is TaskStatus.PIPELINED:
+            resources.add_to(pipelined, task.request)
+        elif not status & COMPLETED:
+            resources.take_from(idle, task.request)
+            if status is TaskStatus.RELEASING:
+                resources.add_to(releasing, task.request)
+    cut = (
+        {name: max(min(amount, MOST), -MOST) for name, amount in sums.items()} for sums in (idle, releasing, pipelined)
+    )
+    return tuple({name: amount for name, amount in sums.items() if amount} for sums in cut)
+
+
+@given(st.lists(TASK, max_size=12))
+def test_the_arrays_hold_the_exact_sums_as_far_as_they_can(given_: list[tuple[int, int, TaskStatus, bool]]) -> None:
+    cluster = Cluster()
+    info = cluster.nodes.put(node())
+    cluster.nodes.settle()
+    there: list[tuple[Task, TaskStatus]] = []
+    for number, (cpu, memory, status, leaves) in enumerate(given_):
+        task = Task(pod(f"p{number}", f"{cpu}m", memory=str(memory)), "")
+        cluster.nodes.place(info, task, status)
+        there.append((task, status))
+        if leaves:
+            cluster.nodes.lift(info, *there.pop(0))
+        found = tuple(row_of(cluster, amounts) for amounts in ("idle", "releasing", "pipelined"))
+        assert found == taken(there, info.allocatable)
