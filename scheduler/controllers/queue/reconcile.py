@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...model import names, resources
-from ...model.objects import Condition
-from ...model.resources import Resource
+from ...model.objects import Condition, Quantities
+from ...model.resources import QuantityError, Resource
 from ...model.times import timestamp
 from ..runtime.objects import COMMANDS, QUEUES, Command, Queue, QueueSpec
 from ..runtime.writes import ApplyObject, Create, EmitEvent, ReconcileResult, Remove, Write
@@ -135,6 +135,15 @@ def _problems(seen: ObservedQueue, queue: Queue) -> Iterator[tuple[str, str]]:
         yield "ParentMissing", f"spec.parent: queue {parent_name} does not exist; create it, or name another"
     if is_in_cycle(seen.name, seen.known):
         yield "Cycle", f"spec.parent: {seen.name} is its own ancestor by way of {parent_name}; name another parent"
+    for what, quantities in (
+        ("deserved", queue.spec.deserved),
+        ("guarantee.resource", queue.spec.guarantee.resource if queue.spec.guarantee else None),
+        ("capability", queue.spec.capability),
+    ):
+        try:
+            resources.parse(quantities)
+        except QuantityError as error:
+            yield "Malformed", f"spec.{what}: {error}"
     children = [child for child in seen.known.values() if parent_of(child) == seen.name]
     for what, of in (("deserved", _deserved), ("guarantee.resource", _guarantee)):
         own, total = of(queue), resources.total_of(of(child) for child in children)
@@ -172,12 +181,20 @@ def _over(amounts: Resource, limits: Resource) -> str:
 
 
 def _deserved(queue: Queue) -> Resource:
-    return resources.parse(queue.spec.deserved)
+    return _readable(queue.spec.deserved)
 
 
 def _capability(queue: Queue) -> Resource:
-    return resources.parse(queue.spec.capability)
+    return _readable(queue.spec.capability)
 
 
 def _guarantee(queue: Queue) -> Resource:
-    return resources.parse(queue.spec.guarantee.resource if queue.spec.guarantee else None)
+    return _readable(queue.spec.guarantee.resource if queue.spec.guarantee else None)
+
+
+def _readable(quantities: Quantities | None) -> Resource:
+    """Amounts, or nothing where one of them is unreadable, which the queue that has it says itself."""
+    try:
+        return resources.parse(quantities)
+    except QuantityError:
+        return {}

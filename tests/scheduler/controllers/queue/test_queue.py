@@ -215,3 +215,12 @@ def test_where_jobs_may_run(name: str, text: str) -> None:
     found = usability(name, queues)
     assert text in found
     assert bool(found) == bool(text)
+
+
+def test_amounts_that_cannot_be_read_are_told_of_the_queue_that_has_them_and_of_no_other() -> None:
+    above = queue("above", deserved={"cpu": "1"})
+    bad = queue("bad", parent="above", deserved={"cpu": "4"}, capability={"memory": "9" * 400})
+    status, reason, message = problem(seen("bad", above, bad))
+    assert (status, reason) == ("False", "Malformed")
+    assert message.startswith("spec.capability: memory: '999")
+    assert problem(seen("above", above, bad))[1] == "ChildrenDeservedExceed"
