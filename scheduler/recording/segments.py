@@ -32,7 +32,7 @@ from .events import (
     write_line,
 )
 
-VERSION = 1
+VERSION = 2
 SEGMENT_BYTES = 256 << 20
 KEPT = 8
 SUFFIX = ".jsonl.gz"

@@ -97,7 +97,7 @@ def test_another_policy_shows_what_it_would_have_decided(
         (["{recording}", "--policy", "missing.yaml"], "missing.yaml: No such file or directory"),
         (["{plain}"], "is a gzip file"),
         (["{other}"], "does not begin with a checkpoint"),
-        (["{future}"], "is a recording of version 99, this program reads version 1"),
+        (["{future}"], "is a recording of version 99, this program reads version 2"),
         (["{broken}"], "broken, line 1: JSON is malformed"),
     ],
 )

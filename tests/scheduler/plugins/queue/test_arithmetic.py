@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler.framework.session import Session
-from scheduler.model import resources
+from scheduler.model import objects, resources
+from scheduler.model.queue import Queue
 from scheduler.model.resources import UNLIMITED, Limit
 from scheduler.model.task import HOLDING, TaskStatus
 from scheduler.plugins.queue.attributes import QueueAttributes, without_pods
+from scheduler.plugins.queue.proportion import fill
 from scheduler.reasons import VictimReason
 from tests.scheduler.plugins.queue.state import queue_rows, queues_of, session_of, tables, task_of, tasks_in
 
@@ -255,3 +259,55 @@ def test_a_pod_that_takes_either_card_counts_as_the_one_it_got() -> None:
     assert held(attributes) == {"B": 3000}
     statement.discard()
     assert held(attributes) == {}
+
+
+def test_a_share_that_is_whole_is_whole_however_it_comes_about() -> None:
+    queues = [{"name": name, "weight": weight} for name, weight in (("a", 1), ("b", 3), ("c", 7), ("d", 3))]
+    jobs = [{"name": row["name"], "queue": row["name"], "tasks": "99 x 1 cpu, 6Gi memory"} for row in queues]
+    session = session_of(
+        {"nodes": [{"name": "n1", "has": "49 cpu, 84Gi memory"}], "queues": queues, "jobs": jobs}, "proportion"
+    )
+    deserved = {
+        name: attributes.deserved for name, attributes in queue_attributes(session).items() if attributes.deserved
+    }
+    assert {name: amounts["memory"] for name, amounts in deserved.items()} == {
+        "a": 6 * 2**30,
+        "b": 18 * 2**30,
+        "c": 42 * 2**30,
+        "d": 18 * 2**30,
+    }
+
+
+def filled(total: int, queues: list[tuple[int, int, int]]) -> list[Fraction]:
+    """What queues of ``(weight, request, guarantee)`` deserve of one dimension, by definition and without rounding."""
+    shares, remaining, unmet = [Fraction(0)] * len(queues), Fraction(total), list(range(len(queues)))
+    while unmet and (weights := sum(queues[number][0] for number in unmet)):
+        before, still = list(shares), []
+        for number in unmet:
+            weight, request, guarantee = queues[number]
+            shares[number] = max(min(shares[number] + remaining * weight / weights, request), Fraction(guarantee))
+            if shares[number] not in (before[number], request) and shares[number] < request:
+                still.append(number)
+        left = max(remaining - sum(shares) + sum(before), Fraction(0))
+        if not left or left == remaining:
+            break
+        remaining, unmet = left, still
+    return shares
+
+
+@given(
+    st.integers(1, 2**62),
+    st.lists(st.tuples(st.integers(1, 9), st.integers(1, 2**61), st.integers(0, 2**60)), min_size=1, max_size=8),
+)
+def test_shares_by_weight_are_rounded_down_once(total: int, queues: list[tuple[int, int, int]]) -> None:
+    made = []
+    for number, (weight, request, guarantee) in enumerate(queues):
+        spec = objects.QueueSpec(weight=weight)
+        attributes = QueueAttributes(Queue(objects.Queue(objects.ObjectMeta(name=f"q{number}"), spec)))
+        attributes.request, attributes.guarantee = {"memory": request}, {"memory": guarantee}
+        attributes.limit = {"memory": UNLIMITED}
+        made.append(attributes)
+    fill(made, {"memory": total})
+    assert [attributes.deserved["memory"] for attributes in made] == [
+        math.floor(share) for share in filled(total, queues)
+    ]
