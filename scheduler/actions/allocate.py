@@ -27,10 +27,10 @@ def allocate(session: Session) -> None:
         jobs = by_queue[queue.name]
         if not jobs:
             continue
-        if hooks.any_says("overused", queue):
+        if hooks.overused(queue):
             while jobs:
                 job = jobs.pop()
-                session.refuse(job, hooks.whys(job, left[job.key][0].tasks[-1]))
+                session.refuse(job, hooks.reasons(job, left[job.key][0].tasks[-1]))
             continue
         job = jobs.pop()
         if GangAllocation(session, queue, job).take(left[job.key]) and left[job.key]:

@@ -38,7 +38,7 @@ def _place(session: Session, job: Job) -> None:
             session.refuse(job, [session.placement.explain(task)])
         else:
             statement.allocate(task, node)
-    if hooks.all_agree("job_ready", job):
+    if hooks.job_ready(job):
         statement.commit()
     else:
         statement.discard()

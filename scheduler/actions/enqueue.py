@@ -26,10 +26,9 @@ def enqueue(session: Session) -> None:
         if not jobs:
             continue
         job = jobs.pop()
-        if job.min_resources is None or hooks.votes("job_enqueueable", job):
-            for entry in hooks.of("job_enqueued"):
-                entry.fn(job)
+        if job.min_resources is None or hooks.job_enqueueable(job):
+            hooks.job_enqueued(job)
             session.admit(job)
         else:
-            session.refuse(job, hooks.whys(job, None))
+            session.refuse(job, hooks.reasons(job, None))
         queues.push(queue)

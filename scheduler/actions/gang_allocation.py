@@ -83,9 +83,9 @@ class GangAllocation:
         self._failed_roles.clear()
         before = self._statement.savepoint()
         placed = [] if self._cannot_start(runs) else self._place_all(runs)
-        if self._is_ready() or self._hooks.votes("job_pipelined", self._job):
+        if self._is_ready() or self._hooks.job_pipelined(self._job):
             return placed
-        self._whys += [*self._hooks.whys(self._job, runs[0].first), *self._short(self._job.waiting)]
+        self._whys += [*self._hooks.reasons(self._job, runs[0].first), *self._short(self._job.waiting)]
         self._statement.rollback(before)
         return None
 
@@ -99,7 +99,7 @@ class GangAllocation:
         if (
             lacking <= 0
             or any(task.status is not TaskStatus.PIPELINED for task in waiting)
-            or not self._hooks.votes("job_pipelined", job)
+            or not self._hooks.job_pipelined(job)
         ):
             return False
         alike: dict[bytes, list[Task]] = {}
@@ -114,7 +114,7 @@ class GangAllocation:
         if (
             len(runs) > 1
             or lacking <= 1  # one task is as well tried as counted
-            or self._hooks.votes("job_pipelined", job)
+            or self._hooks.job_pipelined(job)
             or self._placement.has_inter_pod_constraints(task)
         ):
             return False
@@ -129,7 +129,7 @@ class GangAllocation:
         return [GangShort(placed, self._job.min_available)] if 0 < placed < self._job.min_available else []
 
     def _is_ready(self) -> bool:
-        return self._hooks.all_agree("job_ready", self._job)
+        return self._hooks.job_ready(self._job)
 
     def _place_all(self, runs: list[TaskBatch]) -> list[tuple[TaskBatch, int]]:
         placed: list[tuple[TaskBatch, int]] = []
@@ -172,8 +172,8 @@ class GangAllocation:
                 future = True
                 continue
             for task, node in zip(tasks, plan, strict=False):
-                if not self._hooks.all_agree("allocatable", self._queue, task):
-                    self._whys += self._hooks.whys(job, task)
+                if not self._hooks.allocatable(self._queue, task):
+                    self._whys += self._hooks.reasons(job, task)
                     self._failed_shapes.add(task.shape)
                     return count
                 if future:

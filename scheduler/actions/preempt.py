@@ -31,6 +31,6 @@ def preempt(session: Session) -> None:
         while between:
             make_room(PreemptionRequest(session, PREEMPT, between.pop(), reprieves=reprieves), cache)
         for job in sorted(of_queue, key=hooks.job_key):
-            if hooks.first_tier_agrees("job_starving", job):
+            if hooks.job_starving(job):
                 make_room(PreemptionRequest(session, PREEMPT, job, within_job=True, reprieves=reprieves), cache)
     cache.settle()

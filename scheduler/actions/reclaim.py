@@ -27,7 +27,7 @@ def reclaim(session: Session) -> None:
     queues = LazyPriorityQueue(hooks.queue_key, (session.queues[name] for name in by_queue))
     while queues:
         queue = queues.pop()
-        if hooks.any_says("overused", queue):
+        if hooks.overused(queue):
             continue
         make_room(PreemptionRequest(session, RECLAIM, jobs[queue.name].pop()), cache)
         if jobs[queue.name]:

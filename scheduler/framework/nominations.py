@@ -17,7 +17,7 @@ from ..model.nodes import Nodes
 from ..model.queue import Queue
 from ..model.task import Task, TaskStatus
 from ..placement import Placement
-from ..policy.hooks import Hooks
+from ..policy.tiers import Hooks
 from ..reasons import GangShort, Gated, NodeUnfit, Outranked, UnschedulableReason
 from .decisions import Decisions, Nominate
 from .statement import Statement
@@ -77,8 +77,8 @@ class Nominations:
             self._whys[task.key] = (NodeUnfit(task.nominated),)
         elif task.gated:
             self._whys[task.key] = (Gated(1),)
-        elif not session.hooks.all_agree("allocatable", session.queues[job.queue], task):
-            self._whys[task.key] = tuple(session.hooks.whys(job, task))
+        elif not session.hooks.allocatable(session.queues[job.queue], task):
+            self._whys[task.key] = tuple(session.hooks.reasons(job, task))
         elif not session.placement.fits(task, node, future=True):
             self._whys[task.key] = (session.placement.explain_node(task, node),)
         else:
@@ -100,7 +100,7 @@ class Nominations:
                         statement.allocate(task, node)
                     else:
                         statement.pipeline(task, node)
-            if statement.changes and session.hooks.all_agree("job_ready", job):
+            if statement.changes and session.hooks.job_ready(job):
                 statement.commit()
             else:
                 statement.discard()
@@ -115,7 +115,7 @@ class Nominations:
 
     def yield_to(self, job: Job, statement: Statement) -> list[Task]:
         """Free the claims of jobs of the same queue that the job outranks; whom they were of."""
-        if not self._claims or all(entry.plugin != "priority" for entry in self._session.hooks.of("job_order")):
+        if not self._claims or all(entry.plugin != "priority" for entry in self._session.hooks.job_order.entries):
             return []
         jobs = self._session.jobs
         outranked = [
@@ -147,7 +147,7 @@ class Nominations:
         session = self._session
         for key, tasks in self._claims.items():
             job = session.jobs[key]
-            stands = session.hooks.votes("job_pipelined", job)
+            stands = session.hooks.job_pipelined(job)
             for task in tasks:
                 if task.status is TaskStatus.PIPELINED and stands:
                     if task.node != task.nominated:

@@ -7,7 +7,7 @@ what they compute for a cycle in themselves, and what outlives a cycle lives in 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any, TypeVar, cast
 
 from ..model.cluster import Cluster
 from ..model.job import Job, PodGroupPhase
@@ -15,30 +15,17 @@ from ..model.queue import Queue
 from ..model.resources import Resource
 from ..model.task import Task, TaskStatus
 from ..placement import Placement, unsupported
-from ..policy.hooks import Fn, Hooks
-from ..policy.model import PluginOption, Policy
+from ..policy.model import Policy
+from ..policy.tiers import Hooks
 from ..reasons import NoGroup, QueueBroken, Refusal, UnschedulableReason, Unsupported
 from .change_log import ChangeLog
 from .decisions import Decisions
 from .nominations import Nominations
+from .plugin import Plugin
 from .statement import Statement
 from .tracing import Step, no_trace
 
-
-class Plugin(Protocol):
-    """What a plugin module's class looks like. ``open`` computes and registers; a new instance serves each cycle."""
-
-    name: str
-
-    def __init__(self, option: PluginOption) -> None: ...
-
-    def open(self, session: Session, register: Register) -> None: ...
-
-
-class Register(Protocol):
-    """What ``open`` registers with: hook name (:data:`scheduler.policy.hooks.SWITCHES`), function."""
-
-    def __call__(self, hook: str, fn: Fn) -> None: ...
+T = TypeVar("T")
 
 
 class Session:
@@ -46,8 +33,8 @@ class Session:
 
     ``jobs`` are those with a PodGroup and an existing queue, ``unsettled`` those of them that an action may have
     something to do for; ``total`` is what all ready nodes have; ``now`` is seconds since the epoch, given by the shell.
-    ``decisions`` is what has been decided so far. ``placement`` knows where tasks may go. ``facts`` is where plugins
-    leave numbers for others (queue numbers, shares), by plugin name. ``step`` is told of each plugin that opens.
+    ``decisions`` is what has been decided so far. ``placement`` knows where tasks may go. ``plugins`` are those of
+    the policy, by name. ``step`` is told of each plugin that opens.
     """
 
     def __init__(
@@ -55,7 +42,7 @@ class Session:
         cluster: Cluster,
         policy: Policy,
         now: float,
-        plugins: Mapping[str, type[Any]],
+        plugins: Mapping[str, type[Plugin]],
         step: Step = no_trace,
     ) -> None:
         self.cluster = cluster
@@ -80,20 +67,23 @@ class Session:
         self.unsettled: list[Job] = [job for job in self.jobs.values() if not job.is_settled]
         self._objections: dict[str, Any] = {}
         self.changes = ChangeLog(cluster)
-        self.hooks = Hooks(policy)
+        self.hooks = Hooks()
         self.placement = Placement(cluster, self.hooks)
         self.nominations = Nominations(self)
-        self.facts: dict[str, Any] = {}
+        self.plugins: dict[str, Plugin] = {}
+        self._own: dict[object, object] = {}
         for number, tier in enumerate(policy.tiers):
             for option in tier:
                 with step("plugin", option.name):
-                    self._open(plugins[option.name](option), number, option)
+                    plugin = self.plugins[option.name] = plugins[option.name](option)
+                    plugin.open(self)
+                    self.hooks.add(number, option, plugin, plugin.hooks)
 
-    def _open(self, plugin: Plugin, tier: int, option: PluginOption) -> None:
-        def register(hook: str, fn: Fn) -> None:
-            self.hooks.register(tier, option, hook, fn)
-
-        plugin.open(self, register)
+    def own(self, make: Callable[[Session], T]) -> T:
+        """The one ``make(session)`` of this cycle, for who computes something that serves several actions."""
+        if make not in self._own:
+            self._own[make] = make(self)
+        return cast("T", self._own[make])
 
     # ------------------------------------------------------------------------------------------------------- changes
 
@@ -136,7 +126,7 @@ class Session:
         objection = self._objections.get(job.key, self)
         if objection is self:
             field = unsupported.of_job(job)
-            objection = Unsupported(job.key, field) if field else self.hooks.first_objection("job_valid", job)
+            objection = Unsupported(job.key, field) if field else self.hooks.job_valid(job)
             self._objections[job.key] = objection
             if objection is not None:
                 self.refuse(job, [objection])

@@ -11,7 +11,7 @@ from ..policy.loader import Document
 from ..policy.model import Policy
 from ..policy.schema import ACTIONS, PLUGINS
 from .findings import Finding
-from .vote_rules import QUEUE_PLUGINS, Found, evicting, tiers
+from .vote_rules import Found, evicting, tiers
 
 Rule = Callable[[Document], Found]
 
@@ -58,7 +58,7 @@ def _admission(document: Document) -> Found:
 def _missing(document: Document) -> Found:
     """Plugins without which an action does not do what it is for."""
     policy = document.policy
-    queues = [option for name in QUEUE_PLUGINS if (option := policy.plugin(name)) is not None]
+    queues = [option for tier in policy.tiers for option in tier if PLUGINS[option.name].decides_queues]
     if "reclaim" in policy.actions and not queues:
         text = "reclaim without capacity, proportion or capacity-card knows no queue's due, and takes from every queue"
         yield "actions", text, "add one of them, or take reclaim out"
@@ -134,8 +134,9 @@ def _without_effect(document: Document) -> Found:
         for option in tier:
             rule, field = PLUGINS[option.name], places[option.name]
             for switch in option.switches:
-                if switch not in rule.hooks:
-                    yield f"{field}.{switch}", f"{option.name} has no such say: nothing is switched", "take it out"
+                if switch not in rule.switches:
+                    text = f"plugin {option.name} does not implement this hook; the switch has no effect"
+                    yield f"{field}.{switch}", text, "remove it"
             for name in option.arguments:
                 known = rule.argument(name)
                 if known is not None and known.ignored:

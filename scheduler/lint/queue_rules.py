@@ -15,6 +15,7 @@ from ..model.queue import ROOT, Queue
 from ..model.resources import Resource, render_amount
 from ..plugins.queue.cards import CardError, counts
 from ..policy.model import Policy
+from ..policy.schema import PLUGINS
 from .findings import Finding
 from .objects import Manifest
 
@@ -26,7 +27,7 @@ def queue_findings(manifest: Manifest, policy: Policy | None) -> list[Finding]:
     """The findings on queues; rules about a plugin are skipped where the policy could not be read."""
     rules: list[Callable[[Manifest], Found]] = [_order_of_amounts]
     if policy is not None:
-        plugin = next((p for p in ("capacity", "proportion", "capacity-card") if policy.plugin(p)), "")
+        plugin = next((name for name, rule in PLUGINS.items() if rule.decides_queues and policy.plugin(name)), "")
         option = policy.plugin(plugin)
         tree = plugin == "capacity" and option is not None and option.enabled("enableHierarchy")
         own = {

@@ -16,12 +16,8 @@ Found = Iterator[tuple[str, str, str]]
 
 EVICTING = {"reclaim": "enableReclaimable", "preempt": "enablePreemptable"}
 """The actions that evict, with the switch of a plugin's say in whom."""
-QUEUE_PLUGINS = ("capacity", "proportion", "capacity-card")
-WHEREVER_IT_STANDS = {
-    "reclaim": frozenset({*QUEUE_PLUGINS, "conformance", "pdb"}),
-    "preempt": frozenset({"priority", "conformance", "pdb"}),
-}
-"""Who is asked in any tier: what these protect is protected whatever tier decides."""
+UNIT_HOOKS = {"reclaim": "reclaim_unit", "preempt": "preempt_unit"}
+"""The hooks that are asked in any tier: what they protect is protected whatever tier decides."""
 
 
 def evicting(policy: Policy) -> list[str]:
@@ -36,7 +32,7 @@ def _voters(policy: Policy, action: str) -> list[tuple[int, PluginOption]]:
         (number, option)
         for number, tier in enumerate(policy.tiers)
         for option in tier
-        if switch in PLUGINS[option.name].hooks and option.enabled(switch)
+        if switch in PLUGINS[option.name].switches and option.enabled(switch)
     ]
 
 
@@ -54,6 +50,6 @@ def tiers(document: Document) -> Found:
             remedy = f"to keep gangs whole and running, put gang and {below[0]} into one tier"
             yield document.places["gang"], text, remedy
         for name in below:
-            if name not in WHEREVER_IT_STANDS[action]:
+            if UNIT_HOOKS[action] not in PLUGINS[name].hooks:
                 text = f"{action}: tier {first + 1} ({', '.join(above)}) decides, and {name} is not asked"
                 yield document.places[name], text, f"put {name} into tier {first + 1}"

@@ -14,7 +14,7 @@ import numpy as np
 from ..model.cluster import Cluster
 from ..model.nodes import Amounts, Mask, NodeInfo, Rows, Vector
 from ..model.task import Task
-from ..policy.hooks import Hooks
+from ..policy.tiers import Hooks
 from ..reasons import NodeUnfit, NoNode, Unsupported
 from . import unsupported
 from .explain import no_node, unfit
@@ -51,7 +51,7 @@ class Placement:
             mask = self._nodes.ready.copy()
             if unsupported.of_task(self._cluster, task):
                 mask[:] = False
-            for entry in self._hooks.of("feasible"):
+            for entry in self._hooks.feasible.entries:
                 mask &= entry.fn(task)
             self._static[task.shape] = mask
         return mask
@@ -61,7 +61,7 @@ class Placement:
         any.
         """
         mask: Mask | None = None
-        for entry in self._hooks.of("predicate"):
+        for entry in self._hooks.predicate.entries:
             allowed = entry.fn(task, future)
             if allowed is not None:
                 mask = allowed if mask is None else mask & allowed
@@ -108,7 +108,7 @@ class Placement:
         if total is None:
             feasible = self.static(task)
             total = np.zeros(len(self._nodes.rows))
-            for entry in self._hooks.of("score"):
+            for entry in self._hooks.score.entries:
                 score = entry.fn(task, feasible)
                 if score is not None:
                     total += score
@@ -120,14 +120,14 @@ class Placement:
         task.
         """
         total = np.zeros(used.shape[:-1])
-        for entry in self._hooks.of("usage_score"):
+        for entry in self._hooks.usage_score.entries:
             total += entry.fn(task, used, allocatable)
         return total
 
     def _pod_score(self, task: Task) -> Vector | None:
         """The part of the score that follows from who runs where; None if the task does not mind."""
         total: Vector | None = None
-        for entry in self._hooks.of("pod_score"):
+        for entry in self._hooks.pod_score.entries:
             score = entry.fn(task, self.static(task))
             if score is not None:
                 total = score if total is None else total + score

@@ -13,7 +13,7 @@ import numpy as np
 from ..model.nodes import Mask, NodeInfo, Nodes, Rows
 from ..model.resources import PODS
 from ..model.task import Task
-from ..policy.hooks import Hooks
+from ..policy.tiers import Hooks
 from ..reasons import NodeRule, NodeUnfit, NoNode
 
 OTHER = ("other", "are excluded by a plugin")
@@ -56,5 +56,5 @@ def unfit(nodes: Nodes, hooks: Hooks, task: Task, node: NodeInfo, admitted: bool
 def _rule(hooks: Hooks, task: Task, node: NodeInfo) -> tuple[str, str]:
     if not node.is_ready:
         return ("not-ready", "")
-    rule: tuple[str, str] | None = hooks.first_objection("node_rule", task, node)
+    rule: tuple[str, str] | None = hooks.node_rule(task, node)
     return rule or OTHER

@@ -2,49 +2,46 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
 import numpy as np
 
+from ..framework.plugin import Plugin
+from ..framework.session import Session
 from ..model.nodes import Amounts, Vector
 from ..model.resources import CPU, MEMORY
 from ..model.task import Task
+from ..policy.hooks import UsageScore
+from ..policy.model import PluginOption
+from ..policy.schema import INT, TEXT, Argument
 
-if TYPE_CHECKING:
-    from ..framework.session import Register, Session
-    from ..policy.model import PluginOption
 
-
-class Binpack:
-    """The plugin.
-
-    Arguments ``binpack.weight``, ``binpack.cpu``, ``binpack.memory`` (1 each), ``binpack.resources`` (names, comma
-    separated) and
-    ``binpack.resources.<name>`` (1).
-    """
+class Binpack(Plugin, UsageScore):
+    """See the module."""
 
     name = "binpack"
+    arguments: ClassVar = {
+        "binpack.weight": Argument(INT, 0, default=1, means="weight of this score among all"),
+        "binpack.cpu": Argument(INT, 0, default=1, means="weight of cpu"),
+        "binpack.memory": Argument(INT, 0, default=1, means="weight of memory"),
+        "binpack.resources": Argument(TEXT, default="", means="further resources that count, separated by commas"),
+    }
+    families: ClassVar = {"binpack.resources.": Argument(INT, 0, default=1, means="weight of one of these")}
 
     def __init__(self, option: PluginOption) -> None:
-        arguments = option.arguments
+        super().__init__(option)
+        self._weight = self.argument("binpack.weight")
+        self._weights = {CPU: self.argument("binpack.cpu"), MEMORY: self.argument("binpack.memory")}
+        for name in filter(None, (part.strip() for part in self.argument("binpack.resources").split(","))):
+            self._weights[name] = self.argument(f"binpack.resources.{name}")
 
-        def weight(key: str) -> float:
-            return float(arguments.get(key, 1))
-
-        self._weight = weight("binpack.weight")
-        self._weights = {CPU: weight("binpack.cpu"), MEMORY: weight("binpack.memory")}
-        for name in filter(None, (part.strip() for part in str(arguments.get("binpack.resources", "")).split(","))):
-            self._weights[name] = weight(f"binpack.resources.{name}")
-
-    def open(self, session: Session, register: Register) -> None:
+    def open(self, session: Session) -> None:
         self._nodes = session.nodes
-        if self._weight:
-            register("usage_score", self._score)
 
-    def _score(self, task: Task, used: Amounts, allocatable: Amounts) -> Vector:
+    def usage_score(self, task: Task, used: Amounts, allocatable: Amounts) -> Vector:
         """Per requested dimension the part in use with the task; 0 where it would not fit; weighted mean, 0 to 100."""
         total, weights = np.zeros(used.shape[:-1]), 0.0
-        for name, weight in self._weights.items():
+        for name, weight in self._weights.items() if self._weight else ():
             if task.request.get(name, 0) <= 0 or not weight:
                 continue
             column = self._nodes.dimensions[name]

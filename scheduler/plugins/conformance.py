@@ -5,38 +5,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from ..framework.plugin import Plugin
 from ..model.task import Task
-from ..policy.hooks import by_unit
+from ..policy.hooks import PreemptableByUnit, PreemptUnit, ReclaimableByUnit, ReclaimUnit
 from ..reasons import Protected, Protection
-
-if TYPE_CHECKING:
-    from ..framework.session import Register, Session
-    from ..policy.model import PluginOption
 
 CRITICAL_CLASSES = frozenset({"system-cluster-critical", "system-node-critical"})
 SYSTEM_NAMESPACE = "kube-system"
 
 
-class Conformance:
-    """The plugin."""
+class Conformance(Plugin, ReclaimableByUnit, PreemptableByUnit, ReclaimUnit, PreemptUnit):
+    """See the module."""
 
     name = "conformance"
 
-    def __init__(self, _option: PluginOption) -> None:
-        """No arguments."""
+    def reclaim_unit(self, preemptor: Task, unit: Sequence[Task]) -> Protection | None:  # noqa: ARG002
+        return Protected("system") if any(map(_is_critical, unit)) else None
 
-    def open(self, _session: Session, register: Register) -> None:
-        register("reclaimable", by_unit)
-        register("preemptable", by_unit)
-        register("reclaim_unit", _of_the_system)
-        register("preempt_unit", _of_the_system)
+    preempt_unit = reclaim_unit
 
 
 def _is_critical(task: Task) -> bool:
     return task.pod.spec.priority_class_name in CRITICAL_CLASSES or task.namespace == SYSTEM_NAMESPACE
-
-
-def _of_the_system(_preemptor: Task, unit: Sequence[Task]) -> Protection | None:
-    return Protected("system") if any(map(_is_critical, unit)) else None

@@ -7,41 +7,45 @@ being freed included.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
+from ..framework.plugin import Plugin
+from ..framework.session import Session
 from ..model import resources
 from ..model.job import Job
 from ..model.resources import PODS, Resource
 from ..model.task import Task, TaskStatus
-from ..policy.hooks import Vote
-
-if TYPE_CHECKING:
-    from ..framework.session import Register, Session
-    from ..policy.model import PluginOption
+from ..policy.hooks import JobOrder, Preemptable, Vote
+from ..policy.model import PluginOption
 
 DELTA = 1e-6
 """Shares closer than this are equal."""
 
 
-class Drf:
-    """The plugin. Its hierarchy of weighted queues (``enableHierarchy``) is refused by the policy's loader."""
+class Drf(Plugin, JobOrder, Preemptable):
+    """See the module."""
 
     name = "drf"
+    refused: ClassVar = {
+        "enableHierarchy": (
+            "hierarchical drf is not supported",
+            "take enableHierarchy from drf; trees of queues are capacity's",
+        )
+    }
 
-    def __init__(self, _option: PluginOption) -> None:
+    def __init__(self, option: PluginOption) -> None:
+        super().__init__(option)
         self._shares: dict[str, float] = {}
 
-    def open(self, session: Session, register: Register) -> None:
+    def open(self, session: Session) -> None:
         self._session = session
         self._total = [(name, amount) for name, amount in session.total.items() if name != PODS]
         session.on_allocation_change(self._forget_share)
-        register("job_order", self._job_share)
-        register("preemptable", self._preemptable)
 
     def _forget_share(self, task: Task, _sign: int) -> None:
         self._shares.pop(task.job, None)
 
-    def _job_share(self, job: Job) -> float:
+    def job_order(self, job: Job) -> float:
         share = self._shares.get(job.key)
         if share is None:
             share = self._shares[job.key] = self._share(_claimed(job))
@@ -50,7 +54,7 @@ class Drf:
     def _share(self, claimed: Mapping[str, int]) -> float:
         return max((resources.share(claimed.get(name, 0), amount) for name, amount in self._total), default=0.0)
 
-    def _preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
+    def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
         """Candidates whose job, without them, still holds at least the share that the preemptor's would come to."""
         jobs = self._session.cluster.jobs
         mine = self._share(resources.plus(_claimed(jobs[preemptor.job]), preemptor.request))

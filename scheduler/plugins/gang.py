@@ -8,40 +8,45 @@ The one rule: what counts as running, waiting or missing is said here and nowher
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
+from ..framework.plugin import Plugin
 from ..model.job import Job
 from ..model.task import HOLDING, READY, Statuses, Task, TaskStatus
-from ..policy.hooks import Vote, by_unit
+from ..policy.hooks import (
+    JobOrder,
+    JobPipelined,
+    JobReady,
+    JobStarving,
+    JobValid,
+    PreemptableByUnit,
+    ReclaimableByUnit,
+    Vote,
+)
 from ..reasons import PodsMissing, UnschedulableReason
-
-if TYPE_CHECKING:
-    from ..framework.session import Register, Session
-    from ..policy.model import PluginOption
 
 TAKING_PART = HOLDING | TaskStatus.SUCCEEDED | TaskStatus.PIPELINED | TaskStatus.PENDING
 PIPELINED = READY | TaskStatus.PIPELINED
 
 
-class Gang:
-    """The plugin."""
+class Gang(Plugin, JobValid, JobOrder, JobReady, JobPipelined, JobStarving, ReclaimableByUnit, PreemptableByUnit):
+    """See the module. Which tasks a gang can spare is told by :mod:`scheduler.preemption.units`."""
 
     name = "gang"
 
-    def __init__(self, _option: PluginOption) -> None:
-        """No arguments."""
+    def job_order(self, job: Job) -> bool:
+        return _is_ready(job)
 
-    def open(self, _session: Session, register: Register) -> None:
-        register("job_valid", self._valid)
-        register("job_order", _is_ready)
-        register("job_ready", lambda job: _is_ready(job) and _roles_hold(job, READY))
-        register("job_pipelined", _pipelined)
-        register("job_starving", lambda job: job.ready + job.waiting < job.min_available)
-        register("reclaimable", by_unit)  # which tasks a gang can spare is told by scheduler.preemption.units
-        register("preemptable", by_unit)
+    def job_ready(self, job: Job) -> bool:
+        return _is_ready(job) and _roles_hold(job, READY)
 
-    @staticmethod
-    def _valid(job: Job) -> UnschedulableReason | None:
+    def job_pipelined(self, job: Job) -> Vote:
+        enough = job.ready + job.waiting + job.undemanding >= job.min_available
+        return Vote.PERMIT if enough and _roles_hold(job, PIPELINED) else Vote.REJECT
+
+    def job_starving(self, job: Job) -> bool:
+        return job.ready + job.waiting < job.min_available
+
+    def job_valid(self, job: Job) -> UnschedulableReason | None:
         if job.binding_roles:
             present = Counter(task.role for task in job.having(TAKING_PART))
             for role, minimum in sorted(job.binding_roles.items()):
@@ -66,8 +71,3 @@ def _free(task: Task) -> bool:
 
 def _is_ready(job: Job) -> bool:
     return job.ready + job.undemanding >= job.min_available
-
-
-def _pipelined(job: Job) -> Vote:
-    enough = job.ready + job.waiting + job.undemanding >= job.min_available
-    return Vote.PERMIT if enough and _roles_hold(job, PIPELINED) else Vote.REJECT

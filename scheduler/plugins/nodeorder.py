@@ -8,58 +8,65 @@ to whole numbers, and normalises over the nodes that the pod may go to, full or 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from ..framework.plugin import Plugin
+from ..framework.session import Session
 from ..model.nodes import Amounts, Mask, Nodes, Vector
 from ..model.resources import CPU, MEMORY
 from ..model.task import Task
 from ..placement.pod_affinity import PodAffinities
 from ..placement.selectors import term_matches, tolerates
 from ..placement.spread import Spread
+from ..policy.hooks import PodScore, Score, UsageScore
+from ..policy.model import PluginOption
+from ..policy.schema import INT, Argument
 
-if TYPE_CHECKING:
-    from ..framework.session import Register, Session
-    from ..policy.model import PluginOption
-
-DEFAULT_WEIGHTS = {
-    "leastrequested": 1.0,
-    "mostrequested": 0.0,
-    "nodeaffinity": 2.0,
-    "podaffinity": 2.0,
-    "balancedresource": 1.0,
-    "tainttoleration": 3.0,
-    "imagelocality": 1.0,
-    "podtopologyspread": 2.0,
+SCORES = {
+    "leastrequested": (1, "nodes with more cpu and memory left"),
+    "mostrequested": (0, "nodes with less cpu and memory left"),
+    "balancedresource": (1, "nodes whose cpu and memory are used alike"),
+    "nodeaffinity": (2, "nodes that the pod's preferred node affinity names"),
+    "podaffinity": (2, "nodes near pods that the preferred pod affinity names"),
+    "tainttoleration": (3, "nodes without taints PreferNoSchedule that the pod does not tolerate"),
+    "imagelocality": (1, "nodes that have the pod's images"),
+    "podtopologyspread": (2, "domains with fewer pods of a kind, where the pod's spread is a preference"),
 }
+"""Default weight of each score, and what it prefers."""
 MIB = 1024.0 * 1024.0
 IMAGE_MIN, IMAGE_MAX = 23 * MIB, 1000 * MIB
 """An image smaller than the first is not worth a detour, one larger than the second counts no more (per container)."""
 
 
-class NodeOrder:
-    """The plugin. Arguments ``<score>.weight``."""
+class NodeOrder(Plugin, Score, UsageScore, PodScore):
+    """See the module."""
 
     name = "nodeorder"
+    arguments: ClassVar = {
+        **{
+            f"{name}.weight": Argument(INT, 0, default=weight, means=f"prefers {means}")
+            for name, (weight, means) in SCORES.items()
+        },
+        **{
+            f"{name}.weight": Argument(INT, 0, ignored="Volcano has dropped this score")
+            for name in ("selectorspread", "volumebinding")
+        },
+    }
 
     def __init__(self, option: PluginOption) -> None:
-        self._weights = {
-            name: float(option.arguments.get(f"{name}.weight", default)) for name, default in DEFAULT_WEIGHTS.items()
-        }
+        super().__init__(option)
+        self._weights: dict[str, int] = {name: self.argument(f"{name}.weight") for name in SCORES}
 
-    def open(self, session: Session, register: Register) -> None:
+    def open(self, session: Session) -> None:
         self._nodes = session.nodes
-        register("score", self._score)
-        register("usage_score", self._usage_score)
-        if self._weights["podaffinity"] or self._weights["podtopologyspread"]:
-            pods = session.placement.pods
-            self._affinities, self._spread = PodAffinities(session.cluster, pods), Spread(session.nodes, pods)
-            register("pod_score", self._pod_score)
+        pods = session.placement.pods
+        self._affinities, self._spread = PodAffinities(session.cluster, pods), Spread(session.nodes, pods)
 
     # --------------------------------------------------------------------------------------------------- what is used
 
-    def _usage_score(self, _task: Task, used: Amounts, allocatable: Amounts) -> Vector:
+    def usage_score(self, _task: Task, used: Amounts, allocatable: Amounts) -> Vector:
         columns = [self._nodes.dimensions[name] for name in (CPU, MEMORY) if name in self._nodes.dimensions]
         fractions = [_fraction(used[..., column], allocatable[..., column]) for column in columns]
         total = np.zeros(used.shape[:-1])
@@ -76,7 +83,7 @@ class NodeOrder:
 
     # -------------------------------------------------------------------------------------- what the nodes' objects say
 
-    def _score(self, task: Task, feasible: Mask) -> Vector | None:
+    def score(self, task: Task, feasible: Mask) -> Vector | None:
         weights = self._weights
         total: Vector | None = None
         for name, score in (
@@ -91,7 +98,7 @@ class NodeOrder:
 
     # ------------------------------------------------------------------------------------------- what runs on the nodes
 
-    def _pod_score(self, task: Task, feasible: Mask) -> Vector | None:
+    def pod_score(self, task: Task, feasible: Mask) -> Vector | None:
         total: Vector | None = None
         if (weight := self._weights["podaffinity"]) and self._affinities.concerns(task):
             total = _added(total, self._affinities.score(task, feasible), weight)

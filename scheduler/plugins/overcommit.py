@@ -7,46 +7,47 @@ first.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
+from ..framework.plugin import Plugin
+from ..framework.session import Session
 from ..model import resources
 from ..model.job import Job, PodGroupPhase
 from ..model.resources import Resource
 from ..model.task import Task
-from ..policy.hooks import Vote
+from ..policy.hooks import JobEnqueueable, JobEnqueued, Reasons, Vote
+from ..policy.schema import FLOAT, Argument
 from ..reasons import ClusterLimit, UnschedulableReason
 from .queue.admission_backlog import WaitingLine
 from .queue.attributes import reservation_of, ungated
 
-if TYPE_CHECKING:
-    from ..framework.session import Register, Session
-    from ..policy.model import PluginOption
 
-DEFAULT_FACTOR = 1.2
-
-
-class Overcommit:
-    """The plugin. Argument ``overcommit-factor`` (1.2; a policy with less than 1 is refused)."""
+class Overcommit(Plugin, JobEnqueueable, JobEnqueued, Reasons):
+    """See the module."""
 
     name = "overcommit"
+    arguments: ClassVar = {
+        "overcommit-factor": Argument(FLOAT, 1.0, default=1.2, means="how many times the cluster is admitted in all")
+    }
 
-    def __init__(self, option: PluginOption) -> None:
-        self._factor = resources.factor_of(option.arguments.get("overcommit-factor", DEFAULT_FACTOR))
-
-    def open(self, session: Session, register: Register) -> None:
+    def open(self, session: Session) -> None:
+        factor = resources.factor_of(self.argument("overcommit-factor"))
         self._session = session
         nodes = session.nodes
         used = nodes.sum_of(nodes.used[nodes.ready])
-        lent = {name: resources.times(amount, self._factor) for name, amount in session.total.items()}
+        lent = {name: resources.times(amount, factor) for name, amount in session.total.items()}
         self._left = resources.minus(lent, used)
         self._reserved: Resource = {}
         self._line = WaitingLine(session)
         for job in session.jobs.values():
             if job.min_resources is not None and not session.is_pending(job):
                 self._reserve(job)
-        register("job_enqueueable", lambda job: Vote.REJECT if self._missing(job) else Vote.PERMIT)
-        register("job_enqueued", self._reserve)
-        register("why", self._why)
+
+    def job_enqueueable(self, job: Job) -> Vote:
+        return Vote.REJECT if self._missing(job) else Vote.PERMIT
+
+    def job_enqueued(self, job: Job) -> None:
+        self._reserve(job)
 
     def _reserve(self, job: Job) -> None:
         if job.min_resources is None:
@@ -69,7 +70,7 @@ class Overcommit:
         wanted = resources.plus(self._ahead_of(job), job.min_resources)
         return resources.exceeding(wanted, self._left, job.min_resources)
 
-    def _why(self, job: Job, task: Task | None) -> list[UnschedulableReason]:
+    def reasons(self, job: Job, task: Task | None) -> list[UnschedulableReason]:
         if task is not None or job.min_resources is None:
             return []
         ahead = self._ahead_of(job)

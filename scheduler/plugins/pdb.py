@@ -8,36 +8,26 @@ everything, and by no other.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from ..framework.plugin import Plugin
+from ..framework.session import Session
 from ..model.objects import PodDisruptionBudget
 from ..model.task import Task, TaskStatus
 from ..placement.selectors import selector_matches
-from ..policy.hooks import Vote
+from ..policy.hooks import Preemptable, PreemptUnit, Reclaimable, ReclaimUnit, Vote
 from ..reasons import Protected, Protection
 
-if TYPE_CHECKING:
-    from ..framework.session import Register, Session
-    from ..policy.model import PluginOption
 
-
-class Pdb:
-    """The plugin."""
+class Pdb(Plugin, Reclaimable, Preemptable, ReclaimUnit, PreemptUnit):
+    """See the module."""
 
     name = "pdb"
 
-    def __init__(self, _option: PluginOption) -> None:
-        """No arguments."""
-
-    def open(self, session: Session, register: Register) -> None:
+    def open(self, session: Session) -> None:
         self._session = session
         self._budgets = sorted(session.cluster.budgets.items())
-        register("reclaimable", self._within_budgets)
-        register("preemptable", self._within_budgets)
-        register("reclaim_unit", self._exhausted)
-        register("preempt_unit", self._exhausted)
 
-    def _within_budgets(self, _preemptor: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
+    def reclaimable(self, preemptor: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:  # noqa: ARG002
         """The candidates, in their order, as far as every budget that covers them still allows."""
         if not self._budgets:
             return list(candidates), Vote.PERMIT
@@ -56,13 +46,17 @@ class Pdb:
                     left[key] -= 1
         return permitted, Vote.PERMIT
 
-    def _exhausted(self, preemptor: Task, unit: Sequence[Task]) -> Protection | None:
+    preemptable = reclaimable
+
+    def reclaim_unit(self, preemptor: Task, unit: Sequence[Task]) -> Protection | None:
         """The budget that does not allow all of the unit to go; None if every one does."""
-        permitted = {task.uid for task in self._within_budgets(preemptor, unit)[0]}
+        permitted = {task.uid for task in self.reclaimable(preemptor, unit)[0]}
         for task in unit:
             if task.uid not in permitted:
                 return Protected("budget", self._covering(task)[0])
         return None
+
+    preempt_unit = reclaim_unit
 
     def _covering(self, task: Task) -> list[str]:
         return [key for key, budget in self._budgets if _covers(budget, task)]

@@ -8,10 +8,12 @@ exclude a node is what did exclude it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
 import numpy as np
 
+from ..framework.plugin import Plugin
+from ..framework.session import Session
 from ..model.nodes import Mask, NodeInfo
 from ..model.objects import PersistentVolume, Taint
 from ..model.task import Task
@@ -21,24 +23,44 @@ from ..placement.ports import HostPorts
 from ..placement.selectors import node_selector_matches, untolerated
 from ..placement.spread import Spread
 from ..placement.volumes import outside_affinity, outside_zone, volumes_of
+from ..policy.hooks import Exclusion, Feasible, NodeRule, Predicate
+from ..policy.model import PluginOption
+from ..policy.schema import BOOL, Argument
 
-if TYPE_CHECKING:
-    from ..framework.session import Register, Session
-    from ..policy.model import PluginOption
-
-Rule = tuple[str, str]
 OS_LABEL = "kubernetes.io/os"
 UNSCHEDULABLE = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
 
-class Predicates:
-    """The plugin. Arguments ``predicate.<Name>Enable: false`` turn single constraints off, as in Volcano."""
+CONSTRAINTS = {
+    "NodeAffinity": "node selector and required node affinity",
+    "TaintToleration": "taints NoSchedule and NoExecute",
+    "NodePorts": "host ports",
+    "PodAffinity": "required affinity and anti-affinity of pods",
+    "PodTopologySpread": "topology spread that is not a preference",
+    "VolumeBinding": "node affinity of bound volumes",
+    "VolumeZone": "zone and region of bound volumes",
+    "NodeVolumeLimits": "how many volumes of a driver a node can attach",
+}
+
+
+class Predicates(Plugin, Feasible, Predicate, NodeRule):
+    """See the module."""
 
     name = "predicates"
+    arguments: ClassVar = {
+        **{
+            f"predicate.{name}Enable": Argument(BOOL, default=True, means=f"`false` ignores {means}")
+            for name, means in CONSTRAINTS.items()
+        },
+        "predicate.DynamicResourceAllocationEnable": Argument(BOOL, ignored="pods with resource claims wait here"),
+        "predicate.CacheEnable": Argument(BOOL, ignored="what a node's labels decide is always remembered"),
+    }
 
     def __init__(self, option: PluginOption) -> None:
+        super().__init__(option)
+
         def on(name: str) -> bool:
-            return str(option.arguments.get(f"predicate.{name}Enable", "true")).lower() != "false"
+            return bool(self.argument(f"predicate.{name}Enable"))
 
         self._node_affinity, self._taints = on("NodeAffinity"), on("TaintToleration")
         self._ports_on, self._affinity_on, self._spread_on = on("NodePorts"), on("PodAffinity"), on("PodTopologySpread")
@@ -47,21 +69,20 @@ class Predicates:
         ]
         self._limits_on = on("NodeVolumeLimits")
 
-    def open(self, session: Session, register: Register) -> None:
+    def open(self, session: Session) -> None:
         self._cluster, self._nodes = session.cluster, session.nodes
         self._ports = HostPorts(session.nodes)
         self._affinities = PodAffinities(session.cluster, session.placement.pods)
         self._spread = Spread(session.nodes, session.placement.pods)
-        register("feasible", self._feasible)
         self._attachments = AttachLimits(session.cluster)
-        if self._reach:
-            register("feasible", self._reaches_volumes)
-        register("predicate", self._predicate)
-        register("node_rule", self._node_rule)
 
     # -------------------------------------------------------------------------------------- what the nodes' objects say
 
-    def _feasible(self, task: Task) -> Mask:
+    def feasible(self, task: Task) -> Mask:
+        mask = self._matches(task)
+        return mask & self._reaches_volumes(task) if self._reach and task.pod.spec.volumes else mask
+
+    def _matches(self, task: Task) -> Mask:
         kept = self._nodes.kept
         key = (task.shape, self._node_affinity, self._taints)
         mask: Mask | None = kept.get(key)
@@ -71,7 +92,7 @@ class Predicates:
             kept[key] = mask
         return mask
 
-    def _objection(self, task: Task, node: NodeInfo) -> Rule | None:
+    def _objection(self, task: Task, node: NodeInfo) -> Exclusion | None:
         """The first constraint that keeps the task off the node by what the node's object says."""
         spec = task.pod.spec
         if node.object.spec.unschedulable and untolerated((UNSCHEDULABLE,), spec.tolerations, ("NoSchedule",)):
@@ -92,9 +113,7 @@ class Predicates:
         return None
 
     def _reaches_volumes(self, task: Task) -> Mask:
-        volumes = volumes_of(self._cluster, task) if task.pod.spec.volumes else []
-        if not volumes:
-            return np.ones(len(self._nodes.rows), dtype=np.bool_)
+        volumes = volumes_of(self._cluster, task)
         return np.fromiter((not self._out_of_reach(volumes, node) for node in self._nodes.rows), np.bool_)
 
     def _out_of_reach(self, volumes: list[PersistentVolume], node: NodeInfo) -> str:
@@ -103,7 +122,7 @@ class Predicates:
 
     # ------------------------------------------------------------------------------------------- what runs on the nodes
 
-    def _predicate(self, task: Task, future: bool) -> Mask | None:
+    def predicate(self, task: Task, future: bool) -> Mask | None:
         masks = []
         if self._ports_on:
             masks.append(self._ports.mask(task, future=future))
@@ -116,10 +135,10 @@ class Predicates:
         asked = [mask for mask in masks if mask is not None]
         return np.logical_and.reduce(asked) if asked else None
 
-    def _node_rule(self, task: Task, node: NodeInfo) -> Rule | None:
+    def node_rule(self, task: Task, node: NodeInfo) -> Exclusion | None:
         return self._objection(task, node) or next(self._objections_of_neighbours(task, node), None)
 
-    def _objections_of_neighbours(self, task: Task, node: NodeInfo) -> Iterator[Rule]:
+    def _objections_of_neighbours(self, task: Task, node: NodeInfo) -> Iterator[Exclusion]:
         """What keeps the task off the node by its volumes and by what runs there, in the order of asking."""
         if self._reach and (volume := self._out_of_reach(volumes_of(self._cluster, task), node)):
             yield ("volume", volume)

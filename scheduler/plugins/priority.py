@@ -5,35 +5,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from ..framework.plugin import Plugin
+from ..framework.session import Session
 from ..model.job import Job
 from ..model.task import Task
-from ..policy.hooks import by_unit
+from ..policy.hooks import JobOrder, JobStarving, PreemptableByUnit, PreemptUnit, TaskOrder
 from ..reasons import NotLower, Protection
 
-if TYPE_CHECKING:
-    from ..framework.session import Register, Session
-    from ..policy.model import PluginOption
 
-
-class Priority:
-    """The plugin."""
+class Priority(Plugin, JobOrder, TaskOrder, JobStarving, PreemptableByUnit, PreemptUnit):
+    """See the module."""
 
     name = "priority"
 
-    def __init__(self, _option: PluginOption) -> None:
-        """No arguments."""
-
-    def open(self, session: Session, register: Register) -> None:
+    def open(self, session: Session) -> None:
         self._session = session
-        register("job_order", lambda job: -job.priority)
-        register("task_order", lambda task: -task.priority)
-        register("preemptable", by_unit)
-        register("preempt_unit", self._not_lower)
-        register("job_starving", _has_waiting_tasks)
 
-    def _not_lower(self, preemptor: Task, unit: Sequence[Task]) -> Protection | None:
+    def job_order(self, job: Job) -> int:
+        return -job.priority
+
+    def task_order(self, task: Task) -> int:
+        return -task.priority
+
+    def job_starving(self, job: Job) -> bool:
+        return job.ready + job.waiting < len(job.tasks)
+
+    def preempt_unit(self, preemptor: Task, unit: Sequence[Task]) -> Protection | None:
         """None if the unit is of strictly lower priority: its job's between jobs, its tasks' within one."""
         jobs = self._session.cluster.jobs
         if unit[0].job == preemptor.job:
@@ -41,7 +39,3 @@ class Priority:
         else:
             mine, theirs = jobs[preemptor.job].priority, jobs[unit[0].job].priority if unit[0].job in jobs else 0
         return None if theirs < mine else NotLower(theirs, mine)
-
-
-def _has_waiting_tasks(job: Job) -> bool:
-    return job.ready + job.waiting < len(job.tasks)

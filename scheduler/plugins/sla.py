@@ -7,42 +7,48 @@ permits.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
+from ..framework.plugin import Plugin
+from ..framework.session import Session
 from ..model.job import Job
 from ..model.times import duration
-from ..policy.hooks import Vote
-
-if TYPE_CHECKING:
-    from ..framework.session import Register, Session
-    from ..policy.model import PluginOption
+from ..policy.hooks import JobEnqueueable, JobOrder, JobPipelined, Vote
+from ..policy.model import PluginOption
+from ..policy.schema import DURATION, Argument
 
 WAITING_TIME = "sla-waiting-time"
 
 
-class Sla:
-    """The plugin. Argument ``sla-waiting-time``; a PodGroup's annotation of that name goes before it."""
+class Sla(Plugin, JobOrder, JobEnqueueable, JobPipelined):
+    """See the module."""
 
     name = "sla"
+    arguments: ClassVar = {
+        WAITING_TIME: Argument(
+            DURATION,
+            means="after so long a job is let in; the annotation of that name on its PodGroup goes before it",
+        )
+    }
 
     def __init__(self, option: PluginOption) -> None:
-        self._default = duration(str(option.arguments.get(WAITING_TIME, ""))) or None
+        super().__init__(option)
+        self._default = duration(self.argument(WAITING_TIME) or "") or None
 
-    def open(self, session: Session, register: Register) -> None:
+    def open(self, session: Session) -> None:
         self._session = session
-        register("job_order", self._deadline)
-        register("job_enqueueable", self._vote)
-        register("job_pipelined", self._vote)
 
-    def _deadline(self, job: Job) -> float:
+    def job_order(self, job: Job) -> float:
         annotations = (job.group.metadata.annotations if job.group else None) or {}
         waiting = duration(annotations.get(WAITING_TIME, "")) or self._default
         return math.inf if waiting is None else job.creation + waiting
 
-    def _vote(self, job: Job) -> Vote:
-        deadline = self._deadline(job)
+    def job_enqueueable(self, job: Job) -> Vote:
+        deadline = self.job_order(job)
         if deadline <= self._session.now:
             return Vote.PERMIT
         if deadline < math.inf:
             self._session.wake_at(deadline)
         return Vote.ABSTAIN
+
+    job_pipelined = job_enqueueable

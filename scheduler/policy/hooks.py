@@ -1,185 +1,278 @@
-"""What plugins can say, and how what they say is combined: Volcano's tier rules (semantics of
-``framework/session_plugins.go``).
+"""The hooks: what the actions ask of plugins (Volcano's ``framework/session_plugins.go``).
 
-The one rule: a plugin registers plain functions, here; whether a registered function is asked follows the plugin's
-enable switch, and how the answers combine follows the tier it stands in. Orders are keys, not comparisons: the smaller
-key comes first, and the keys of all plugins, tier by tier, make one tuple.
+A hook is a Protocol with one method, named alike. A plugin implements it by deriving from it, so that mypy compares its
+method with the hook's; the policy file can switch it off (:data:`~.schema.SWITCHES`). How several answers become one is
+told by :mod:`scheduler.policy.tiers`. Orders are keys, not comparisons: the smaller key comes first.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
 
 from ..model.job import Job
+from ..model.nodes import Amounts, Mask, NodeInfo, Vector
 from ..model.queue import Queue
 from ..model.task import Task
-from ..reasons import UnschedulableReason
-from .model import PluginOption, Policy
+from ..reasons import Protection, UnschedulableReason
+from .schema import SWITCHES
 
-Key = Any
-Fn = Callable[..., Any]
+C = TypeVar("C", bound=type)
+
+Exclusion = tuple[str, str]
+"""A rule that leaves a node out, by a name that :mod:`scheduler.reasons.text` has words for, and what of it."""
+
+
+class Key(Protocol):
+    """What can be compared with its like."""
+
+    def __lt__(self, other: Any, /) -> bool: ...
 
 
 class Vote(enum.IntEnum):
-    """A plugin's say. Abstaining leaves the question to the others."""
+    """A plugin's answer. Abstaining leaves the question to the others."""
 
     REJECT = -1
     ABSTAIN = 0
     PERMIT = 1
 
 
-# hook -> the switch that takes a plugin's say away; None where Volcano has no switch.
-#
-# What a function of a hook is given and gives back:
-#   job_order(job), queue_order(queue), task_order(task) -> a key; the smaller is served first
-#   victim_queue_order(queue, preemptor's queue) -> a key; the smaller gives first
-#   job_valid(job) -> None, or the Why for which the job cannot be scheduled at all
-#   job_ready(job), job_starving(job), overused(queue) -> bool
-#   job_pipelined(job), job_enqueueable(job) -> Vote
-#   job_enqueued(job): the job has been admitted
-#   allocatable(queue, task) -> bool: the queue may hold this task too
-#   preemptive(queue, task) -> bool: the queue may claim room for this task from others
-#   reclaimable(preemptor, candidates), preemptable(preemptor, candidates) -> (those it permits, Vote);
-#       scheduler.preemption.eligibility tells how tiers combine what is said
-#   reclaim_unit(preemptor, unit), preempt_unit(preemptor, unit) -> None, or the Denial for which a task or a whole gang
-#       stays, whatever tier decides
-#   feasible(task) -> mask over nodes, from the nodes' objects alone: for a shape the same throughout a cycle
-#   predicate(task, future) -> mask over nodes, from what runs on them; None if the task does not mind who runs where.
-#       With ``future``, releasing pods count as gone and pipelined ones as come
-#   node_rule(task, node) -> None, or (rule, detail): why these two masks leave the node out
-#   score(task, feasible) -> vector over nodes, from the nodes' objects alone, or None
-#   usage_score(task, used, allocatable) -> scores for arrays [..., dimensions]; ``used`` includes the task
-#   pod_score(task, feasible) -> vector over nodes, from what runs on them, or None
-#   why(job, task) -> the Whys that stand in the way of placing ``task``; of admitting ``job`` where task is None
-SWITCHES: dict[str, str | None] = {
-    "job_order": "enableJobOrder",
-    "queue_order": "enableQueueOrder",
-    "task_order": "enableTaskOrder",
-    "victim_queue_order": None,
-    "job_valid": None,
-    "job_ready": "enableJobReady",
-    "job_pipelined": "enableJobPipelined",
-    "job_starving": "enableJobStarving",
-    "job_enqueueable": "enableJobEnqueued",
-    "job_enqueued": None,
-    "overused": "enabledOverused",
-    "allocatable": "enabledAllocatable",
-    "preemptive": "enablePreemptive",
-    "reclaimable": "enableReclaimable",
-    "preemptable": "enablePreemptable",
-    "reclaim_unit": "enableReclaimable",
-    "preempt_unit": "enablePreemptable",
-    "feasible": "enablePredicate",
-    "predicate": "enablePredicate",
-    "node_rule": "enablePredicate",
-    "score": "enableNodeOrder",
-    "usage_score": "enableNodeOrder",
-    "pod_score": "enableNodeOrder",
-    "why": None,
-}
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """A hook's name, its Protocol, and the switch of it (None where Volcano has none)."""
+
+    name: str
+    protocol: type
+    switch: str | None
 
 
-def by_unit(_preemptor: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
-    """What to register as ``reclaimable`` or ``preemptable`` beside a hook that judges units: it gives the plugin a say
-    in its tier; what it says there is what it says of units.
+HOOKS: dict[str, Hook] = {}
+
+
+def _hook(switch: str | None) -> Callable[[C], C]:
+    def declare(protocol: C) -> C:
+        (name,) = protocol.__abstractmethods__  # type: ignore[attr-defined]
+        assert switch is None or SWITCHES[switch]
+        HOOKS[name] = Hook(name, protocol, switch)
+        return protocol
+
+    return declare
+
+
+def hooks_of(plugin: type) -> tuple[Hook, ...]:
+    """The hooks that a class implements.
+
+    Raises:
+        TypeError: A method has a hook's name, but the class does not derive from the hook.
     """
-    return list(candidates), Vote.PERMIT
+    for name, hook in HOOKS.items():
+        if hasattr(plugin, name) and hook.protocol not in plugin.__mro__:
+            remedy = f"derive {plugin.__name__} from scheduler.policy.hooks.{hook.protocol.__name__}"
+            raise TypeError(f"{plugin.__name__}.{name} has the name of a hook; {remedy}")
+    return tuple(hook for hook in HOOKS.values() if hook.protocol in plugin.__mro__)
 
 
-@dataclass(slots=True)
-class Registered:
-    """One function of one plugin."""
-
-    plugin: str
-    fn: Fn
+# -------------------------------------------------------------------------------------------------------------- orders
 
 
-@dataclass(slots=True)
-class Tier:
-    """The enabled functions of one tier, by hook, in the order of its plugins."""
+@_hook("enableJobOrder")
+class JobOrder(Protocol):
+    @abstractmethod
+    def job_order(self, job: Job) -> Key:
+        """A key; of a queue's jobs the one with the smaller key is served first (JobOrderFn)."""
 
-    hooks: dict[str, list[Registered]] = field(default_factory=dict)
+
+@_hook("enableTaskOrder")
+class TaskOrder(Protocol):
+    @abstractmethod
+    def task_order(self, task: Task) -> Key:
+        """A key; of a job's tasks the one with the smaller key is served first (TaskOrderFn)."""
 
 
-class Hooks:
-    """All registered functions of a cycle, and the questions that actions ask of them."""
+@_hook("enableQueueOrder")
+class QueueOrder(Protocol):
+    @abstractmethod
+    def queue_order(self, queue: Queue) -> Key:
+        """A key; the queue with the smaller key is served first (QueueOrderFn)."""
 
-    def __init__(self, policy: Policy) -> None:
-        self._tiers = [Tier() for _ in policy.tiers]
-        self._flat: dict[str, list[Registered]] = {hook: [] for hook in SWITCHES}
 
-    def register(self, tier: int, option: PluginOption, hook: str, fn: Fn) -> None:
-        """Ask ``fn`` whenever ``hook`` is asked, unless the plugin's switch for it is off."""
-        switch = SWITCHES[hook]
-        if switch is not None and not option.enabled(switch):
-            return
-        entry = Registered(option.name, fn)
-        self._tiers[tier].hooks.setdefault(hook, []).append(entry)
-        self._flat[hook].append(entry)
+@_hook(None)
+class VictimQueueOrder(Protocol):
+    @abstractmethod
+    def victim_queue_order(self, queue: Queue, preemptor: Queue) -> Key:
+        """A key; the queue with the smaller key gives to the preemptor's queue first (VictimQueueOrderFn)."""
 
-    def of(self, hook: str) -> list[Registered]:
-        """The functions of a hook, tier by tier."""
-        return self._flat[hook]
 
-    # --------------------------------------------------------------------------------------------------------- orders
+# ---------------------------------------------------------------------------------------------------------------- jobs
 
-    def key(self, hook: str, *subject: Any) -> tuple[Key, ...]:
-        """The keys of all plugins for one subject; smaller is served first."""
-        return tuple([entry.fn(*subject) for entry in self._flat[hook]])
 
-    def job_key(self, job: Job) -> tuple[Key, ...]:
-        return (*self.key("job_order", job), job.creation, job.key)
+@_hook(None)
+class JobValid(Protocol):
+    @abstractmethod
+    def job_valid(self, job: Job) -> UnschedulableReason | None:
+        """Why the job cannot be scheduled at all, or None (JobValidFn)."""
 
-    def queue_key(self, queue: Queue) -> tuple[Key, ...]:
-        return (*self.key("queue_order", queue), queue.creation, queue.name)
 
-    def task_key(self, task: Task) -> tuple[Key, ...]:
-        order = self._flat["task_order"]  # asked of every waiting task in every cycle
-        return (*[entry.fn(task) for entry in order], task.index, task.creation, task.key)
+@_hook("enableJobReady")
+class JobReady(Protocol):
+    @abstractmethod
+    def job_ready(self, job: Job) -> bool:
+        """Whether the job has enough to start (JobReadyFn)."""
 
-    # ---------------------------------------------------------------------------------------------------- yes and no
 
-    def all_agree(self, hook: str, *subject: Any) -> bool:
-        """Whether every function says yes; with none, yes (Allocatable, Preemptive, JobReady)."""
-        return all(entry.fn(*subject) for entry in self._flat[hook])
+@_hook("enableJobPipelined")
+class JobPipelined(Protocol):
+    @abstractmethod
+    def job_pipelined(self, job: Job) -> Vote:
+        """Whether the job could start once what it waits for is free (JobPipelinedFn)."""
 
-    def any_says(self, hook: str, *subject: Any) -> bool:
-        """Whether any function says yes (Overused)."""
-        return any(entry.fn(*subject) for entry in self._flat[hook])
 
-    def votes(self, hook: str, job: Job) -> bool:
-        """JobPipelined, JobEnqueueable: one rejection decides at once; a permit hides the lower tiers; else yes."""
-        for tier in self._tiers:
-            permitted = False
-            for entry in tier.hooks.get(hook, ()):
-                vote = entry.fn(job)
-                if vote < 0:
-                    return False
-                permitted = permitted or vote > 0
-            if permitted:
-                return True
-        return True
+@_hook("enableJobStarving")
+class JobStarving(Protocol):
+    @abstractmethod
+    def job_starving(self, job: Job) -> bool:
+        """Whether others may be evicted for the job (JobStarvingFn)."""
 
-    def first_tier_agrees(self, hook: str, job: Job) -> bool:
-        """JobStarving: all functions of the first tier that has any; with none at all, no."""
-        for tier in self._tiers:
-            if entries := tier.hooks.get(hook):
-                return all(entry.fn(job) for entry in entries)
-        return False
 
-    def first_objection(self, hook: str, *subject: Any) -> Any:
-        """JobValid: what the first function that objects says; None if none does."""
-        return next((said for entry in self._flat[hook] if (said := entry.fn(*subject)) is not None), None)
+@_hook("enableJobEnqueued")
+class JobEnqueueable(Protocol):
+    @abstractmethod
+    def job_enqueueable(self, job: Job) -> Vote:
+        """Whether the job may be admitted (JobEnqueueableFn)."""
 
-    def whys(self, job: Job, task: Task | None) -> list[UnschedulableReason]:
-        """What stands in the way of placing ``task`` of ``job``, or (task None) of admitting it, by all plugins."""
-        return [why for entry in self._flat["why"] for why in entry.fn(job, task)]
 
-    # -------------------------------------------------------------------------------------------------------- victims
+@_hook(None)
+class JobEnqueued(Protocol):
+    @abstractmethod
+    def job_enqueued(self, job: Job) -> None:
+        """The job has been admitted (JobEnqueuedFn)."""
 
-    def by_tier(self, hook: str) -> list[tuple[int, list[Registered]]]:
-        """The functions of a hook as ``(number of the tier, functions)``, tiers without any left out."""
-        return [(n, tier.hooks[hook]) for n, tier in enumerate(self._tiers) if hook in tier.hooks]
+
+# -------------------------------------------------------------------------------------------------------------- queues
+
+
+@_hook("enabledOverused")
+class Overused(Protocol):
+    @abstractmethod
+    def overused(self, queue: Queue) -> bool:
+        """Whether the queue is passed over in this cycle (OverusedFn)."""
+
+
+@_hook("enabledAllocatable")
+class Allocatable(Protocol):
+    @abstractmethod
+    def allocatable(self, queue: Queue, task: Task) -> bool:
+        """Whether the queue may hold this task too (AllocatableFn)."""
+
+
+@_hook("enablePreemptive")
+class Preemptive(Protocol):
+    @abstractmethod
+    def preemptive(self, queue: Queue, task: Task) -> UnschedulableReason | None:
+        """Why the queue may not reclaim for this task, or None (PreemptiveFn)."""
+
+
+# ------------------------------------------------------------------------------------------------------------- victims
+
+
+@_hook("enableReclaimable")
+class Reclaimable(Protocol):
+    @abstractmethod
+    def reclaimable(self, preemptor: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
+        """The candidates of another queue that may be evicted for the preemptor, and the vote (ReclaimableFn)."""
+
+
+@_hook("enablePreemptable")
+class Preemptable(Protocol):
+    @abstractmethod
+    def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
+        """The candidates of the same queue that may be evicted for the preemptor, and the vote (PreemptableFn)."""
+
+
+@_hook("enableReclaimable")
+class ReclaimUnit(Protocol):
+    @abstractmethod
+    def reclaim_unit(self, preemptor: Task, unit: Sequence[Task]) -> Protection | None:
+        """Why a unit, a task or a whole gang as one, is not reclaimed, whatever tier decides; None if it may be."""
+
+
+@_hook("enablePreemptable")
+class PreemptUnit(Protocol):
+    @abstractmethod
+    def preempt_unit(self, preemptor: Task, unit: Sequence[Task]) -> Protection | None:
+        """Why a unit, a task or a whole gang as one, is not preempted, whatever tier decides; None if it may be."""
+
+
+class ReclaimableByUnit(Reclaimable):
+    """A plugin whose vote in its tier is what its ``reclaim_unit`` says."""
+
+    def reclaimable(self, preemptor: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:  # noqa: ARG002
+        return list(candidates), Vote.PERMIT
+
+
+class PreemptableByUnit(Preemptable):
+    """A plugin whose vote in its tier is what its ``preempt_unit`` says."""
+
+    def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:  # noqa: ARG002
+        return list(candidates), Vote.PERMIT
+
+
+# --------------------------------------------------------------------------------------------------------------- nodes
+
+
+@_hook("enablePredicate")
+class Feasible(Protocol):
+    @abstractmethod
+    def feasible(self, task: Task) -> Mask:
+        """A mask over the nodes, from their objects alone: for a shape the same throughout a cycle (PredicateFn)."""
+
+
+@_hook("enablePredicate")
+class Predicate(Protocol):
+    @abstractmethod
+    def predicate(self, task: Task, future: bool) -> Mask | None:
+        """A mask over the nodes, from what runs on them; None if that is all one to the task (PredicateFn).
+
+        With ``future``, releasing pods count as gone and pipelined ones as come.
+        """
+
+
+@_hook("enablePredicate")
+class NodeRule(Protocol):
+    @abstractmethod
+    def node_rule(self, task: Task, node: NodeInfo) -> Exclusion | None:
+        """The rule by which the two masks leave the node out, or None: what users are told."""
+
+
+@_hook("enableNodeOrder")
+class Score(Protocol):
+    @abstractmethod
+    def score(self, task: Task, feasible: Mask) -> Vector | None:
+        """A score for each node, from the nodes' objects alone, or None (NodeOrderFn)."""
+
+
+@_hook("enableNodeOrder")
+class UsageScore(Protocol):
+    @abstractmethod
+    def usage_score(self, task: Task, used: Amounts, allocatable: Amounts) -> Vector:
+        """Scores for arrays of amounts [..., dimensions]; ``used`` includes the task (NodeOrderFn)."""
+
+
+@_hook("enableNodeOrder")
+class PodScore(Protocol):
+    @abstractmethod
+    def pod_score(self, task: Task, feasible: Mask) -> Vector | None:
+        """A score for each node, from what runs on them, or None (BatchNodeOrderFn)."""
+
+
+# ------------------------------------------------------------------------------------------------------------- reasons
+
+
+@_hook(None)
+class Reasons(Protocol):
+    @abstractmethod
+    def reasons(self, job: Job, task: Task | None) -> Iterable[UnschedulableReason]:
+        """What stands in the way of placing ``task``; of admitting ``job`` where ``task`` is None."""

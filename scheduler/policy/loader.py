@@ -35,7 +35,6 @@ __all__ = ["Document", "PolicyError", "Problem", "load_policy", "read_document"]
 WRAPPER = "default_scheduler_conf"
 """The key under which a cloud provider's add-on keeps the file."""
 _FIELDS = ("actions", "tiers", "configurations", "metrics")
-_QUEUE_PLUGINS = ("capacity", "proportion", "capacity-card")
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +182,7 @@ class _Reader:
             self.source.refuse(node, field, name, f"named before, at {self.places[name]}", "name each plugin once")
         self.places.setdefault(name, field)
         rule = PLUGINS[name]
-        known = (*rule.arguments, *(f"{prefix}<name>" for prefix in rule.prefixes))
+        known = (*rule.arguments, *(f"{prefix}<name>" for prefix in rule.families))
         arguments = self._arguments(entries.pop("arguments", None), f"{field}.arguments", rule.argument, known)
         switches: dict[str, bool] = {}
         for key, value in entries.items():
@@ -229,16 +228,14 @@ class _Reader:
         return found
 
     def _check_together(self, policy: Policy) -> None:
-        rivals = [name for name in _QUEUE_PLUGINS if name in self.places]
+        rivals = [name for name in self.places if name in PLUGINS and PLUGINS[name].decides_queues]
         for name in rivals[1:]:
             text = f"not together with {rivals[0]}: either alone decides what queues may have"
             self._refuse_plugin(name, text, "keep one of them")
-        drf = policy.plugin("drf")
-        if drf is not None and drf.enabled("enableHierarchy"):
-            text = "hierarchical drf is not here"
-            if "proportion" in self.places:
-                text = "hierarchical drf does not go together with proportion: both order queues by shares"
-            self._refuse_plugin("drf", text, "take enableHierarchy from drf; trees of queues are capacity's")
+        for option in (option for tier in policy.tiers for option in tier):
+            for switch, (text, remedy) in PLUGINS[option.name].refused.items():
+                if option.enabled(switch):
+                    self._refuse_plugin(option.name, text, remedy)
 
     def _refuse_plugin(self, name: str, text: str, remedy: str) -> None:
         field = self.places[name]

@@ -1,15 +1,16 @@
-"""What a policy file may say: actions, plugins, switches and arguments, as tables.
+"""What a policy file may say: actions, plugins, switches and arguments.
 
 The one rule: this is data. The names are Volcano's, its odd spellings included: its parser compares byte by byte, so
-that ``enableAllocatable`` for ``enabledAllocatable`` is silently nothing there, and an error here. Who adds a plugin
-adds one line to :data:`PLUGINS`.
+that ``enableAllocatable`` for ``enabledAllocatable`` is silently nothing there, and an error here. What may be said of
+a plugin is declared by its class (:mod:`scheduler.framework.plugin`) and known once :mod:`scheduler.plugins` is
+imported.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 Kind = Literal["whole number", "number", "true or false", "text", "duration", "mapping"]
 
@@ -33,6 +34,9 @@ class Argument:
     """Why it has no effect here; empty where it has one."""
     values: tuple[str, ...] = ()
     """What a mapping may map to; empty where anything will do."""
+    default: Any = None
+    means: str = ""
+    """What it is for, as docs/policies.md says it."""
 
     @property
     def wording(self) -> str:
@@ -47,38 +51,59 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class PluginRule:
-    """One plugin: ``hooks`` are the switches that mean something for it, ``arguments`` what its arguments may be."""
+    """What a file may say of one plugin, as its class declares it; ``hooks`` are those that it implements,
+    ``switches`` those that mean something to it.
+    """
 
     hooks: frozenset[str]
+    switches: frozenset[str]
     arguments: Mapping[str, Argument] = field(default_factory=dict)
-    prefixes: Mapping[str, Argument] = field(default_factory=dict)
-    """Arguments whose name ends in a name of the user's (``binpack.resources.nvidia.com/gpu``)."""
+    families: Mapping[str, Argument] = field(default_factory=dict)
+    """Arguments whose name ends in a name of the user's (``binpack.resources.nvidia.com/gpu``), by their prefix."""
+    refused: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Switches that a file must not set, with what is wrong with that and what to do instead."""
+    decides_queues: bool = False
+    """Whether it decides what queues may have, which only one plugin can."""
 
     def argument(self, name: str) -> Argument | None:
         """The rule of an argument, or None where there is no such argument."""
         if (known := self.arguments.get(name)) is not None:
             return known
-        return next(
-            (rule for prefix, rule in self.prefixes.items() if name.startswith(prefix) and name != prefix), None
-        )
+        families = self.families.items()
+        return next((rule for prefix, rule in families if name.startswith(prefix) and name != prefix), None)
 
 
-SWITCHES = frozenset(
-    (
-        *("enableJobOrder", "enableHierarchy", "enableJobReady", "enableJobPipelined", "enableTaskOrder"),
-        *("enablePreemptable", "enableReclaimable", "enablePreemptive", "enableQueueOrder", "EnabledClusterOrder"),
-        *("enablePredicate", "enableBestNode", "enableNodeOrder", "enableTargetJob", "enableReservedNodes"),
-        *("enableJobEnqueued", "enabledVictim", "enableJobStarving", "enabledOverused", "enabledAllocatable"),
-        *(
-            "enabledHyperNodeOrder",
-            "enabledSubJobReady",
-            "enabledSubJobPipelined",
-            "enabledSubJobOrder",
-            "enabledHyperNodeGradient",
+PLUGINS: dict[str, PluginRule] = {}
+"""What may be said of each plugin: filled as the modules of plugins are imported."""
+
+SWITCHES: Mapping[str, str] = {
+    "enableJobOrder": "which job of a queue is next",
+    "enableTaskOrder": "which task of a job is next",
+    "enableQueueOrder": "which queue is next",
+    "enableJobReady": "whether a job has enough to start",
+    "enableJobPipelined": "whether a job has enough to wait for",
+    "enableJobStarving": "whether a job may evict others",
+    "enableJobEnqueued": "whether a job is admitted",
+    "enabledOverused": "whether a queue is passed over in this cycle",
+    "enabledAllocatable": "whether a queue may hold one more task",
+    "enablePreemptive": "whether a queue may reclaim for a task",
+    "enableReclaimable": "whether a pod may be reclaimed",
+    "enablePreemptable": "whether a pod may be preempted",
+    "enablePredicate": "whether a node is suitable",
+    "enableNodeOrder": "how good a node is",
+    "enableHierarchy": "whether queues form a tree",
+    **dict.fromkeys(
+        (
+            *("EnabledClusterOrder", "enableBestNode", "enableTargetJob", "enableReservedNodes", "enabledVictim"),
+            *("enabledSubJobReady", "enabledSubJobPipelined", "enabledSubJobOrder"),
+            *("enabledHyperNodeOrder", "enabledHyperNodeGradient"),
         ),
-    )
-)
-"""Every switch that a plugin may carry, as Volcano spells it."""
+        "",
+    ),
+}
+"""Every switch that a plugin may carry, as Volcano spells it, and what it decides; empty where no plugin of ours
+implements it.
+"""
 
 RETIRED_SWITCHES = frozenset({"enableNamespaceOrder"})
 """Switches of earlier Volcano versions; accepted, without effect, as Volcano does."""
@@ -111,89 +136,6 @@ MISSING_ACTIONS: Mapping[str, str] = {
     "reserve": "take it out: Volcano has removed it; freed room is kept for whom it was freed anyway",
 }
 """Actions that Volcano has, or had, and we have not: what to do instead."""
-
-
-def _hooks(*names: str) -> frozenset[str]:
-    assert set(names) <= SWITCHES, names
-    return frozenset(names)
-
-
-_QUEUE = ("enableQueueOrder", "enableJobEnqueued", "enabledAllocatable", "enablePreemptive", "enableReclaimable")
-_WEIGHT = Argument(INT, 0)
-_CLAIMS = "pods with resource claims wait here"
-
-PLUGINS: Mapping[str, PluginRule] = {
-    "priority": PluginRule(_hooks("enableJobOrder", "enableTaskOrder", "enablePreemptable", "enableJobStarving")),
-    "gang": PluginRule(
-        _hooks(
-            *("enableJobOrder", "enableJobReady", "enableJobPipelined"),
-            *("enableJobStarving", "enablePreemptable", "enableReclaimable"),
-        )
-    ),
-    "conformance": PluginRule(_hooks("enablePreemptable", "enableReclaimable")),
-    "drf": PluginRule(_hooks("enableJobOrder", "enablePreemptable", "enableHierarchy")),
-    "predicates": PluginRule(
-        _hooks("enablePredicate"),
-        {
-            **{
-                f"predicate.{name}Enable": Argument(BOOL)
-                for name in (
-                    *("NodeAffinity", "NodePorts", "TaintToleration", "PodAffinity", "PodTopologySpread"),
-                    *("VolumeBinding", "VolumeZone", "NodeVolumeLimits"),
-                )
-            },
-            "predicate.DynamicResourceAllocationEnable": Argument(BOOL, ignored=_CLAIMS),
-            "predicate.CacheEnable": Argument(BOOL, ignored="what a node's labels decide is always remembered"),
-        },
-    ),
-    "proportion": PluginRule(_hooks(*_QUEUE, "enabledOverused")),
-    "capacity": PluginRule(
-        _hooks(*_QUEUE, "enableHierarchy"),
-        {
-            "ancestorReclaimLevel": Argument(INT, 0),
-            "DynamicResourceAllocation": Argument(BOOL, ignored=_CLAIMS),
-        },
-    ),
-    "capacity-card": PluginRule(
-        _hooks(*_QUEUE, "enablePredicate", "enableNodeOrder"),
-        {
-            "cardUnlimitedCpuMemory": Argument(BOOL),
-            "nodeOrderWeight": Argument(FLOAT, 0.0, exclusive=True),
-            "overCommitFactor": Argument(FLOAT, 0.0, exclusive=True),
-            "podOwnerReferenceToServiceType": Argument(MAPPING, values=("inference", "training")),
-            "allowServiceTypeByPodOwnerReferences": Argument(BOOL),
-        },
-    ),
-    "nodeorder": PluginRule(
-        _hooks("enableNodeOrder"),
-        {
-            f"{name}.weight": _WEIGHT
-            for name in (
-                *("nodeaffinity", "podaffinity", "leastrequested", "mostrequested", "balancedresource"),
-                *("tainttoleration", "imagelocality", "podtopologyspread"),
-            )
-        }
-        | {
-            f"{name}.weight": Argument(INT, 0, ignored="Volcano has dropped this score")
-            for name in ("selectorspread", "volumebinding")
-        },
-    ),
-    "binpack": PluginRule(
-        _hooks("enableNodeOrder"),
-        {
-            "binpack.weight": _WEIGHT,
-            "binpack.cpu": _WEIGHT,
-            "binpack.memory": _WEIGHT,
-            "binpack.resources": Argument(TEXT),
-        },
-        {"binpack.resources.": _WEIGHT},
-    ),
-    "overcommit": PluginRule(_hooks("enableJobEnqueued"), {"overcommit-factor": Argument(FLOAT, 1.0)}),
-    "sla": PluginRule(
-        _hooks("enableJobOrder", "enableJobPipelined", "enableJobEnqueued"), {"sla-waiting-time": Argument(DURATION)}
-    ),
-    "pdb": PluginRule(_hooks("enablePreemptable", "enableReclaimable")),
-}
 
 SCORING_ONLY = frozenset({"task-topology", "resource-strategy-fit"})
 """Plugins of Volcano's that we have not and that only rank: a policy with them is accepted, and they rank nothing."""

@@ -60,10 +60,7 @@ class CycleCache:
     @classmethod
     def of(cls, session: Session) -> CycleCache:
         """Those of this cycle."""
-        known = session.facts.get("attempts")
-        if not isinstance(known, cls):
-            known = session.facts["attempts"] = cls(session)
-        return known
+        return session.own(cls)
 
     # ------------------------------------------------------------------------------------------------ equal preemptors
 

@@ -14,11 +14,14 @@ from dataclasses import dataclass
 from ..model.job import Job
 from ..model.nodes import NodeInfo
 from ..model.task import HOLDING, Task
-from ..policy.hooks import Registered, Vote
+from ..policy.hooks import Vote
+from ..policy.tiers import Registered
 from ..reasons import GangMinimum, PartOfProtectedGang, PluginMessage, Protected, Protection
 from .order import Order
 from .request import PreemptionRequest
 from .units import GANG, Unit, single, whole_gang
+
+Voter = Registered[[Task, Sequence[Task]], tuple[list[Task], Vote]]
 
 
 @dataclass(slots=True, frozen=True, eq=False)
@@ -41,9 +44,8 @@ class VictimFilter:
         self._request = request
         self._order = order
         self._session = request.session
-        hooks = request.session.hooks
-        self._tiers = hooks.by_tier(request.hook)
-        self._judges = hooks.of(request.unit_hook)
+        self._tiers = request.hook.by_tier()
+        self._judges = request.unit_hook.entries
         self._judging = {entry.plugin for entry in self._judges}
         self.gangs = any(entry.plugin == GANG for _, entries in self._tiers for entry in entries)
         self.denials: dict[str, Protection] = {}
@@ -108,7 +110,7 @@ class VictimFilter:
     def objection(self, preemptor: Task, unit: Sequence[Task]) -> Protection | None:
         """What stands against a unit whatever tier decides, as things stand."""
         for judge in self._judges:
-            denial: Protection | None = judge.fn(preemptor, unit)
+            denial = judge.fn(preemptor, unit)
             if denial is not None:
                 return denial
         return None
@@ -145,7 +147,7 @@ class VictimFilter:
         )
         return None
 
-    def _vote(self, entry: Registered, preemptor: Task, unit: Unit, ballot: _TierVotes | None) -> bool | None:
+    def _vote(self, entry: Voter, preemptor: Task, unit: Unit, ballot: _TierVotes | None) -> bool | None:
         """A plugin's vote on a unit that no judge objects to; None if it abstains."""
         if entry.plugin == GANG:
             return not unit.whole
@@ -179,7 +181,7 @@ class _TierVotes:
         self._candidates = candidates
         self._named: dict[int, set[str] | None] = {}
 
-    def named(self, entry: Registered) -> set[str] | None:
+    def named(self, entry: Voter) -> set[str] | None:
         key = id(entry)
         if key not in self._named:
             permitted, vote = entry.fn(self._preemptor, self._candidates)

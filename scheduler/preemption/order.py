@@ -104,6 +104,6 @@ class Order:
         place = self._places.get(job.queue)
         if place is None:
             victim = self._session.queues[job.queue]
-            near = self._session.hooks.key("victim_queue_order", victim, self._queue)
+            near = self._session.hooks.victim_queue_order(victim, self._queue)
             place = self._places[job.queue] = (near, QueueOrderReversed(self._session, victim))
         return (*place, priority)

@@ -18,7 +18,6 @@ from ..model.task import HOLDING, Task, TaskStatus
 from ..policy.hooks import Vote
 from ..reasons import (
     NeverPreempts,
-    NotEntitled,
     NotNeeded,
     NoVictims,
     OfNoUse,
@@ -89,9 +88,9 @@ def _place(
     hooks, job = request.session.hooks, request.job
     whys: dict[UnschedulableReason, None] = {}
     hopeless: set[bytes] = set()
-    gang = any(entry.plugin == GANG for entry in hooks.of("job_pipelined"))
+    gang = any(entry.plugin == GANG for entry in hooks.job_pipelined.entries)
     for position, task in enumerate(tasks):
-        if not hooks.first_tier_agrees("job_starving", job):
+        if not hooks.job_starving(job):
             break
         if gang and _too_few(job, solver, len(tasks) - position):
             break
@@ -114,8 +113,8 @@ def _place(
 
 def _can_start(session: Session, job: Job) -> bool:
     """Whether the job starts with what it has and what waits. A plugin that hurries it (sla) does not outvote gang."""
-    gang = (entry.fn(job) for entry in session.hooks.of("job_pipelined") if entry.plugin == GANG)
-    return session.hooks.votes("job_pipelined", job) and all(vote >= Vote.ABSTAIN for vote in gang)
+    gang = (entry.fn(job) for entry in session.hooks.job_pipelined.entries if entry.plugin == GANG)
+    return session.hooks.job_pipelined(job) and all(vote >= Vote.ABSTAIN for vote in gang)
 
 
 def _commit(request: PreemptionRequest, solver: Solver, cache: CycleCache, whys: Sequence[UnschedulableReason]) -> None:
@@ -160,10 +159,8 @@ def _standing_against(request: PreemptionRequest, task: Task) -> UnschedulableRe
     """What keeps a task from claiming anything, whoever the candidates are."""
     if task.never_preempts:
         return NeverPreempts(task.key)
-    if request.action == RECLAIM and not request.session.hooks.all_agree("preemptive", request.queue, task):
-        numbers = request.session.facts.get("queues")
-        why: UnschedulableReason | None = numbers.not_entitled(request.queue, task) if numbers is not None else None
-        return why or NotEntitled(request.queue.name)
+    if request.action == RECLAIM:
+        return request.session.hooks.preemptive(request.queue, task)
     return None
 
 

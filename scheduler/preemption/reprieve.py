@@ -177,8 +177,8 @@ class Reprieve:
         return self._session.placement.admits(placed.task, placed.node, future=True)
 
     def _is_entitled(self, placed: Placed) -> bool:
-        asked = ("allocatable", "preemptive") if placed.reclaims else ("allocatable",)
-        return all(self._session.hooks.all_agree(hook, placed.queue, placed.task) for hook in asked)
+        hooks, queue, task = self._session.hooks, placed.queue, placed.task
+        return hooks.allocatable(queue, task) and not (placed.reclaims and hooks.preemptive(queue, task) is not None)
 
 
 class _Check:

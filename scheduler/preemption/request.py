@@ -12,6 +12,7 @@ from ..framework.session import Session
 from ..model.job import Job
 from ..model.queue import Queue
 from ..model.task import Statuses, Task, TaskStatus
+from ..policy.tiers import Permitted, Protections
 
 RECLAIM, PREEMPT = "reclaim", "preempt"
 
@@ -35,14 +36,16 @@ class PreemptionRequest:
         self.queue = self.session.queues[self.job.queue]
 
     @property
-    def hook(self) -> str:
+    def hook(self) -> Permitted:
         """The hook by which plugins vote on candidates, task by task."""
-        return "reclaimable" if self.action == RECLAIM else "preemptable"
+        hooks = self.session.hooks
+        return hooks.reclaimable if self.action == RECLAIM else hooks.preemptable
 
     @property
-    def unit_hook(self) -> str:
+    def unit_hook(self) -> Protections:
         """The hook by which plugins judge a unit as one victim."""
-        return "reclaim_unit" if self.action == RECLAIM else "preempt_unit"
+        hooks = self.session.hooks
+        return hooks.reclaim_unit if self.action == RECLAIM else hooks.preempt_unit
 
     @property
     def statuses(self) -> Statuses:
@@ -84,6 +87,6 @@ def starving_jobs(session: Session) -> list[Job]:
         if job.by_status.get(TaskStatus.PENDING)
         and not session.is_pending(job)
         and not (job.group is not None and job.group.spec.network_topology)
-        and hooks.first_tier_agrees("job_starving", job)
-        and hooks.first_objection("job_valid", job) is None
+        and hooks.job_starving(job)
+        and hooks.job_valid(job) is None
     ]

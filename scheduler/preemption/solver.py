@@ -68,7 +68,7 @@ class Solver:
         return self._session.placement.best(task, future=True) is not None
 
     def _allocatable(self, task: Task) -> bool:
-        return self._session.hooks.all_agree("allocatable", self._request.queue, task)
+        return self._session.hooks.allocatable(self._request.queue, task)
 
     def _settle(self, task: Task, node: NodeInfo, before: int) -> None:
         self.statement.pipeline(task, node)

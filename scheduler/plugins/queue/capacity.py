@@ -7,12 +7,14 @@ up the tree as the policy says (semantics of Volcano's capacity plugin, flat and
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
-from ...framework.session import Register, Session
+from ...framework.session import Session
 from ...model import resources
 from ...model.queue import ROOT, Queue
 from ...model.resources import Resource
+from ...policy.hooks import VictimQueueOrder
+from ...policy.schema import BOOL, INT, Argument
 from ...reasons import NotEntitled, QueueLimit, QueueWithinDeserved
 from . import hierarchy
 from .attributes import QueueAttributes
@@ -20,17 +22,25 @@ from .plugin import fits, over_limit
 from .reclaim_rules import LendingPlugin, not_entitled, within_deserved
 
 
-class Capacity(LendingPlugin):
+class Capacity(LendingPlugin, VictimQueueOrder):
     """See the module."""
 
     name = "capacity"
+    switches = frozenset({"enableHierarchy"})
+    arguments: ClassVar = {
+        "ancestorReclaimLevel": Argument(
+            INT,
+            0,
+            default=0,
+            means="how many ancestors' deserved count beside the queue's own, for who takes and who gives",
+        ),
+        "DynamicResourceAllocation": Argument(BOOL, ignored="pods with resource claims wait here"),
+    }
 
-    def open(self, session: Session, register: Register) -> None:
+    def open(self, session: Session) -> None:
         self.tree = self.option.enabled("enableHierarchy")
-        self.level = int(self.option.arguments.get("ancestorReclaimLevel", 0)) if self.tree else 0
-        super().open(session, register)
-        if self.tree:
-            register("victim_queue_order", self.victim_queue_order)
+        self.level = self.argument("ancestorReclaimLevel") if self.tree else 0
+        super().open(session)
 
     def arrange(self) -> None:
         total = self.session.total
@@ -59,6 +69,8 @@ class Capacity(LendingPlugin):
 
     def victim_queue_order(self, queue: Queue, preemptor: Queue) -> int:
         """The nearest relatives of the preemptor's queue are hit first."""
+        if not self.tree:
+            return 0
         by_name = self.queue_attributes.by_name
         return -hierarchy.common_ancestors(by_name[queue.name], by_name[preemptor.name])
 

@@ -9,15 +9,19 @@ and the fork with reclaim.)
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar
 
-from ...framework.session import Register, Session
+from ...framework.session import Session
 from ...model import resources
 from ...model.job import Job
 from ...model.names import CARD_QUOTA, CARD_REQUEST
+from ...model.nodes import Mask, NodeInfo, Vector
 from ...model.queue import Queue
 from ...model.resources import CPU, MEMORY, UNLIMITED, Resource
 from ...model.task import HOLDING, Task
+from ...policy.hooks import Exclusion, Feasible, NodeRule, Predicate, Score
 from ...policy.model import PluginOption
+from ...policy.schema import BOOL, FLOAT, MAPPING, Argument
 from ...reasons import (
     NotLower,
     OfNoUse,
@@ -36,31 +40,58 @@ from .plugin import QueuePlugin, over_limit
 from .service_type import OFFLINE, ONLINE, map_of, rank, service_type
 
 
-class CapacityCard(QueuePlugin):
+class CapacityCard(QueuePlugin, Feasible, Predicate, NodeRule, Score):
     """See the module."""
 
     name = "capacity-card"
     in_requests = False
     limit_name = admission_name = "quota"
+    arguments: ClassVar = {
+        "cardUnlimitedCpuMemory": Argument(
+            BOOL, default=False, means="cpu and memory of pods with cards are not counted"
+        ),
+        "podOwnerReferenceToServiceType": Argument(
+            MAPPING,
+            values=(ONLINE, OFFLINE),
+            means="owner's kind → service type; `Deployment` means its ReplicaSets too",
+        ),
+        "allowServiceTypeByPodOwnerReferences": Argument(
+            BOOL, default=False, means="short for `{Job: training, ReplicaSet: inference}`"
+        ),
+        "overCommitFactor": Argument(FLOAT, 0, exclusive=True, default=1.0, means="multiplies the quota at admission"),
+        "nodeOrderWeight": Argument(
+            FLOAT, 0, exclusive=True, default=1.0, means="weight of the preferred model in ranking nodes"
+        ),
+    }
 
     def __init__(self, option: PluginOption) -> None:
         super().__init__(option)
-        self._unlimited = bool(option.arguments.get("cardUnlimitedCpuMemory", False))
-        self._weight = float(option.arguments.get("nodeOrderWeight", 1.0))
-        self.admission_factor = float(option.arguments.get("overCommitFactor", 1.0))
+        self._unlimited: bool = self.argument("cardUnlimitedCpuMemory")
+        self._weight: float = self.argument("nodeOrderWeight")
+        self.admission_factor: float = self.argument("overCommitFactor")
         self._kinds = map_of(option.arguments)
         self._wrong: dict[bytes, str] = {}
         self._asked: dict[bytes, Mapping[str, int]] = {}
         self._bad_quota: dict[str, str] = {}
 
-    def open(self, session: Session, register: Register) -> None:
+    def open(self, session: Session) -> None:
         self._cards = discover(session.nodes.rows)
-        super().open(session, register)
-        nodes = CardNodes(self._cards, session.nodes.rows, self._ask, self._problem, self._left)
-        register("feasible", nodes.feasible)
-        register("predicate", nodes.predicate)
-        register("node_rule", nodes.node_rule)
-        register("score", lambda task, _: nodes.score(task, self._weight))
+        super().open(session)
+        self._card_nodes = CardNodes(self._cards, session.nodes.rows, self._ask, self._problem, self._left)
+
+    # ---------------------------------------------------------------------------------------------------------- nodes
+
+    def feasible(self, task: Task) -> Mask:
+        return self._card_nodes.feasible(task)
+
+    def predicate(self, task: Task, future: bool) -> Mask | None:  # noqa: ARG002
+        return self._card_nodes.predicate(task)
+
+    def node_rule(self, task: Task, node: NodeInfo) -> Exclusion | None:
+        return self._card_nodes.node_rule(task, node)
+
+    def score(self, task: Task, feasible: Mask) -> Vector | None:  # noqa: ARG002
+        return self._card_nodes.score(task, self._weight)
 
     def arrange(self) -> None:
         for attributes in self.queue_attributes:
@@ -172,19 +203,19 @@ class CapacityCard(QueuePlugin):
             return False
         return next(self.limits(attributes, task), None) is None
 
-    def why(self, job: Job, task: Task | None) -> Iterator[UnschedulableReason]:
+    def reasons(self, job: Job, task: Task | None) -> Iterator[UnschedulableReason]:
         if job.queue in self._bad_quota:
             yield QueueBroken(job.queue, self._bad_quota[job.queue])
         if task is not None and (problem := self._problem(task)):
             yield WrongCard(task.key, problem)
-        yield from super().why(job, task)
+        yield from super().reasons(job, task)
 
     # -------------------------------------------------------------------------------------------------------- reclaim
 
     def _type(self, task: Task) -> str:
         return service_type(task, self.session.jobs.get(task.job), self._kinds)
 
-    def not_entitled(self, queue: Queue, task: Task) -> UnschedulableReason | None:
+    def preemptive(self, queue: Queue, task: Task) -> UnschedulableReason | None:
         """Only online services claim, and only what their quota has left."""
         attributes = self.queue_attributes.by_name[queue.name]
         if (closed := self.closed(attributes)) is not None:

@@ -53,7 +53,7 @@ class CardNodes:
             return np.full(len(self._nodes), not self._problem(task))
         return np.not_equal(self._by_row(names), "")
 
-    def predicate(self, task: Task, future: bool) -> Mask | None:  # noqa: ARG002
+    def predicate(self, task: Task) -> Mask | None:
         """For a task that would take several models: nodes whose model the queue has quota left of."""
         names = tuple(self._asked(task))
         if len(names) < 2:

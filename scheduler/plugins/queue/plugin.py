@@ -10,27 +10,37 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ...framework.decisions import QueueNumbers
-from ...framework.session import Register, Session
+from ...framework.plugin import Plugin
+from ...framework.session import Session
 from ...model import resources
 from ...model.job import Job
 from ...model.queue import Queue
 from ...model.resources import UNLIMITED, Limit, Resource
 from ...model.task import Task
-from ...policy.hooks import Vote
-from ...policy.model import PluginOption
+from ...policy.hooks import (
+    Allocatable,
+    JobEnqueueable,
+    JobEnqueued,
+    Preemptive,
+    QueueOrder,
+    Reasons,
+    Reclaimable,
+    ReclaimUnit,
+    Vote,
+)
 from ...reasons import Protected, Protection, QueueBroken, QueueClosed, QueueLimit, UnschedulableReason
 from .admission import Admission
 from .attributes import Accounts, QueueAttributes, without_pods
 
 
-class QueuePlugin:
+class QueuePlugin(
+    Plugin, QueueOrder, JobEnqueueable, JobEnqueued, Allocatable, Preemptive, Reclaimable, ReclaimUnit, Reasons
+):
     """Base of the queue plugins. A subclass says how limits and deserved come about, who may reclaim, and who is a
     victim.
-
-    ``session.facts["queues"]`` is the plugin in force, for whoever wants to explain a refusal.
     """
 
-    name = ""
+    decides_queues = True
     in_requests = True
     limit_name = "capability"
     """What a queue's ceiling is called."""
@@ -38,11 +48,8 @@ class QueuePlugin:
     """What the ceiling at admission is called."""
     admission_factor = 1.0
 
-    def __init__(self, option: PluginOption) -> None:
-        self.option = option
-
-    def open(self, session: Session, register: Register) -> None:
-        """Open the accounts and register every hook that all queue plugins have."""
+    def open(self, session: Session) -> None:
+        """Open the accounts."""
         self.session = session
         self.queue_attributes = Accounts(session, self)
         self.arrange()
@@ -51,16 +58,7 @@ class QueuePlugin:
         self.admission = Admission(
             session, self.queue_attributes, self, factor=self.admission_factor, limit_name=self.admission_name
         )
-        session.facts["queues"] = self
         self.publish()
-        register("queue_order", self.queue_order)
-        register("job_enqueueable", self.job_enqueueable)
-        register("job_enqueued", self.admission.admit)
-        register("allocatable", self.allocatable)
-        register("preemptive", self.preemptive)
-        register("reclaimable", self.reclaimable)
-        register("reclaim_unit", self.reclaim_unit)
-        register("why", self.why)
 
     # ------------------------------------------------------------------------------------------- for subclasses to say
 
@@ -87,10 +85,6 @@ class QueuePlugin:
         """Whether the queue holds more than it deserves, by its fullest dimension."""
         return attributes.share > 1
 
-    def not_entitled(self, queue: Queue, task: Task) -> UnschedulableReason | None:
-        """Why the queue may not claim room for this task from others; None if it may."""
-        raise NotImplementedError
-
     def denial(
         self, preemptor: Task, taker: QueueAttributes, unit: Sequence[Task], giver: QueueAttributes, amount: Resource
     ) -> Protection | None:
@@ -110,6 +104,10 @@ class QueuePlugin:
             return Vote.REJECT
         return self.admission.vote(job)
 
+    def job_enqueued(self, job: Job) -> None:
+        """What the job needs is reserved from now on."""
+        self.admission.admit(job)
+
     def allocatable(self, queue: Queue, task: Task) -> bool:
         """Whether the queue and its ancestors may hold this task too."""
         attributes = self.queue_attributes.by_name[queue.name]
@@ -117,10 +115,6 @@ class QueuePlugin:
             return False
         amount = self.queue_attributes.amount(task)
         return all(fits(one, amount, limit) for one, limit in self.ceilings(attributes))
-
-    def preemptive(self, queue: Queue, task: Task) -> bool:
-        """Whether the queue may claim room for this task from others."""
-        return self.not_entitled(queue, task) is None
 
     def reclaimable(self, preemptor: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
         """The candidates that may go one after the other, in the order given.
@@ -148,7 +142,7 @@ class QueuePlugin:
         assert giver is not None
         return self.denial(preemptor, taker, unit, giver, self.amount(unit))
 
-    def why(self, job: Job, task: Task | None) -> Iterator[UnschedulableReason]:
+    def reasons(self, job: Job, task: Task | None) -> Iterator[UnschedulableReason]:
         """What of the queue stands in the way of placing ``task``, or of admitting ``job``."""
         attributes = self.queue_attributes.by_name[job.queue]
         if (closed := self.closed(attributes)) is not None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...framework.session import Register, Session
 from ...model import resources
 from ...model.queue import Queue
 from ...model.resources import UNLIMITED, Limit, Resource
+from ...policy.hooks import Overused
 from ...reasons import NotEntitled, QueueWithinDeserved
 from . import hierarchy
 from .attributes import QueueAttributes, without_pods
@@ -25,15 +25,11 @@ CRUMB = 2**32
 """So many of these parts are what all the roundings of one share may come to together, and no more."""
 
 
-class Proportion(LendingPlugin):
+class Proportion(LendingPlugin, Overused):
     """See the module."""
 
     name = "proportion"
     limit_name = "deserved"
-
-    def open(self, session: Session, register: Register) -> None:
-        super().open(session, register)
-        register("overused", self.overused)
 
     def arrange(self) -> None:
         guarantees = resources.total_of(attributes.guarantee for attributes in self.queue_attributes)

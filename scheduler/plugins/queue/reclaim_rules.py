@@ -50,7 +50,7 @@ class LendingPlugin(QueuePlugin):
         """Why the giver keeps ``amount``: it is not above what it deserves. None if it is."""
         raise NotImplementedError
 
-    def not_entitled(self, queue: Queue, task: Task) -> UnschedulableReason | None:
+    def preemptive(self, queue: Queue, task: Task) -> UnschedulableReason | None:
         attributes = self.queue_attributes.by_name[queue.name]
         return self.closed(attributes) or self.entitled(attributes, self.queue_attributes.amount(task))
 

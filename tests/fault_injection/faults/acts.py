@@ -16,7 +16,7 @@ from scheduler.plugins import gang, priority
 from scheduler.plugins.queue import admission as queue_admission
 from scheduler.plugins.queue import plugin
 from scheduler.plugins.queue.plugin import QueuePlugin
-from scheduler.policy import hooks
+from scheduler.policy import tiers
 from scheduler.policy.hooks import Vote
 from scheduler.policy.model import Policy
 from scheduler.preemption.cycle_cache import CycleCache
@@ -131,7 +131,7 @@ FAULTS = (
     Fault(
         "priority-ignored",
         "serves jobs by age alone",
-        instead((hooks.Hooks, "job_key", _job_key_by_age)),
+        instead((tiers.Hooks, "job_key", _job_key_by_age)),
         ("kubeflow/priority", f"{RECLAIM}online_reclaims_offline: The service was"),
     ),
     Fault(
@@ -146,7 +146,7 @@ FAULTS = (
         instead(
             (gang, "_is_ready", always(True)),
             (gang, "_roles_hold", always(True)),
-            (gang, "_pipelined", always(Vote.PERMIT)),
+            (gang.Gang, "job_pipelined", always(Vote.PERMIT)),
         ),
         ("lifecycle/states: A gang", "lifecycle/first_job"),
     ),
@@ -168,7 +168,7 @@ FAULTS = (
     Fault(
         "preempts-equals",
         "preempts jobs of the same priority",
-        instead((priority.Priority, "_not_lower", _equal_or_lower)),
+        instead((priority.Priority, "preempt_unit", _equal_or_lower)),
         ("queue_admission/admission: Equal",),
     ),
 )

@@ -55,16 +55,16 @@ def _lends_guarantees() -> None:
 def _any_work_claims() -> None:
     """Offline work claims as if it were online."""
     kind = CapacityCard._type
-    not_entitled = CapacityCard.not_entitled
+    preemptive = CapacityCard.preemptive
 
     def entitled_as_online(self: Any, queue: Any, task: Any) -> Any:
         self._type = always(ONLINE)
         try:
-            return not_entitled(self, queue, task)
+            return preemptive(self, queue, task)
         finally:
             self._type = kind.__get__(self)
 
-    instead((CapacityCard, "not_entitled", entitled_as_online))()
+    instead((CapacityCard, "preemptive", entitled_as_online))()
 
 
 def _any_work_gives() -> None:

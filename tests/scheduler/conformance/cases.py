@@ -15,8 +15,8 @@ from scheduler.framework.decisions import Decisions
 from scheduler.model import objects
 from scheduler.model.cluster import Cluster
 from scheduler.model.task import TaskStatus
-from scheduler.policy.hooks import SWITCHES
 from scheduler.policy.model import PluginOption, Policy
+from scheduler.policy.schema import SWITCHES
 
 KINDS: dict[str, tuple[type[Any], str]] = {
     "nodes": (objects.Node, "set_node"),
@@ -30,7 +30,6 @@ KINDS: dict[str, tuple[type[Any], str]] = {
     "csiNodes": (objects.CSINode, "set_csi_node"),
     "namespaces": (objects.Namespace, "set_namespace"),
 }
-ALL_SWITCHES = {switch for switch in SWITCHES.values() if switch} | {"enableHierarchy", "enabledVictim"}
 
 
 class PluginSpec(msgspec.Struct, forbid_unknown_fields=True):
@@ -65,7 +64,7 @@ class Case(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
 
     def policy(self) -> Policy:
         """What the case enables is on, everything else off."""
-        off = dict.fromkeys(ALL_SWITCHES, False)
+        off = dict.fromkeys(SWITCHES, False)
         return Policy(
             actions=tuple(self.actions),
             tiers=tuple(

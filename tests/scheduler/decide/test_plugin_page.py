@@ -9,12 +9,11 @@ import pytest
 import yaml
 
 from scheduler.decide import decide
-from scheduler.plugins import PLUGINS
-from scheduler.policy import schema as policy_schema
 from scheduler.policy.model import PluginOption, Policy
 from tests.scheduler.decide import test_tables
 from tests.support.core.notation import EPOCH, timestamp
 from tests.support.core.world import World
+from tests.support.registrable import Registrable
 
 PAGE = Path(__file__).parents[3] / "docs" / "plugins.md"
 
@@ -26,13 +25,10 @@ def on_the_page(pattern: str) -> str:
 
 
 @pytest.fixture
-def _cdp(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The plugin and its line in the schema, from the page."""
-    module: dict[str, object] = {}
-    exec(compile(on_the_page(r"```python\n(.*?)```"), str(PAGE), "exec"), module)
-    monkeypatch.setitem(PLUGINS, "cdp", module["Cdp"])
-    line = on_the_page(r'^ +"cdp": (PluginRule[^\n]*),$')
-    monkeypatch.setitem(policy_schema.PLUGINS, "cdp", eval(line, vars(policy_schema)))  # type: ignore[arg-type]
+def _cdp(registrable: Registrable) -> None:
+    """The plugin, from the page."""
+    registrable("cdp")
+    exec(compile(on_the_page(r"```python\n(.*?)```"), str(PAGE), "exec"), {"__name__": "scheduler.plugins.cdp"})
 
 
 @pytest.mark.usefixtures("_cdp")

@@ -11,12 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler.actions import ACTIONS as IMPLEMENTED_ACTIONS
-from scheduler.framework.session import Session
-from scheduler.model.cluster import Cluster
 from scheduler.plugins import PLUGINS as IMPLEMENTED
-from scheduler.policy.hooks import SWITCHES as HOOK_SWITCHES
 from scheduler.policy.loader import PolicyError, load_policy
-from scheduler.policy.model import DEFAULT_POLICY, OFF_BY_DEFAULT, PluginOption, Policy
+from scheduler.policy.model import DEFAULT_POLICY, OFF_BY_DEFAULT, PluginOption
 from scheduler.policy.schema import ACTIONS, MISSING_ACTIONS, MISSING_PLUGINS, PLUGINS, SCORING_ONLY, SWITCHES
 
 HERE = Path(__file__).parent
@@ -156,18 +153,6 @@ def test_the_schema_names_exactly_the_plugins_that_exist() -> None:
     assert not set(PLUGINS) & (set(MISSING_PLUGINS) | SCORING_ONLY)
 
 
-@pytest.mark.parametrize("name", sorted(PLUGINS))
-def test_the_schema_names_exactly_the_switches_that_switch_something(name: str) -> None:
-    session = Session(Cluster(), Policy((), ()), 0.0, IMPLEMENTED)
-    switched: set[str | None] = set()
-
-    def register(hook: str, fn: object) -> None:
-        switched.add(HOOK_SWITCHES[hook])
-
-    IMPLEMENTED[name](PluginOption(name)).open(session, register)
-    assert switched - {None} == PLUGINS[name].hooks - {"enableHierarchy"}
-
-
 def test_the_schema_names_exactly_the_actions_that_exist() -> None:
     assert set(ACTIONS) == set(IMPLEMENTED_ACTIONS)
 
@@ -184,7 +169,7 @@ def test_every_policy_of_the_specs_loads_but_the_contradiction(path: Path) -> No
 def test_the_documentation_names_everything_that_a_policy_may_say() -> None:
     text = (HERE.parents[2] / "docs" / "policies.md").read_text()
     names = {*SWITCHES, *ACTIONS, *MISSING_ACTIONS, *PLUGINS, *SCORING_ONLY}
-    names |= {name for rule in PLUGINS.values() for name in (*rule.arguments, *(f"{p}<name>" for p in rule.prefixes))}
+    names |= {name for rule in PLUGINS.values() for name in (*rule.arguments, *(f"{p}<name>" for p in rule.families))}
     names |= {name for arguments in ACTIONS.values() for name in arguments}
     assert not [name for name in sorted(names) if f"`{name}`" not in text]
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from scheduler.framework.session import Register, Session
+from scheduler.framework.plugin import Plugin
 from scheduler.model.task import Task
-from scheduler.plugins import PLUGINS
-from scheduler.policy.hooks import Vote
+from scheduler.policy.hooks import Preemptable, Vote
 from scheduler.policy.model import PluginOption, Policy
 from scheduler.reasons import render_refusal
 from tests.support.core.events import policy_of
 from tests.support.core.world import World
+from tests.support.registrable import Registrable
 
 FULL: dict[str, Any] = {
     "nodes": [{"name": "n1", "has": "4 cpu"}],
@@ -23,27 +23,21 @@ FULL: dict[str, Any] = {
 NEW = {"name": "new", "queue": "a", "priority": 5, "tasks": "1 x 1 cpu"}
 
 
-class Undecided:
-    """A plugin that has a say and does not use it."""
+@pytest.fixture
+def _undecided(registrable: Registrable) -> None:
+    """A plugin that implements a hook and always abstains."""
+    registrable("undecided")
 
-    name = "undecided"
+    class Undecided(Plugin, Preemptable):
+        name = "undecided"
 
-    def __init__(self, _option: PluginOption) -> None:
-        """No arguments."""
-
-    def open(self, _session: Session, register: Register) -> None:
-        register("preemptable", self._abstain)
-
-    @staticmethod
-    def _abstain(_preemptor: Task, _candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
-        return [], Vote.ABSTAIN
+        def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
+            return [], Vote.ABSTAIN
 
 
 @pytest.mark.parametrize("minimum", [0, 2], ids=["spare tasks", "a whole gang"])
-def test_a_plugin_that_abstains_leaves_the_question_to_the_others(
-    monkeypatch: pytest.MonkeyPatch, minimum: int
-) -> None:
-    monkeypatch.setitem(PLUGINS, "undecided", Undecided)
+@pytest.mark.usefixtures("_undecided")
+def test_a_plugin_that_abstains_leaves_the_question_to_the_others(minimum: int) -> None:
     tiers = (("undecided",), ("priority", "undecided"), ("gang",), ("predicates",))
     world = World(Policy(("preempt",), tuple(tuple(PluginOption(name) for name in tier) for tier in tiers)))
     low = {"name": "low", "queue": "a", "priority": 1, "min": minimum, "tasks": "2 x 2 cpu running on n1"}
@@ -54,8 +48,8 @@ def test_a_plugin_that_abstains_leaves_the_question_to_the_others(
     assert (reason.tier, reason.votes) == (1, (("priority", True),))
 
 
-def test_a_plugin_that_abstains_on_everyone_permits_no_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(PLUGINS, "undecided", Undecided)
+@pytest.mark.usefixtures("_undecided")
+def test_a_plugin_that_abstains_on_everyone_permits_no_one() -> None:
     gang = PluginOption("gang", switches={"enablePreemptable": False})
     world = World(Policy(("preempt",), ((gang, PluginOption("undecided")), (PluginOption("predicates"),))))
     low = {"name": "low", "queue": "a", "min": 0, "tasks": "2 x 2 cpu running on n1"}

@@ -26,9 +26,7 @@ def session_of(
 
 def queues_of(session: Session) -> QueuePlugin:
     """The queue plugin of a session."""
-    plugin = session.facts["queues"]
-    assert isinstance(plugin, QueuePlugin)
-    return plugin
+    return next(plugin for plugin in session.plugins.values() if isinstance(plugin, QueuePlugin))
 
 
 def task_of(session: Session, name: str) -> Task:

@@ -27,7 +27,7 @@ def permitted(session: Session) -> list[tuple[Task, Task]]:
     for preemptor in tasks_in(session, TaskStatus.PENDING):
         queue = session.queue_of(preemptor)
         assert queue is not None
-        if plugin.preemptive(queue, preemptor):
+        if plugin.preemptive(queue, preemptor) is None:
             pairs += [
                 (preemptor, victim)
                 for victim in tasks_in(session, TaskStatus.RUNNING)

@@ -1,0 +1,21 @@
+"""The tables of the documentation are what the plugins' classes say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scheduler.lint.tables import PAGES, written
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_tables_of_a_page_are_up_to_date(name: str) -> None:
+    page = (ROOT / name).read_text("utf-8")
+    assert page == written(page), f"{name} is out of date; run `python -m scheduler.lint.tables`"
+
+
+def test_a_table_that_says_something_else_is_written_anew() -> None:
+    assert "| new |" not in written("<!-- hooks: x -->\n| new |\n<!-- end -->")

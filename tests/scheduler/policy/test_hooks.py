@@ -1,0 +1,74 @@
+"""Hooks: what a class declares is what is asked."""
+
+from __future__ import annotations
+
+import pytest
+
+from scheduler.framework.plugin import Plugin
+from scheduler.framework.session import Session
+from scheduler.model.cluster import Cluster
+from scheduler.model.job import Job
+from scheduler.model.queue import Queue
+from scheduler.plugins import PLUGINS
+from scheduler.policy import schema
+from scheduler.policy.hooks import HOOKS, JobReady, JobValid, Overused
+from scheduler.policy.model import PluginOption, Policy
+from scheduler.policy.tiers import Hooks
+from tests.support.registrable import Registrable
+
+
+def test_a_class_is_registered_with_what_it_declares(registrable: Registrable) -> None:
+    registrable("weekend")
+
+    class Weekend(Plugin, Overused, JobValid):
+        name = "weekend"
+        arguments = {"days": schema.Argument(schema.INT, 1, default=2)}  # noqa: RUF012
+
+        def overused(self, queue: Queue) -> bool:
+            return queue.name == "work"
+
+        def job_valid(self, job: Job) -> None:
+            return None
+
+    assert PLUGINS["weekend"] is Weekend
+    rule = schema.PLUGINS["weekend"]
+    assert (rule.hooks, rule.switches) == ({"overused", "job_valid"}, {"enabledOverused"})
+    assert Weekend(PluginOption("weekend")).argument("days") == 2
+    assert Weekend(PluginOption("weekend", arguments={"days": 3})).argument("days") == 3
+
+
+def test_a_method_that_has_the_name_of_a_hook_belongs_to_that_hook() -> None:
+    with pytest.raises(TypeError, match=r"Careless\.job_ready .*derive Careless from .*hooks\.JobReady"):
+
+        class Careless(Plugin):
+            def job_ready(self, job: Job) -> bool:
+                return job.ready > 0
+
+
+def test_a_plugin_that_answers_something_else_is_seen_by_mypy() -> None:
+    """Without an error there, mypy would call each of these comments unused."""
+
+    class Wrong(Plugin, JobReady, Overused):
+        def job_ready(self, job: Job) -> str:  # type: ignore[override]
+            return job.name
+
+        def overused(self, queue: int) -> bool:  # type: ignore[override]
+            return queue > 0
+
+    with pytest.raises(TypeError, match="abstract"):
+        type("Missing", (Plugin, JobReady), {})(PluginOption(""))  # type: ignore[abstract, unused-ignore]
+
+
+def test_every_hook_can_be_asked() -> None:
+    asked = Hooks()
+    assert set(vars(asked)) == set(HOOKS)
+
+
+@pytest.mark.parametrize("name", sorted(PLUGINS))
+def test_a_switch_takes_away_its_hooks_and_no_other(name: str) -> None:
+    rule = schema.PLUGINS[name]
+    for switch in rule.switches - {"enableHierarchy"}:
+        option = PluginOption(name, {switch: False})
+        hooks = Session(Cluster(), Policy((), ((option,),)), 0.0, PLUGINS).hooks
+        left = {hook for hook in HOOKS if getattr(hooks, hook).entries}
+        assert left == {hook for hook in rule.hooks if HOOKS[hook].switch != switch}
