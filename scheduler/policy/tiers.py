@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+from typing import Any, Generic, TypeVar, TypeVarTuple
 
 from ..model.job import Job
 from ..model.queue import Queue
@@ -18,72 +18,75 @@ from . import hooks
 from .hooks import HOOKS, Exclusion, Hook, Key, Vote
 from .model import PluginOption
 
-P = ParamSpec("P")
+Ts = TypeVarTuple("Ts")
 R = TypeVar("R")
 
 
 @dataclass(slots=True)
-class Registered(Generic[P, R]):
+class Registered(Generic[*Ts, R]):
     """One hook of one plugin."""
 
     plugin: str
-    fn: Callable[P, R]
+    fn: Callable[[*Ts], R]
 
 
-class Asked(Generic[P, R]):
+class Asked(Generic[*Ts, R]):
     """One hook of all plugins that implement it and have it switched on: ``entries`` in the order of the policy."""
 
-    def __init__(self, method: Callable[Concatenate[Any, P], R]) -> None:
+    def __init__(self, method: Callable[[Any, *Ts], R]) -> None:
         self.hook: Hook = HOOKS[method.__name__]
-        self.entries: list[Registered[P, R]] = []
-        self._tiers: dict[int, list[Registered[P, R]]] = {}
+        self.entries: list[Registered[*Ts, R]] = []
+        self._tiers: dict[int, list[Registered[*Ts, R]]] = {}
 
-    def add(self, tier: int, entry: Registered[P, R]) -> None:
+    def add(self, tier: int, entry: Registered[*Ts, R]) -> None:
         self.entries.append(entry)
         self._tiers.setdefault(tier, []).append(entry)
 
-    def by_tier(self) -> list[tuple[int, list[Registered[P, R]]]]:
+    def by_tier(self) -> list[tuple[int, list[Registered[*Ts, R]]]]:
         """``(number of the tier, entries)``, tiers without any left out."""
         return list(self._tiers.items())
 
 
-class Keys(Asked[P, Key]):
+class Keys(Asked[*Ts, Key]):
     """The keys of all make one; the smaller is first."""
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> tuple[Key, ...]:
-        return tuple([entry.fn(*args, **kwargs) for entry in self.entries])
+    def __call__(self, *args: *Ts) -> tuple[Key, ...]:
+        return tuple([entry.fn(*args) for entry in self.entries])
 
 
-class AllAgree(Asked[P, bool]):
+class AllAgree(Asked[*Ts, bool]):
     """All must agree."""
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> bool:
-        return all(entry.fn(*args, **kwargs) for entry in self.entries)
+    def __call__(self, *args: *Ts) -> bool:
+        for entry in self.entries:  # noqa: SIM110 - a generator would cost more than most answers
+            if not entry.fn(*args):
+                return False
+        return True
 
 
-class OneIsEnough(Asked[P, bool]):
+class OneIsEnough(Asked[*Ts, bool]):
     """One is enough."""
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> bool:
-        return any(entry.fn(*args, **kwargs) for entry in self.entries)
+    def __call__(self, *args: *Ts) -> bool:
+        return any(entry.fn(*args) for entry in self.entries)
 
 
-class FirstTierAgrees(Asked[P, bool]):
+class FirstTierAgrees(Asked[*Ts, bool]):
     """All of the first tier that has any must agree; without any it is no."""
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> bool:
+    def __call__(self, *args: *Ts) -> bool:
         first = next(iter(self._tiers.values()), None)
-        return first is not None and all(entry.fn(*args, **kwargs) for entry in first)
+        return first is not None and all(entry.fn(*args) for entry in first)
 
 
-class Votes(Asked[P, Vote]):
+class Votes(Asked[*Ts, Vote]):
     """One reject decides; a permit hides the lower tiers; else it is yes."""
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> bool:
+    def __call__(self, *args: *Ts) -> bool:
         for entries in self._tiers.values():
             permitted = False
             for entry in entries:
-                vote = entry.fn(*args, **kwargs)
+                vote = entry.fn(*args)
                 if vote < 0:
                     return False
                 permitted = permitted or vote > 0
@@ -92,48 +95,48 @@ class Votes(Asked[P, Vote]):
         return True
 
 
-class FirstReason(Asked[P, UnschedulableReason | None]):
+class FirstReason(Asked[*Ts, UnschedulableReason | None]):
     """The first reason stands."""
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> UnschedulableReason | None:
-        return next((said for entry in self.entries if (said := entry.fn(*args, **kwargs)) is not None), None)
+    def __call__(self, *args: *Ts) -> UnschedulableReason | None:
+        return next((said for entry in self.entries if (said := entry.fn(*args)) is not None), None)
 
 
-class FirstExclusion(Asked[P, Exclusion | None]):
+class FirstExclusion(Asked[*Ts, Exclusion | None]):
     """The first rule stands."""
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Exclusion | None:
-        return next((said for entry in self.entries if (said := entry.fn(*args, **kwargs)) is not None), None)
+    def __call__(self, *args: *Ts) -> Exclusion | None:
+        return next((said for entry in self.entries if (said := entry.fn(*args)) is not None), None)
 
 
-class AllReasons(Asked[P, Iterable[UnschedulableReason]]):
+class AllReasons(Asked[*Ts, Iterable[UnschedulableReason]]):
     """All are told."""
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> list[UnschedulableReason]:
-        return [said for entry in self.entries for said in entry.fn(*args, **kwargs)]
+    def __call__(self, *args: *Ts) -> list[UnschedulableReason]:
+        return [said for entry in self.entries for said in entry.fn(*args)]
 
 
-class Notified(Asked[P, None]):
+class Notified(Asked[*Ts, None]):
     """All are notified."""
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> None:
+    def __call__(self, *args: *Ts) -> None:
         for entry in self.entries:
-            entry.fn(*args, **kwargs)
+            entry.fn(*args)
 
 
-class Permitted(Asked[[Task, Sequence[Task]], tuple[list[Task], Vote]]):
+class Permitted(Asked[Task, Sequence[Task], tuple[list[Task], Vote]]):
     """What all of a tier permit; a tier that permits nothing leaves it to the next (preemption.eligibility)."""
 
 
-class Protections(Asked[[Task, Sequence[Task]], Protection | None]):
+class Protections(Asked[Task, Sequence[Task], Protection | None]):
     """One protection stands, whatever tier it comes from (preemption.eligibility)."""
 
 
-class Masks(Asked[P, R]):
+class Masks(Asked[*Ts, R]):
     """All must agree, node by node (placement)."""
 
 
-class Scores(Asked[P, R]):
+class Scores(Asked[*Ts, R]):
     """The sum (placement)."""
 
 
@@ -170,7 +173,7 @@ class Hooks:
         """Ask a plugin whenever one of the hooks that it implements is asked, but for those switched off."""
         for hook in implemented:
             if hook.switch is None or option.enabled(hook.switch):
-                asked: Asked[..., Any] = getattr(self, hook.name)
+                asked: Any = getattr(self, hook.name)
                 asked.add(tier, Registered(option.name, getattr(plugin, hook.name)))
 
     def job_key(self, job: Job) -> tuple[Any, ...]:

@@ -21,7 +21,7 @@ from .order import Order
 from .request import PreemptionRequest
 from .units import GANG, Unit, single, whole_gang
 
-Voter = Registered[[Task, Sequence[Task]], tuple[list[Task], Vote]]
+Voter = Registered[Task, Sequence[Task], tuple[list[Task], Vote]]
 
 
 @dataclass(slots=True, frozen=True, eq=False)
