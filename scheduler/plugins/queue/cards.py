@@ -74,13 +74,13 @@ class Catalog:
             raise CardError(f"annotation {CARD_NAME} names the card {names[0]}, but no container asks for {missing}")
         return found
 
-    def held(self, task: Task) -> dict[str, float]:
+    def held(self, task: Task) -> dict[str, int]:
         """The card that a placed task holds, with how many of it in millis: of those on its node the first that it
         names, or the one whose resource it asks for; none where its node has no such card.
         """
         there = self.on_node.get(task.node, {})
         for name in [name for name in named(task) if name in there] or sorted(there):
-            if (count := task.request.get(self.resource_of[name], 0.0)) > 0:
+            if (count := task.request.get(self.resource_of[name], 0)) > 0:
                 return {name: count}
         return {}
 
