@@ -4,8 +4,8 @@ Feature: Freed room goes to the work that others left for
   Rule: Room stays with the pod that it was freed for until that pod runs
 
     Scenario: A job with more pods than it needs keeps the room of the first while the victim stops
-      # The victim's queue is served first: whatever is not kept goes back to it, and it would be evicted again.
-      Given the policy "capacity"
+      # The victim's queue is served first: whatever is not kept goes to it, and would have to be evicted again.
+      Given the policy "capacity-without-enqueue"
       And these nodes:
         | node | cpu | memory |
         | n1   | 4   | 16Gi   |
@@ -16,12 +16,15 @@ Feature: Freed room goes to the work that others left for
       And these jobs run:
         | job    | queue | cpu | stop after |
         | lender | guest | 4   | 500ms      |
+      And these jobs wait:
+        | job  | queue | cpu |
+        | next | guest | 4   |
       When these jobs are submitted:
         | job   | queue | replicas | min available | cpu |
         | claim | owner | 2        | 1             | 4   |
       Then exactly 1 pod of "claim" runs
       And exactly 1 pod is evicted
-      And "lender" stays pending
+      And "next" stays pending
 
   Rule: Of a gang that has to go those stay whose room nobody needs
 

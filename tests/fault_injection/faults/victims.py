@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from scheduler.actions.gang_allocation import GangAllocation
+from scheduler.framework.nominations import Nominations
 from scheduler.live.loop import CycleLoop
-from scheduler.model.task import HOLDING, TaskStatus
+from scheduler.model.task import HOLDING
 from scheduler.plugins.queue.capacity import Capacity
 from scheduler.preemption import eligibility, order, request
 from scheduler.preemption.eligibility import VictimFilter
 from scheduler.preemption.reprieve import Reprieve
 from scheduler.preemption.request import PreemptionRequest
 from scheduler.preemption.units import GANG, Unit
-from tests.fault_injection.faults.fault import CONDITIONS, ORDER, RECLAIM, Fault, instead
+from tests.fault_injection.faults.fault import CONDITIONS, ORDER, RECLAIM, Fault, always, instead
 
 
 def _blind_to(*protections: str) -> Callable[[], None]:
@@ -55,17 +55,6 @@ def _told_in_reverse() -> None:
     instead((CycleLoop, "_by_priority", lambda self, evictions: waves(self, evictions)[::-1]))()
 
 
-def _second_turn_lifts() -> None:
-    take = GangAllocation.take
-
-    def take_anew(self: Any, runs: Any) -> bool:
-        for task in list(self._job.having(TaskStatus.PIPELINED)):
-            self._statement.release(task)
-        return take(self, runs)
-
-    instead((GangAllocation, "take", take_anew))()
-
-
 def _pod_by_pod(self: VictimFilter, candidates: Any) -> list[Unit]:
     return [Unit(self._session.jobs[task.job], (task,)) for task in candidates]
 
@@ -91,8 +80,8 @@ FAULTS = (
     Fault("told-in-reverse", "tells the most important victims first", _told_in_reverse, (ORDER,)),
     Fault(
         "freed-room-lost",
-        "lifts the nominations of a job's tasks whenever the job has another turn",
-        _second_turn_lifts,
+        "forgets for whom room was freed",
+        instead((Nominations, "claim", always(None))),
         ("queue_capacity/freed_room: A job with more",),
     ),
     Fault(

@@ -27,10 +27,11 @@ def check_evictions(cluster: Cluster, policy: Policy, decisions: Decisions) -> N
 
 
 def units(cluster: Cluster, decisions: Decisions) -> Iterator[list[tuple[Evict, Task]]]:
-    """The victims as they were taken: single tasks, and gangs as a whole."""
+    """The victims as they were taken: single tasks, and gangs as a whole, with those spare ones that went before."""
+    whole = {evict.job for evict in decisions.evictions if evict.reason.whole_gang}
     gangs: dict[tuple[str, str], list[tuple[Evict, Task]]] = {}
     for evict in decisions.evictions:
-        alone = "" if evict.reason.whole_gang else evict.task
+        alone = "" if evict.job in whole else evict.task
         gangs.setdefault((evict.job, alone), []).append((evict, cluster.tasks[evict.task]))
     yield from gangs.values()
 
