@@ -51,7 +51,7 @@ def up_command(
     kind: Any = cluster
     settings = Settings(
         kind=kind,
-        keep=True,
+        reuse=True,
         kind_image=kind_image,
         kind_config=kind_config,
         kubernetes_version=kubernetes_version,
