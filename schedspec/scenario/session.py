@@ -231,7 +231,7 @@ class LiveSession:
         adapter = self.options.adapter
         expect = Expect(history, self.options.timeout_scale, guards, adapter.silent_for)
         common = {
-            "scheduler_name": "schedspec",
+            "scheduler_name": adapter.scheduler_name,
             "image": IMAGE,
             "namespace": history.namespace,
             "simulated": self.ground.simulated,

@@ -9,6 +9,7 @@ from .adapter import KUBERNETES, VOLCANO, Adapter, AdapterError, Scheduler, Site
 from .kube_scheduler import KubeScheduler
 from .nobody import Nobody
 from .own import Command, InCluster, Own
+from .volcano import Volcano
 
 __all__ = [
     "ADAPTERS",
@@ -24,7 +25,7 @@ __all__ = [
     "find",
 ]
 
-ADAPTERS: dict[str, type[Adapter]] = {adapter.name: adapter for adapter in (Own, KubeScheduler, Nobody)}
+ADAPTERS: dict[str, type[Adapter]] = {adapter.name: adapter for adapter in (Own, Volcano, KubeScheduler, Nobody)}
 """By the name that `--scheduler` takes."""
 
 _OF_THE_USER = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")

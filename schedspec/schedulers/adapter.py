@@ -110,6 +110,8 @@ class Adapter:
     these."""
     gang_apis: ClassVar[Sequence[str]] = (VOLCANO,)
     """The APIs that it takes gangs in; the first is the usual one."""
+    scheduler_name: str = "schedspec"
+    """What pods name as their scheduler."""
     gang_api: str = ""
     """The one that this run uses; where it is Kubernetes' own, the cluster serves it."""
 
