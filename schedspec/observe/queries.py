@@ -41,6 +41,11 @@ def of_workload(happened: Iterable[Happened], workload: str) -> list[Happened]:
     return [it for it in happened if workload in (views.workload_of(it.object), it.pod)]
 
 
+def workload(happened: Happened) -> str:
+    """The workload that it happened to a pod of."""
+    return views.workload_of(happened.object)
+
+
 def phases(view: View, kind: Kind, name: str) -> list[str]:
     """The phases that an object went through, each as often as it was entered."""
     found: list[str] = []

@@ -23,6 +23,7 @@ from ..schedulers import UnsuitableClusterError
 from . import gating, progress, scenarios
 from .hooks import HookSpecs
 from .report_plugin import RunReport
+from .results import Results
 
 OPTIONS: pytest.StashKey[options.Options] = pytest.StashKey()
 
@@ -59,6 +60,7 @@ def pytest_configure(config: pytest.Config) -> None:
     for line in ("embedded: needs the embedded cluster", "kind: needs a Kind cluster", "slow: takes more than 10 s"):
         config.addinivalue_line("markers", line)
     gating.declare_markers(config)
+    config.pluginmanager.register(Results(config, config.stash[OPTIONS].adapter.name), "schedspec-results")
 
 
 def pytest_report_header(config: pytest.Config) -> str:

@@ -17,6 +17,8 @@ from ..gherkin.collection import FeatureFile
 from ..schedulers import Adapter, known
 from .scenarios import JudgedError
 
+LACKS = " lacks "
+"""In the reason of what is skipped because the scheduler has not what it needs."""
 RUN = "schedspec_run"
 """The parameter that counts the runs of one scenario, from 1."""
 
@@ -49,7 +51,7 @@ def gate(items: list[pytest.Item], adapter: Adapter, kubernetes_version: str) ->
         lacking = {it: why for it in Capability if it in needs and (why := adapter.missing(it)) is not None}
         if lacking:
             why = "; ".join(f"{it} ({why})" for it, why in lacking.items())
-            item.add_marker(pytest.mark.skip(reason=f"{adapter.name} lacks {why}"))
+            item.add_marker(pytest.mark.skip(reason=f"{adapter.name}{LACKS}{why}"))
             continue
         for difference in differences:
             if difference.covers(item.path, name, row, kubernetes_version):

@@ -194,6 +194,18 @@ class LiveSession:
                 return SERVED[kind].api_version.rpartition("/")[2]
         return ""
 
+    def described(self) -> dict[str, str]:
+        """Which scheduler, which Kubernetes and which kind of cluster this is, for reports."""
+        return {"version": self._version, "kubernetes": self._kubernetes, "cluster": self.cluster.kind}
+
+    @functools.cached_property
+    def _version(self) -> str:
+        return self.options.adapter.version(self.site)
+
+    @functools.cached_property
+    def _kubernetes(self) -> str:
+        return str(self.api.call("GET", "/version")["gitVersion"])
+
     @property
     def site(self) -> Site:
         """Where the scheduler runs. Raises HarnessError before `open`."""

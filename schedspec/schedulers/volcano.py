@@ -67,7 +67,7 @@ class Volcano(Adapter):
 
 def version_in(said: str) -> str:
     """The version, or the commit, that `vc-scheduler --version` names; empty where it was built without."""
-    found = dict(re.findall(r"^(Version|Git SHA): (?!Not provided)(\S+)", said, re.MULTILINE))
+    found: dict[str, str] = dict(re.findall(r"^(Version|Git SHA): (?!Not provided)(\S+)", said, re.MULTILINE))
     return found.get("Version") or found.get("Git SHA", "")
 
 

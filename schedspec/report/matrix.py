@@ -1,0 +1,205 @@
+"""Scheduler × version × scenario: what each does, from the results of runs. JSON, Markdown, and a page of its own.
+
+    python -m schedspec.report.matrix RUN… [--out FOLDER]
+
+RUN is the folder of a run (`--out`), or its results.json. Runs of one scheduler in one version are one column.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from statistics import fmean
+
+import jinja2
+import msgspec
+
+from ..api.errors import HarnessError
+from .results import Result, RunResults, Verdict, read
+
+_ORDER: tuple[Verdict, ...] = ("error", "failed", "known", "passed", "lacks", "skipped")
+_SIGNS: dict[Verdict, str] = {
+    "passed": "✓",
+    "failed": "✗",
+    "known": "≠",
+    "error": "!",
+    "lacks": "–",
+    "skipped": "·",
+}
+LEGEND = "✓ passed, ✗ failed, ≠ known difference, – lacks what the scenario needs, ! could not be judged, · skipped"
+
+
+class Column(msgspec.Struct, frozen=True, order=True):
+    """One scheduler in one version on one Kubernetes."""
+
+    scheduler: str
+    version: str
+    kubernetes: str
+
+    @property
+    def title(self) -> str:
+        on = f" on Kubernetes {self.kubernetes}" if self.kubernetes else ""
+        return f"{self.scheduler} {self.version}".strip() + on
+
+
+class Cell(msgspec.Struct, frozen=True, kw_only=True):
+    """What one scheduler did with one scenario, over all of its runs."""
+
+    verdict: Verdict
+    """The worst of the runs."""
+    passed: int
+    runs: int
+    why: str
+    seconds_to_run: float | None
+    evictions: float | None
+    evicted_to_requested: float | None
+
+    @property
+    def text(self) -> str:
+        """`✓`, or `2 of 3` where the runs differ."""
+        sign = _SIGNS[self.verdict]
+        return sign if self.passed in (0, self.runs) else f"{sign} {self.passed} of {self.runs}"
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One scenario, or one row of its examples; its cells in the order of the columns, None where it was not run."""
+
+    feature: str
+    scenario: str
+    cells: list[Cell | None]
+
+
+class Matrix(msgspec.Struct, frozen=True, kw_only=True):
+    """All of it."""
+
+    schema: int = 1
+    columns: list[Column]
+    rows: list[Row]
+
+    def totals(self) -> list[dict[Verdict, int]]:
+        """For each column how many scenarios came to which verdict: they add up to all that were collected."""
+        found = []
+        for at in range(len(self.columns)):
+            verdicts = [cell.verdict for row in self.rows if (cell := row.cells[at]) is not None]
+            found.append({verdict: verdicts.count(verdict) for verdict in _ORDER})
+        return found
+
+
+def make(runs: Iterable[RunResults]) -> Matrix:
+    """The matrix of these runs. Pure."""
+    found: dict[tuple[str, str], dict[Column, list[Result]]] = {}
+    columns: dict[Column, None] = {}
+    for run in runs:
+        column = Column(run.scheduler, run.version, run.kubernetes)
+        columns.setdefault(column)
+        for result in run.results:
+            place = found.setdefault((result.feature, _named(result)), {})
+            place.setdefault(column, []).append(result)
+    ordered = sorted(columns)
+    rows = [
+        Row(feature=feature, scenario=scenario, cells=[_cell(cells.get(it, ())) for it in ordered])
+        for (feature, scenario), cells in sorted(found.items(), key=lambda it: it[0][0])
+    ]
+    return Matrix(columns=ordered, rows=rows)
+
+
+def markdown(matrix: Matrix) -> str:
+    """Tables, one a feature, and below them what happened instead."""
+    heads = [column.title for column in matrix.columns]
+    lines = [LEGEND, "", *_table(["", *heads], [[name, *row] for name, row in _sums(matrix)]), ""]
+    for feature in dict.fromkeys(row.feature for row in matrix.rows):
+        rows = [row for row in matrix.rows if row.feature == feature]
+        lines += [f"### {feature}", ""]
+        body = [[_escaped(row.scenario), *(cell.text if cell else "" for cell in row.cells)] for row in rows]
+        lines += [*_table(["scenario", *heads], body), ""]
+    surprises = [
+        f"- **{column.title}**, {row.feature}, {_escaped(row.scenario)}: {_escaped(cell.why)}"
+        for row in matrix.rows
+        for column, cell in zip(matrix.columns, row.cells, strict=True)
+        if cell is not None and cell.verdict in ("failed", "known", "error")
+    ]
+    return "\n".join([*lines, "### What happened instead", "", *(surprises or ["Nothing."])]) + "\n"
+
+
+def page(matrix: Matrix) -> str:
+    """One HTML page that needs nothing else."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=jinja2.StrictUndefined
+    )
+    return environment.get_template("matrix.html.j2").render(matrix=matrix, sums=_sums(matrix), legend=LEGEND)
+
+
+def write(matrix: Matrix, folder: Path) -> list[Path]:
+    """matrix.json, matrix.md and matrix.html."""
+    folder.mkdir(parents=True, exist_ok=True)
+    json = msgspec.json.format(msgspec.json.encode(matrix)).decode()
+    texts = {"matrix.json": f"{json}\n", "matrix.md": markdown(matrix), "matrix.html": page(matrix)}
+    for name, text in texts.items():
+        (folder / name).write_text(text, "utf-8")
+    return [folder / name for name in texts]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command `schedspec matrix`."""
+    parser = argparse.ArgumentParser(prog="schedspec matrix", description="What each scheduler does, by scenario.")
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="the folder of a run, or its results.json")
+    parser.add_argument("--out", type=Path, default=Path("out/matrix"), metavar="FOLDER", help="default: out/matrix")
+    options = parser.parse_args(arguments)
+    try:
+        files = write(make(map(read, options.runs)), options.out)
+    except HarnessError as problem:
+        sys.stderr.write(f"{problem}\n")
+        return 1
+    sys.stdout.write("".join(f"{file}\n" for file in files))
+    return 0
+
+
+def _named(result: Result) -> str:
+    name = result.scenario
+    for key, value in result.example.items():
+        name = name.replace(f"<{key}>", value)
+    rest = [f"{key}: {value}" for key, value in result.example.items() if f"<{key}>" not in result.scenario]
+    return f"{name} ({', '.join(rest)})" if rest else name
+
+
+def _cell(results: Sequence[Result]) -> Cell | None:
+    if not results:
+        return None
+    worst = min(results, key=lambda it: _ORDER.index(it.verdict))
+    numbers = [it.numbers for it in results if it.numbers is not None]
+    return Cell(
+        verdict=worst.verdict,
+        passed=sum(it.verdict == "passed" for it in results),
+        runs=len(results),
+        why=worst.why,
+        seconds_to_run=_mean(it.seconds_to_run for it in numbers),
+        evictions=_mean(it.evictions for it in numbers),
+        evicted_to_requested=_mean(it.evicted_to_requested for it in numbers),
+    )
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    found = [it for it in values if it is not None]
+    return round(fmean(found), 2) if found else None
+
+
+def _sums(matrix: Matrix) -> list[tuple[str, list[str]]]:
+    totals = matrix.totals()
+    rows = [
+        (str(verdict), [str(it[verdict]) for it in totals]) for verdict in _ORDER if any(it[verdict] for it in totals)
+    ]
+    return [*rows, ("all", [str(sum(it.values())) for it in totals])]
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    return [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)]
+
+
+def _escaped(text: str) -> str:
+    return " ".join(text.replace("|", "\\|").replace("<", "&lt;").split())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,120 @@
+"""The matrix: a run writes its results, several runs are one table, and its numbers add up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from schedspec.report import matrix
+from schedspec.report.results import Numbers, Result, RunResults, Verdict, read
+
+Run = Callable[..., pytest.RunResult]
+
+
+def result(scenario: str, verdict: Verdict, run: int = 1, why: str = "", **example: str) -> Result:
+    return Result(feature="features/f.feature", scenario=scenario, example=example, run=run, verdict=verdict, why=why)
+
+
+def a_run(scheduler: str, *results: Result, version: str = "v1") -> RunResults:
+    return RunResults(
+        scheduler=scheduler, version=version, kubernetes="v1.36.3", cluster="embedded", results=list(results)
+    )
+
+
+OURS = a_run("ours", result("one", "passed"), result("two is <n>", "passed", n="2"))
+THEIRS = a_run(
+    "theirs",
+    *(result("one", verdict, run, why="<other>") for run, verdict in enumerate(("passed", "failed", "passed"), 1)),
+    result("two is <n>", "lacks", why="theirs lacks cards (it cannot | count)", n="2"),
+)
+
+
+def test_runs_of_several_schedulers_are_columns() -> None:
+    found = matrix.make([OURS, THEIRS])
+    assert [column.title for column in found.columns] == [
+        "ours v1 on Kubernetes v1.36.3",
+        "theirs v1 on Kubernetes v1.36.3",
+    ]
+    assert [row.scenario for row in found.rows] == ["one", "two is 2"]
+    assert [[cell.text if cell else "" for cell in row.cells] for row in found.rows] == [["✓", "✗ 2 of 3"], ["✓", "–"]]
+
+
+def test_two_runs_of_one_scheduler_are_one_column() -> None:
+    found = matrix.make([OURS, a_run("ours", result("one", "failed"))])
+    assert [cell.text for row in found.rows for cell in row.cells if cell] == ["✗ 1 of 2", "✓"]
+    assert len(matrix.make([OURS, a_run("ours", result("one", "failed"), version="v2")]).columns) == 2
+
+
+def test_every_column_adds_up_to_all() -> None:
+    totals = matrix.make([OURS, THEIRS]).totals()
+    assert [sum(it.values()) for it in totals] == [2, 2]
+    assert totals[1]["failed"] == totals[1]["lacks"] == 1
+
+
+def test_a_scenario_that_was_not_run_is_an_empty_cell() -> None:
+    found = matrix.make([OURS, a_run("theirs", result("one", "passed"))])
+    assert found.rows[1].cells[1] is None
+    assert found.totals()[1]["passed"] == 1
+
+
+def test_numbers_are_means() -> None:
+    runs = [
+        msgspec.structs.replace(result("one", "passed", run), numbers=Numbers(seconds, evictions, 0.5))
+        for run, seconds, evictions in ((1, 1.0, 2), (2, 2.0, 3))
+    ]
+    cell = matrix.make([a_run("ours", *runs)]).rows[0].cells[0]
+    assert cell is not None
+    assert (cell.seconds_to_run, cell.evictions, cell.evicted_to_requested) == (1.5, 2.5, 0.5)
+
+
+def test_markdown_escapes_and_says_what_happened_instead() -> None:
+    text = matrix.markdown(matrix.make([OURS, THEIRS]))
+    assert "- **theirs v1 on Kubernetes v1.36.3**, features/f.feature, one: &lt;other>" in text
+    assert all(line.count("|") == 4 for line in text.splitlines() if line.startswith("|"))
+
+
+def test_the_page_escapes_too() -> None:
+    text = matrix.page(matrix.make([OURS, THEIRS]))
+    assert "&lt;other&gt;" in text
+    assert "<other>" not in text
+
+
+def test_a_run_writes_its_results(specs: Run, pytester: pytest.Pytester) -> None:
+    feature = (
+        "Feature: f\n  Scenario: good\n    Then all is well\n\n  Scenario Outline: it is <how>\n    Then all is <what>"
+        "\n\n    Examples:\n      | how | what |\n      | bad | lost |\n"
+    )
+    specs("--out", "out/here", f=feature)
+    found = read(pytester.path / "out/here")
+    assert found.scheduler == "schedspec"
+    assert [(it.feature, it.scenario, it.example, it.verdict) for it in found.results] == [
+        ("f.feature", "good", {}, "passed"),
+        ("f.feature", "it is <how>", {"how": "bad", "what": "lost"}, "failed"),
+    ]
+    assert "assert" in found.results[1].why
+
+
+def test_the_workers_of_a_run_write_one_file(specs: Run, pytester: pytest.Pytester) -> None:
+    specs("-n", "2", "--out", "out/here", f="Feature: f\n  Scenario: s\n    Then all is well\n")
+    assert [it.verdict for it in read(pytester.path / "out/here").results] == ["passed"]
+
+
+def test_the_command_writes_three_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for run in (OURS, THEIRS):
+        (tmp_path / run.scheduler).mkdir()
+        (tmp_path / run.scheduler / "results.json").write_bytes(msgspec.json.encode(run))
+    out = tmp_path / "matrix"
+    assert matrix.main([str(tmp_path / "ours"), str(tmp_path / "theirs"), "--out", str(out)]) == 0
+    assert sorted(it.name for it in out.iterdir()) == ["matrix.html", "matrix.json", "matrix.md"]
+    assert msgspec.json.decode((out / "matrix.json").read_bytes(), type=matrix.Matrix).rows
+
+
+@pytest.mark.parametrize("text", [None, "{", "{}"])
+def test_what_is_no_run_is_refused(tmp_path: Path, text: str | None, capsys: pytest.CaptureFixture[str]) -> None:
+    if text is not None:
+        (tmp_path / "results.json").write_text(text)
+    assert matrix.main([str(tmp_path)]) == 1
+    assert str(tmp_path / "results.json") in capsys.readouterr().err

@@ -1,0 +1,206 @@
+"""What is made of Volcano's answers, as recorded: its log, its queues, its Deployment, its `--version`."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+import urllib3
+
+from schedspec.api.client import Api
+from schedspec.api.errors import PolicyRefusedError, RejectedError, SchedulerDiedError
+from schedspec.clusters import Settings, provide
+from schedspec.schedulers import AdapterError, Site, volcano, volcano_deployed, volcano_processes
+from schedspec.schedulers.readiness import NotYetError
+from schedspec.schedulers.volcano import Volcano, version_in
+from schedspec.schedulers.volcano_deployed import DeployedVolcano
+
+STARTED = """\
+I1122 05:06:11.120 scheduler.go:158] Successfully loaded Scheduler conf as follows:
+I1122 05:06:11.120 scheduler.go:160] actions: "enqueue, allocate, backfill"
+I1122 05:06:11.341 scheduler.go:114] Scheduler completes Initialization and start to run
+"""
+REFUSED = """\
+E1122 05:06:11.120 scheduler.go:201] Scheduler config actions: "allocate, alocate"
+tiers: [] is invalid: failed to find Action alocate
+I1122 05:06:11.341 scheduler.go:114] Scheduler completes Initialization and start to run
+"""
+VERSION = "API Version: v1alpha1\nVersion: {}\nGit SHA: {}\nBuilt At: Not provided.\nGo Version: go1.26.8\n"
+
+
+class Server:
+    """An API server as far as a deployed Volcano needs it."""
+
+    def __init__(self) -> None:
+        self.policy = "actions: enqueue\n"
+        self.generation = self.observed = 1
+        self.queue: dict[str, Any] | None = {"status": {"state": "Open"}}
+        self.container: dict[str, Any] = {"state": {"running": {}}}
+        self.deployed = True
+
+    def call(self, method: str, path: str, **more: Any) -> Any:
+        if path.endswith("/queues/default"):
+            if self.queue is None:
+                raise RejectedError("queues default not found", 404, "NotFound")
+            return self.queue
+        if path == volcano_deployed.CONFIG:
+            if method == "PATCH":
+                self.policy = more["body"]["data"][volcano_deployed.KEY]
+            return {"data": {volcano_deployed.KEY: self.policy}}
+        if path == volcano_deployed.DEPLOYMENT:
+            if method == "PATCH":
+                self.generation += 1
+            else:
+                self.observed = self.generation
+            status = {"observedGeneration": self.observed, "replicas": 1, "updatedReplicas": 1, "availableReplicas": 1}
+            return {"metadata": {"generation": self.generation}, "spec": {"replicas": 1}, "status": status}
+        assert path == volcano_deployed.PODS
+        return {"items": [{"metadata": {"name": "volcano-0"}, "status": {"containerStatuses": [self.container]}}]}
+
+    def raw(self, method: str, path: str, **more: Any) -> urllib3.HTTPResponse:
+        if path.endswith("/log"):
+            return urllib3.HTTPResponse(b"one\ntwo\nthree", status=200)
+        image = b'{"spec":{"template":{"spec":{"containers":[{"image":"docker.io/volcanosh/vc-scheduler:v1.15.1"}]}}}}'
+        return urllib3.HTTPResponse(image if self.deployed else b"{}", status=200 if self.deployed else 404)
+
+
+@pytest.fixture
+def server() -> Server:
+    return Server()
+
+
+@pytest.fixture
+def site(tmp_path: Path, server: Server) -> Site:
+    return Site(
+        folder=tmp_path,
+        api=cast(Api, server),
+        kubeconfig=tmp_path / "kubeconfig",
+        context="c",
+        cluster=provide(Settings(kind="embedded")),
+        programs=None,
+        scheduler_programs=None,
+        scale=0.01,
+        tell=lambda _: None,
+    )
+
+
+def test_it_runs_when_its_log_says_that_it_schedules() -> None:
+    volcano_processes.require_running(STARTED)
+    with pytest.raises(NotYetError):
+        volcano_processes.require_running(STARTED.rpartition("I1122")[0])
+
+
+def test_a_policy_that_it_refuses_is_found_in_its_log() -> None:
+    with pytest.raises(PolicyRefusedError, match="failed to find Action alocate") as refused:
+        volcano_processes.require_running(REFUSED)
+    assert refused.value.message == "failed to find Action alocate"
+
+
+@pytest.mark.parametrize(
+    ("queue", "said"),
+    [(None, "has made no queue"), ({}, "is without a state, not Open"), ({"status": {"state": "Closed"}}, "is Closed")],
+)
+def test_it_is_not_ready_before_its_queue_is_open(server: Server, queue: dict[str, Any] | None, said: str) -> None:
+    volcano_processes.require_open(cast(Api, server))
+    server.queue = queue
+    with pytest.raises(NotYetError, match=said):
+        volcano_processes.require_open(cast(Api, server))
+
+
+@pytest.mark.parametrize(
+    ("version", "commit", "said"),
+    [("v1.15.1", "abc", "v1.15.1"), ("Not provided.", "abc", "abc"), ("Not provided.", "Not provided.", "")],
+)
+def test_its_version_is_read(version: str, commit: str, said: str) -> None:
+    assert version_in(VERSION.format(version, commit)) == said
+
+
+def test_one_that_runs_in_the_cluster_is_taken(site: Site) -> None:
+    adapter = Volcano()
+    assert isinstance(adapter.scheduler(site), DeployedVolcano)
+    assert adapter.scheduler_name == "volcano"
+    assert adapter.version(site) == "v1.15.1"
+    assert adapter.definitions(site) is None
+
+
+def test_its_config_map_is_the_policy_and_is_given_back(site: Site, server: Server) -> None:
+    scheduler = DeployedVolcano(site)
+    scheduler.start("actions: allocate\n")
+    assert (server.policy, server.generation) == ("actions: allocate\n", 2)
+    scheduler.use_policy("actions: allocate\n")
+    assert server.generation == 2  # nothing to do
+    scheduler.use_policy("actions: backfill\n")
+    assert (server.policy, server.generation) == ("actions: backfill\n", 3)
+    scheduler.stop()
+    scheduler.stop()
+    assert (server.policy, server.generation) == ("actions: enqueue\n", 4)
+
+
+def test_one_that_restarts_has_died(site: Site, server: Server) -> None:
+    scheduler = DeployedVolcano(site)
+    scheduler.check()
+    server.container = {"state": {"running": {}}, "lastState": {"terminated": {"exitCode": 2}}}
+    scheduler.check()  # it looks once a second
+    with pytest.raises(SchedulerDiedError, match="volcano-0 ended with exit code 2"):
+        DeployedVolcano(site).check()
+
+
+def test_its_log_is_that_of_its_pods(site: Site) -> None:
+    assert DeployedVolcano(site).last_lines(2) == ["two", "three"]
+
+
+def test_a_folder_without_its_programs_is_refused(site: Site, tmp_path: Path) -> None:
+    site = dataclasses.replace(site, scheduler_programs=tmp_path)
+    with pytest.raises(AdapterError, match="has no vc-scheduler, vc-controller-manager"):
+        Volcano().scheduler(site)
+
+
+def test_a_folder_with_its_programs_wins(site: Site, tmp_path: Path) -> None:
+    for name in volcano.PROGRAMS:
+        (tmp_path / name).write_text("#!/bin/sh\necho 'Version: v9'\n")
+        (tmp_path / name).chmod(0o755)
+    site = dataclasses.replace(site, scheduler_programs=tmp_path)
+    adapter = Volcano()
+    assert not isinstance(adapter.scheduler(site), DeployedVolcano)
+    assert adapter.version(site) == "v9"
+    assert adapter.scheduler_name == "schedspec"
+    ours = adapter.definitions(site)
+    assert ours is not None
+    assert ours.name == "crds"
+    (tmp_path / "crds").mkdir()
+    assert adapter.definitions(site) == tmp_path / "crds"
+
+
+def test_without_anything_it_says_what_to_do(
+    site: Site, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.deployed = False
+    monkeypatch.setenv("SCHEDSPEC_CACHE", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(AdapterError, match=r"not at hand.*\n.*--scheduler-binaries FOLDER"):
+        Volcano().scheduler(site)
+
+
+DOCKER = """\
+#!/bin/sh
+case "$1" in
+  version) echo 27.0 ;;
+  create) echo container-1 ;;
+  cp) echo program > "$3" ;;
+esac
+"""
+
+
+def test_its_programs_come_out_of_its_images(
+    site: Site, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.deployed = False
+    (tmp_path / "docker").write_text(DOCKER)
+    (tmp_path / "docker").chmod(0o755)
+    monkeypatch.setenv("SCHEDSPEC_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    Volcano().scheduler(site)
+    found = tmp_path / "cache" / "volcano" / volcano.RELEASE
+    assert sorted(it.name for it in found.iterdir()) == sorted(volcano.PROGRAMS)
