@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -138,6 +139,12 @@ def _(submit: Submit, expect: Expect, work: str, datatable: tables.Table) -> Non
     """Work is submitted, and every pod of it has a node, running or not."""
     for name in submit(work, datatable):
         expect.eventually(pods.is_bound(name), within=timeouts.BOUND)
+
+
+@given("a second has passed")
+def _() -> None:
+    """What comes now is younger than all that is there: Kubernetes tells creation times in whole seconds."""
+    time.sleep(1.0)
 
 
 @given("this job with tasks runs:", needs=of_work)

@@ -74,7 +74,7 @@ FAULTS = (
         "oldest-first",
         "evicts the oldest of equals",
         _oldest_first,
-        ("hierarchy/use_case", "hierarchy/rules: What the", "queue_capacity/shares: Lent"),
+        ("queue_capacity/shares: Of equal jobs",),
     ),
     Fault("cousin-first", "takes from the farthest relative first", _farthest_first, ("hierarchy/",)),
     Fault("told-in-reverse", "tells the most important victims first", _told_in_reverse, (ORDER,)),
