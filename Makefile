@@ -6,6 +6,9 @@ OUT     := out
 WORKERS ?= 2
 # Features run on Kind where a Docker engine answers and a node image is at hand; `required` makes their absence a failure.
 FEATURES_ON_KIND ?= auto
+# The Kubernetes of the embedded cluster: 1.36 or 1.37; empty for the pinned one.
+KUBERNETES  ?=
+VERSION      = $(if $(KUBERNETES),--kubernetes-version $(KUBERNETES))
 KIND_IMAGE  ?=
 KIND_CONFIG ?= kind-config/cards.yaml
 
@@ -28,7 +31,7 @@ endef
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
 
-.PHONY: help demo test test-fast $(PARTS) lint-workflows docs soak test-the-tests mutate bench-core bench-live clean
+.PHONY: help demo test test-fast $(PARTS) lint-workflows docs soak test-the-tests features-gang matrix mutate bench-core bench-live clean
 
 .venv/.locked: requirements.lock
 	$(PYTHON) -m venv .venv
@@ -60,8 +63,11 @@ test-faults: .venv/.locked ## crashes, partitions, hostile objects, on embedded 
 	$(call live,tests -m faults -n $(WORKERS) --dist worksteal -q,$(OUT)/tests-faults)
 
 features: .venv/.locked ## all features on the embedded cluster
-	$(call live,features --cluster embedded -n $(WORKERS),$(OUT)/embedded/features-embedded)
+	$(call live,features --cluster embedded $(VERSION) -n $(WORKERS),$(OUT)/embedded/features-embedded)
 	@cp $(OUT)/embedded/features-embedded.xml $(OUT)/
+
+features-gang: .venv/.locked ## what every gang scheduler owes, on kube-scheduler
+	$(call live,features/gang --scheduler kube-scheduler --cluster embedded $(VERSION),$(OUT)/gang/features-gang)
 
 features-kind: .venv/.locked ## all features on Kind, where there is one
 	@$(BIN)/python -m schedspec.clusters.kind.kind_gate $(FEATURES_ON_KIND) $(KIND_IMAGE); status=$$?; \
@@ -70,6 +76,15 @@ features-kind: .venv/.locked ## all features on Kind, where there is one
 	$(call live,features $(ON_KIND),$(OUT)/kind/features-kind); \
 	$(call live,$(IN_CLUSTER) $(ON_KIND) --scheduler-in-cluster,$(OUT)/in-cluster/features-in-cluster); \
 	cp $(OUT)/kind/features-kind.xml $(OUT)/in-cluster/features-in-cluster.xml $(OUT)/
+
+# Volcano is a column where its programs are named: make matrix VOLCANO=FOLDER
+MATRIX := --cluster embedded -q
+matrix: .venv/.locked ## ours and kube-scheduler side by side, scenario by scenario: out/matrix/
+	-$(PYTEST) features $(MATRIX) --out $(OUT)/matrix/schedspec
+	-$(PYTEST) features $(MATRIX) --scheduler kube-scheduler --out $(OUT)/matrix/kube-scheduler-1.36
+	-$(PYTEST) features $(MATRIX) --scheduler kube-scheduler --kubernetes-version 1.37 --out $(OUT)/matrix/kube-scheduler-1.37
+	-test -z "$(VOLCANO)" || $(PYTEST) features $(MATRIX) --scheduler volcano --scheduler-binaries $(VOLCANO) --out $(OUT)/matrix/volcano
+	$(BIN)/python -m schedspec.report.matrix $(OUT)/matrix/*/results.json --out $(OUT)/matrix
 
 lint: .venv/.locked ## ruff, mypy, import contracts
 	$(BIN)/ruff check .
