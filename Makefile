@@ -84,7 +84,7 @@ matrix: .venv/.locked ## ours and kube-scheduler side by side, scenario by scena
 	-$(PYTEST) features $(MATRIX) --scheduler kube-scheduler --out $(OUT)/matrix/kube-scheduler-1.36
 	-$(PYTEST) features $(MATRIX) --scheduler kube-scheduler --kubernetes-version 1.37 --out $(OUT)/matrix/kube-scheduler-1.37
 	-test -z "$(VOLCANO)" || $(PYTEST) features $(MATRIX) --scheduler volcano --scheduler-binaries $(VOLCANO) --out $(OUT)/matrix/volcano
-	$(BIN)/python -m schedspec.report.matrix $(OUT)/matrix/*/results.json --out $(OUT)/matrix
+	$(BIN)/python -m schedspec matrix $(OUT)/matrix/*/results.json --out $(OUT)/matrix
 
 lint: .venv/.locked ## ruff, mypy, import contracts
 	$(BIN)/ruff check .

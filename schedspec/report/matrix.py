@@ -1,14 +1,9 @@
 """Scheduler × version × scenario: what each does, from the results of runs. JSON, Markdown, and a page of its own.
-
-    python -m schedspec.report.matrix RUN… [--out FOLDER]
-
-RUN is the folder of a run (`--out`), or its results.json. Runs of one scheduler in one version are one column.
+`schedspec matrix` writes it. Runs of one scheduler in one version on one Kubernetes are one column.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import fmean
@@ -16,7 +11,6 @@ from statistics import fmean
 import jinja2
 import msgspec
 
-from ..api.errors import HarnessError
 from .results import Result, RunResults, Verdict, read
 
 _ORDER: tuple[Verdict, ...] = ("error", "failed", "known", "passed", "lacks", "skipped")
@@ -29,6 +23,9 @@ _SIGNS: dict[Verdict, str] = {
     "skipped": "·",
 }
 LEGEND = "✓ passed, ✗ failed, ≠ known difference, – lacks what the scenario needs, ! could not be judged, · skipped"
+
+
+__all__ = ["Cell", "Column", "Matrix", "Row", "make", "markdown", "page", "read", "write"]
 
 
 class Column(msgspec.Struct, frozen=True, order=True):
@@ -141,21 +138,6 @@ def write(matrix: Matrix, folder: Path) -> list[Path]:
     return [folder / name for name in texts]
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The command `schedspec matrix`."""
-    parser = argparse.ArgumentParser(prog="schedspec matrix", description="What each scheduler does, by scenario.")
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="the folder of a run, or its results.json")
-    parser.add_argument("--out", type=Path, default=Path("out/matrix"), metavar="FOLDER", help="default: out/matrix")
-    options = parser.parse_args(arguments)
-    try:
-        files = write(make(map(read, options.runs)), options.out)
-    except HarnessError as problem:
-        sys.stderr.write(f"{problem}\n")
-        return 1
-    sys.stdout.write("".join(f"{file}\n" for file in files))
-    return 0
-
-
 def _named(result: Result) -> str:
     name = result.scenario
     for key, value in result.example.items():
@@ -199,7 +181,3 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 def _escaped(text: str) -> str:
     return " ".join(text.replace("|", "\\|").replace("<", "&lt;").split())
-
-
-if __name__ == "__main__":
-    sys.exit(main())

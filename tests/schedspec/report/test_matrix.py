@@ -7,7 +7,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from click.testing import CliRunner
 
+from schedspec.cli.matrix import matrix_command
 from schedspec.report import matrix
 from schedspec.report.results import Numbers, Result, RunResults, Verdict, read
 
@@ -102,19 +104,22 @@ def test_the_workers_of_a_run_write_one_file(specs: Run, pytester: pytest.Pytest
     assert [it.verdict for it in read(pytester.path / "out/here").results] == ["passed"]
 
 
-def test_the_command_writes_three_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_writes_three_files(tmp_path: Path) -> None:
     for run in (OURS, THEIRS):
         (tmp_path / run.scheduler).mkdir()
         (tmp_path / run.scheduler / "results.json").write_bytes(msgspec.json.encode(run))
     out = tmp_path / "matrix"
-    assert matrix.main([str(tmp_path / "ours"), str(tmp_path / "theirs"), "--out", str(out)]) == 0
+    arguments = [str(tmp_path / "ours"), str(tmp_path / "theirs"), "--out", str(out)]
+    done = CliRunner().invoke(matrix_command, arguments)
+    assert done.output.split() == [str(out / f"matrix.{kind}") for kind in ("json", "md", "html")]
     assert sorted(it.name for it in out.iterdir()) == ["matrix.html", "matrix.json", "matrix.md"]
     assert msgspec.json.decode((out / "matrix.json").read_bytes(), type=matrix.Matrix).rows
 
 
 @pytest.mark.parametrize("text", [None, "{", "{}"])
-def test_what_is_no_run_is_refused(tmp_path: Path, text: str | None, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_no_run_is_refused(tmp_path: Path, text: str | None) -> None:
     if text is not None:
         (tmp_path / "results.json").write_text(text)
-    assert matrix.main([str(tmp_path)]) == 1
-    assert str(tmp_path / "results.json") in capsys.readouterr().err
+    done = CliRunner().invoke(matrix_command, [str(tmp_path)], standalone_mode=False)
+    assert done.return_value == 1
+    assert str(tmp_path / "results.json") in done.output

@@ -1,0 +1,31 @@
+"""`schedspec matrix`: what each scheduler does, scenario by scenario."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ..report import matrix
+from .answers import explains_errors
+
+
+@click.command("matrix")
+@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN…")
+@click.option("--out", type=click.Path(path_type=Path), default=Path("out/matrix"), show_default=True, metavar="FOLDER")
+@explains_errors
+def matrix_command(runs: tuple[Path, ...], out: Path) -> int:
+    """Lay runs side by side: scheduler by version by scenario, as JSON, Markdown and a page.
+
+    RUN is the folder of a run (pytest's --out) or its results.json. Runs of one scheduler in one version on one
+    Kubernetes are one column.
+
+    \b
+    Examples:
+      pytest features --scheduler kube-scheduler --cluster embedded --out out/kube-scheduler
+      schedspec matrix out/run out/kube-scheduler
+    """
+    files = matrix.write(matrix.make(map(matrix.read, runs)), out)
+    for file in files:
+        click.echo(file)
+    return 0
