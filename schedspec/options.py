@@ -14,6 +14,7 @@ import pytest
 from . import distribution
 from .ci import sharding
 from .clusters import ClusterError, Settings
+from .clusters.programs.pinned import kubernetes_versions
 from .clusters.protocol import ClusterKind
 from .schedulers import ADAPTERS, Adapter, AdapterError, InCluster, Own, find
 
@@ -76,6 +77,12 @@ class Options:
     """Seconds by node id."""
     pause: bool = False
     """Wait for Enter when a scenario has failed."""
+
+    @property
+    def kubernetes_version(self) -> str:
+        """The minor version of Kubernetes, as far as it is known before there is a cluster; else empty."""
+        pinned = next(iter(kubernetes_versions())) if self.settings.kind == "embedded" else ""
+        return self.settings.kubernetes_version or pinned
 
     def header(self) -> str:
         """One line for the top of the run."""

@@ -88,7 +88,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """What the scheduler lacks is skipped, what is known of it is expected to fail."""
     chosen = config.stash[OPTIONS]
     try:
-        gating.gate(items, chosen.adapter, chosen.settings.kubernetes_version or "")
+        gating.gate(items, chosen.adapter, chosen.kubernetes_version)
     except HarnessError as problem:
         raise pytest.UsageError(str(problem)) from None
 

@@ -55,7 +55,7 @@ def gate(items: list[pytest.Item], adapter: Adapter, kubernetes_version: str) ->
             continue
         for difference in differences:
             if difference.covers(item.path, name, row, kubernetes_version):
-                strict = not difference.sometimes
+                strict = difference.is_strict(kubernetes_version)
                 mark = pytest.mark.xfail(reason=difference.reason, raises=(Unmet, JudgedError), strict=strict)
                 item.add_marker(mark)
 

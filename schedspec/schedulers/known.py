@@ -38,20 +38,26 @@ class KnownDifference(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     sometimes: bool = False
     """It happens in some runs only: a run in which it does not is a pass."""
     versions: list[str] = []
-    """The Kubernetes versions that it is known of (`1.36`); empty for every version."""
+    """The Kubernetes versions that it is known of (`1.36`); empty for every version. Where a run does not know its
+    version beforehand (Kind, an existing cluster) it may happen or not.
+    """
 
     @property
     def reason(self) -> str:
         """For the skip and failure lists of a run."""
         return f"known difference: {self.instead}" + (f" ({self.upstream})" if self.upstream else "")
 
+    def is_strict(self, version: str) -> bool:
+        """Whether a run in which it does not happen fails."""
+        return not self.sometimes and not (self.versions and not version)
+
     def covers(self, path: Path, scenario: str, row: Mapping[str, str], version: str) -> bool:
-        """Whether it is about this scenario on this version of Kubernetes."""
+        """Whether it is about this scenario on this version of Kubernetes; empty where that is not known."""
         return (
             path.as_posix().endswith(f"/{self.feature}")
             and scenario == self.scenario
             and self.example.items() <= row.items()
-            and (not self.versions or version in self.versions)
+            and (not self.versions or version in ("", *self.versions))
         )
 
 
