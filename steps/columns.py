@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from schedspec.gherkin import tables
 
 NODES: dict[str, tables.Column] = {
-    "node": ("name", str),
-    "cpu": ("cpu", str),
-    "memory": ("memory", str),
+    "node": ("name", tables.name),
+    "cpu": ("cpu", tables.quantity),
+    "memory": ("memory", tables.quantity),
     "cards": ("cards", int),
-    "card": ("card", str),
+    "card": ("card", tables.word),
     "pods": ("pods", int),
 }
 
@@ -27,8 +27,8 @@ def card_quota(text: str) -> int | dict[str, int]:
 
 
 QUEUES: dict[str, tables.Column] = {
-    "queue": ("name", str),
-    "parent": ("parent", str),
+    "queue": ("name", tables.name),
+    "parent": ("parent", tables.name),
     "weight": ("weight", int),
     "priority": ("priority", int),
     "capability": ("capability", tables.amounts),

@@ -17,7 +17,7 @@ def _and_no_more(expect: Expect, check: Check) -> None:
 
 
 def _one_column(datatable: tables.Table, column: str) -> list[str]:
-    rows = tables.rows(datatable, {column: ("name", str)}, required=(column,))
+    rows = tables.rows(datatable, {column: ("name", tables.name)}, required=(column,))
     return [str(row["name"]) for row in rows]
 
 

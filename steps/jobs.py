@@ -20,44 +20,44 @@ from .columns import Cards
 
 
 def _on(event: str) -> Callable[[str], object]:
-    return lambda action: [{"event": event, "action": action}]
+    return lambda action: [{"event": event, "action": tables.word(action)}]
 
 
 _COMMON: dict[str, tables.Column] = {
-    "queue": ("queue", str),
-    "priority": ("priority", str),
-    "cpu": ("cpu", str),
-    "memory": ("memory", str),
+    "queue": ("queue", tables.name),
+    "priority": ("priority", tables.name),
+    "cpu": ("cpu", tables.quantity),
+    "memory": ("memory", tables.quantity),
     "cards": ("cards", int),
-    "card": ("card", str),
+    "card": ("card", tables.word),
     "replicas": ("replicas", int),
-    "preemptable": ("preemptable", str),
-    "start after": ("start_after", str),
-    "stop after": ("stop_after", str),
+    "preemptable": ("preemptable", tables.word),
+    "start after": ("start_after", tables.duration),
+    "stop after": ("stop_after", tables.duration),
 }
 _JOBS: dict[str, tables.Column] = {
-    "job": ("name", str),
+    "job": ("name", tables.name),
     **_COMMON,
-    "task": ("task", str),
+    "task": ("task", tables.name),
     "min available": ("min_available", int),
     "max retry": ("max_retry", int),
     "on PodEvicted": ("policies", _on("PodEvicted")),
     "on TaskCompleted": ("task_policies", _on("TaskCompleted")),
 }
-_SERVICES: dict[str, tables.Column] = {"service": ("name", str), **_COMMON}
+_SERVICES: dict[str, tables.Column] = {"service": ("name", tables.name), **_COMMON}
 _GANGS: dict[str, tables.Column] = {
-    "gang": ("name", str),
+    "gang": ("name", tables.name),
     **_COMMON,
     "min available": ("min_available", int),
-    "disruption": ("disruption", str),
+    "disruption": ("disruption", tables.word),
 }
-_PYTORCHJOBS: dict[str, tables.Column] = {"job": ("name", str), **_COMMON, "workers": ("workers", int)}
+_PYTORCHJOBS: dict[str, tables.Column] = {"job": ("name", tables.name), **_COMMON, "workers": ("workers", int)}
 _TEMPLATES: dict[str, tuple[str, dict[str, tables.Column]]] = {
     "jobs": ("job", _JOBS),
     "gangs": ("gang", _GANGS),
-    "pods": ("pod", {"pod": ("name", str), **_COMMON}),
+    "pods": ("pod", {"pod": ("name", tables.name), **_COMMON}),
     "services": ("service", _SERVICES),
-    "Kubernetes jobs": ("kubernetesjob", {"job": ("name", str), **_COMMON}),
+    "Kubernetes jobs": ("kubernetesjob", {"job": ("name", tables.name), **_COMMON}),
     "PyTorchJobs": ("pytorchjob", _PYTORCHJOBS),
 }
 _COLUMNS = {work: columns for work, (_, columns) in _TEMPLATES.items()}

@@ -11,7 +11,7 @@ from schedspec.gherkin.step_decorators import table, then
 from schedspec.observe.expect import Expect
 
 _STATUS: dict[str, tables.Column] = {
-    "queue": ("name", str),
+    "queue": ("name", tables.name),
     "deserved": ("deserved", tables.amounts),
     "allocated": ("allocated", tables.amounts),
 }

@@ -58,7 +58,7 @@ def _(expect: Expect, name: str, number: int) -> None:
 @table({"workload": str})
 def _(expect: Expect, number: int, datatable: tables.Table) -> None:
     """So many of these workloads run, with all of their pods, and of the others no pod has a node. Column: workload."""
-    rows = tables.rows(datatable, {"workload": ("name", str)}, required=("workload",))
+    rows = tables.rows(datatable, {"workload": ("name", tables.name)}, required=("workload",))
     check = pods.some_run(number, [str(row["name"]) for row in rows])
     expect.settles(check, within=timeouts.RUNS, during=timeouts.HOLDS)
 

@@ -17,7 +17,7 @@ from schedspec.scenario.world import World
 
 from .columns import QUEUES, Cards
 
-_CLASSES: dict[str, tables.Column] = {"class": ("name", str), "value": ("value", int)}
+_CLASSES: dict[str, tables.Column] = {"class": ("name", tables.name), "value": ("value", int)}
 
 
 _BY_COLUMN = {

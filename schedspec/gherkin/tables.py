@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 
-from ..api.errors import HarnessError
+from kubernetes.utils.quantity import parse_quantity
+
+from ..api.errors import HarnessError, TemplateError
+from ..scenario.templates import seconds
+
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+_WORD = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_./|]*[A-Za-z0-9])?")
 
 Column = tuple[str, Callable[[str], object]]
 """The parameter that a column fills, and how its text is read."""
@@ -44,14 +51,48 @@ def rows(table: Table, columns: Mapping[str, Column], *, required: Sequence[str]
     return found
 
 
+def name(text: str) -> str:
+    """The name of an object. Raises ValueError."""
+    if not _NAME.fullmatch(text):
+        raise ValueError("write a name as Kubernetes takes it: lower-case letters, digits, '-' and '.'")
+    return text
+
+
+def word(text: str) -> str:
+    """One word: a card's model (`A|B` for either), an action, a value of an annotation. Raises ValueError."""
+    if not _WORD.fullmatch(text):
+        raise ValueError("write one word: letters, digits and any of - _ . / |")
+    return text
+
+
+def quantity(text: str) -> str:
+    """An amount of a resource. Raises ValueError."""
+    try:
+        parse_quantity(text if text == text.strip() else "")  # type: ignore[no-untyped-call]
+    except (ValueError, ArithmeticError):
+        raise ValueError("write a quantity, for instance: 4, 500m or 8Gi") from None
+    return text
+
+
+def duration(text: str) -> str:
+    """How long: `500ms`, `1m30s`. Raises ValueError."""
+    try:
+        seconds(text)
+    except TemplateError as problem:
+        raise ValueError(str(problem)) from None
+    return text
+
+
 def amounts(text: str) -> dict[str, str]:
     """`cpu 4, memory 8Gi` as {cpu: 4, memory: 8Gi}. Raises ValueError."""
     found: dict[str, str] = {}
     for part in (part.strip() for part in text.split(",")):
-        name, _, amount = part.partition(" ")
+        resource, _, amount = part.partition(" ")
         if not amount.strip():
             raise ValueError("write a list of resources, for instance: cpu 4, memory 8Gi")
-        found[name] = amount.strip()
+        if resource in found:
+            raise ValueError(f"{resource} is there twice")
+        found[word(resource)] = quantity(amount.strip())
     return found
 
 

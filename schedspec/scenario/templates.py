@@ -1,5 +1,8 @@
 """From a template to objects: Jinja, strict about variables, then YAML. What is wrong is told with file and line.
 
+The one rule: a value is data. Whatever `{{ … }}` prints enters the text as one quoted YAML value (JSON's scalars,
+lists and maps), so no value can end its field or begin another; only the template's own text is structure.
+
 Templates know besides their parameters: `namespace`, `scheduler_name`, `image`, and `given()`, all of them as a dict.
 """
 
@@ -13,13 +16,18 @@ from typing import Any
 
 import jinja2
 import yaml
+from markupsafe import Markup
 
 from ..api.errors import TemplateError
 
 Object = dict[str, Any]
 
+_QUOTED = re.compile(r"""[\w"'-]\{\{|\}\}[\w"'-]""")
+_QUOTED_HINT = (
+    "  a value brings its own quotes: write {{ name }} without quotes, and {{ name ~ '-suffix' }} for a longer one\n"
+)
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-_DURATION = re.compile(r"([0-9.]+)(ms|s|m|h)")
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +71,8 @@ class Templates:
         self._environment = jinja2.Environment(
             loader=jinja2.FileSystemLoader(self.folders),
             undefined=jinja2.StrictUndefined,
-            autoescape=False,  # noqa: S701 - YAML, not HTML
+            autoescape=True,  # what a macro or a filter below has made is marked as safe, all else is not
+            finalize=_value,
             trim_blocks=True,
             lstrip_blocks=True,
             keep_trailing_newline=True,
@@ -81,7 +90,8 @@ class Templates:
             nodes = [node for node in yaml.compose_all(text, yaml.SafeLoader) if node is not None]
             objects = [obj for obj in yaml.safe_load_all(text) if obj is not None]
         except yaml.YAMLError as problem:
-            raise TemplateError(f"{_shown(path)} does not make YAML:\n  {problem}\n{_numbered(text)}") from None
+            hint = _QUOTED_HINT if _QUOTED.search(self._source(path)) else ""
+            raise TemplateError(f"{_shown(path)} does not make YAML:\n  {problem}\n{hint}{_numbered(text)}") from None
         for obj in objects:
             if not isinstance(obj, dict) or not {"apiVersion", "kind", "metadata"} <= obj.keys():
                 raise TemplateError(f"{_shown(path)} makes something without apiVersion, kind or metadata: {obj!r}")
@@ -93,6 +103,11 @@ class Templates:
         if not path.is_file():
             raise TemplateError(f"there is no policy {path.name}; there are: {_those_of(self._policies)}")
         return path.read_text("utf-8")
+
+    def _source(self, path: Path) -> str:
+        """The template and its parts, as they are written."""
+        parts = [path, *(part for folder in self.folders for part in sorted(folder.glob("_*.j2")))]
+        return "\n".join(part.read_text("utf-8") for part in parts)
 
     def _text(self, path: Path, parameters: Mapping[str, object]) -> str:
         try:
@@ -140,10 +155,31 @@ def _child(node: yaml.nodes.Node, part: str) -> tuple[yaml.nodes.Node, int] | No
     return None
 
 
-def _inline_yaml(value: object) -> str:
-    """A value as flow YAML on one line: `{{ labels | yaml }}`."""
-    value = "".join(value) if isinstance(value, str) else value  # tojson makes a kind of str that YAML does not know
-    return yaml.safe_dump(value, default_flow_style=True, width=1 << 20).removesuffix("\n").removesuffix("\n...")
+def _value(value: object) -> Markup | jinja2.Undefined:
+    """What `{{ value }}` writes: as it is what a macro made, and one YAML value of anything else."""
+    if isinstance(value, Markup | jinja2.Undefined):
+        return value
+    return _inline_yaml(value)
+
+
+class _Dumper(yaml.SafeDumper):
+    """YAML whose texts are always quoted, so that each means itself wherever it stands."""
+
+
+def _quoted(dumper: yaml.SafeDumper, text: str) -> yaml.nodes.Node:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", str(text), style='"')
+
+
+_Dumper.add_multi_representer(str, _quoted)
+_Dumper.add_representer(str, _quoted)
+
+
+def _inline_yaml(value: object) -> Markup:
+    """A value on one line."""
+    text = yaml.dump(
+        value, Dumper=_Dumper, default_flow_style=True, width=float("inf"), allow_unicode=True, sort_keys=False
+    )
+    return Markup(text.removesuffix("\n").removesuffix("\n..."))  # noqa: S704 - quoted is what it is
 
 
 def _numbered(text: str) -> str:

@@ -182,7 +182,7 @@ WRONG = {
         "wrong.feature:21: Given a queue with a capability of words",
         "  the API server refused queue q: *",
         "*four*",
-        "    spec.capability*: *templates/queue.yaml.j2, rendered line *: capability: {cpu: four}",
+        '    spec.capability*: *templates/queue.yaml.j2, rendered line *: capability: {"cpu": "four"}',
     ],
     "A policy is refused": [
         'wrong.feature:23: Given the policy "capacity-and-proportion"',

@@ -7,7 +7,10 @@ import pytest
 from schedspec.gherkin import tables
 
 COLUMNS: dict[str, tables.Column] = {
-    "queue": ("name", str),
+    "queue": ("name", tables.name),
+    "cpu": ("cpu", tables.quantity),
+    "card": ("card", tables.word),
+    "start after": ("start_after", tables.duration),
     "weight": ("weight", int),
     "deserved": ("deserved", tables.amounts),
     "reclaimable": ("reclaimable", tables.yes),
@@ -25,13 +28,23 @@ def test_rows_become_parameters_and_empty_cells_none() -> None:
 @pytest.mark.parametrize(
     ("table", "text"),
     [
-        ([["queue", "wieght"], ["a", "3"]], "unknown column 'wieght'; this table takes: queue, weight, deserved"),
+        (
+            [["queue", "wieght"], ["a", "3"]],
+            "unknown column 'wieght'; this table takes: queue, cpu, card, start after, weight, deserved",
+        ),
         ([["queue", "queue"], ["a", "b"]], "the column 'queue' is there twice"),
         ([["weight"], ["3"]], "the column 'queue' is missing; there are: weight"),
         ([["queue"], [""]], "row 1: 'queue' is empty"),
         ([["queue", "weight"], ["a", "1"], ["b", "x"]], "row 2: weight 'x': invalid literal"),
         ([["queue", "deserved"], ["a", "4"]], "row 1: deserved '4': write a list of resources"),
         ([["queue", "reclaimable"], ["a", "maybe"]], "row 1: reclaimable 'maybe': write yes or no"),
+        ([["queue"], ["research\n  maxRetry: 9"]], "row 1: queue 'research\\n  maxRetry: 9': write a name as"),
+        ([["queue", "cpu"], ["a", '1", memory: "5Gi']], "row 1: cpu '1\", memory: \"5Gi': write a quantity"),
+        ([["queue", "cpu"], ["a", "1 "]], "row 1: cpu '1 ': write a quantity"),
+        ([["queue", "card"], ["a", "A: {b}"]], "row 1: card 'A: {b}': write one word"),
+        ([["queue", "start after"], ["a", "1.2.3s"]], "row 1: start after '1.2.3s': '1.2.3s' is not a duration"),
+        ([["queue", "deserved"], ["a", "cpu 4, cpu 5"]], "row 1: deserved 'cpu 4, cpu 5': cpu is there twice"),
+        ([["queue", "deserved"], ["a", "cpu 4}, x: {"]], "row 1: deserved 'cpu 4}, x: {': write a quantity"),
     ],
 )
 def test_a_table_that_cannot_be_read_is_refused(table: list[list[str]], text: str) -> None:

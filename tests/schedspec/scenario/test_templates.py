@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,59 @@ def test_what_cannot_be_rendered_is_told_with_file_and_line(
 )
 def test_a_field_that_the_api_server_blames_has_a_line(templates: Templates, field: str, line: int | None) -> None:
     assert only(templates.render("queue", {"name": "q"})).line_of(field) == line
+
+
+HOSTILE = [
+    '1", memory: "5Gi',
+    "research\n  maxRetry: 9",
+    "x]}, y: {",
+    "it's: {a}",
+    "- a",
+    "\x85\u2028",
+    "{{ 1 }}",
+    "&a *a",
+    "no",
+]
+"""Texts that would be structure, or another type, if they were written as they are."""
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_value_is_data_wherever_it_stands(tmp_path: Path, text: str) -> None:
+    (tmp_path / "_part.j2").write_text("{% macro m(a) %}{x: {{ a }}, y: {{ [a] | yaml }}}{% endmacro %}\n")
+    (tmp_path / "t.yaml.j2").write_text(
+        '{% import "_part.j2" as part %}\n'
+        "apiVersion: v1\nkind: X\nmetadata: {name: {{ value }}, {{ value }}: 1}\n"
+        "spec:\n  plain: {{ value }}\n  map: {{ {value: value} }}\n"
+        "  part:\n    {{ part.m(value) | indent(4) }}\n  json: {{ {value: 1} | tojson | yaml }}\n"
+    )
+    found = only(Templates([tmp_path], {}).render("t", {"value": text})).object
+    assert found["metadata"] == {"name": text, text: 1}
+    assert found["spec"]["plain"] == text
+    assert found["spec"]["map"] == {text: text}
+    assert found["spec"]["part"] == {"x": text, "y": [text]}
+    assert json.loads(found["spec"]["json"]) == {text: 1}
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_no_value_of_ours_changes_the_shape_of_a_template(text: str) -> None:
+    templates = Templates([Path("templates")], {"namespace": "ns", "scheduler_name": "s", "image": "i"})
+    plain = dict.fromkeys(("name", "queue", "priority", "cpu", "memory", "card", "preemptable", "parent", "task"), "a")
+    for name in ("job", "gang", "pod", "kubernetesjob", "service", "pytorchjob", "queue"):
+        usual = only(templates.render(name, {**plain, "cards": 1})).object
+        hostile = only(templates.render(name, {**dict.fromkeys(plain, text), "cards": 1})).object
+        assert shape(hostile) == shape(usual)
+
+
+def shape(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: shape(one) for key, one in value.items()}
+    return [shape(one) for one in value] if isinstance(value, list) else type(value)
+
+
+def test_quotes_around_a_value_are_explained(tmp_path: Path) -> None:
+    (tmp_path / "t.yaml.j2").write_text('apiVersion: "{{ value }}"\n')
+    with pytest.raises(TemplateError, match="a value brings its own quotes"):
+        Templates([tmp_path], {}).render("t", {"value": "v1"})
 
 
 @pytest.mark.parametrize(("text", "value"), [("500ms", 0.5), ("2s", 2), ("1m30s", 90), ("1h", 3600), ("0s", 0)])
