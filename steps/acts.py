@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from schedspec.api import timeouts
 from schedspec.api.capabilities import Capability
-from schedspec.api.kinds import OWNERS, SERVED, Kind
+from schedspec.api.kinds import OWNERS, QUEUE_COMMAND_NAMESPACE, SERVED, Kind
 from schedspec.checks import nodes, pods
 from schedspec.gherkin import tables
 from schedspec.gherkin.step_decorators import table, when
@@ -87,12 +87,13 @@ def _command(world: World, history: History, kind: Kind, name: str, action: str)
     target = history.now().get(kind, name)
     uid = target["metadata"]["uid"] if target is not None else ""
     served = SERVED[kind]
+    space = world.namespace if served.namespaced else QUEUE_COMMAND_NAMESPACE
     owner = {"apiVersion": served.api_version, "kind": served.kind, "name": name, "uid": uid, "controller": True}
     world.create(
         {
             "apiVersion": "bus.volcano.sh/v1alpha1",
             "kind": "Command",
-            "metadata": {"generateName": f"{name}-", "ownerReferences": [owner]},
+            "metadata": {"generateName": f"{name}-", "namespace": space, "ownerReferences": [owner]},
             "action": action,
             "target": owner,
         }

@@ -58,6 +58,11 @@ SERVED: Final[dict[Kind, Served]] = {
     Kind.EVENT: Served("v1", "Event", "events", True),
 }
 
+QUEUE_COMMAND_NAMESPACE: Final = "kube-system"
+"""Where Commands to queues are written: the scheduler under test takes them from here only, as a tenant has no rights
+here.
+"""
+
 OWNERS: Final = (Kind.VCJOB, Kind.PYTORCHJOB, Kind.JOB, Kind.DEPLOYMENT)
 """What makes pods, and would make them again: goes first when a scenario is cleaned up."""
 

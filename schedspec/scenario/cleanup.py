@@ -99,10 +99,12 @@ class Cleanup:
         for kind in _NAMESPACED:
             for obj in view.mine(kind):
                 yield Ref(kind, obj["metadata"]["name"], self._history.namespace), obj
-        for kind in _CLUSTER:
+        for kind in (*_CLUSTER, Kind.COMMAND):  # a Command to a queue stands in another namespace
             for obj in view.all(kind):
-                if (obj["metadata"].get("labels") or {}).get(SCENARIO) == self._history.namespace:
-                    yield Ref(kind, obj["metadata"]["name"]), obj
+                meta = obj["metadata"]
+                ours = (meta.get("labels") or {}).get(SCENARIO) == self._history.namespace
+                if ours and meta.get("namespace") != self._history.namespace:
+                    yield Ref(kind, meta["name"], meta.get("namespace", "")), obj
 
     def _delete_each(self, left: list[tuple[Ref, Object]], *, strip: bool) -> None:
         for ref, obj in left:

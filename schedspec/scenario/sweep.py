@@ -12,7 +12,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_f
 from ..api import timeouts
 from ..api.client import MERGE, Api
 from ..api.errors import DirtyClusterError, RejectedError
-from ..api.kinds import GANGS, OWNERS, SERVED, Kind, Ref
+from ..api.kinds import GANGS, OWNERS, QUEUE_COMMAND_NAMESPACE, SERVED, Kind, Ref
 from . import cleanup, nodes
 from .restore import give_back
 
@@ -33,6 +33,10 @@ def sweep(api: Api) -> bool:
         for name in _labelled(api, SERVED[kind].path):
             found = True
             api.delete(f"{SERVED[kind].path}/{name}", grace=0)
+    commands = cleanup.path_in(QUEUE_COMMAND_NAMESPACE, Kind.COMMAND)
+    for name in _labelled(api, commands):
+        found = True
+        api.delete(f"{commands}/{name}")
     for name in _labelled(api, "/api/v1/nodes", f"{nodes.WORLD}=true"):
         found = True
         body = {"metadata": {"labels": {nodes.WORLD: None}}}

@@ -162,11 +162,14 @@ class World:
         self.patch(Kind.POD, pod, {"metadata": {"annotations": told}})
 
     def create(self, obj: Object) -> Object:
-        """POST an object that no template makes (a Command). Raises RejectedError."""
+        """POST an object that no template makes (a Command), into the scenario's namespace if it names none.
+
+        Raises RejectedError.
+        """
         kind = kind_of(obj)
         meta = {"namespace": self.namespace, **obj["metadata"], "labels": {SCENARIO: self.namespace}}
         resource = self._api.resource(obj["apiVersion"], obj["kind"])
-        answer = self._api.call("POST", resource.path(namespace=self.namespace), body={**obj, "metadata": meta})
+        answer = self._api.call("POST", resource.path(namespace=meta["namespace"]), body={**obj, "metadata": meta})
         if kind is not None:
             self._shown([(Ref(kind, answer["metadata"]["name"], answer["metadata"].get("namespace", "")), answer)])
         return answer

@@ -5,7 +5,8 @@ comes in, what to write goes out); ``runtime.py`` carries it out.
 
 ::
 
-    await run_controllers(client, recorder, ["job", "queue"], scheduler_names=["schedspec"])   # until cancelled
+    await run_controllers(client, recorder, ["job", "queue"], scheduler_names=["schedspec"],
+                          queue_command_namespace="kube-system")   # until cancelled
 """
 
 from __future__ import annotations
@@ -44,13 +45,16 @@ async def run_controllers(
     names: Iterable[str],
     *,
     scheduler_names: Sequence[str],
+    queue_command_namespace: str,
     reflectors: Iterable[Reflector[Any]] = (),
     tell: Callable[[Context], None] = lambda _: None,
 ) -> None:
     """Watch and work until cancelled. Who gave the recorder and the reflectors runs them; ``tell`` hears of the context
     once it is whole.
     """
-    context = Context(client, recorder, scheduler_names, reflectors=reflectors)
+    context = Context(
+        client, recorder, scheduler_names, reflectors=reflectors, queue_command_namespace=queue_command_namespace
+    )
     controllers = build(names, context)
     tell(context)
     async with asyncio.TaskGroup() as group:

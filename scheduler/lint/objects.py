@@ -35,6 +35,8 @@ class Manifest:
     queues: dict[str, Queue] = field(default_factory=dict)
     places: dict[str, tuple[str, int]] = field(default_factory=dict)
     total: Resource | None = None
+    podgroups: dict[str, int] = field(default_factory=dict)
+    """How many unfinished PodGroups each queue's status counts."""
 
 
 def read_objects(text: str, source: str, found: Manifest) -> None:
@@ -48,6 +50,9 @@ def read_objects(text: str, source: str, found: Manifest) -> None:
             if kind == "Queue" and group.startswith(_QUEUES):
                 queue = Queue(msgspec.convert(item, objects.Queue))
                 found.queues[queue.name], found.places[queue.name] = queue, (source, line)
+                status = msgspec.convert(item.get("status") or {}, dict[str, Any])
+                counts = (status.get(phase) for phase in ("pending", "inqueue", "running", "unknown"))
+                found.podgroups[queue.name] = sum(count for count in counts if isinstance(count, int))
             elif kind == "Node":
                 node = msgspec.convert(item, objects.Node)
                 has = resources.parse(node.status.allocatable or node.status.capacity)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from ..model import resources
 from ..model.names import CARD_QUOTA
-from ..model.queue import ROOT, Queue
+from ..model.queue import DEFAULT, ROOT, Queue
 from ..model.resources import Resource, render_amount
 from ..plugins.queue.cards import CardError, counts
 from ..policy.model import Policy
@@ -122,6 +122,12 @@ def _tree(manifest: Manifest) -> Found:
             yield name, "spec.parent", text, "create it, or mend the name"
         if _is_own_ancestor(queue, queues):
             yield name, "spec.parent", "it is its own ancestor: nothing of it is scheduled", "break the circle"
+        if queue.parent == DEFAULT:
+            text = "default then takes no new jobs, and those that name no queue run there"
+            yield name, "spec.parent", text, "name another parent, or see that every job names its queue"
+        elif queue.parent != ROOT and (busy := manifest.podgroups.get(queue.parent)):
+            text = f"{queue.parent} holds {busy} PodGroups: with a child it drains, and takes no new jobs"
+            yield name, "spec.parent", text, "submit to its children from now on"
         parent = queues.get(queue.parent or ROOT)
         for dimension, amount in queue.capability.items() if parent else ():
             if amount > parent.capability.get(dimension, amount):  # type: ignore[union-attr]

@@ -182,6 +182,7 @@ class App:
             self.events,
             self.options.controllers,
             scheduler_names=self.options.scheduler_names,
+            queue_command_namespace=self.options.queue_command_namespace,
             reflectors=self.feed.reflectors,
             tell=self._hear_of_controllers,
         )

@@ -26,6 +26,7 @@ class Options:
     scheduler_names: tuple[str, ...]
     node_selector: dict[str, str]
     controllers: tuple[str, ...]
+    queue_command_namespace: str
     listen: tuple[str, int]
     leader_elect: bool
     lease_seconds: float
@@ -64,6 +65,12 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         metavar="NAMES",
         help=f"which controllers run here: {','.join(CONTROLLERS)} , all (default) or none",
     )
+    what.add_argument(
+        "--queue-command-namespace",
+        default="kube-system",
+        metavar="NAME",
+        help="where Commands that open and close queues count (default: kube-system); vcctl writes them into `default`",
+    )
     process = parser.add_argument_group("process")
     process.add_argument("--listen", type=_address, default=("127.0.0.1", 0), metavar="HOST:PORT")
     process.add_argument("--leader-elect", action="store_true", help="only one replica schedules at a time")
@@ -90,6 +97,7 @@ def options_from(given: argparse.Namespace) -> Options:
         scheduler_names=tuple(given.scheduler_names or ("schedspec",)),
         node_selector=given.node_selector,
         controllers=tuple(given.controllers),
+        queue_command_namespace=given.queue_command_namespace,
         listen=given.listen,
         leader_elect=given.leader_elect,
         lease_seconds=given.lease_seconds,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from . import objects, resources
 from .times import seconds
 
-ROOT = "root"
+ROOT, DEFAULT = "root", "default"
 
 
 class Queue:

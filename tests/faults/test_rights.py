@@ -118,8 +118,9 @@ async def _what_ends_at_once(ground: Ground) -> None:
 async def _order(ground: Ground, action: str, resource: Resource[Any], name: str) -> None:
     found = await ground.client.get(resource, name, NAMESPACE if resource.namespaced else "")
     target = {"apiVersion": resource.api_version, "kind": resource.kind, "name": name, "uid": found.metadata.uid}
-    command = {"metadata": {"name": f"order-{name}", "namespace": NAMESPACE}, "action": action, "target": target}
-    await ground.client.create(COMMANDS, command, NAMESPACE)
+    space = NAMESPACE if resource.namespaced else "kube-system"
+    command = {"metadata": {"name": f"order-{name}", "namespace": space}, "action": action, "target": target}
+    await ground.client.create(COMMANDS, command, space)
 
 
 def _plain(name: str) -> dict[str, Any]:

@@ -70,7 +70,9 @@ class JobController:
         if job is None and (problem := unreadable(self._jobs, key)):
             return problem, None
         now = self._context.clock()
-        orders = orders_to(self._commands, JOBS, key, job.metadata.uid if job else None, now)
+        orders = orders_to(
+            self._commands.by("target", f"{JOBS.kind} {key}"), JOBS, key, job.metadata.uid if job else None, now
+        )
         if job is None:
             left = left_behind(JOBS, key, self._groups, self._pods)
             return ReconcileResult([*left, *orders.strays], orders.again), None
@@ -86,7 +88,7 @@ class JobController:
             commands=orders.meant,
             classes=list(self._classes),
             queue=queue,
-            queue_problem=usability(queue, list(self._queues)),
+            queue_problem=usability(queue, list(self._queues), group),
             scheduler_name=self._context.scheduler_names[0],
             now=now,
         )

@@ -90,7 +90,7 @@ class PyTorchJobController:
             group=group,
             classes=list(self._classes),
             queue=queue,
-            queue_problem=usability(queue, list(self._queues)),
+            queue_problem=usability(queue, list(self._queues), group),
             scheduler_name=self._context.scheduler_names[0],
             now=self._context.clock(),
         )

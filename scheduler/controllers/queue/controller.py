@@ -9,7 +9,7 @@ from collections import Counter
 
 from ...kube import PODGROUPS, WorkQueue
 from ...model.objects import PodGroup
-from ..runtime.commands import orders_to
+from ..runtime.commands import is_overreach, orders_to, refusal
 from ..runtime.controller import Context, unreadable
 from ..runtime.executor import About
 from ..runtime.objects import COMMANDS, QUEUES, Command, Queue
@@ -55,8 +55,10 @@ class QueueController:
                 self._queue.add(child.metadata.name)
 
     def _commanded(self, _: Command | None, after: Command | None) -> None:
-        if after is not None and after.target.kind == QUEUES.kind:
-            self._queue.add(after.target.name)
+        if after is None or after.target.kind != QUEUES.kind:
+            return
+        refused = is_overreach(after, self._context.queue_command_namespace)
+        self._queue.add(after.metadata.key if refused else after.target.name)
 
     def _group_changed(self, before: PodGroup | None, after: PodGroup | None) -> None:
         for group, number in ((before, -1), (after, 1)):
@@ -66,12 +68,19 @@ class QueueController:
                 self._queue.add_after(group.spec.queue or "default", _CALM)
 
     def _decide(self, key: str) -> tuple[ReconcileResult, About | None]:
+        """A key is the name of a queue, or ``namespace/name`` of a Command that does not count."""
+        if "/" in key:
+            command = self._commands.get(key)
+            return (refusal(command, self._context.queue_command_namespace) if command else ReconcileResult()), None
         known = {queue.metadata.name: queue for queue in self._queues}
         queue = known.get(key)
         if queue is None and (problem := unreadable(self._queues, key)):
             return problem, None
         now = self._context.clock()
-        orders = orders_to(self._commands, QUEUES, key, queue.metadata.uid if queue else None, now)
+        space = self._context.queue_command_namespace
+        meant = self._commands.by("target", f"{QUEUES.kind} {key}")
+        commands = [command for command in meant if not is_overreach(command, space)]
+        orders = orders_to(commands, QUEUES, key, queue.metadata.uid if queue else None, now)
         outcome = reconcile(ObservedQueue(key, queue, known, self._phases.get(key, {}), orders.meant, now))
         about = (QUEUES, queue.metadata) if queue else None
         return ReconcileResult([*outcome.writes, *orders.strays], orders.again), about

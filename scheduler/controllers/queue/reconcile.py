@@ -156,12 +156,18 @@ def _problems(seen: ObservedQueue, queue: Queue) -> Iterator[tuple[str, str]]:
     if parent is not None and (over := _over(_capability(queue), _capability(parent))):
         yield "CapabilityExceeds", f"spec.capability: more than the parent {parent_name} has: {over}; lower it"
     if children and (busy := sum(number for phase, number in seen.phases.items() if phase != "Completed")):
-        yield (
-            "NotALeaf",
-            f"{busy} PodGroups name this queue, which has child queues, and wait; they have to name a child",
+        text = (
+            f"{busy} PodGroups are in this queue, which has child queues ({_first(children)} came first) and drains: "
+            "those that are older than that child finish here, newer ones wait and have to name a child"
         )
+        yield "NotALeaf", text
     if fields := [name for name, is_set in _unhonoured(queue.spec) if is_set]:
         yield "NotHonoured", f"spec.{', spec.'.join(fields)}: not honoured here; leave it out"
+
+
+def _first(children: Sequence[Queue]) -> str:
+    """The name of the oldest."""
+    return min((child.metadata.creation_timestamp or "", child.metadata.name) for child in children)[1]
 
 
 def _unhonoured(spec: QueueSpec) -> Iterator[tuple[str, bool]]:

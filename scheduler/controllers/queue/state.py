@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from ...model import names
 from ...model.objects import Namespace, PodGroup, Queue
+from ...model.times import seconds
 
 ROOT, DEFAULT = "root", "default"
 
@@ -57,15 +58,27 @@ def children_of(name: str, queues: Iterable[Queue]) -> list[Queue]:
     return [queue for queue in queues if parent_of(queue) == name]
 
 
-def usability(name: str, queues: Iterable[Queue]) -> str:
-    """Why jobs cannot run in the queue ``name``: not there, not open, not a leaf. Empty if they can."""
+def drains_since(name: str, queues: Iterable[Queue]) -> float | None:
+    """When a queue got the first of its children, in seconds since the epoch; None for a leaf. PodGroups that are older
+    finish in it, newer ones do not start: it drains.
+    """
+    return min((seconds(child.metadata.creation_timestamp) for child in children_of(name, queues)), default=None)
+
+
+def usability(name: str, queues: Iterable[Queue], group: PodGroup | None = None) -> str:
+    """Why a job cannot run in the queue ``name``: not there, not open, not a leaf when its ``group`` was made. Empty if
+    it can.
+    """
     known = {queue.metadata.name: queue for queue in queues}
     queue = known.get(name)
     if queue is None:
         return f"queue {name} does not exist; create it, or name another in a new job"
     if queue.status.state in (QueueState.CLOSING, QueueState.CLOSED):
         return f"queue {name} is {queue.status.state}; open it, or use another queue"
-    if name == ROOT or any(child.spec.parent == name for child in known.values()):
+    drains = drains_since(name, known.values())
+    if name == ROOT or drains is not None:
+        if group is not None and drains is not None and seconds(group.metadata.creation_timestamp) < drains:
+            return ""  # as the scheduler's queue plugins see it
         return f"queue {name} has child queues; use one of those"
     return ""
 

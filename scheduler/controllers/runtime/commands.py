@@ -10,10 +10,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from ...kube import WARNING
 from ...kube.resource import Resource
 from ...model.times import seconds
-from .objects import COMMANDS, Command
-from .writes import Remove
+from .objects import COMMANDS, QUEUES, Command
+from .writes import EmitEvent, ReconcileResult, Remove
 
 _PATIENCE = 60.0
 """Seconds that an order waits for an object that does not exist (yet)."""
@@ -29,7 +30,10 @@ class Orders:
 
 
 def orders_to(commands: Iterable[Command], target: Resource[Any], key: str, uid: str | None, now: float) -> Orders:
-    """Sort the orders to the object of a key (``namespace/name``, or a queue's name); no ``uid``: it is not there."""
+    """Sort the orders to the object of a key (``namespace/name``, or a queue's name); no ``uid``: it is not there.
+
+    Orders to queues are taken as they come: who may give any is asked before (:func:`is_overreach`).
+    """
     mine = [command for command in commands if _is_to(command, target, key)]
     mine.sort(key=lambda command: (command.metadata.creation_timestamp or "", command.metadata.name))
     if uid is not None:
@@ -39,6 +43,21 @@ def orders_to(commands: Iterable[Command], target: Resource[Any], key: str, uid:
     late = [command for command in mine if waited[command.metadata.uid] >= _PATIENCE]
     again = min((_PATIENCE - past for past in waited.values() if past < _PATIENCE), default=None)
     return Orders([], [Remove.of(COMMANDS, command.metadata) for command in late], again)
+
+
+def is_overreach(command: Command, namespace: str) -> bool:
+    """Whether this is an order to a queue, which all tenants share, not in the operator's ``namespace``."""
+    return command.target.kind == QUEUES.kind and command.metadata.namespace != namespace
+
+
+def refusal(command: Command, namespace: str) -> ReconcileResult:
+    """An order to a queue that does not count says so and goes."""
+    told = (
+        f"{command.action} of queue {command.target.name} is not carried out: Commands to queues count only in "
+        f"namespace {namespace} (--queue-command-namespace)"
+    )
+    meta = command.metadata
+    return ReconcileResult([EmitEvent(COMMANDS, meta, WARNING, "CommandRefused", told), Remove.of(COMMANDS, meta)])
 
 
 def _is_to(command: Command, target: Resource[Any], key: str) -> bool:

@@ -20,6 +20,7 @@ from .writes import EmitEvent, ReconcileResult
 
 log = logging.getLogger(__name__)
 
+QUEUE_COMMAND_NAMESPACE = "kube-system"
 _PATIENCE = 10.0
 """Seconds after which a controller says what it waits for."""
 
@@ -44,12 +45,16 @@ class Context:
         client: Client,
         recorder: EventRecorder,
         scheduler_names: Sequence[str],
+        *,
         clock: Callable[[], float] = time.time,
         reflectors: Iterable[Reflector[Any]] = (),
+        queue_command_namespace: str = QUEUE_COMMAND_NAMESPACE,
     ) -> None:
         self._client = client
         self._hands = WriteExecutor(client, recorder, self._views_of)
         self.scheduler_names = tuple(scheduler_names)
+        self.queue_command_namespace = queue_command_namespace
+        """Commands to queues count only here."""
         self.clock = clock
         self._views: dict[str, WriteThroughCache[Any]] = {}
         self._running = {reflector.resource: reflector for reflector in reflectors}

@@ -61,5 +61,18 @@ def left_behind(owner: Resource[Any], key: str, *views: WriteThroughCache[Any]) 
     return [CollectOrphans(owner, namespace, name, uid, removes) for uid, removes in left.items()]
 
 
-INDEXES: dict[str, Index[Any]] = {"uid": _by_uid, "owner": _by_owner, "owner name": _by_owner_name}
-"""How objects are looked up: by their uid, their controller's uid, or its ``Kind namespace/name``."""
+def _by_target(item: Any) -> list[str]:
+    """Of a Command: ``Kind namespace/name`` of what it is for, of a queue ``Queue name``."""
+    target = getattr(item, "target", None)
+    if target is None:
+        return []
+    return [f"{target.kind} {item.metadata.namespace}/{target.name}", f"{target.kind} {target.name}"]
+
+
+INDEXES: dict[str, Index[Any]] = {
+    "uid": _by_uid,
+    "owner": _by_owner,
+    "owner name": _by_owner_name,
+    "target": _by_target,
+}
+"""How objects are looked up: by their uid, their controller's uid or its name, a Command's target."""

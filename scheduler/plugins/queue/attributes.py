@@ -52,7 +52,7 @@ class QueueAttributes:
 
     __slots__ = (
         *("allocated", "ancestors", "basis", "children", "deserved", "elastic", "guarantee", "inqueue", "limit"),
-        *("parent", "problem", "queue", "request", "share_known"),
+        *("drains_since", "parent", "problem", "queue", "request", "share_known"),
     )
 
     def __init__(self, queue: Queue) -> None:
@@ -69,6 +69,8 @@ class QueueAttributes:
         self.ancestors: tuple[QueueAttributes, ...] = (self,)
         """The queue itself, its parent, and so on; the root comes last."""
         self.problem = ""
+        self.drains_since: float | None = None
+        """When a queue that is otherwise in its place got its first child: older jobs are scheduled still."""
         self.basis: Resource | None = None
         """What the share is counted of, where that is not what the queue deserves."""
         self.share_known: float | None = None

@@ -35,7 +35,7 @@ def link(queue_attributes: Accounts) -> None:
 
 
 def _warn_of_places(queue_attributes: list[QueueAttributes]) -> None:
-    """Note what is wrong above a queue, and that queues with children take no jobs."""
+    """Note what is wrong above a queue, and that queues with children take no new jobs."""
     for attributes in queue_attributes:
         broken = next((one for one in reversed(attributes.ancestors[1:]) if one.problem), None)
         if broken is not None and not attributes.problem:
@@ -43,6 +43,7 @@ def _warn_of_places(queue_attributes: list[QueueAttributes]) -> None:
     for attributes in queue_attributes:
         if attributes.children and not attributes.problem:
             attributes.problem = "it has child queues; submit to one of those"
+            attributes.drains_since = min(child.queue.creation for child in attributes.children)
 
 
 def _is_its_own_ancestor(attributes: QueueAttributes) -> bool:

@@ -100,7 +100,7 @@ class QueuePlugin(
 
     def job_enqueueable(self, job: Job) -> Vote:
         """Whether the quotas let the job in."""
-        if self.closed(self.queue_attributes.by_name[job.queue]) is not None:
+        if self.closed(self.queue_attributes.by_name[job.queue], job) is not None:
             return Vote.REJECT
         return self.admission.vote(job)
 
@@ -111,7 +111,7 @@ class QueuePlugin(
     def allocatable(self, queue: Queue, task: Task) -> bool:
         """Whether the queue and its ancestors may hold this task too."""
         attributes = self.queue_attributes.by_name[queue.name]
-        if attributes.problem or not attributes.queue.is_open:
+        if self.closed(attributes, self.session.jobs.get(task.job)) is not None:
             return False
         amount = self.queue_attributes.amount(task)
         return all(fits(one, amount, limit) for one, limit in self.ceilings(attributes))
@@ -145,7 +145,7 @@ class QueuePlugin(
     def reasons(self, job: Job, task: Task | None) -> Iterator[UnschedulableReason]:
         """What of the queue stands in the way of placing ``task``, or of admitting ``job``."""
         attributes = self.queue_attributes.by_name[job.queue]
-        if (closed := self.closed(attributes)) is not None:
+        if (closed := self.closed(attributes, job)) is not None:
             yield closed
         elif task is None:
             yield from self.admission.limits(job)
@@ -154,9 +154,10 @@ class QueuePlugin(
 
     # -------------------------------------------------------------------------------------------------------- helpers
 
-    def closed(self, attributes: QueueAttributes) -> QueueClosed | QueueBroken | None:
-        """Why nothing new of this queue is scheduled, whatever its numbers."""
-        if attributes.problem:
+    def closed(self, attributes: QueueAttributes, job: Job | None = None) -> QueueClosed | QueueBroken | None:
+        """Why nothing new of this queue (or nothing of ``job``) is scheduled, whatever its numbers."""
+        drains = attributes.drains_since
+        if attributes.problem and (drains is None or job is None or job.creation >= drains):
             return QueueBroken(attributes.name, attributes.problem)
         if not attributes.queue.is_open:
             return QueueClosed(attributes.name, attributes.queue.object.status.state)

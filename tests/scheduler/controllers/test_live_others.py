@@ -138,7 +138,7 @@ class TestQueues:
             }
             until(lambda: {name: _reason(place, name) for name in queues} == reasons, f"the reasons {reasons}")
             until(
-                lambda: "1 PodGroups name this queue" in _ready(place, "small")["message"], "both problems to be told"
+                lambda: "1 PodGroups are in this queue" in _ready(place, "small")["message"], "both problems to be told"
             )
             until(lambda: "queue small has child queues" in _waits(place, "inside"), "the job to say so too")
             place.delete("Job", "inside")

@@ -55,7 +55,9 @@ class Controllers:
             try:
                 async with asyncio.TaskGroup() as group:
                     group.create_task(recorder.run())
-                    await run_controllers(client, recorder, KNOWN, scheduler_names=[SCHEDULER])
+                    await run_controllers(
+                        client, recorder, KNOWN, scheduler_names=[SCHEDULER], queue_command_namespace="kube-system"
+                    )
             except asyncio.CancelledError:
                 pass
             finally:
@@ -193,7 +195,10 @@ def task(replicas: int = 3, name: str = "a", **more: Any) -> dict[str, Any]:
 
 def order(place: LiveControllers, action: str, kind: str, name: str) -> None:
     target = {"apiVersion": "x/y", "kind": kind, "name": name, "uid": ""}
-    place.create("Command", f"{action.lower()}-{name}", action=action, target=target)
+    body = {"apiVersion": PLACES["Command"][0], "kind": "Command", "action": action, "target": target}
+    space = "kube-system" if kind == "Queue" else place.namespace
+    path = place.path("Command").replace(f"/{place.namespace}/", f"/{space}/")
+    place.api.call("POST", path, body={**body, "metadata": {"name": f"{action.lower()}-{name}"}})
 
 
 def renewed(place: LiveControllers, before: dict[str, str], name: str = "j-a-2") -> dict[str, str] | None:

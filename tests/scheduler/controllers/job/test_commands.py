@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler.controllers.runtime.commands import orders_to
+from scheduler.controllers.runtime.commands import is_overreach, orders_to, refusal
 from scheduler.controllers.runtime.objects import JOBS, QUEUES, Command
+from scheduler.controllers.runtime.writes import EmitEvent, Remove
 
 NOW = 1_800_000_000.0
 
@@ -48,9 +49,26 @@ def test_orders_are_taken_up_in_the_order_in_which_they_were_given() -> None:
     assert orders_to([late, early], JOBS, "ns/x", "u1", NOW).meant == [early, late]
 
 
-def test_an_order_to_a_queue_may_stand_in_any_namespace() -> None:
-    given = command("c", kind="Queue", namespace="anywhere")
+def test_an_order_to_a_queue_stands_in_a_namespace_of_the_operators() -> None:
+    given = command("c", kind="Queue", namespace="operators")
     assert orders_to([given], QUEUES, "x", "u1", NOW).meant == [given]
+
+
+@pytest.mark.parametrize(
+    ("kind", "namespace", "refused"),
+    [("Queue", "tenant", True), ("Queue", "operators", False), ("Job", "tenant", False)],
+)
+def test_an_order_to_a_queue_from_elsewhere_does_not_count(kind: str, namespace: str, refused: bool) -> None:
+    assert is_overreach(command("c", kind=kind, namespace=namespace), "operators") is refused
+
+
+def test_an_order_that_does_not_count_says_so_and_goes() -> None:
+    told, removal = refusal(command("c", kind="Queue", namespace="tenant"), "operators").writes
+    assert isinstance(told, EmitEvent)
+    assert (told.about.namespace, told.reason) == ("tenant", "CommandRefused")
+    assert "count only in namespace operators (--queue-command-namespace)" in told.message
+    assert isinstance(removal, Remove)
+    assert removal.name == "c"
 
 
 def test_an_order_to_nobody_waits_a_minute() -> None:

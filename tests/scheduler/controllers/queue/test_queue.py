@@ -167,7 +167,11 @@ def test_what_is_wrong_is_said_on_the_queue(queues: list[Queue], reason: str, te
 def test_a_queue_with_children_says_whose_podgroups_wait_in_it(phases: dict[str, int], reason: str) -> None:
     _, found, message = problem(seen("q", queue("q"), queue("a", parent="q"), phases=phases))
     assert found == reason
-    assert message.startswith("3 PodGroups name this queue, which has child queues" if reason == "NotALeaf" else "")
+    assert message.startswith(
+        "3 PodGroups are in this queue, which has child queues (a came first) and drains"
+        if reason == "NotALeaf"
+        else ""
+    )
     assert problem(seen("a", queue("q"), queue("a", parent="q"), phases=phases))[1] == "Ready", "its children go on"
 
 
