@@ -48,7 +48,10 @@ FLAGS: dict[str, tuple[str, str]] = {
     "cucumber-messages": ("FILE", "write the run as Cucumber Messages (NDJSON) too"),
     "shard": ("N/OF", "run one part of the suite, for instance 2/5: the second of five machines"),
     "shard-durations": ("FILE", "durations.json of earlier runs: shards then take about as long (default: none)"),
-    "out": ("DIR", "where logs, dumps and reports go (default: beside the JUnit file, else out/run)"),
+    "out": (
+        "DIR",
+        "where logs, dumps and reports go (default: beside the JUnit file, else out/run or the first that is free)",
+    ),
 }
 """Name, placeholder of the value (none: a switch), what it is for."""
 
@@ -65,6 +68,8 @@ class Options:
     policy: Path | None
     timeout_scale: float
     out: Path
+    out_is_named: bool = False
+    """Whether the user named it, or a JUnit file beside which it stands."""
     runs: int = 1
     """How often each scenario is run."""
     cucumber_messages: Path | None = None
@@ -148,13 +153,15 @@ def read(config: pytest.Config) -> Options:
     scale = _text(config, "timeout-scale") or "1"
     adapter = _adapter(config, settings)
     shard, durations = _shard(config)
+    out, named = _out(config)
     return Options(
         settings=settings,
         adapter=adapter,
         scheduler_binaries=_folder(config, "scheduler-binaries"),
         policy=policy,
         timeout_scale=_factor(scale),
-        out=_out(config),
+        out=out,
+        out_is_named=named,
         cucumber_messages=_path(config, "cucumber-messages"),
         runs=_count(_text(config, "runs") or str(adapter.runs)),
         templates=(*_own(config, "templates"), distribution.folder("templates")),
@@ -225,14 +232,15 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _out(config: pytest.Config) -> Path:
+def _out(config: pytest.Config) -> tuple[Path, bool]:
+    """Where reports go, and whether that was named."""
     named = _text(config, "out")
     if named:
-        return _absolute(config, named)
+        return _absolute(config, named), True
     junit = config.getoption("xmlpath", None)
     if junit:
-        return _absolute(config, junit).with_suffix("")
-    return config.rootpath / "out" / "run"
+        return _absolute(config, junit).with_suffix(""), True
+    return config.rootpath / "out" / "run", False
 
 
 def _file(config: pytest.Config, flag: str) -> Path | None:

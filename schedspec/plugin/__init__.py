@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from ..gherkin import collection, own_steps, selection
 from ..observe.expect import Expect
 from ..observe.history import History
 from ..report import summary
+from ..report.files import Claim, FolderTakenError
 from ..scenario.run import SCENARIO_RUN
 from ..scenario.session import LiveSession
 from ..scenario.world import World
@@ -44,13 +46,13 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Check the options. Nothing is started before a scenario asks for it."""
-    config.stash[OPTIONS] = options.read(config)
+    config.pluginmanager.register(summary.Summary(config), "schedspec-summary")
+    config.stash[OPTIONS] = _with_a_folder_of_its_own(config, options.read(config))
     try:
         config.args[:] = selection.node_ids(config.args, config.invocation_params.dir)
     except selection.NotSelectableError as problem:
         raise pytest.UsageError(str(problem)) from None
     own_steps.register_own(config)
-    config.pluginmanager.register(summary.Summary(config), "schedspec-summary")
     config.pluginmanager.register(progress.Progress(config), "schedspec-progress")
     it, worker = config.stash[OPTIONS], summary.worker(config)
     shards = Sharding(it.out, it.shard, it.shard_durations, writes=worker in ("", "gw0"), measures=not worker)
@@ -61,6 +63,28 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", line)
     gating.declare_markers(config)
     config.pluginmanager.register(Results(config, config.stash[OPTIONS].adapter.name), "schedspec-results")
+
+
+def _with_a_folder_of_its_own(config: pytest.Config, given: options.Options) -> options.Options:
+    """The options with the folder that this run's workers share and no other run writes into."""
+    if summary.worker(config):
+        return dataclasses.replace(given, out=Path(config.workerinput["schedspec-out"]))  # type: ignore[attr-defined]
+    if config.option.collectonly:
+        return given
+    with summary.reporting(config):
+        try:
+            claim = Claim(given.out, named=given.out_is_named)
+        except FolderTakenError as taken:
+            raise pytest.UsageError(str(taken)) from None
+        config.add_cleanup(claim.release)
+        return dataclasses.replace(given, out=claim.folder)
+    return given
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """A worker of xdist begins: it writes where the others do."""
+    node.workerinput["schedspec-out"] = str(config_out(node.config))
 
 
 def pytest_report_header(config: pytest.Config) -> str:

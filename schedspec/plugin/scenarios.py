@@ -20,7 +20,7 @@ from ..clusters import ClusterError
 from ..gherkin import bdd
 from ..observe import view
 from ..observe.history import History
-from ..report import dump, failure
+from ..report import dump, failure, summary
 from ..scenario.run import SCENARIO_RUN, ScenarioRun, SentenceRun
 
 READABLE = (Unmet, HarnessError, ClusterError)
@@ -133,7 +133,8 @@ def explain(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestR
     if call.excinfo is not None and isinstance(call.excinfo.value, READABLE):
         problem = call.excinfo.value
         run.problem = run.problem or problem
-        dump.write(run, problem)
+        with summary.reporting(item.config):
+            dump.write(run, problem)
         text = failure.tell(run, problem, cut=item.config.get_verbosity() < 2 and not os.environ.get("CI"))
         report.longrepr = bdd.plain_failure(text, failure.headline(run, problem), *_place(run))
         item.user_properties.append((FILES, str(run.folder)))
@@ -142,7 +143,8 @@ def explain(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestR
     run.skipped = run.skipped or report.skipped
     if call.when == "teardown":
         run.ended = time.monotonic()
-        item.config.hook.pytest_schedspec_ended(running=run)
+        with summary.reporting(item.config):
+            item.config.hook.pytest_schedspec_ended(running=run)
         report.user_properties = list(item.user_properties)
 
 

@@ -21,7 +21,7 @@ import jinja2
 import msgspec
 from markupsafe import Markup
 
-from . import timeline
+from . import files, timeline
 from .axis import seconds
 from .lives import Life, Plain, lives_of, natural, shown_names
 from .miniature import Miniature, miniature
@@ -271,10 +271,9 @@ def render(records: Iterable[ScenarioRecord], views: Sequence[View] = ()) -> str
 
 
 def write(records: Iterable[ScenarioRecord], path: Path, views: Sequence[View] = ()) -> Path:
-    """Write the page; give its path."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(render(records, views), "utf-8")
-    return path
+    """Write the page; give its path. Raises OSError."""
+    files.make_folder(path.parent)
+    return files.write(path, render(records, views))
 
 
 def picture(record: ScenarioRecord) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TrackDescriptor, TrackEvent
 from perfetto.trace_builder.proto_builder import TraceProtoBuilder
 
+from . import files
 from .lives import Life, lives_of, natural
 from .record import ScenarioRecord
 from .slots import place
@@ -22,10 +23,9 @@ _SEQUENCE = 1
 
 
 def write(records: Iterable[ScenarioRecord], path: Path) -> Path:
-    """Write the trace; the path."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(trace(records))
-    return path
+    """Write the trace; the path. Raises OSError."""
+    files.make_folder(path.parent)
+    return files.write(path, trace(records))
 
 
 def trace(records: Iterable[ScenarioRecord]) -> bytes:

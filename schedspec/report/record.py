@@ -17,6 +17,8 @@ from typing import Any, Final
 
 import msgspec
 
+from . import files
+
 SCHEMA: Final = 2
 """Raised when a field changes its meaning or goes; a new field with a default does not raise it."""
 
@@ -243,11 +245,10 @@ def digest(policy: str) -> str:
 
 
 def write(record: ScenarioRecord, directory: Path) -> Path:
-    """Write the record into a file named after feature, line and scenario; give its path."""
-    directory.mkdir(parents=True, exist_ok=True)
+    """Write the record into a file named after feature, line and scenario; give its path. Raises OSError."""
+    files.make_folder(directory)
     path = directory / f"{slug(f'{Path(record.feature_file).stem}-{record.line}-{record.title}')[:120]}.json"
-    path.write_bytes(msgspec.json.encode(record))
-    return path
+    return files.write(path, msgspec.json.encode(record))
 
 
 def read(path: Path) -> ScenarioRecord:

@@ -1,9 +1,12 @@
-"""What a run says at its end about its ground: how long each cluster took, and where the reports are. Crosses xdist."""
+"""What a run says at its end: how long each cluster took, where the reports are, and which could not be written.
+Crosses xdist.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
     from ..scenario.session import LiveSession
 
 _ROWS: pytest.StashKey[list[str]] = pytest.StashKey()
+_UNWRITTEN: pytest.StashKey[list[str]] = pytest.StashKey()
 
 
 class Summary:
@@ -21,25 +25,47 @@ class Summary:
 
     def __init__(self, config: pytest.Config) -> None:
         config.stash[_ROWS] = []
+        config.stash[_UNWRITTEN] = []
         self._config = config
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object) -> None:  # noqa: ARG002 - xdist's signature
         """A worker of xdist has ended: take its rows over."""
-        self._config.stash[_ROWS] += getattr(node, "workeroutput", {}).get("schedspec", [])
+        output = getattr(node, "workeroutput", {})
+        self._config.stash[_ROWS] += output.get("schedspec", [])
+        self._config.stash[_UNWRITTEN] += output.get("schedspec-unwritten", [])
 
-    def pytest_sessionfinish(self) -> None:
-        """On a worker: hand the rows to the controller."""
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_sessionfinish(self) -> Generator[None, object, object]:
+        """On a worker: hand the rows to the controller. A JUnit file that cannot be written changes no verdict."""
         if hasattr(self._config, "workeroutput"):
             self._config.workeroutput["schedspec"] = self._config.stash[_ROWS]
+            self._config.workeroutput["schedspec-unwritten"] = self._config.stash[_UNWRITTEN]
+        with reporting(self._config):
+            return (yield)
+        return None
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print them."""
+        unwritten = self._config.stash[_UNWRITTEN]
+        if unwritten:
+            terminalreporter.section("reports")
+            more = f" (and {len(unwritten) - 1} more)" if unwritten[1:] else ""
+            terminalreporter.write_line(f"not written: {unwritten[0]}{more}; the verdicts stand", yellow=True)
         rows = self._config.stash[_ROWS]
         if rows:
             terminalreporter.section("clusters")
             for row in rows:
                 terminalreporter.write_line(row)
+
+
+@contextlib.contextmanager
+def reporting(config: pytest.Config) -> Iterator[None]:
+    """What is done in here writes reports: that it cannot is said once, at the end, and changes no verdict."""
+    try:
+        yield
+    except OSError as problem:
+        config.stash[_UNWRITTEN].append(str(problem))
 
 
 def note(config: pytest.Config, session: LiveSession) -> None:

@@ -127,6 +127,8 @@ def apply_input(cluster: Cluster, given: Input) -> None:
     """
     match given:
         case ObjectSeen():
+            meta = given.object.metadata
+            meta.annotations = objects.read_annotations(meta.annotations)
             _SET[given.kind](cluster, given.object)
         case ObjectGone(kind="Pod"):
             cluster.delete_pod(given.key, given.uid)

@@ -63,12 +63,12 @@ class SegmentWriter:
     def checkpoint(self, cluster: Cluster, policy: PolicyLoaded) -> None:
         """Begin a new segment with the state as it is now, drop the oldest. Raises OSError."""
         self.close()
-        self.directory.mkdir(parents=True, exist_ok=True)
+        self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)  # objects of every namespace will stand in it
         known = segments(self.directory)
         number = int(known[-1].name.removesuffix(SUFFIX).rpartition("-")[2]) + 1 if known else 1
         for old in known[: max(len(known) + 1 - self._keep, 0)]:
             old.unlink()
-        self._file = gzip.open(self.directory / f"cycles-{number:06d}{SUFFIX}", "wb", compresslevel=1)  # noqa: SIM115
+        self._file = _created(self.directory / f"cycles-{number:06d}{SUFFIX}")
         self._written = 0
         for given in checkpoint_of(cluster, policy):
             self.write(given)
@@ -88,6 +88,12 @@ class SegmentWriter:
         if self._file is not None:
             self._file.close()
             self._file = None
+
+
+def _created(path: Path) -> gzip.GzipFile:
+    """A new segment, which its owner alone may read."""
+    path.touch(mode=0o600, exist_ok=False)
+    return gzip.open(path, "wb", compresslevel=1)
 
 
 def checkpoint_of(cluster: Cluster, policy: PolicyLoaded) -> Iterator[Input]:

@@ -6,7 +6,7 @@ The one rule: its keys are PodGroups, so two pods of one owner never race for th
 from __future__ import annotations
 
 from ...kube import NAMESPACES, PODGROUPS, PODS, WorkQueue
-from ...model.objects import Pod, PodGroup
+from ...model.objects import Pod, PodGroup, read_annotations
 from ..runtime.controller import Context
 from ..runtime.executor import About
 from ..runtime.objects import Workload
@@ -46,7 +46,7 @@ class PodGroupController:
                 self._members.pop(left, None)
         if after is not None and joined:
             self._members.setdefault(joined, {})[after.metadata.uid] = after.metadata.key
-        told = before is not None and after is not None and before.metadata.annotations == after.metadata.annotations
+        told = before is not None and after is not None and _annotations(before) == _annotations(after)
         for key in {left, joined} if left != joined or not told else ():
             if key:
                 self._queue.add(key)
@@ -83,3 +83,7 @@ class PodGroupController:
         annotations = home.metadata.annotations if home else None
         about: About | None = (PODS, pods[0].metadata) if pods else None
         return reconcile(ObservedGang(namespace, name, pods, group, owner, annotations)), about
+
+
+def _annotations(pod: Pod) -> dict[str, str] | None:
+    return read_annotations(pod.metadata.annotations)

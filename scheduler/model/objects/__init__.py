@@ -24,7 +24,7 @@ from .auxiliary import (
     VolumeNodeAffinity,
     VolumeNodeResources,
 )
-from .meta import Condition, Object, ObjectMeta, OwnerReference, Quantities, Quantity
+from .meta import Condition, Object, ObjectMeta, OwnerReference, Quantities, Quantity, read_annotations
 from .nodes import ContainerImage, Node, NodeSpec, NodeStatus, Taint
 from .pods import (
     Affinity,
@@ -109,4 +109,5 @@ __all__ = [
     "VolumeNodeAffinity",
     "VolumeNodeResources",
     "WeightedPodAffinityTerm",
+    "read_annotations",
 ]

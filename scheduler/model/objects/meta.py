@@ -39,6 +39,23 @@ class ObjectMeta(Object):
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
+def read_annotations(annotations: dict[str, str] | None) -> dict[str, str] | None:
+    """The annotations that a scheduler reads: Volcano's own, and the names of PodGroups. The others (kubectl's copy of
+    the object, notes of other programs) are neither kept nor recorded, and a change of them is none.
+
+    >>> read_annotations({"volcano.sh/preemptable": "true", "kubectl.kubernetes.io/last-applied-configuration": "…"})
+    {'volcano.sh/preemptable': 'true'}
+    """
+    if not annotations:
+        return annotations
+    return {key: value for key, value in annotations.items() if _is_read(key)} or None
+
+
+def _is_read(key: str) -> bool:
+    domain, _, name = key.rpartition("/")
+    return domain in ("volcano.sh", "scheduling.k8s.io") or domain.endswith(".volcano.sh") or name == "sla-waiting-time"
+
+
 class Condition(Object):
     type: str = ""
     status: str = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import logging
 from pathlib import Path
 
@@ -91,3 +92,16 @@ def test_a_policy_that_was_loaded_later_is_in_the_record(tmp_path: Path) -> None
     [segment] = segments(tmp_path)
     loaded = [given.text for given in read_segment(segment) if isinstance(given, PolicyLoaded)]
     assert loaded == [POLICY.text, other.text, POLICY.text]
+
+
+def test_a_record_is_for_its_user_alone_and_holds_the_annotations_that_the_scheduler_reads(tmp_path: Path) -> None:
+    given = pod()
+    given.metadata.annotations = {"kubectl.kubernetes.io/last-applied-configuration": "s3cret", "volcano.sh/x": "y"}
+    cluster = Cluster(["schedspec"])
+    apply_input(cluster, ObjectSeen("Pod", given))
+    write_cycle(tmp_path / "record", 7, NOW, cluster, POLICY)
+    (file,) = segments(tmp_path / "record" / "cycle-7-1800000000")
+    assert [oct(path.stat().st_mode & 0o777) for path in (file.parent, file)] == ["0o700", "0o600"]
+    text = gzip.decompress(file.read_bytes())
+    assert b"s3cret" not in text
+    assert b'"volcano.sh/x":"y"' in text
