@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from kubernetes.utils.quantity import parse_quantity
 
-from ..api.errors import HarnessError, TemplateError
-from ..scenario.templates import seconds
+from ..api.errors import HarnessError
 
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _WORD = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_./|]*[A-Za-z0-9])?")
 
@@ -74,12 +75,17 @@ def quantity(text: str) -> str:
     return text
 
 
+def seconds(text: str) -> float:
+    """How many seconds `500ms` or `1m30s` are. Raises ValueError."""
+    parts = _DURATION.findall(text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        raise ValueError("write a duration, for instance: 500ms, 2s or 1m30s")
+    return sum(float(number) * _UNITS[unit] for number, unit in parts)
+
+
 def duration(text: str) -> str:
-    """How long: `500ms`, `1m30s`. Raises ValueError."""
-    try:
-        seconds(text)
-    except TemplateError as problem:
-        raise ValueError(str(problem)) from None
+    """How long, as it is written. Raises ValueError."""
+    seconds(text)
     return text
 
 

@@ -19,6 +19,7 @@ import yaml
 from markupsafe import Markup
 
 from ..api.errors import TemplateError
+from ..gherkin import tables
 
 Object = dict[str, Any]
 
@@ -26,8 +27,6 @@ _QUOTED = re.compile(r"""[\w"'-]\{\{|\}\}[\w"'-]""")
 _QUOTED_HINT = (
     "  a value brings its own quotes: write {{ name }} without quotes, and {{ name ~ '-suffix' }} for a longer one\n"
 )
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +126,10 @@ class Templates:
 
 def seconds(duration: str) -> float:
     """`1m30s`, `500ms` as seconds. Raises TemplateError."""
-    parts = _DURATION.findall(duration)
-    if "".join(number + unit for number, unit in parts) != duration or not parts:
-        raise TemplateError(f"{duration!r} is not a duration: write, for instance, 500ms or 2s")
-    return sum(float(number) * _UNITS[unit] for number, unit in parts)
+    try:
+        return tables.seconds(duration)
+    except ValueError:
+        raise TemplateError(f"{duration!r} is not a duration: write, for instance, 500ms or 2s") from None
 
 
 def _place(problem: BaseException, path: Path) -> str:

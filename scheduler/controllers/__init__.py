@@ -12,7 +12,7 @@ comes in, what to write goes out); ``runtime.py`` carries it out.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ..kube import Client, EventRecorder, Reflector
@@ -46,6 +46,7 @@ async def run_controllers(
     *,
     scheduler_names: Sequence[str],
     queue_command_namespace: str,
+    node_selector: Mapping[str, str] | None = None,
     reflectors: Iterable[Reflector[Any]] = (),
     tell: Callable[[Context], None] = lambda _: None,
 ) -> None:
@@ -53,7 +54,12 @@ async def run_controllers(
     once it is whole.
     """
     context = Context(
-        client, recorder, scheduler_names, reflectors=reflectors, queue_command_namespace=queue_command_namespace
+        client,
+        recorder,
+        scheduler_names,
+        reflectors=reflectors,
+        queue_command_namespace=queue_command_namespace,
+        node_selector=node_selector,
     )
     controllers = build(names, context)
     tell(context)

@@ -183,6 +183,7 @@ class App:
             self.options.controllers,
             scheduler_names=self.options.scheduler_names,
             queue_command_namespace=self.options.queue_command_namespace,
+            node_selector=self.options.node_selector,
             reflectors=self.feed.reflectors,
             tell=self._hear_of_controllers,
         )

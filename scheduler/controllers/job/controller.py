@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from ...kube import NAMESPACES, PODGROUPS, PODS, PRIORITY_CLASSES, WorkQueue
 from ...model.objects import Pod, PodGroup, Queue
-from ..queue.state import is_news, queue_for, usability
+from ..queue.state import is_news, limits_above, queue_for, usability
 from ..runtime.commands import orders_to
 from ..runtime.controller import Context, unreadable
 from ..runtime.executor import About
 from ..runtime.objects import COMMANDS, JOBS, QUEUES, Command, Job
 from ..runtime.ownership import left_behind, owner_key, patience
+from ..runtime.slices import RoomLimits
 from ..runtime.writes import ReconcileResult
 from .reconcile import reconcile
 from .state import JobPhase, ObservedJob
@@ -33,7 +34,8 @@ class JobController:
         self._queues = context.view(QUEUES)
         self._classes = context.view(PRIORITY_CLASSES)
         self._homes = context.view(NAMESPACES)
-        others = (self._commands, self._queues, self._classes, self._homes)
+        nodes = context.watch_nodes(self._room_changed)
+        others = (self._commands, self._queues, self._classes, self._homes, nodes)
         self._needs = (self._jobs, self._pods, self._groups, *others)
         self._jobs.informer.on_key(self._queue.add)
         self._pods.informer.on_change(self._pod_changed)
@@ -65,6 +67,11 @@ class JobController:
             if job.status.state.phase in ("", JobPhase.PENDING):  # whatever queue: its child may have come or gone
                 self._queue.add(job.metadata.key)
 
+    def _room_changed(self) -> None:
+        for job in self._jobs:
+            if job.status.state.reason == "GangTooLarge":
+                self._queue.add(job.metadata.key)
+
     def _decide(self, key: str) -> tuple[ReconcileResult, About | None]:
         job: Job | None = self._jobs.get(key)
         if job is None and (problem := unreadable(self._jobs, key)):
@@ -88,6 +95,7 @@ class JobController:
             commands=orders.meant,
             classes=list(self._classes),
             queue=queue,
+            place=RoomLimits(self._context.capacity.total, limits_above(queue, self._queues)),
             queue_problem=usability(queue, list(self._queues), group),
             scheduler_name=self._context.scheduler_names[0],
             now=now,

@@ -63,8 +63,11 @@ def detect_events(seen: ObservedJob, census: Census) -> Iterator[Happening]:
     for pod in live:
         if pod.status.phase == "Failed":
             yield Happening(POD_FAILED, task_of(pod), pod.metadata.name, exit_code(pod))
+    by_task: dict[str, list[Pod]] = {}
+    for pod in live:
+        by_task.setdefault(task_of(pod), []).append(pod)
     for task in tasks_of(job):
-        yield from _of_task(task, seen, census, [pod for pod in live if task_of(pod) == task.name])
+        yield from _of_task(task, seen, census, by_task.get(task.name, []))
     if seen.group is not None and seen.group.status.phase == "Unknown":
         yield Happening(UNKNOWN)
     if 0 < job.status.observed_generation != job.metadata.generation:

@@ -13,6 +13,7 @@ from ...model.objects import PodGroup
 from ...model.resources import Resource
 from ..runtime.objects import JOBS, Job, TaskSpec
 from ..runtime.pods import priority_of, quantities, request_of, without_applied
+from ..runtime.slices import AHEAD, too_large
 from ..runtime.writes import ApplyObject, Create, Remove, Write, owned_by
 from .state import ObservedJob, min_available, task_minimum, tasks_of
 
@@ -33,6 +34,12 @@ def group_spec(seen: ObservedJob) -> dict[str, Any]:
     if job.spec.priority_class_name:
         spec["priorityClassName"] = job.spec.priority_class_name
     return spec
+
+
+def gang_problem(seen: ObservedJob) -> str:
+    """Why the Job's gang could never start; empty if it could."""
+    members = _gang(seen.job)
+    return too_large(members, min_resources(seen), seen.place) if members > AHEAD else ""
 
 
 def _gang(job: Job) -> int:

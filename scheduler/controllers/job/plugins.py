@@ -9,7 +9,7 @@ from typing import Any
 
 from ...kube.resource import Resource
 from ...model import names
-from ..runtime.objects import CONFIG_MAPS, JOBS, NETWORK_POLICIES, SERVICES, Job
+from ..runtime.objects import CONFIG_MAPS, JOBS, NETWORK_POLICIES, SERVICES, Job, TaskSpec
 from ..runtime.pods import add_environment
 from ..runtime.writes import ApplyObject, Write, owned_by
 from .refusals import flag
@@ -26,7 +26,7 @@ def equip(job: Job, pod: str, spec: dict[str, Any]) -> None:
     spec.setdefault("hostname", pod)
     spec.setdefault("subdomain", job.metadata.name)
     hosts = f"{job.metadata.name}-svc"
-    keys = [key for key in _hosts(job) if key.startswith("VC_")]
+    keys = [f"VC_{_key(task).upper()}_{what}" for task in tasks_of(job) for what in ("HOSTS", "NUM")]
     add_environment(
         spec,
         ({"name": key, "valueFrom": {"configMapKeyRef": {"name": hosts, "key": key}}} for key in keys),
@@ -69,11 +69,15 @@ def _apply(job: Job, resource: Resource[Any], name: str, content: dict[str, Any]
     return ApplyObject(resource, job.metadata.namespace, name, body, manager=MANAGER)
 
 
+def _key(task: TaskSpec) -> str:
+    return task.name.replace("-", "_")
+
+
 def _hosts(job: Job) -> dict[str, str]:
     """For each task ``<task>.host`` (a line each), ``VC_<TASK>_HOSTS`` (with commas) and ``VC_<TASK>_NUM``."""
     found = {}
     for task in tasks_of(job):
-        key = task.name.replace("-", "_")
+        key = _key(task)
         hosts = [f"{pod_name(job, task.name, index)}.{job.metadata.name}" for index in range(task.replicas)]
         found[f"{key}.host"] = "\n".join(hosts)
         found[f"VC_{key.upper()}_HOSTS"] = ",".join(hosts)

@@ -6,28 +6,28 @@ is remembered about it.
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from ...kube.resource import PODS
 from ...model import names
 from ..runtime.objects import JOBS, Job, TaskSpec
-from ..runtime.pods import add_environment
+from ..runtime.pods import add_environment, copy_of
+from ..runtime.slices import in_turns, slice_of
 from ..runtime.writes import Create, owned_by
 from .plugins import equip
-from .state import Census, ObservedJob, pod_name, task_minimum, tasks_of
+from .state import Census, ObservedJob, min_available, pod_name, task_minimum, tasks_of
 
 
-def missing_pods(seen: ObservedJob, group: str, version: int, census: Census) -> Iterator[Create]:
-    """The pods to create: those that do not exist. One that is still going keeps its name until it is gone."""
+def missing_pods(seen: ObservedJob, group: str, version: int, census: Census) -> list[Create]:
+    """The next slice of the pods that do not exist. One that is still going keeps its name until it is gone."""
     there = {pod.metadata.name for pod in seen.pods}
-    for task in tasks_of(seen.job):
-        if not _may_start(task, seen.job, census):
-            continue
-        for index in range(task.replicas):
-            if pod_name(seen.job, task.name, index) not in there:
-                yield Create(PODS, pod_body(seen, task, index, group, version))
+    tasks = [task for task in tasks_of(seen.job) if _may_start(task, seen.job, census)]
+    number = slice_of(seen.pods, min_available(seen.job), (task.template for task in tasks))
+    order = in_turns([(task_minimum(task), task.replicas) for task in tasks])
+    wanted = ((tasks[task], index) for task, index in order)
+    missing = ((task, index) for task, index in wanted if pod_name(seen.job, task.name, index) not in there)
+    return [Create(PODS, pod_body(seen, task, index, group, version)) for task, index in islice(missing, number)]
 
 
 def _may_start(task: TaskSpec, job: Job, census: Census) -> bool:
@@ -42,8 +42,7 @@ def _may_start(task: TaskSpec, job: Job, census: Census) -> bool:
 def pod_body(seen: ObservedJob, task: TaskSpec, index: int, group: str, version: int) -> dict[str, Any]:
     """One pod. What the template says itself is never overwritten, but for what marks the pod as this Job's."""
     job = seen.job
-    given = copy.deepcopy(task.template.get("metadata") or {})
-    spec: dict[str, Any] = copy.deepcopy(task.template.get("spec") or {})
+    given, spec = copy_of(task.template)
     marks = {
         names.TASK_SPEC: task.name,
         names.JOB_NAME: job.metadata.name,

@@ -12,9 +12,10 @@ from ...kube.resource import PODS
 from ...model.times import render_duration, seconds, timestamp
 from ..runtime.objects import COMMANDS, JOBS, JobCondition, JobStatus, TaskState
 from ..runtime.pods import TemplateError
+from ..runtime.slices import in_hand
 from ..runtime.writes import ApplyObject, EmitEvent, ReconcileResult, Remove, Write
 from .events import Order, next_due, orders
-from .group import group_removal, group_version, group_writes
+from .group import gang_problem, group_removal, group_version, group_writes
 from .phases import advance, follow, pods_to_delete, pods_to_restart
 from .plugins import MANAGER, plugin_writes
 from .pods import missing_pods
@@ -22,7 +23,7 @@ from .refusals import impossible, unhonoured
 from .state import ENDING, FINISHED, Census, JobPhase, ObservedJob, count, min_available
 
 _REMEMBERED_PHASES = 30
-_OBSTACLES = ("NotHonoured", "Malformed", "QueueNotUsable")
+_OBSTACLES = ("NotHonoured", "Malformed", "QueueNotUsable", "GangTooLarge")
 """Reasons of a state that a user has to do something about."""
 
 
@@ -69,7 +70,8 @@ def _reconcile(seen: ObservedJob) -> ReconcileResult:
     writes += [Remove.of(PODS, pod.metadata) for pod in doomed_pods]
     writes += _surroundings(seen, status, census)
     removal, ttl = _expiry(seen, status)
-    waits = [wait for wait in (ttl, next_due(status.delayed or [], seen.now)) if wait is not None]
+    due = (ttl, next_due(status.delayed or [], seen.now), in_hand(writes))
+    waits = [wait for wait in due if wait is not None]
     return ReconcileResult([*writes, *removal], min(waits, default=None))
 
 
@@ -107,11 +109,13 @@ def _surroundings(seen: ObservedJob, status: JobStatus, census: Census) -> list[
     if phase == JobPhase.RESTARTING:
         stale = seen.group is not None and group_version(seen.group) != status.version
         return group_removal(seen) if stale else []
+    if status.state.reason == "GangTooLarge":
+        return []
     writes = group_writes(seen, status.version)
     group = seen.group
     admitted = group is not None and group.status.phase not in ("", JobPhase.PENDING)
     if group is not None and admitted and group_version(group) == status.version:
-        pods = list(missing_pods(seen, group.metadata.name, status.version, census))
+        pods = missing_pods(seen, group.metadata.name, status.version, census)
         writes += [*(plugin_writes(seen.job) if pods else ()), *pods]  # no pod comes before what it mounts
     return writes
 
@@ -127,8 +131,11 @@ def _fill(status: JobStatus, seen: ObservedJob, census: Census) -> None:
     status.observed_generation = job.metadata.generation
     status.controlled_resources = {f"plugin-{name}": name for name in job.spec.plugins or ()} or None
     if status.state.phase == JobPhase.PENDING:
-        problem = seen.queue_problem
-        status.state.reason, status.state.message = ("QueueNotUsable", problem) if problem else ("", "")
+        status.state.reason = status.state.message = ""
+        if problem := seen.queue_problem:
+            status.state.reason, status.state.message = "QueueNotUsable", problem
+        elif problem := gang_problem(seen):
+            status.state.reason, status.state.message = "GangTooLarge", problem
 
 
 def _status_writes(seen: ObservedJob, status: JobStatus) -> list[Write]:

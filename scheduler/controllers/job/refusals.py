@@ -17,6 +17,10 @@ PLUGINS: dict[str, tuple[str, ...]] = {"env": (), "svc": ("publish-not-ready-add
 """The plugins that we honour, and the flags that each takes."""
 
 
+_MOST_HOSTS = 1_000_000
+"""Bytes; the API server takes 1 MiB of data in a ConfigMap."""
+
+
 def flag(argument: str) -> tuple[str, bool]:
     """A boolean flag as Go reads it: ``--flag`` or ``--flag=true``."""
     name, _, value = argument.lstrip("-").partition("=")
@@ -73,6 +77,8 @@ def impossible(job: Job) -> str:
             return f"spec.tasks[{place}].template.spec: missing"
         if strangers := [name for name in _needs(task) if name not in names]:
             return f"spec.tasks[{place}].dependsOn.name: there is no task {', '.join(strangers)}"
+    if "svc" in (job.spec.plugins or {}) and (size := _size_of_hosts(job)) > _MOST_HOSTS:
+        return f"spec.plugins.svc: the names of all hosts are {size} bytes, and a ConfigMap holds {_MOST_HOSTS}"
     started: set[str] = set()
     while ready := [t for t in tasks if t.name not in started and _could_start(t, started)]:
         started |= {task.name for task in ready}
@@ -80,6 +86,12 @@ def impossible(job: Job) -> str:
         if task.name not in started:
             return f"spec.tasks[{place}].dependsOn.name: {task.name} would wait for itself by way of {_needs(task)[0]}"
     return ""
+
+
+def _size_of_hosts(job: Job) -> int:
+    """About how long the two lists of hosts of the plugin svc are."""
+    name = len(job.metadata.name)
+    return sum(2 * task.replicas * (2 * name + len(task.name) + len(str(task.replicas)) + 4) for task in tasks_of(job))
 
 
 def _needs(task: TaskSpec) -> list[str]:

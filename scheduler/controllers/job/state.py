@@ -14,6 +14,7 @@ from ...model.objects import Pod, PodGroup, PriorityClass
 from ...model.task import index_of
 from ..queue.state import DEFAULT
 from ..runtime.objects import Command, Job, TaskSpec
+from ..runtime.slices import ANYWHERE, RoomLimits
 
 
 class JobPhase(StrEnum):
@@ -52,6 +53,8 @@ class ObservedJob:
     classes: Sequence[PriorityClass] = ()
     queue: str = DEFAULT
     """Where the Job runs: what it names, or what its namespace does."""
+    place: RoomLimits = ANYWHERE
+    """What the Job's gang could have at most."""
     queue_problem: str = ""
     """Why nothing can run in the Job's queue (not there, closed, has children), or empty."""
     scheduler_name: str = ""

@@ -10,12 +10,13 @@ from typing import cast
 
 from ...kube import NAMESPACES, PODGROUPS, PODS, PRIORITY_CLASSES, WorkQueue
 from ...model.objects import Pod, PodGroup, Queue
-from ..queue.state import is_news, usability
+from ..queue.state import is_news, limits_above, usability
 from ..runtime.controller import Context, unreadable
 from ..runtime.executor import About
 from ..runtime.objects import DEPLOYMENTS, PYTORCH_JOBS, QUEUES, PyTorchJob
 from ..runtime.ownership import left_behind, owner_key, patience
 from ..runtime.pods import controller_of
+from ..runtime.slices import RoomLimits
 from ..runtime.writes import ReconcileResult
 from .reconcile import reconcile
 from .state import ObservedTraining, queue_of
@@ -42,7 +43,8 @@ class PyTorchJobController:
         self._queues = context.view(QUEUES)
         self._homes = context.view(NAMESPACES)
         self._operators = context.view(DEPLOYMENTS, labels=OPERATOR)
-        others = (self._classes, self._queues, self._homes, self._operators)
+        nodes = context.watch_nodes(self._room_changed)
+        others = (self._classes, self._queues, self._homes, self._operators, nodes)
         self._needs = (self._jobs, self._pods, self._groups, *others)
         self._jobs.informer.on_key(self._queue.add)
         self._pods.informer.on_change(self._pod_changed)
@@ -64,6 +66,11 @@ class PyTorchJobController:
     def _queue_changed(self, before: Queue | None, after: Queue | None) -> None:
         for job in self._jobs if is_news(before, after) else ():
             if not job.status.conditions or job.status.conditions[-1].type == TrainingCondition.CREATED:
+                self._queue.add(job.metadata.key)
+
+    def _room_changed(self) -> None:
+        for job in self._jobs:
+            if job.status.conditions and job.status.conditions[-1].reason == "GangTooLarge":
                 self._queue.add(job.metadata.key)
 
     def _operator_changed(self, key: str) -> None:
@@ -90,6 +97,7 @@ class PyTorchJobController:
             group=group,
             classes=list(self._classes),
             queue=queue,
+            place=RoomLimits(self._context.capacity.total, limits_above(queue, self._queues)),
             queue_problem=usability(queue, list(self._queues), group),
             scheduler_name=self._context.scheduler_names[0],
             now=self._context.clock(),

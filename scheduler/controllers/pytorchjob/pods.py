@@ -6,7 +6,6 @@ it runs here. (``pkg/controller.v1/pytorch``, ``pkg/controller.v1/common``.)
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -14,7 +13,8 @@ from ...model import names, resources
 from ...model.objects import PriorityClass, Quantities
 from ...model.resources import Resource
 from ..runtime.objects import PYTORCH_JOBS, SERVICES, PyTorchJob, ReplicaSpec
-from ..runtime.pods import add_environment, priority_of, quantities, request_of, without_applied
+from ..runtime.pods import add_environment, copy_of, priority_of, quantities, request_of, without_applied
+from ..runtime.slices import AHEAD, RoomLimits, too_large
 from ..runtime.writes import ApplyObject, owned_by
 
 MASTER, WORKER = "Master", "Worker"
@@ -54,8 +54,7 @@ def labels_of(job: PyTorchJob, kind: str, index: int) -> dict[str, str]:
 
 def pod_body(job: PyTorchJob, kind: str, spec: ReplicaSpec, index: int, scheduler_name: str) -> dict[str, Any]:
     """One pod of a replica type."""
-    given = copy.deepcopy(spec.template.get("metadata") or {})
-    pod: dict[str, Any] = copy.deepcopy(spec.template.get("spec") or {})
+    given, pod = copy_of(spec.template)
     pod["schedulerName"] = pod.get("schedulerName") or scheduler_name
     policy = spec.restart_policy or "OnFailure"
     pod["restartPolicy"] = "Never" if policy == "ExitCode" else policy
@@ -129,10 +128,22 @@ def _port(job: PyTorchJob) -> int:
 # ------------------------------------------------------------------------------------------------------------ PodGroup
 
 
+def minimum_of(job: PyTorchJob) -> int:
+    """How many pods must find room together."""
+    policy = job.spec.run_policy.scheduling_policy
+    return total_of(job) if policy is None or policy.min_available is None else policy.min_available
+
+
+def gang_problem(job: PyTorchJob, classes: Iterable[PriorityClass], place: RoomLimits) -> str:
+    """Why the job's gang could never start; empty if it could."""
+    members = minimum_of(job)
+    return too_large(members, min_resources(job, members, list(classes)), place) if members > AHEAD else ""
+
+
 def group_spec(job: PyTorchJob, queue: str, classes: Iterable[PriorityClass]) -> dict[str, Any]:
     """The PodGroup's spec, in a queue."""
     policy = job.spec.run_policy.scheduling_policy
-    minimum = total_of(job) if policy is None or policy.min_available is None else policy.min_available
+    minimum = minimum_of(job)
     given: Quantities | None = policy.min_resources if policy else None
     needed = resources.parse(given) if given else min_resources(job, minimum, list(classes))
     spec: dict[str, Any] = {"minMember": minimum, "queue": queue, "minResources": quantities(needed)}

@@ -7,17 +7,31 @@ pods once it is let into its queue.
 from __future__ import annotations
 
 import copy
+from itertools import islice
 from typing import Any
 
 from ...kube.resource import PODGROUPS, PODS
 from ...model import resources
 from ...model.objects import Pod, PodGroup
+from ...model.task import index_of
 from ...model.times import seconds, timestamp
 from ..runtime.objects import PYTORCH_JOBS, PyTorchCondition, PyTorchJob, PyTorchJobStatus
 from ..runtime.pods import TemplateError, exit_code, restarts
+from ..runtime.slices import in_hand, in_turns, slice_of
 from ..runtime.writes import ApplyObject, Create, EmitEvent, ReconcileResult, Remove, Write
 from . import status as conditions
-from .pods import MANAGER, group_body, group_spec, leader_of, pod_body, pod_name, replicas_of, service_of
+from .pods import (
+    MANAGER,
+    gang_problem,
+    group_body,
+    group_spec,
+    leader_of,
+    minimum_of,
+    pod_body,
+    pod_name,
+    replicas_of,
+    service_of,
+)
 from .state import ObservedTraining, group_removal, removals, type_of, unhonoured
 
 _RETRYABLE_FROM = 128
@@ -74,7 +88,8 @@ def _reconcile(seen: ObservedTraining) -> ReconcileResult:
     writes += _status_writes(seen, status)
     if not ended:
         writes += [*removals(again), *_group_and_pods(seen)]
-    return ReconcileResult(writes, None if ended else _time_left(seen, status))
+    waits = [] if ended else [wait for wait in (_time_left(seen, status), in_hand(writes)) if wait is not None]
+    return ReconcileResult(writes, min(waits, default=None))
 
 
 def _restarting(seen: ObservedTraining, status: PyTorchJobStatus, live: list[Pod]) -> list[Pod]:
@@ -125,19 +140,25 @@ def _progress(seen: ObservedTraining, status: PyTorchJobStatus, live: list[Pod],
     elif any(pod.status.phase == "Running" and type_of(pod) == leader_of(job).lower() for pod in live):
         conditions.put(job, status, conditions.TrainingCondition.RUNNING, now)
     else:
-        conditions.put_obstacle(job, status, "QueueNotUsable", seen.queue_problem, now)
+        problem, reason = seen.queue_problem, "QueueNotUsable"
+        if not problem:
+            problem, reason = gang_problem(job, seen.classes, seen.place), "GangTooLarge"
+        conditions.put_obstacle(job, status, reason, problem, now)
 
 
 def _has_succeeded(job: PyTorchJob, live: list[Pod]) -> bool:
     """The master decides; where there is none, all workers have to succeed."""
     leader = leader_of(job)
-    wanted = {pod_name(job, leader, index) for index in range(job.spec.pytorch_replica_specs[leader].replicas)}
-    return wanted <= {pod.metadata.name for pod in live if pod.status.phase == "Succeeded"}
+    replicas = job.spec.pytorch_replica_specs[leader].replicas
+    done = [pod for pod in live if type_of(pod) == leader.lower() and pod.status.phase == "Succeeded"]
+    return sum(0 <= index_of(pod.metadata.name) < replicas for pod in done) >= replicas
 
 
 def _group_and_pods(seen: ObservedTraining) -> list[Write]:
     """The PodGroup, and the pods that are missing once it is let into its queue."""
     job, group = seen.job, seen.group
+    if gang_problem(seen.job, seen.classes, seen.place):
+        return []
     if group is None:
         return [Create(PODGROUPS, group_body(job, group_spec(job, seen.queue, seen.classes)))]
     if group.metadata.deletion_timestamp is not None:
@@ -150,19 +171,34 @@ def _group_and_pods(seen: ObservedTraining) -> list[Write]:
         writes.append(ApplyObject(PODGROUPS, job.metadata.namespace, group.metadata.name, {"spec": wanted}))
     if group.status.phase in ("", "Pending"):
         return writes
-    there = {pod.metadata.name for pod in seen.pods}
-    wanted_names = set()
-    pods: list[Write] = []
-    for kind, spec in replicas_of(job):
-        for index in range(spec.replicas):
-            name = pod_name(job, kind, index)
-            wanted_names.add(name)
-            if name not in there:
-                pods.append(Create(PODS, pod_body(job, kind, spec, index, seen.scheduler_name)))
-    surplus = [p for p in seen.pods if p.metadata.name not in wanted_names and p.metadata.deletion_timestamp is None]
+    pods = _missing_pods(seen)
     if pods:
         writes.append(service_of(job))  # no pod comes before the name that it looks for
-    return [*writes, *pods, *removals(surplus)]
+    return [*writes, *pods, *removals(_surplus(seen))]
+
+
+def _missing_pods(seen: ObservedTraining) -> list[Write]:
+    """The next slice of the pods that do not exist, the leader first."""
+    job, kinds = seen.job, list(replicas_of(seen.job))
+    there = {pod.metadata.name for pod in seen.pods}
+    number = slice_of(seen.pods, minimum_of(job), (spec.template for _, spec in kinds))
+    order = ((*kinds[place], index) for place, index in in_turns([(0, spec.replicas) for _, spec in kinds]))
+    missing = ((kind, spec, index) for kind, spec, index in order if pod_name(job, kind, index) not in there)
+    return [
+        Create(PODS, pod_body(job, kind, spec, index, seen.scheduler_name))
+        for kind, spec, index in islice(missing, number)
+    ]
+
+
+def _surplus(seen: ObservedTraining) -> list[Pod]:
+    """Live pods that the spec no longer asks for."""
+    replicas = {kind.lower(): spec.replicas for kind, spec in replicas_of(seen.job)}
+    return [
+        pod
+        for pod in seen.pods
+        if pod.metadata.deletion_timestamp is None
+        and not 0 <= index_of(pod.metadata.name) < replicas.get(type_of(pod), 0)
+    ]
 
 
 def _after_the_end(seen: ObservedTraining, status: PyTorchJobStatus, live: list[Pod]) -> ReconcileResult:

@@ -15,6 +15,7 @@ from ...model.objects import Namespace, Pod, PodGroup, PriorityClass
 from ..queue.state import DEFAULT, queue_for
 from ..runtime.objects import PyTorchJob
 from ..runtime.pods import controller_of
+from ..runtime.slices import ANYWHERE, RoomLimits
 from ..runtime.writes import Remove, Write
 from .pods import MASTER, WORKER
 
@@ -32,6 +33,8 @@ class ObservedTraining:
     classes: Sequence[PriorityClass] = ()
     queue: str = DEFAULT
     """Where the job runs: what it names, its namespace, or a PodGroup that was there before."""
+    place: RoomLimits = ANYWHERE
+    """What the job's gang could have at most."""
     queue_problem: str = ""
     """Why nothing can run in that queue (not there, closed, has children), or empty."""
     scheduler_name: str = ""

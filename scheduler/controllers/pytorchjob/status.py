@@ -25,7 +25,7 @@ class TrainingCondition(StrEnum):
     FAILED = "Failed"
 
 
-OBSTACLES = frozenset(("NotHonoured", "Malformed", "QueueNotUsable"))
+OBSTACLES = frozenset(("NotHonoured", "Malformed", "QueueNotUsable", "GangTooLarge"))
 """Reasons of a condition that a user has to do something about."""
 _REPLACES = {
     TrainingCondition.RUNNING: TrainingCondition.RESTARTING,

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
-from ...model import names
+from ...model import names, resources
 from ...model.objects import Namespace, PodGroup, Queue
+from ...model.resources import Resource
 from ...model.times import seconds
 
 ROOT, DEFAULT = "root", "default"
@@ -92,3 +93,16 @@ def is_in_cycle(name: str, known: Mapping[str, Queue]) -> bool:
         seen.add(name)
         name = parent_of(known[name])
     return False
+
+
+def limits_above(name: str, queues: Iterable[Queue]) -> list[tuple[str, Resource]]:
+    """What a queue and those above it may hold by their capability; a cpu or memory of nothing means not set."""
+    known = {queue.metadata.name: queue for queue in queues}
+    found: list[tuple[str, Resource]] = []
+    seen: set[str] = set()
+    while name in known and name not in seen:
+        seen.add(name)
+        own = resources.parse(known[name].spec.capability)
+        found.append((name, {key: amount for key, amount in own.items() if amount > 0}))
+        name = parent_of(known[name]) if name != ROOT else ""
+    return [(queue, limit) for queue, limit in found if limit]

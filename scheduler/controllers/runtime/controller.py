@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from ...kube import WARNING, Client, EventRecorder, Reflector, Resource, WorkQueue
+from ...kube import NODES, WARNING, Client, EventRecorder, Reflector, Resource, WorkQueue
+from ...model.objects import Node
 from .executor import About, WriteExecutor
 from .ownership import INDEXES
+from .slices import Capacity
 from .write_through_cache import TRUST, WriteThroughCache
 from .writes import EmitEvent, ReconcileResult
 
@@ -49,6 +51,7 @@ class Context:
         clock: Callable[[], float] = time.time,
         reflectors: Iterable[Reflector[Any]] = (),
         queue_command_namespace: str = QUEUE_COMMAND_NAMESPACE,
+        node_selector: Mapping[str, str] | None = None,
     ) -> None:
         self._client = client
         self._hands = WriteExecutor(client, recorder, self._views_of)
@@ -56,7 +59,10 @@ class Context:
         self.queue_command_namespace = queue_command_namespace
         """Commands to queues count only here."""
         self.clock = clock
+        self.capacity = Capacity(node_selector or {})
+        """What the nodes have; followed once :meth:`watch_nodes` was called."""
         self._views: dict[str, WriteThroughCache[Any]] = {}
+        self._capacity_listeners: list[Callable[[], None]] = []
         self._running = {reflector.resource: reflector for reflector in reflectors}
 
     def view(self, resource: Resource[Any], *, labels: str = "") -> WriteThroughCache[Any]:
@@ -67,6 +73,18 @@ class Context:
             self._views[key] = WriteThroughCache(self._client, resource, INDEXES, labels=labels, follow=follow)
         found: WriteThroughCache[Any] = self._views[key]
         return found
+
+    def watch_nodes(self, listener: Callable[[], None]) -> WriteThroughCache[Node]:
+        """Follow what the nodes have; ``listener`` is called when that has changed."""
+        if not self._capacity_listeners:
+            self.view(NODES).informer.on_change(self._node_changed)
+        self._capacity_listeners.append(listener)
+        return self.view(NODES)
+
+    def _node_changed(self, before: Node | None, after: Node | None) -> None:
+        if self.capacity.changed(before, after):
+            for listener in self._capacity_listeners:
+                listener()
 
     async def watch(self) -> None:
         """Follow the cluster until cancelled; run it beside the controllers."""

@@ -42,7 +42,7 @@ def test_rows_become_parameters_and_empty_cells_none() -> None:
         ([["queue", "cpu"], ["a", '1", memory: "5Gi']], "row 1: cpu '1\", memory: \"5Gi': write a quantity"),
         ([["queue", "cpu"], ["a", "1 "]], "row 1: cpu '1 ': write a quantity"),
         ([["queue", "card"], ["a", "A: {b}"]], "row 1: card 'A: {b}': write one word"),
-        ([["queue", "start after"], ["a", "1.2.3s"]], "row 1: start after '1.2.3s': '1.2.3s' is not a duration"),
+        ([["queue", "start after"], ["a", "1.2.3s"]], "row 1: start after '1.2.3s': write a duration"),
         ([["queue", "deserved"], ["a", "cpu 4, cpu 5"]], "row 1: deserved 'cpu 4, cpu 5': cpu is there twice"),
         ([["queue", "deserved"], ["a", "cpu 4}, x: {"]], "row 1: deserved 'cpu 4}, x: {': write a quantity"),
     ],

@@ -15,6 +15,7 @@ from scheduler.controllers.job import reconcile as job
 from scheduler.controllers.job.state import ObservedJob as JobSeen
 from scheduler.controllers.queue.state import queue_for
 from scheduler.controllers.runtime.objects import COMMANDS, JOBS
+from scheduler.controllers.runtime.slices import ANYWHERE
 from scheduler.controllers.runtime.writes import (
     ApplyObject,
     Create,
@@ -44,6 +45,7 @@ class FakeCluster:
         self.home: Namespace | None = None
         """The namespace, where a test cares."""
         self.queue_problem = ""
+        self.place = ANYWHERE
         self._numbers = itertools.count(1)
 
     # -------------------------------------------------------------------------------------------------------- objects
@@ -221,6 +223,7 @@ class FakeJobCluster(FakeCluster):
                 self.all(COMMANDS),
                 self.all(PRIORITY_CLASSES),
                 queue=queue_for(self.job.spec.queue, self.group, self.home),
+                place=self.place,
                 queue_problem=self.queue_problem,
                 scheduler_name="schedspec",
                 now=self.now,

@@ -42,6 +42,7 @@ class FakeTrainingCluster(FakeCluster):
             self.group,
             self.all(PRIORITY_CLASSES),
             queue=queue_of(self.job, self.group, self.home),
+            place=self.place,
             queue_problem=self.queue_problem,
             scheduler_name="schedspec",
             now=self.now,

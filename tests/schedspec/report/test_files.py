@@ -51,8 +51,9 @@ def test_a_named_folder_that_is_taken_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_free_again_when_its_run_was_killed(tmp_path: Path) -> None:
-    code = "import os, sys, pathlib; from schedspec.report.files import Claim; Claim(pathlib.Path(sys.argv[1]), named=True)"
-    subprocess.run([sys.executable, "-c", f"{code}; os._exit(9)", str(tmp_path / "run")], check=False)
+    code = ("import os, sys", "from pathlib import Path", "from schedspec.report.files import Claim")
+    code += ("it = Claim(Path(sys.argv[1]), named=True)", "os._exit(9)")
+    subprocess.run([sys.executable, "-c", "; ".join(code), str(tmp_path / "run")], check=False)
     assert files.Claim(tmp_path / "run", named=True).folder.name == "run"
 
 
