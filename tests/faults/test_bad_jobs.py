@@ -1,0 +1,158 @@
+"""Whatever a namespace asks of the controllers, a job of another starts within a second of its usual time.
+
+The one rule: the usual time is that of the same job on the same cluster, measured right before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from scheduler.controllers.runtime.objects import COMMANDS, JOBS, PYTORCH_JOBS
+from scheduler.kube import NAMESPACES, PODS, QUEUES, Conflict, NotFound
+from tests.support.fake_server import run
+from tests.support.live.api_objects import queue
+from tests.support.live.ground import NAMESPACE, RECLAIM, Ground
+from tests.support.live.status_queries import events, eventually, status
+
+pytestmark = [pytest.mark.embedded, pytest.mark.faults]
+
+BAD = "bad-jobs"
+MORE = 1.0
+"""Seconds that a job may take longer than usual."""
+TREE = RECLAIM.replace("{name: capacity}", "{name: capacity, enableHierarchy: true}")
+MOST = 150_000
+"""Replicas that the definitions take."""
+
+
+def template(container: str = "main", **more: Any) -> dict[str, Any]:
+    main = {"name": container, "image": "worker", "resources": {"requests": {"cpu": "100m"}}, **more}
+    return {"spec": {"containers": [main], "restartPolicy": "Never", "terminationGracePeriodSeconds": 0}}
+
+
+def job(name: str, *replicas: int, **spec: Any) -> dict[str, Any]:
+    tasks = [{"name": f"t{n}", "replicas": number, "template": template()} for n, number in enumerate(replicas)]
+    return {"metadata": {"name": name}, "spec": {"schedulerName": "schedspec", "tasks": tasks, **spec}}
+
+
+def training(name: str, workers: int) -> dict[str, Any]:
+    spec = {**template("pytorch")["spec"], "schedulerName": "schedspec"}
+    policy = {"schedulingPolicy": {"queue": "bad", "minAvailable": 1}}
+    replicas = {"Worker": {"replicas": workers, "template": {"spec": {**spec, "restartPolicy": "OnFailure"}}}}
+    return {"metadata": {"name": name}, "spec": {"runPolicy": policy, "pytorchReplicaSpecs": replicas}}
+
+
+async def seconds_of_a_job(ground: Ground, name: str) -> float:
+    loop = asyncio.get_running_loop()
+    before, began = len(ground.history.bound()), loop.time()
+    await ground.client.create(JOBS, job(name, 3), NAMESPACE)
+    await ground.bound(before + 3, seconds=20)
+    return loop.time() - began
+
+
+@asynccontextmanager
+async def two_namespaces(ground: Ground) -> AsyncIterator[None]:
+    """A good one, and a bad one whose queue has two cpus; afterwards no job of either took longer than it may."""
+    queues = [queue("default"), queue("bad", capability={"cpu": "2"})]
+    async with ground.scenario(nodes=3, cpu="8", queues=queues):
+        with contextlib.suppress(Conflict):
+            await ground.client.create(NAMESPACES, {"metadata": {"name": BAD}})
+        await ground.ready(ground.start(controllers="all"))
+        usual = sorted([await seconds_of_a_job(ground, f"usual{i}") for i in range(3)])[1]
+        try:
+            yield
+            for i in range(4):
+                took = await seconds_of_a_job(ground, f"good{i}")
+                assert took <= usual + MORE, f"{took:.2f} s instead of {usual:.2f} s"
+        finally:
+            for resource in (JOBS, PYTORCH_JOBS):
+                for space in (BAD, NAMESPACE):
+                    for found in (await ground.client.list(resource, space)).items:
+                        with contextlib.suppress(NotFound):
+                            await ground.client.delete(resource, found.metadata.name, space, propagation="Background")
+            ground.history.forget("")
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "gang"),
+    [
+        ("job", job("bad", *[MOST] * 20, minAvailable=1, queue="bad"), 1),
+        ("training", training("bad", MOST), 1),
+    ],
+    ids=["a job of three million pods", "a training job of a hundred thousand workers"],
+)
+def test_a_job_of_more_pods_than_there_is_room_for(ground: Ground, kind: str, body: dict[str, Any], gang: int) -> None:
+    async def test() -> None:
+        async with two_namespaces(ground):
+            await ground.client.create(JOBS if kind == "job" else PYTORCH_JOBS, body, BAD)
+
+            async def are_there() -> bool:
+                return len((await ground.client.list(PODS, BAD)).items) >= 200
+
+            await eventually("the first slice of its pods", are_there, 20)
+            await asyncio.sleep(1)
+            assert len((await ground.client.list(PODS, BAD)).items) <= 220 + gang, (
+                "200 ahead of the 20 that have a node"
+            )
+
+    run(test, seconds=120)
+
+
+def test_a_gang_that_could_never_start_makes_no_pods_and_says_so(ground: Ground) -> None:
+    async def test() -> None:
+        async with two_namespaces(ground):
+            await ground.client.create(JOBS, job("bad", MOST, queue="bad"), BAD)
+
+            async def says_so() -> bool:
+                state = (await status(ground.client, JOBS, "bad", BAD)).get("state") or {}
+                return state.get("reason") == "GangTooLarge" and "of queue bad's capability" in state["message"]
+
+            await eventually("the reason GangTooLarge", says_so)
+            assert (await events(ground.client, BAD, "Job", "bad"))["GangTooLarge"][0] == "Warning"
+            assert not (await ground.client.list(PODS, BAD)).items
+
+    run(test, seconds=120)
+
+
+def test_a_command_of_a_tenant_closes_no_queue(ground: Ground) -> None:
+    async def test() -> None:
+        async with two_namespaces(ground):
+            uid = (await ground.client.get(QUEUES, "default")).metadata.uid
+            target = {"apiVersion": QUEUES.api_version, "kind": QUEUES.kind, "name": "default", "uid": uid}
+            command = {"metadata": {"name": "close"}, "action": "CloseQueue", "target": target}
+            await ground.client.create(COMMANDS, command, BAD)
+
+            async def is_refused() -> bool:
+                return "CommandRefused" in await events(ground.client, BAD, "Command", "close")
+
+            await eventually("an event on the command", is_refused)
+            assert (await status(ground.client, QUEUES, "default"))["state"] == "Open"
+            assert not (await ground.client.list(COMMANDS, BAD)).items
+
+    run(test, seconds=90)
+
+
+def test_a_child_of_a_queue_that_is_in_use_ends_nothing_in_it(ground: Ground) -> None:
+    """What waits in it when the child comes still runs; only what comes later has to name another queue."""
+
+    async def test() -> None:
+        async with ground.scenario(nodes=1, cpu="2"):
+            await ground.ready(ground.start(policy=TREE, controllers="queue"))
+            await ground.gang("runs", 2)
+            await ground.bound(2)
+            await ground.gang("waits", 2)
+            await asyncio.sleep(1.2)  # creation times are whole seconds
+            await ground.client.create(QUEUES, queue("child", parent="default"))
+            await asyncio.sleep(1.2)
+            await ground.gang("late", 1)
+            await ground.add_node("node-more", "3")
+            await ground.bound(4)
+            await ground.rests()
+            assert not [key for key in ground.history.bound() if "late" in key]
+
+    run(test, seconds=60)
