@@ -1,4 +1,4 @@
-"""``python -m scheduler``: run · lint · replay · explain.
+"""``python -m scheduler``: run · controllers · lint · replay · explain.
 
 The one rule: nothing happens here but choosing; each command lives with what it does. What the user did wrong ends
 with one sentence, no traceback.
@@ -12,11 +12,12 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-from .live.options import add_run, options_from
+from .live.options import add_controllers, add_run, options_from
 
 _PROGRAM = "python -m scheduler"
 _PURPOSES = {
     "run": "schedule a cluster",
+    "controllers": "run the controllers in a process of their own, beside run --controllers none",
     "lint": "say what is wrong, and what is probably wrong, with policy files",
     "replay": "decide recorded cycles again, or with another policy",
     "explain": "say why a pod or job of a recording got what it got",
@@ -36,6 +37,8 @@ def parser_of(command: str, *, program: str = _PROGRAM, examples: str = "") -> a
     )
     if command == "run":
         add_run(parser)
+    elif command == "controllers":
+        add_controllers(parser)
     else:  # the others need not be loaded
         importlib.import_module(_MODULES[command], __package__).add_arguments(parser)
     return parser
@@ -50,24 +53,24 @@ def main(arguments: Sequence[str] | None = None, *, program: str = _PROGRAM, exa
         commands.add_parser(name, help=purpose, add_help=False)
     chosen = chooser.parse_args(words[:1]).command
     given = parser_of(chosen, program=program, examples=examples).parse_args(words[1:])
-    if chosen == "run":
-        return _run(given)
+    if chosen in ("run", "controllers"):
+        return _run(given, chosen)
     status: int = importlib.import_module(_MODULES[chosen], __package__).main(given)
     return status
 
 
-def _run(given: argparse.Namespace) -> int:
+def _run(given: argparse.Namespace, command: str) -> int:
     from .kube import ConfigError  # noqa: PLC0415 - the other commands need no client
     from .live import log  # noqa: PLC0415
     from .live.policy_file import PolicyUnreadable  # noqa: PLC0415
-    from .live.process import serve  # noqa: PLC0415
+    from .live.process import control, serve  # noqa: PLC0415
     from .live.server import ListenError  # noqa: PLC0415
     from .policy.loader import PolicyError  # noqa: PLC0415
 
     options = options_from(given)
     log.set_up(options.log_level)
     try:
-        return asyncio.run(serve(options))
+        return asyncio.run((serve if command == "run" else control)(options))
     except (ConfigError, ListenError, PolicyError, PolicyUnreadable) as error:
         sys.stderr.write(f"{error}\n")
         return 2

@@ -9,19 +9,17 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import os
 import signal
-import socket
 import time
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..kube import NORMAL, WARNING, Client, EventRecorder, Http, connect
+from ..kube import NORMAL, WARNING, Client, Connection, EventRecorder, Http, connect
 from ..model.cluster import Cluster
 from ..model.objects import ObjectMeta
 from .endpoints import Endpoints
-from .leader import LEASES, Leader
+from .leader import LEASES, Leader, leader_of
 from .leader import NAME as LEASE_NAME
 from .loop import CycleLoop
 from .metrics import Metrics
@@ -88,13 +86,8 @@ class App:
         self.policy.look()
         return self.policy.current
 
-    def _leader(self, connection: Any) -> Leader | None:
-        options = self.options
-        if not options.leader_elect:
-            return None
-        identity = options.identity or f"{socket.gethostname()}_{os.getpid()}"
-        client = Client(Http(connection, limit=2, agent=f"{COMPONENT}-leader-election"))
-        return Leader(client, identity, options.lease_namespace, options.lease_seconds)
+    def _leader(self, connection: Connection) -> Leader | None:
+        return leader_of(self.options, connection, LEASE_NAME)
 
     def _expectations(self) -> Progress:
         """What has to get on: cycles that are due; and, where our Lease shows that the API server answers, writes."""

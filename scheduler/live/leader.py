@@ -9,13 +9,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import socket
 import time
 from collections.abc import Callable
 
-from ..kube import AlreadyExists, ApiError, Client, Conflict, KubeError, NotFound, Resource
+from ..kube import (
+    AlreadyExists,
+    ApiError,
+    Client,
+    Conflict,
+    Connection,
+    Http,
+    KubeError,
+    NotFound,
+    Resource,
+)
 from ..kube.backoff import spread
 from ..model.objects import Object, ObjectMeta
 from ..model.times import micro_timestamp
+from .options import Options
 
 log = logging.getLogger(__name__)
 
@@ -51,10 +64,18 @@ class Leader:
     """
 
     def __init__(
-        self, client: Client, identity: str, namespace: str, seconds: float, clock: Callable[[], float] = time.monotonic
+        self,
+        client: Client,
+        identity: str,
+        namespace: str,
+        seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        name: str = NAME,
     ) -> None:
         self.identity = identity
         self._client = client
+        self._name = name
         self._namespace = namespace
         self._seconds = seconds
         self._clock = clock
@@ -102,7 +123,7 @@ class Leader:
         self._proved = float("-inf")
         try:
             async with asyncio.timeout(_RELEASE_WITHIN):
-                lease = await self._client.get(LEASES, NAME, self._namespace)
+                lease = await self._client.get(LEASES, self._name, self._namespace)
                 if lease.spec.holder_identity == self.identity:
                     await self._put(lease, holder="", seconds=1)
         except (KubeError, TimeoutError) as error:
@@ -127,7 +148,7 @@ class Leader:
 
     async def _take(self, started: float) -> bool:
         try:
-            lease = await self._client.get(LEASES, NAME, self._namespace)
+            lease = await self._client.get(LEASES, self._name, self._namespace)
         except NotFound:
             try:
                 await self._client.create(LEASES, self._body(None, self.identity, self._seconds), self._namespace)
@@ -151,12 +172,12 @@ class Leader:
         return self._clock() - self._other_seen > max(lease.spec.lease_duration_seconds, 1)
 
     async def _put(self, lease: Lease, holder: str, seconds: float) -> None:
-        await self._client.update(LEASES, NAME, self._body(lease, holder, seconds), self._namespace)
+        await self._client.update(LEASES, self._name, self._body(lease, holder, seconds), self._namespace)
 
     def _body(self, lease: Lease | None, holder: str, seconds: float) -> dict[str, object]:
         now = micro_timestamp(time.time())
         transitions = 0
-        metadata: dict[str, object] = {"name": NAME, "namespace": self._namespace}
+        metadata: dict[str, object] = {"name": self._name, "namespace": self._namespace}
         if lease is not None:
             metadata["resourceVersion"] = lease.metadata.resource_version
             transitions = lease.spec.lease_transitions + (lease.spec.holder_identity != holder)
@@ -167,3 +188,12 @@ class Leader:
             "leaseTransitions": transitions,
         }
         return {"metadata": metadata, "spec": spec}
+
+
+def leader_of(options: Options, connection: Connection, name: str) -> Leader | None:
+    """This process's part in the election for the lease ``name``; None where its options want none."""
+    if not options.leader_elect:
+        return None
+    identity = options.identity or f"{socket.gethostname()}_{os.getpid()}"
+    client = Client(Http(connection, limit=2, agent=f"{NAME}-leader-election"))
+    return Leader(client, identity, options.lease_namespace, options.lease_seconds, name=name)

@@ -39,6 +39,30 @@ class Options:
 
 def add_run(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``run`` to its parser."""
+    _add_cluster(parser)
+    what = parser.add_argument_group("what is scheduled, and how")
+    what.add_argument("--policy", type=Path, metavar="FILE", help="Volcano's configuration file; read again on change")
+    _add_what(what, ", all (default) or none: they then run by `python -m scheduler controllers`")
+    process = _add_process(parser)
+    process.add_argument("--record", type=Path, metavar="DIR", help="write what `replay` and `explain` read")
+    process.add_argument(
+        "--record-bytes",
+        type=_bytes,
+        default=SEGMENT_BYTES,
+        metavar="N",
+        help=f"size of a file of the record, before compression; {KEPT} are kept (default: %(default)s)",
+    )
+
+
+def add_controllers(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``controllers`` to its parser."""
+    _add_cluster(parser)
+    _add_what(parser.add_argument_group("what is controlled"), " or all (default)")
+    _add_process(parser)
+    parser.set_defaults(policy=None, record=None, record_bytes=SEGMENT_BYTES)
+
+
+def _add_cluster(parser: argparse.ArgumentParser) -> None:
     cluster = parser.add_argument_group("cluster")
     cluster.add_argument("--kubeconfig", type=Path, metavar="FILE", help="without it: the service account of the pod")
     cluster.add_argument("--context", metavar="NAME", help="a context of the kubeconfig (default: its current one)")
@@ -49,8 +73,9 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         metavar="K=V[,K=V]",
         help="labels of the nodes to schedule to; other nodes get no pods and count in no total",
     )
-    what = parser.add_argument_group("what is scheduled, and how")
-    what.add_argument("--policy", type=Path, metavar="FILE", help="Volcano's configuration file; read again on change")
+
+
+def _add_what(what: argparse._ArgumentGroup, others: str) -> None:
     what.add_argument(
         "--scheduler-name",
         action="append",
@@ -63,7 +88,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         type=_controllers,
         default=CONTROLLERS,
         metavar="NAMES",
-        help=f"which controllers run here: {','.join(CONTROLLERS)} , all (default) or none",
+        help=f"which controllers run here: {','.join(CONTROLLERS)}{others}",
     )
     what.add_argument(
         "--queue-command-namespace",
@@ -71,21 +96,17 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="where Commands that open and close queues count (default: kube-system); vcctl writes them into `default`",
     )
+
+
+def _add_process(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     process = parser.add_argument_group("process")
     process.add_argument("--listen", type=_address, default=("127.0.0.1", 0), metavar="HOST:PORT")
-    process.add_argument("--leader-elect", action="store_true", help="only one replica schedules at a time")
+    process.add_argument("--leader-elect", action="store_true", help="only one replica works at a time")
     process.add_argument("--lease-seconds", type=_positive, default=15.0, metavar="N")
     process.add_argument("--lease-namespace", default="kube-system", metavar="NAME")
     process.add_argument("--identity", default="", metavar="NAME", help="of this replica (default: host and process)")
-    process.add_argument("--record", type=Path, metavar="DIR", help="write what `replay` and `explain` read")
-    process.add_argument(
-        "--record-bytes",
-        type=_bytes,
-        default=SEGMENT_BYTES,
-        metavar="N",
-        help=f"size of a file of the record, before compression; {KEPT} are kept (default: %(default)s)",
-    )
     process.add_argument("--log-level", choices=("debug", "info", "warning", "error"), default="info")
+    return process
 
 
 def options_from(given: argparse.Namespace) -> Options:

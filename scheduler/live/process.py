@@ -5,15 +5,18 @@ The one rule: what is set for the whole interpreter is set here.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import logging
 import os
 import sys
+from collections.abc import Iterator, Mapping
 
 from .app import App
+from .controllers_app import ControllersApp
 from .options import Options
 from .policy_file import PolicyFile
-from .server import Server
+from .server import Page, Server
 
 _COLLECT = (20_000, 20, 50)
 """Little of ours is ever in a cycle of references; the default would look at everything several times in a burst of
@@ -25,6 +28,14 @@ Python's 5 ms the writes of a large reclaim would stand still while the next cyc
 """
 
 
+async def control(options: Options) -> int:
+    """Run the controllers alone until they end; returns the exit status. Raises what makes a start impossible."""
+    gc.set_threshold(*_COLLECT)
+    app = ControllersApp(options)
+    with _listening(options, app.pages()):
+        return await app.run()
+
+
 async def serve(options: Options) -> int:
     """Run one scheduler process until it ends; returns its exit status. Raises what makes a start impossible."""
     gc.set_threshold(*_COLLECT)
@@ -33,15 +44,22 @@ async def serve(options: Options) -> int:
     app = App(options, policy)
     policy.on_change = app.on_policy
     app.metrics.policy("loaded")
-    server = Server(*options.listen, app.pages.by_path())
-    sys.stdout.write(f"listening on {server.address}\n")
-    sys.stdout.flush()
-    server.start()
-    try:
+    with _listening(options, app.pages.by_path()):
         status = await app.run()
         if app.progress.trouble:  # a thread that decides without an end would keep the interpreter from ending
             logging.shutdown()
             os._exit(status)
         return status
+
+
+@contextlib.contextmanager
+def _listening(options: Options, pages: Mapping[str, Page]) -> Iterator[None]:
+    """Answer over HTTP, and say where."""
+    server = Server(*options.listen, pages)
+    sys.stdout.write(f"listening on {server.address}\n")
+    sys.stdout.flush()
+    server.start()
+    try:
+        yield
     finally:
         server.close()
