@@ -23,10 +23,12 @@ NAMESPACE = NAME = "schedspec"
 """Of everything in deploy/; the ConfigMap alone is called `schedspec-policy`."""
 
 DEPLOYMENT = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{NAME}"
+CONTROLLERS = f"{DEPLOYMENT}-controllers"
 POLICY = f"/api/v1/namespaces/{NAMESPACE}/configmaps/{NAME}-policy"
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/{NAME}"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 SELECTOR = {"labelSelector": f"app.kubernetes.io/name={NAME}"}
+EVERY_POD = {"labelSelector": f"app.kubernetes.io/name in ({NAME}, {NAME}-controllers)"}
 
 _APPLY_SECONDS = 60.0
 
@@ -43,7 +45,7 @@ def write_overlay(folder: Path, tag: str, policy: str) -> Path:
         "images": [{"name": scheduler_image.NAME, "newTag": tag}],
         "patches": [
             {
-                "target": {"kind": "Deployment", "name": NAME},
+                "target": {"kind": "Deployment"},  # what schedules and what controls see the same nodes
                 "patch": yaml.safe_dump([{**argument, "value": "--node-selector=schedspec.dev/world=true"}]),
             }
         ],
@@ -70,10 +72,11 @@ def apply(kubectl: Path, kubeconfig: Path, overlay: Path) -> None:
 
 def remove(api: Api) -> None:
     """Take the scheduler out of the cluster, if there is one: it would schedule beside the one under test."""
-    if not api.delete(DEPLOYMENT, propagation="Foreground"):
+    there = [api.delete(path, propagation="Foreground") for path in (DEPLOYMENT, CONTROLLERS)]
+    if not any(there):
         return
     for attempt in patiently(timeouts.REMOVED, 0.1):
         with attempt:
-            left = api.call("GET", PODS, query=SELECTOR)["items"]
+            left = api.call("GET", PODS, query=EVERY_POD)["items"]
             if left:
                 raise NotYetError(f"pods of the scheduler do not go: {[pod['metadata']['name'] for pod in left]}")

@@ -22,7 +22,7 @@ from ..clusters.docker import Docker
 from ..clusters.images import scheduler_image
 from ..clusters.programs import binaries
 from . import deployment
-from .deployment import DEPLOYMENT, LEASE, PODS, POLICY, SELECTOR
+from .deployment import CONTROLLERS, DEPLOYMENT, EVERY_POD, LEASE, PODS, POLICY, SELECTOR
 from .process import readable
 from .readiness import NotYetError, patiently, require_in_force
 
@@ -86,7 +86,7 @@ class SchedulerInCluster:
         deployed, self._deployed, self._pods = self._deployed, False, ()
         if not deployed:
             return
-        for pod in self._list():
+        for pod in self._list(EVERY_POD):
             name = pod["metadata"]["name"]
             text = "\n".join(self._log(name, None))
             (self._folder / f"scheduler-{name}.log").write_text(f"{text}\n", "utf-8")
@@ -105,7 +105,10 @@ class SchedulerInCluster:
         if time.monotonic() < self._looked + _LOOK_EVERY:
             return
         self._looked = time.monotonic()
-        there = {pod["metadata"]["name"]: pod for pod in self._list()}
+        there = {pod["metadata"]["name"]: pod for pod in self._list(EVERY_POD)}
+        for name, pod in there.items():
+            if name not in self._pods:
+                self._require_alive(pod)  # one of the controllers'
         for name in self._pods:
             if name not in there:
                 raise SchedulerDiedError(f"pod {name} of the scheduler under test is gone; somebody deleted it")
@@ -162,6 +165,10 @@ class SchedulerInCluster:
         if len(ready) != wanted or len(pods) != wanted:
             state = "; ".join(f"{pod['metadata']['name']} {_state(pod)}" for pod in pods) or "there are no pods"
             raise NotYetError(f"{len(ready)} of {wanted} replicas of the scheduler are ready: {state}")
+        controllers = self._api.call("GET", CONTROLLERS)
+        up, of = controllers.get("status", {}).get("readyReplicas", 0), controllers["spec"]["replicas"]
+        if up != of:
+            raise NotYetError(f"{up} of {of} replicas of the controllers are ready")
         return tuple(sorted(pod["metadata"]["name"] for pod in ready))
 
     def _leader(self) -> str:
@@ -189,8 +196,8 @@ class SchedulerInCluster:
 
     # ------------------------------------------------------------------------------------------- through the API server
 
-    def _list(self) -> list[Object]:
-        items: list[Object] = self._api.call("GET", PODS, query=SELECTOR)["items"]
+    def _list(self, selector: dict[str, str] = SELECTOR) -> list[Object]:
+        items: list[Object] = self._api.call("GET", PODS, query=selector)["items"]
         return items
 
     def _touch(self) -> None:

@@ -43,6 +43,8 @@ class Server:
             return {}
         if path == deployment.DEPLOYMENT:
             return {"spec": {"replicas": 2}}
+        if path == deployment.CONTROLLERS:
+            return {"spec": {"replicas": 2}, "status": {"readyReplicas": 2}}
         if path == deployment.LEASE:
             if not self.holder:
                 raise RejectedError("leases schedspec not found", 404, "NotFound")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import ast
 import re
 import sys
@@ -12,7 +13,7 @@ import pytest
 import yaml
 
 from scheduler.lint import lint
-from scheduler.live.options import parse
+from scheduler.live.options import CONTROLLERS, add_controllers, add_run, options_from
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -40,16 +41,20 @@ def _imported() -> set[str]:
     return found - sys.stdlib_module_names - {"scheduler"}
 
 
-def _objects() -> dict[str, dict[str, Any]]:
-    documents = [
-        it for name in ("deployment", "namespace") for it in yaml.safe_load_all((DEPLOY / f"{name}.yaml").read_text())
-    ]
+def _objects(of: str = "deployment") -> dict[str, dict[str, Any]]:
+    documents = [it for name in (of, "namespace") for it in yaml.safe_load_all((DEPLOY / f"{name}.yaml").read_text())]
     return {it["kind"]: it for it in documents}
 
 
+@pytest.fixture(params=["deployment", "controllers"])
+def of(request: pytest.FixtureRequest) -> str:
+    """The manifest: of what schedules, or of what controls."""
+    return str(request.param)
+
+
 @pytest.fixture
-def deployment() -> dict[str, Any]:
-    spec: dict[str, Any] = _objects()["Deployment"]["spec"]
+def deployment(of: str) -> dict[str, Any]:
+    spec: dict[str, Any] = _objects(of)["Deployment"]["spec"]
     return spec
 
 
@@ -103,12 +108,13 @@ def test_two_replicas_elect_one_that_outlives_pressure(deployment: dict[str, Any
     assert container["resources"]["requests"].keys() == {"cpu", "memory"}
 
 
-def test_a_drain_leaves_a_replica_and_is_never_held_up_by_a_broken_one(deployment: dict[str, Any]) -> None:
-    budget = _objects()["PodDisruptionBudget"]
+def test_a_drain_leaves_a_replica_and_is_never_held_up_by_a_broken_one(of: str, deployment: dict[str, Any]) -> None:
+    objects = _objects(of)
+    budget = objects["PodDisruptionBudget"]
     assert budget["spec"]["selector"] == deployment["selector"]
     assert budget["spec"]["maxUnavailable"] == deployment["replicas"] - 1
     assert budget["spec"]["unhealthyPodEvictionPolicy"] == "AlwaysAllow"
-    assert budget["metadata"]["namespace"] == _objects()["Deployment"]["metadata"]["namespace"]
+    assert budget["metadata"]["namespace"] == objects["Deployment"]["metadata"]["namespace"]
 
 
 def test_the_probes_ask_for_pages_that_the_scheduler_serves(container: dict[str, Any]) -> None:
@@ -118,6 +124,7 @@ def test_the_probes_ask_for_pages_that_the_scheduler_serves(container: dict[str,
         assert f'"{page}":' in served
 
 
+@pytest.mark.parametrize("of", ["deployment"], indirect=True)
 def test_the_policy_is_a_folder_so_that_a_change_reaches_a_running_scheduler(
     deployment: dict[str, Any], container: dict[str, Any]
 ) -> None:
@@ -130,11 +137,41 @@ def test_the_policy_is_a_folder_so_that_a_change_reaches_a_running_scheduler(
     assert kustomization["generatorOptions"]["disableNameSuffixHash"] is True
 
 
-def test_the_arguments_are_what_the_scheduler_takes(container: dict[str, Any]) -> None:
+def test_the_arguments_are_what_each_takes(of: str, container: dict[str, Any]) -> None:
     command, *arguments = container["args"]
-    options = parse(arguments)
-    assert command == "run"
+    parser = argparse.ArgumentParser()
+    (add_run if of == "deployment" else add_controllers)(parser)
+    options = options_from(parser.parse_args(arguments))
+    assert command == {"deployment": "run", "controllers": "controllers"}[of]
     assert (options.listen, options.lease_namespace) == (("0.0.0.0", 8080), "schedspec")
+    assert options.controllers == {"deployment": (), "controllers": CONTROLLERS}[of]
+
+
+def test_only_scrapers_may_ask_the_pods(of: str, deployment: dict[str, Any]) -> None:
+    policy = yaml.safe_load((DEPLOY / "networkpolicy.yaml").read_text())["spec"]
+    (chosen,) = policy["podSelector"]["matchExpressions"]
+    assert deployment["template"]["metadata"]["labels"][chosen["key"]] in chosen["values"]
+    (rule,) = policy["ingress"]
+    assert [peer.keys() for peer in rule["from"]] == [{"namespaceSelector"}]
+    assert policy["policyTypes"] == ["Ingress"]
+
+
+def test_every_manifest_is_applied() -> None:
+    applied = set(yaml.safe_load((DEPLOY / "kustomization.yaml").read_text())["resources"])
+    there = {path.name for path in DEPLOY.glob("*.yaml")} - {"kustomization.yaml", "policy.yaml"}
+    assert applied == {*there, "../scheduler/crds"}
+
+
+def test_the_example_of_a_quota_counts_kinds_that_there_are() -> None:
+    hard = yaml.safe_load((DEPLOY / "examples/tenant-quota.yaml").read_text())["spec"]["hard"]
+    counted = {key.removeprefix("count/") for key in hard if key.endswith(("volcano.sh", "kubeflow.org"))}
+    defined = {
+        document["metadata"]["name"]
+        for file in (ROOT / "scheduler/crds").glob("*.yaml")
+        for document in yaml.safe_load_all(file.read_text("utf-8"))
+        if document["kind"] == "CustomResourceDefinition"
+    }
+    assert counted <= defined
 
 
 def test_lint_has_nothing_to_say_about_the_policy_that_the_scheduler_starts_with() -> None:

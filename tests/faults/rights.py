@@ -47,12 +47,18 @@ def needed(calls: Iterable[Call]) -> set[Permission]:
     return found
 
 
-def granted(file: Path) -> set[Permission]:
-    """What the roles of a manifest grant."""
+def granted(file: Path, account: str) -> set[Permission]:
+    """What the roles of a manifest that are bound to a service account grant."""
+    documents = list(yaml.safe_load_all(file.read_text()))
+    roles = {
+        (document["roleRef"]["kind"], document["roleRef"]["name"])
+        for document in documents
+        if any(subject["name"] == account for subject in document.get("subjects", ()))
+    }
     return {
         Permission(group, resource, verb)
-        for document in yaml.safe_load_all(file.read_text())
-        if document["kind"] in ("ClusterRole", "Role")
+        for document in documents
+        if (document["kind"], document["metadata"]["name"]) in roles
         for rule in document["rules"]
         for group in rule["apiGroups"]
         for resource in rule["resources"]

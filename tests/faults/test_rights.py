@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from tests.support.fake_server import run
 from tests.support.live.api_objects import ROOT, pod_body, queue
 from tests.support.live.ground import NAMESPACE, Ground
 from tests.support.live.proxy import Answer, Call, Verdict
+from tests.support.live.scheduler_process import Scheduler
 
 pytestmark = [pytest.mark.embedded, pytest.mark.faults]
 
@@ -76,12 +78,12 @@ BRIEF: list[tuple[Resource[Any], str, dict[str, Any]]] = [
 ]
 
 
-async def _everything(ground: Ground) -> None:
-    """All that the scheduler and its controllers do."""
-    scheduler = ground.start(
-        "--leader-elect", "--lease-namespace", "default", "--lease-seconds", "6", controllers="all"
-    )
+async def _everything(ground: Ground, control: Callable[..., Scheduler]) -> None:
+    """All that the scheduler and its controllers do, each in a process of its own."""
+    election = ("--leader-elect", "--lease-namespace", "default", "--lease-seconds", "6")
+    scheduler, controllers = ground.start(*election), control(*election)
     await ground.ready(scheduler)
+    await ground.ready(controllers)
     await _what_ends_at_once(ground)
     await ground.client.create(PODS, _plain("plain"), NAMESPACE)
     for resource, name, spec in OBJECTS:
@@ -103,6 +105,7 @@ async def _everything(ground: Ground) -> None:
     await ground.client.delete(PODS, "plain", NAMESPACE, grace=0)
     await asyncio.sleep(3)
     await asyncio.to_thread(scheduler.stop)
+    await asyncio.to_thread(controllers.stop)
 
 
 async def _what_ends_at_once(ground: Ground) -> None:
@@ -130,7 +133,7 @@ def _plain(name: str) -> dict[str, Any]:
 
 
 def test_the_roles_grant_what_is_done_and_nothing_else(ground: Ground) -> None:
-    refused = 0
+    refused = refused_pods = 0
 
     def judge(call: Call) -> Verdict:
         """Make the rare calls happen: a bind that is not known to be carried out is looked up, an event that comes
@@ -142,7 +145,15 @@ def test_the_roles_grant_what_is_done_and_nothing_else(ground: Ground) -> None:
         refused += 1
         return Answer(409, "Conflict")
 
-    async def test() -> set[Permission]:
+    def refuse(call: Call) -> Verdict:
+        """An event of the controllers that comes again: a pod of a job cannot be made, twice."""
+        nonlocal refused_pods
+        if call.method != "POST" or not call.path.endswith("/pods") or b'"job-t-1"' not in call.body:
+            return None
+        refused_pods += 1
+        return Answer(403, "Forbidden") if refused_pods <= 4 else None
+
+    async def test() -> tuple[set[Permission], set[Permission]]:
         queues = [
             queue("default"),
             queue("a", deserved={"cpu": "4"}, reclaimable=True),
@@ -152,13 +163,15 @@ def test_the_roles_grant_what_is_done_and_nothing_else(ground: Ground) -> None:
         ]
         async with ground.scenario(nodes=4, cpu="4", queues=queues):
             ground.proxy.judge = judge
-            await _everything(ground)
-            return needed(ground.proxy.calls)
+            async with ground.controllers_apart() as (proxy, control):
+                proxy.judge = refuse
+                await _everything(ground, control)
+                return needed(ground.proxy.calls), needed(proxy.calls)
 
-    done = run(test, seconds=120)
-    roles = granted(ROLES)
-    assert not done - roles, f"done, and not granted: {_listed(done - roles)}"
-    assert not roles - done, f"granted, and never done: {_listed(roles - done)}"
+    for account, done in zip(("schedspec", "schedspec-controllers"), run(test, seconds=120), strict=True):
+        roles = granted(ROLES, account)
+        assert not done - roles, f"{account}: done, and not granted: {_listed(done - roles)}"
+        assert not roles - done, f"{account}: granted, and never done: {_listed(roles - done)}"
 
 
 def _listed(permissions: set[Permission]) -> str:

@@ -111,6 +111,19 @@ class Ground:
 
                 yield proxy, start
 
+    @asynccontextmanager
+    async def controllers_apart(self) -> AsyncIterator[tuple[Proxy, Callable[..., Scheduler]]]:
+        """A proxy for the controllers' own process, and how to start that."""
+        with tempfile.TemporaryDirectory() as folder:
+            async with between(self.kubeconfig, Path(folder)) as (proxy, through):
+
+                def start(*more: str) -> Scheduler:
+                    options = ("--node-selector", "schedspec.dev/world=true", *more)
+                    self._schedulers.append(Scheduler(through, RECLAIM, *options, only_controllers=True))
+                    return self._schedulers[-1]
+
+                yield proxy, start
+
     async def delete_pod(self, name: str) -> None:
         await self.client.delete(PODS, name, NAMESPACE, grace=0)
 

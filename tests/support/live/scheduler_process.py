@@ -23,16 +23,17 @@ from tests.support.live.api_objects import ROOT
 class Scheduler:
     """The scheduler as a process of its own, on a cluster, with a policy."""
 
-    def __init__(self, kubeconfig: Path, policy: str, *more: str, controllers: str = "none") -> None:
+    def __init__(
+        self, kubeconfig: Path, policy: str, *more: str, controllers: str = "none", only_controllers: bool = False
+    ) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="schedspec-bench-")
         folder = Path(self._folder.name)
         self.policy_file = folder / "policy.yaml"
         self.policy_file.write_text(policy)
         self.log = folder / "log"
-        command = [
-            *(sys.executable, "-m", "scheduler", "run", "--kubeconfig", str(kubeconfig)),
-            *("--policy", str(self.policy_file), "--controllers", controllers, *more),
-        ]
+        what = ["run", "--policy", str(self.policy_file), "--controllers", controllers]
+        what = ["controllers"] if only_controllers else what
+        command = [sys.executable, "-m", "scheduler", *what, "--kubeconfig", str(kubeconfig), *more]
         self._stderr = self.log.open("wb")
         self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=self._stderr, text=True)
         assert self.process.stdout is not None
