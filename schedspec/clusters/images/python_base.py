@@ -13,7 +13,7 @@ from ..paths import part
 from ..protocol import BinaryError, Progress
 from . import archives
 
-OFFICIAL = "python:3.11-slim"
+OFFICIAL = "python:3.11-slim@sha256:9c900dea9e8fb7e16277c179b555cc72d29a352dbc33cff48ad5a0412fd5bfc7"
 """What deploy/Dockerfile names."""
 PYTHON = "3.11"
 """Of every base that is chosen here."""

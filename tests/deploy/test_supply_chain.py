@@ -1,0 +1,66 @@
+"""What is taken from others is named by its content: actions by commit, images by digest, Go by a file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+DIGEST = re.compile(r"@sha256:[0-9a-f]{64}")
+
+
+def steps(workflow: Path) -> Iterator[dict[str, Any]]:
+    for job in yaml.safe_load(workflow.read_text("utf-8"))["jobs"].values():
+        yield from job["steps"]
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
+def test_actions_are_named_by_commit_with_their_version_beside(workflow: Path) -> None:
+    used = re.findall(r"uses: (\S+)(.*)", workflow.read_text("utf-8"))
+    assert [name for name, _ in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", name)] == []
+    assert [name for name, comment in used if not re.fullmatch(r" # v\d+\.\d+\.\d+", comment)] == []
+
+
+def test_an_action_is_used_at_one_commit_everywhere() -> None:
+    found: dict[str, set[str]] = {}
+    for workflow in WORKFLOWS:
+        for step in steps(workflow):
+            if "uses" in step:
+                name, _, commit = step["uses"].partition("@")
+                found.setdefault(name, set()).add(commit)
+    assert {name: commits for name, commits in found.items() if len(commits) > 1} == {}
+
+
+def test_go_is_the_one_that_the_tools_name() -> None:
+    asked = [step["with"] for path in WORKFLOWS for step in steps(path) if "setup-go" in step.get("uses", "")]
+    assert asked
+    assert {with_["go-version-file"] for with_ in asked} == {"kind-config/tools/kubernetes/go.mod"}
+    assert (ROOT / "kind-config/tools/kubernetes/go.mod").is_file()
+
+
+def test_images_are_named_by_digest() -> None:
+    nodes = re.findall(r"kindest/node:\S+", (ROOT / ".github/workflows/ci.yml").read_text("utf-8"))
+    base = re.findall(r"^ARG BASE=(\S+)", (ROOT / "deploy/Dockerfile").read_text("utf-8"), re.MULTILINE)
+    assert len(nodes) == 2
+    assert [image for image in (*nodes, *base) if not DIGEST.search(image)] == []
+
+
+def test_a_release_says_what_is_in_it_and_where_it_was_built() -> None:
+    workflow = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text("utf-8"))
+    for job in workflow["jobs"].values():
+        attested = [step["with"] for step in job["steps"] if step.get("uses", "").startswith("actions/attest@")]
+        assert ["sbom-path" in with_ for with_ in attested] == [False, True]
+        assert job["permissions"]["id-token"] == job["permissions"]["attestations"] == "write"
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
+def test_a_job_has_the_rights_that_it_names_and_no_others(workflow: Path) -> None:
+    text = yaml.safe_load(workflow.read_text("utf-8"))
+    assert text["permissions"] == {}
+    assert all("permissions" in job for job in text["jobs"].values())
