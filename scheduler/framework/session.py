@@ -11,9 +11,10 @@ from typing import Any, TypeVar, cast
 
 from ..model.cluster import Cluster
 from ..model.job import Job, PodGroupPhase
-from ..model.queue import Queue
+from ..model.names import NAMESPACES
+from ..model.queue import ROOT, Queue
 from ..model.resources import Resource
-from ..model.task import Task, TaskStatus
+from ..model.task import HOLDING, Task, TaskStatus
 from ..placement import Placement, unsupported
 from ..policy.model import Policy
 from ..policy.tiers import Hooks
@@ -55,15 +56,19 @@ class Session:
         self.jobs: dict[str, Job] = {}
         self.phases: dict[str, str] = {}
         self.decisions = Decisions()
+        named = any(queue.namespaces is not None for queue in self.queues.values())
         for key, job in sorted(cluster.jobs.items()):
             if job.group is None:
                 if job.by_status.get(TaskStatus.PENDING):
                     self.decisions.refusals[key] = Refusal((NoGroup(key),))
                 continue
-            if job.queue in self.queues:
+            problem = "" if job.queue in self.queues else "does not exist"
+            if named and not problem and not any(status & HOLDING for status in job.by_status):
+                problem = self._not_served(job)  # what runs when a queue begins to name namespaces goes on
+            if not problem:
                 self.jobs[key] = job
             elif job.is_pending or job.by_status.get(TaskStatus.PENDING):
-                self.decisions.refusals[key] = Refusal((QueueBroken(job.queue, "does not exist"),))
+                self.decisions.refusals[key] = Refusal((QueueBroken(job.queue, problem),))
         self.unsettled: list[Job] = [job for job in self.jobs.values() if not job.is_settled]
         self._objections: dict[str, Any] = {}
         self.changes = ChangeLog(cluster)
@@ -131,6 +136,19 @@ class Session:
             if objection is not None:
                 self.refuse(job, [objection])
         return objection is None
+
+    def _not_served(self, job: Job) -> str:
+        """Why the job's queue takes no jobs of its namespace: it, or the nearest above it that says, names others."""
+        namespace, passed = job.key.partition("/")[0], set()
+        queue: Queue | None = self.queues[job.queue]
+        while queue is not None and queue.name not in passed:
+            passed.add(queue.name)
+            if queue.namespaces is not None:
+                taken = ", ".join(sorted(queue.namespaces)) or "none"
+                told = f"takes jobs of the namespaces that {NAMESPACES} of queue {queue.name} names ({taken})"
+                return "" if namespace in queue.namespaces else f"{told}, and not of {namespace}"
+            queue = self.queues.get(queue.parent or ROOT)
+        return ""
 
     def queue_of(self, task: Task) -> Queue | None:
         job = self.jobs.get(task.job)

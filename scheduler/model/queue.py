@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import objects, resources
+from . import names, objects, resources
 from .times import seconds
 
 ROOT, DEFAULT = "root", "default"
@@ -21,6 +21,7 @@ class Queue:
         "guarantee",
         "is_open",
         "name",
+        "namespaces",
         "object",
         "parent",
         "priority",
@@ -33,6 +34,9 @@ class Queue:
         self.object = queue
         self.name = queue.metadata.name
         self.annotations = queue.metadata.annotations or {}
+        given = self.annotations.get(names.NAMESPACES)
+        self.namespaces = None if given is None else frozenset(filter(None, map(str.strip, given.split(","))))
+        """Whose jobs it takes; None where it does not say."""
         self.weight = spec.weight
         self.priority = spec.priority
         self.parent = spec.parent

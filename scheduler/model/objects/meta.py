@@ -53,7 +53,11 @@ def read_annotations(annotations: dict[str, str] | None) -> dict[str, str] | Non
 
 def _is_read(key: str) -> bool:
     domain, _, name = key.rpartition("/")
-    return domain in ("volcano.sh", "scheduling.k8s.io") or domain.endswith(".volcano.sh") or name == "sla-waiting-time"
+    return (
+        domain in ("volcano.sh", "scheduling.k8s.io", "schedspec.dev")
+        or domain.endswith(".volcano.sh")
+        or name == "sla-waiting-time"
+    )
 
 
 class Condition(Object):
