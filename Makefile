@@ -104,7 +104,7 @@ lint-workflows: .venv/.locked ## actionlint and zizmor on the workflows and on t
 docs: .venv-docs/.locked ## the site of docs/, with the sentences and options generated
 	.venv-docs/bin/mkdocs build --strict
 
-soak: .venv/.locked ## every feature five times in a row and in random order, on both clusters
+soak: .venv/.locked ## every feature five times in random order on both clusters, then an hour of churn with hostile objects
 	$(BIN)/python -m tests.soak
 
 test-the-tests: .venv/.locked ## faulty schedulers: what catches which

@@ -1,6 +1,7 @@
-"""Every feature five times in a row, each time in another order, on the embedded cluster and on Kind where it can run.
+"""Every feature five times in a row, each time in another order, on the embedded cluster and on Kind where it can run;
+then an hour of churn with hostile objects among it (:mod:`tests.soak.churn`).
 
-python -m tests.soak [--rounds N] [--seed N] [--cluster embedded|kind]...
+python -m tests.soak [--rounds N] [--minutes N] [--seed N] [--cluster embedded|kind]...
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ import sys
 import time
 
 from schedspec.clusters.kind.kind_gate import SKIP
+from tests.soak import churn
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--minutes", type=float, default=60.0, help="of churn; 0 leaves it out")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--cluster", action="append", choices=("embedded", "kind"))
     given = parser.parse_args()
@@ -36,6 +39,8 @@ def main() -> int:
             verdict = "FAILED" if status else "passed"
             sys.stdout.write(f"soak: {cluster}, seed {seed}: {verdict} in {took:.0f} s\n")
             sys.stdout.flush()
+    if given.minutes > 0:
+        failed += not churn.soak(given.minutes, given.seed)
     return 1 if failed else 0
 
 
