@@ -59,7 +59,7 @@ def read_objects(text: str, source: str, found: Manifest) -> None:
                 found.total = resources.plus(found.total or {}, has)
         except (msgspec.ValidationError, QuantityError) as error:
             name = (item.get("metadata") or {}).get("name", "without a name")
-            raise ManifestError(line, f"{kind} {name}: {error}", "mend that field") from error
+            raise ManifestError(line, f"{kind} {name}: {error}", "correct that field") from error
 
 
 def _documents(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -67,7 +67,7 @@ def _documents(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
         nodes = list(yaml.compose_all(text, Loader=yaml.SafeLoader))
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise ManifestError(line, f"not YAML: {error.problem}", "mend the indentation or quoting there") from error
+        raise ManifestError(line, f"not YAML: {error.problem}", "correct the indentation or quoting there") from error
     waiting = [node for node in nodes if isinstance(node, yaml.MappingNode)]
     while waiting:
         node = waiting.pop(0)

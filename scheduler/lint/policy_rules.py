@@ -48,11 +48,11 @@ def _admission(document: Document) -> Found:
         return
     if "enqueue" not in policy.actions:
         text = "overcommit is asked by the action enqueue only, which the policy does not run"
-        yield document.places["overcommit"], text, "add enqueue, or take overcommit out"
+        yield document.places["overcommit"], text, "add enqueue, or remove overcommit"
         return
     for action in evicting(policy):
         text = f"overcommit keeps a job from admission while the cluster is full, so that {action} never sees it"
-        yield document.places["overcommit"], text, f"take overcommit out, or do without {action}"
+        yield document.places["overcommit"], text, f"remove overcommit, or {action}"
 
 
 def _missing(document: Document) -> Found:
@@ -60,27 +60,29 @@ def _missing(document: Document) -> Found:
     policy = document.policy
     queues = [option for tier in policy.tiers for option in tier if PLUGINS[option.name].decides_queues]
     if "reclaim" in policy.actions and not queues:
-        text = "reclaim without capacity, proportion or capacity-card knows no queue's due, and takes from every queue"
-        yield "actions", text, "add one of them, or take reclaim out"
+        text = (
+            "without capacity, proportion or capacity-card queues deserve nothing, and reclaim evicts from every queue"
+        )
+        yield "actions", text, "add one of them, or remove reclaim"
     for option in queues:
         if "reclaim" in policy.actions and not option.enabled("enableReclaimable"):
             field = f"{document.places[option.name]}.enableReclaimable"
-            text = f"without the say of {option.name} reclaim takes from queues below what they deserve"
+            text = f"without this hook of {option.name} reclaim evicts from queues that hold less than they deserve"
             yield field, text, "leave it on"
     priority = policy.plugin("priority")
     if "preempt" in policy.actions and priority is None:
-        yield "actions", "preempt without the plugin priority evicts work of equal priority", "add priority"
+        yield "actions", "without the plugin priority preempt evicts pods of equal priority", "add priority"
     elif "preempt" in policy.actions and priority is not None and not priority.enabled("enablePreemptable"):
         field = f"{document.places['priority']}.enablePreemptable"
-        yield field, "without the say of priority preempt evicts work of any priority", "leave it on"
+        yield field, "without this hook of priority preempt evicts pods of any priority", "leave it on"
     if policy.plugin("predicates") is None and policy.tiers:
-        text = "without predicates nobody looks at node selectors, affinity, taints and ports"
+        text = "without predicates node selectors, affinity, taints and ports are ignored"
         yield "tiers", text, "add predicates"
     if policy.plugin("capacity") is not None and "reclaim" not in policy.actions:
-        text = "capacity without reclaim: what a queue has borrowed it keeps until its jobs end"
+        text = "without reclaim a queue keeps what it has borrowed until its jobs end"
         yield "actions", text, "add reclaim after allocate, or give every queue a capability equal to deserved"
     if evicting(policy) and not any(_starves(policy, name) for name in ("gang", "priority")):
-        text = "neither gang nor priority says when a job starves, so that nothing is ever evicted for one"
+        text = "neither gang nor priority implements enableJobStarving here: no job ever causes an eviction"
         yield "actions", text, "add gang or priority, with enableJobStarving on"
 
 
@@ -93,10 +95,10 @@ def _gangs(document: Document) -> Found:
     """Policies under which a gang starts in part."""
     gang = document.policy.plugin("gang")
     if gang is None and document.policy.tiers:
-        yield "tiers", "without gang nobody looks at minMember: jobs start in part, and wait for each other", "add gang"
+        yield "tiers", "without gang minMember is ignored: jobs start in part, and wait for each other", "add gang"
     elif gang is not None and not gang.enabled("enableJobReady"):
         field = f"{document.places['gang']}.enableJobReady"
-        yield field, "without the say of gang jobs start in part, and wait for each other", "leave it on"
+        yield field, "without this hook of gang jobs start in part, and wait for each other", "leave it on"
 
 
 def _scores(document: Document) -> Found:
@@ -107,7 +109,7 @@ def _scores(document: Document) -> Found:
     fill, spread = pack.arguments.get("binpack.weight", 1), order.arguments.get("leastrequested.weight", 1)
     if 0 < float(fill) <= float(spread):
         text = f"binpack fills nodes with weight {fill}, nodeorder spreads over them with weight {spread}: neither wins"
-        remedy = "set leastrequested.weight: 0 on nodeorder, or take binpack out"
+        remedy = "set leastrequested.weight: 0 on nodeorder, or remove binpack"
         yield document.places["binpack"], text, remedy
 
 
@@ -115,7 +117,7 @@ def _first_replica(document: Document) -> Found:
     policy = document.policy
     gang = policy.plugin("gang")
     if gang is not None and evicting(policy) and gang.enabled("enableJobStarving"):
-        text = "only up to minMember: of a Deployment, whose PodGroup has 1, the first replica alone makes others leave"
+        text = "only up to minMember: of a Deployment, whose PodGroup has 1, the first replica alone causes evictions"
         remedy = "set enableJobStarving: false on gang, with priority in the policy, if all replicas should"
         yield document.places["gang"], text, remedy
 
@@ -140,17 +142,21 @@ def _without_effect(document: Document) -> Found:
             for name in option.arguments:
                 known = rule.argument(name)
                 if known is not None and known.ignored:
-                    yield f"{field}.arguments.{name}", f"has no effect: {known.ignored}", "take it out"
+                    yield f"{field}.arguments.{name}", f"has no effect: {known.ignored}", "remove it"
     for action, arguments in policy.configurations.items():
         if action not in policy.actions:
-            yield places[f"action:{action}"], f"{action} is not among the actions", "add it there, or take this out"
+            yield (
+                places[f"action:{action}"],
+                f"{action} is not among the actions",
+                "add it to actions, or remove this configuration",
+            )
         for name in arguments:
             if reason := ACTIONS[action][name].ignored:
-                yield f"{places[f'action:{action}']}.arguments.{name}", f"has no effect: {reason}", "take it out"
+                yield f"{places[f'action:{action}']}.arguments.{name}", f"has no effect: {reason}", "remove it"
     for name, field in document.left_out.items():
-        yield f"{field}.name", f"{name} only ranks nodes or tasks, and is not here: it ranks nothing", "take it out"
+        yield f"{field}.name", f"{name} only ranks nodes or tasks and is not supported: it has no effect", "remove it"
     for field in document.retired:
-        yield field, "a switch that Volcano has removed; it has no effect", "take it out"
+        yield field, "Volcano has removed this switch: it has no effect", "remove it"
 
 
 def _arguments(document: Document) -> Found:
@@ -161,7 +167,7 @@ def _arguments(document: Document) -> Found:
         yield field, "has no effect while enableHierarchy is off", "set enableHierarchy: true"
     if cards and {"podOwnerReferenceToServiceType", "allowServiceTypeByPodOwnerReferences"} <= set(cards.arguments):
         field = f"{places['capacity-card']}.arguments.allowServiceTypeByPodOwnerReferences"
-        yield field, "podOwnerReferenceToServiceType says it already, and is what counts", "take this one out"
+        yield field, "podOwnerReferenceToServiceType takes precedence: this has no effect", "remove it"
 
 
 RULES: tuple[Rule, ...] = (

@@ -62,16 +62,16 @@ def _deserved(manifest: Manifest) -> Found:
     for name, queue in manifest.queues.items():
         if name != ROOT and name not in parents and resources.is_empty(queue.deserved) and not queue.guarantee:
             text = "deserves nothing: all its pods can be reclaimed at any time, and it reclaims none"
-            yield name, "spec.deserved", text, "say what it deserves, if it should keep anything"
+            yield name, "spec.deserved", text, "set deserved, unless the queue should keep nothing"
         elif name not in parents and queue.deserved and not queue.deserved.keys() & {resources.CPU, resources.MEMORY}:
             text = "names neither cpu nor memory: its pods that ask for those alone can be reclaimed at any time"
-            yield name, "spec.deserved", text, "add cpu and memory, unless such pods do not matter"
+            yield name, "spec.deserved", text, "add cpu and memory"
 
 
 def _no_weights(manifest: Manifest) -> Found:
     for name, queue in manifest.queues.items():
         if queue.weight != 1:
-            text = f"{queue.weight} has no effect under capacity: what a queue deserves is what its spec says"
+            text = f"{queue.weight} has no effect under capacity: a queue deserves what its spec.deserved says"
             yield name, "spec.weight", text, "set deserved, or use proportion"
 
 
@@ -79,7 +79,7 @@ def _all_kept(manifest: Manifest) -> Found:
     names = [name for name in manifest.queues if name != ROOT]
     if names and not any(manifest.queues[name].reclaimable for name in names):
         text = "no queue here is reclaimable: the policy's reclaim never finds a victim"
-        yield names[-1], "spec.reclaimable", text, "leave it true for those that may lend, or take reclaim out"
+        yield names[-1], "spec.reclaimable", text, "leave it true for those that may lend, or remove reclaim"
 
 
 def _weights(manifest: Manifest) -> Found:
@@ -102,14 +102,14 @@ def _cards(manifest: Manifest) -> Found:
         for field, amounts in (("capability", queue.capability), ("deserved", queue.deserved)):
             for dimension in amounts.keys() - {resources.CPU, resources.MEMORY, resources.PODS}:
                 text = f"{dimension} has no effect under capacity-card: cards are counted by {CARD_QUOTA}"
-                yield name, f"spec.{field}", text, "take it out"
+                yield name, f"spec.{field}", text, "remove it"
 
 
 def _flat(manifest: Manifest) -> Found:
     for name, queue in manifest.queues.items():
         if queue.parent not in ("", ROOT):
-            text = f"its parent {queue.parent} means nothing to this policy, which takes all queues for siblings"
-            yield name, "spec.parent", text, "use capacity with enableHierarchy: true, or take parent out"
+            text = f"its parent {queue.parent} has no effect: this policy treats all queues as siblings"
+            yield name, "spec.parent", text, "use capacity with enableHierarchy: true, or remove parent"
 
 
 def _tree(manifest: Manifest) -> Found:
@@ -118,8 +118,8 @@ def _tree(manifest: Manifest) -> Found:
         if name == ROOT:
             continue
         if queue.parent not in ("", ROOT) and queue.parent not in queues:
-            text = f"there is no queue {queue.parent} here: unless it exists nothing of {name} is scheduled"
-            yield name, "spec.parent", text, "create it, or mend the name"
+            text = f"there is no queue {queue.parent} here: until it exists nothing of {name} is scheduled"
+            yield name, "spec.parent", text, "create it, or correct the name"
         if _is_own_ancestor(queue, queues):
             yield name, "spec.parent", "it is its own ancestor: nothing of it is scheduled", "break the circle"
         if queue.parent == DEFAULT:

@@ -1,6 +1,7 @@
 """Votes on victims that are not asked for, or are asked too late.
 
-The one rule: who has a say in whom an action evicts is what the schema says of its switches; nothing is listed twice.
+The one rule: which plugins vote on the victims of an action follows from the hooks that they implement; nothing is
+listed twice.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ def tiers(document: Document) -> Found:
         if above == ["gang"]:
             continue
         if "gang" in above and below:
-            text = f"{action}: where gang permits nothing, tier {first + 2} decides without it, and whole gangs may go"
+            below_decides = f"where gang permits nothing, tier {first + 2} decides without it"
+            text = f"{action}: {below_decides}, and whole gangs may be evicted"
             remedy = f"to keep gangs whole and running, put gang and {below[0]} into one tier"
             yield document.places["gang"], text, remedy
         for name in below:

@@ -29,7 +29,7 @@ class Drf(Plugin, JobOrder, Preemptable):
     refused: ClassVar = {
         "enableHierarchy": (
             "hierarchical drf is not supported",
-            "take enableHierarchy from drf; trees of queues are capacity's",
+            "remove enableHierarchy from drf; use capacity for a tree of queues",
         )
     }
 

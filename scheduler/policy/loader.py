@@ -132,7 +132,7 @@ class _Reader:
         if name in ACTIONS:
             return True
         if name in MISSING_ACTIONS:
-            text = "an action of Volcano's that this scheduler has not"
+            text = "an action of Volcano that this scheduler does not support"
             self.source.refuse(node, field, name, text, MISSING_ACTIONS[name])
         else:
             self.source.refuse(node, field, name, "no such action", suggest(name, ACTIONS))
@@ -202,8 +202,8 @@ class _Reader:
         if name in SCORING_ONLY:
             self.left_out[name] = field
         elif name in MISSING_PLUGINS:
-            text = f"a plugin of Volcano's that this scheduler has not ({MISSING_PLUGINS[name]})"
-            self.source.refuse(node, f"{field}.name", name, text, "take it out and do without what it does")
+            text = f"a plugin of Volcano that this scheduler does not support ({MISSING_PLUGINS[name]})"
+            self.source.refuse(node, f"{field}.name", name, text, "remove it and do without what it does")
         else:
             self.source.refuse(node, f"{field}.name", name, "no such plugin", suggest(name, PLUGINS))
         return False

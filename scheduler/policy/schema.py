@@ -129,11 +129,11 @@ ACTIONS: Mapping[str, Mapping[str, Argument]] = {
 }
 
 MISSING_ACTIONS: Mapping[str, str] = {
-    "shuffle": "take it out: running pods are never moved here",
+    "shuffle": "remove it: running pods are never moved",
     "gangpreempt": "write preempt: it takes gangs as a whole",
     "gangreclaim": "write reclaim: it takes gangs as a whole",
-    "elect": "take it out: Volcano has removed it",
-    "reserve": "take it out: Volcano has removed it; freed room is kept for whom it was freed anyway",
+    "elect": "remove it: Volcano has removed it",
+    "reserve": "remove it: Volcano has removed it; freed room is kept for whom it was freed anyway",
 }
 """Actions that Volcano has, or had, and we have not: what to do instead."""
 

@@ -86,7 +86,7 @@ class PolicySource:
             node = yaml.compose(text, Loader=yaml.SafeLoader)
         except yaml.MarkedYAMLError as error:
             line = self._above + (error.problem_mark.line + 1 if error.problem_mark else 1)
-            self.note(line, "file", "", f"not YAML: {error.problem}", "mend the indentation or quoting there")
+            self.note(line, "file", "", f"not YAML: {error.problem}", "correct the indentation or quoting there")
         except yaml.YAMLError as error:
             self.note(1, "file", "", f"not YAML: {error}", "take out what is no text")
         except RecursionError:
@@ -111,7 +111,7 @@ class PolicySource:
             return
         if not isinstance(node, yaml.MappingNode):
             self.refuse(
-                node, field or "file", "", f"a mapping is needed here, this is {_kind_of(node)}", "write key: value"
+                node, field or "file", "", f"a mapping is expected here, this is {_kind_of(node)}", "write key: value"
             )
             return
         seen: set[str] = set()
@@ -134,7 +134,7 @@ class PolicySource:
                 node,
                 field,
                 "",
-                f"a list is needed here, this is {_kind_of(node)}",
+                f"a list is expected here, this is {_kind_of(node)}",
                 "write one item a line, after a dash",
             )
             return

@@ -28,7 +28,7 @@ _NODE_RULES = {
     "attachments": ("can attach no more volumes of {}", "can attach no more volumes of {}"),
     "volume": ("does not reach the volume {}", "do not reach the volume {}"),
     "card": ("has no card {}", "have no card {}"),
-    "card-quota": ("has the card {}, without quota left", "have the card {}, without quota left"),
+    "card-quota": ("has the card {}, whose quota is used up", "have the card {}, whose quota is used up"),
     "reserved": ("is kept for {}", "are kept for {}"),
 }  # fmt: skip
 
@@ -65,7 +65,11 @@ def _node_unfit(why: w.NodeUnfit) -> str:
 
 def _no_node(why: w.NoNode) -> str:
     rules = ", ".join(_node_rule(rule) for rule in sorted(why.rules, key=lambda r: (-r.nodes, r.rule, r.detail)))
-    return f"{_count(why.nodes, 'node')}: {rules}" if rules else f"{_count(why.nodes, 'node')}, none takes {why.task}"
+    return (
+        f"{_count(why.nodes, 'node')}: {rules}"
+        if rules
+        else f"{_count(why.nodes, 'node')}, none is suitable for {why.task}"
+    )
 
 
 def _not_entitled(why: w.NotEntitled) -> str:
@@ -82,7 +86,9 @@ def _no_victims(why: w.NoVictims) -> str:
     if not why.candidates:
         return f"{why.action}: no candidates"
     spared = ", ".join(f"{item.count} {render_denial(item.why)}" for item in why.spared)
-    return f"{why.action}: {_count(why.candidates, 'candidate')}: {spared or 'too little room with all of them'}"
+    return (
+        f"{why.action}: {_count(why.candidates, 'candidate')}: {spared or 'evicting all of them would not free enough'}"
+    )
 
 
 def _role(role: str) -> str:
@@ -97,10 +103,10 @@ _WHY: dict[type, Callable[[Any], str]] = {
     w.NoGroup: lambda why: f"PodGroup {why.group} does not exist or cannot be read",
     w.ClusterLimit: lambda why: (
         f"cluster: {render_amount(why.dimension, why.requested)} {why.dimension} requested, "
-        f"{render_amount(why.dimension, why.left)} left to admit"
+        f"{render_amount(why.dimension, why.left)} can still be admitted"
     ),
     w.NoNode: _no_node,
-    w.GangShort: lambda why: f"gang: {why.placed} of at least {why.minimum} tasks{_role(why.role)} have a place",
+    w.GangShort: lambda why: f"gang: {why.placed} of at least {why.minimum} tasks{_role(why.role)} can be placed",
     w.PodsMissing: lambda why: f"gang: {why.pods} of at least {why.minimum} pods{_role(why.role)} exist",
     w.Gated: lambda why: f"{_count(why.pods, 'pod')} held by scheduling gates",
     w.NotBackfilled: lambda why: f"{_count(why.pods, 'pod')} without requests, and the policy names no backfill action",
@@ -120,11 +126,11 @@ _PROTECTIONS = {
     "budget": "protected by disruption budget",
     "cooldown": "started too recently",
     "service-type": "protected by service type",
-    "cards": "without a card that is asked for",
+    "cards": "without a requested card",
     "queue": "in a queue that is not reclaimable",
     "status": "not running yet",
-    "neighbour": "next to which a pod is to start that asks for it",
-    "preemptor": "of a job that others have just had to go for",
+    "neighbour": "required by the pod affinity or topology spread of a pod placed in this cycle",
+    "preemptor": "of a job that already caused evictions in this cycle",
 }
 
 _DENIAL: dict[type, Callable[[Any], str]] = {
@@ -134,9 +140,9 @@ _DENIAL: dict[type, Callable[[Any], str]] = {
     ),
     v.QueueGuarantee: lambda why: (
         f"protected by the guarantee of queue {why.queue} "
-        f"({_of(why.dimension, why.guarantee, why.allocated)} held is guaranteed)"
+        f"({_of(why.dimension, why.guarantee, why.allocated)} allocated is guaranteed)"
     ),
-    v.PingPong: lambda why: f"spared because queue {why.queue} would be entitled to take the room back",
+    v.PingPong: lambda why: f"protected because queue {why.queue} could reclaim the room at once",
     v.NotLower: lambda why: "of equal priority" if why.priority == why.preemptor else "of higher priority",
     v.GangMinimum: lambda why: f"needed by gang {why.job} (minimum {why.minimum})",
     v.Protected: lambda why: f"{_PROTECTIONS.get(why.by, f'protected by {why.by}')} {why.detail}".rstrip(),

@@ -35,7 +35,7 @@ class QueueGuarantee(msgspec.Struct, frozen=True, tag="guarantee"):
 
 
 class PingPong(msgspec.Struct, frozen=True, tag="ping-pong"):
-    """Its queue would be entitled to take the room back at once."""
+    """Its queue could reclaim the room at once at once."""
 
     queue: str
     dimension: str = ""

@@ -45,7 +45,7 @@ GPU = "nvidia.com/gpu"
             "12 nodes: 8 lack nvidia.com/gpu, 4 have the taint x",
         ),
         (NoNode("t/x", 1, (NodeRule(1, "resource", "cpu"),)), "1 node: 1 lacks cpu"),
-        (GangShort(3, 4), "gang: 3 of at least 4 tasks have a place"),
+        (GangShort(3, 4), "gang: 3 of at least 4 tasks can be placed"),
         (
             NoVictims(
                 "reclaim",
@@ -71,9 +71,9 @@ def test_a_waiting_job_reads(why: UnschedulableReason, text: str) -> None:
     [
         (
             QueueGuarantee("b", "cpu", 4000, 2000),
-            "protected by the guarantee of queue b (2 of 4 cpu held is guaranteed)",
+            "protected by the guarantee of queue b (2 of 4 cpu allocated is guaranteed)",
         ),
-        (PingPong("b"), "spared because queue b would be entitled to take the room back"),
+        (PingPong("b"), "protected because queue b could reclaim the room at once"),
         (NotLower(9, 5), "of higher priority"),
         (GangMinimum("t/old", 4), "needed by gang t/old (minimum 4)"),
         (Protected("preemptable"), "not preemptable"),
@@ -97,7 +97,7 @@ def test_a_victim_reads_for_whom_and_who_decided() -> None:
 def test_a_rule_is_said_once() -> None:
     refusal = Refusal((GangShort(0, 2),)).also(GangShort(0, 2), PluginMessage("x", "y"))
 
-    assert render_refusal(refusal) == "gang: 0 of at least 2 tasks have a place; x: y"
+    assert render_refusal(refusal) == "gang: 0 of at least 2 tasks can be placed; x: y"
 
 
 @pytest.mark.parametrize("kind", list(dict.fromkeys((*UnschedulableReason.__args__, *Protection.__args__))))

@@ -127,7 +127,7 @@ def test_a_whole_gang_stays_if_its_queue_would_not_keep_its_guarantee() -> None:
     gang = [task_of(session, f"gang-{n}") for n in range(6)]
     denial = queues_of(session).reclaim_unit(task_of(session, "new-0"), gang)
     assert denial == QueueGuarantee("b", "cpu", 6000, 1000)
-    assert render_denial(denial) == "protected by the guarantee of queue b (1 of 6 cpu held is guaranteed)"
+    assert render_denial(denial) == "protected by the guarantee of queue b (1 of 6 cpu allocated is guaranteed)"
 
 
 def test_the_last_victim_may_take_its_queue_below_its_due() -> None:
