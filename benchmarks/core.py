@@ -19,7 +19,7 @@ from pathlib import Path
 
 import psutil
 
-from benchmarks import clusters, core_reclaim
+from benchmarks import clusters, core_reclaim, core_waste
 from benchmarks.figure import Figure
 from scheduler.decide import decide
 from scheduler.model.cluster import Cluster
@@ -129,6 +129,8 @@ def main(only: str = "") -> int:
     tasks = [(_measure, number) for number, setting in enumerate(settings()) if only in setting.name]
     if only in "reclaim":
         tasks.append((_measure_reclaim, 0))
+    if only in "evicted to requested":
+        tasks.append((_measure_waste, 0))
     for measurement, number in tasks:
         with context.Pool(1) as pool:
             figures = pool.apply(measurement, (number,))
@@ -142,6 +144,10 @@ def main(only: str = "") -> int:
 
 def _measure(number: int) -> list[Figure]:
     return measure(list(settings())[number])
+
+
+def _measure_waste(_: int) -> list[Figure]:
+    return core_waste.figures()
 
 
 def _measure_reclaim(_: int) -> list[Figure]:
