@@ -71,9 +71,9 @@ def backlog(pods: int, nodes: int, gang: int = 20, *, full: bool = False) -> Clu
     return cluster
 
 
-def busy(waiting: int, shapes: int) -> Cluster:
+def busy(waiting: int, shapes: int, *, small: bool = True) -> Cluster:
     """1,000 nodes with 5,000 running pods of one queue, ``waiting`` admitted gangs of 20 in eight others that find no
-    room, of so many ``shapes``, and one small pod of a tenth queue that has just come and does.
+    room, of so many ``shapes``, and (``small``) one pod of a tenth queue that has just come and does.
     """
     cluster = Cluster()
     for number in range(1_000):
@@ -86,5 +86,11 @@ def busy(waiting: int, shapes: int) -> Cluster:
     for number in range(waiting):
         asks = {"cpu": str(4 + number % shapes), "memory": "4Gi"}
         _gang(cluster, f"wait-{number:05}", f"queue-{1 + number % 8}", 20, asks, phase="Inqueue")
-    _gang(cluster, "small", "queue-9", 1, {"cpu": "1"})
+    if small:
+        add_small(cluster)
     return cluster
+
+
+def add_small(cluster: Cluster) -> None:
+    """A pod of a queue of its own comes, and there is room for it."""
+    _gang(cluster, "small", "queue-9", 1, {"cpu": "1"})

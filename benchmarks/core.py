@@ -8,6 +8,7 @@ the state as it found it).
 
 from __future__ import annotations
 
+import copy
 import gc
 import json
 import multiprocessing
@@ -22,8 +23,10 @@ import psutil
 from benchmarks import clusters, core_reclaim, core_waste
 from benchmarks.figure import Figure
 from scheduler.decide import decide
+from scheduler.framework.work import Budget
 from scheduler.model.cluster import Cluster
 from scheduler.policy.model import DEFAULT_POLICY, PluginOption, Policy
+from scheduler.recording.events import Assumed, Decided, apply_input
 
 OUT = Path(__file__).parent / "out" / "core.json"
 NOW = 1_790_000_000.0
@@ -122,15 +125,70 @@ def measure(setting: Setting) -> list[Figure]:
     ]
 
 
+HOPELESS = 2_000
+
+
+def beside_the_hopeless() -> list[Figure]:
+    """What a pod that comes costs beside gangs that never fit, once those have been refused, and alone."""
+    seconds = {}
+    for waiting in (0, HOPELESS):
+        cluster = clusters.busy(waiting, 8, small=False)
+        first = decide(cluster, DEFAULT_POLICY, NOW)
+        cluster.backlog.apply(first.memory, first.pipelined)
+        clusters.add_small(cluster)
+        gc.collect()
+        gc.freeze()
+        times = []
+        for _ in range(7):
+            cluster.version += 1
+            start = time.process_time()
+            decisions = decide(cluster, DEFAULT_POLICY, NOW)
+            times.append(time.process_time() - start)
+        if len(decisions.binds) != 1 or len(decisions.refusals) != waiting:
+            sys.exit(f"{len(decisions.binds)} binds, {len(decisions.refusals)} jobs wait beside {waiting} gangs")
+        seconds[waiting] = min(times)
+    ratio = seconds[HOPELESS] / seconds[0]
+    return [Figure(f"one pod comes beside {HOPELESS} gangs that never fit, times alone", round(ratio, 2), "x", 1.5)]
+
+
+def within_a_budget() -> list[Figure]:
+    """What it costs in all to decide a backlog in cycles of a tenth of its steps, and in one."""
+    whole_cluster, cut_cluster = (clusters.backlog(10_000, 1_000) for _ in range(2))
+    start = time.process_time()
+    whole = decide(whole_cluster, DEFAULT_POLICY, NOW)
+    at_once = time.process_time() - start
+    budget, binds, cycles, in_turns = Budget(whole.steps // 10), 0, 0, 0.0
+    while True:
+        start = time.process_time()
+        decisions = decide(cut_cluster, DEFAULT_POLICY, NOW, budget=budget)
+        in_turns += time.process_time() - start
+        binds, cycles = binds + len(decisions.binds), cycles + 1
+        apply_input(cut_cluster, Decided(cycles, NOW, decisions, budget))
+        for bind in decisions.binds:
+            apply_input(cut_cluster, Assumed(bind.task, bind.uid, bind.node))
+        for key, phase in decisions.phases.items():
+            group = copy.deepcopy(cut_cluster.jobs[key].group)
+            assert group is not None
+            group.status.phase = phase
+            cut_cluster.set_podgroup(group)
+        if not decisions.cut:
+            break
+        if cycles > 100:
+            sys.exit(f"{cycles} cycles, and the last one was cut as well")
+    if binds != len(whole.binds):
+        sys.exit(f"{binds} binds in {cycles} cycles, {len(whole.binds)} in one")
+    name = f"10000 pending pods in {cycles} cycles that are cut, times one cycle"
+    return [Figure(name, round(in_turns / at_once, 2), "x", 1.2)]
+
+
 def main(only: str = "") -> int:
     """Measure all settings whose name contains ``only``. The number of figures that miss their goal."""
     found: list[Figure] = []
     context = multiprocessing.get_context("spawn")
-    tasks = [(_measure, number) for number, setting in enumerate(settings()) if only in setting.name]
-    if only in "reclaim":
-        tasks.append((_measure_reclaim, 0))
-    if only in "evicted to requested":
-        tasks.append((_measure_waste, 0))
+    tasks: list[tuple[Callable[[int], list[Figure]], int]] = [
+        (_measure, number) for number, setting in enumerate(settings()) if only in setting.name
+    ]
+    tasks += [(measurement, 0) for name, measurement in OTHERS.items() if only in name]
     for measurement, number in tasks:
         with context.Pool(1) as pool:
             figures = pool.apply(measurement, (number,))
@@ -152,6 +210,23 @@ def _measure_waste(_: int) -> list[Figure]:
 
 def _measure_reclaim(_: int) -> list[Figure]:
     return core_reclaim.figures()
+
+
+def _measure_beside(_: int) -> list[Figure]:
+    return beside_the_hopeless()
+
+
+def _measure_budget(_: int) -> list[Figure]:
+    return within_a_budget()
+
+
+OTHERS: dict[str, Callable[[int], list[Figure]]] = {
+    "reclaim": _measure_reclaim,
+    "evicted to requested": _measure_waste,
+    "hopeless": _measure_beside,
+    "budget": _measure_budget,
+}
+"""What is measured besides the settings, by the name it is asked for."""
 
 
 if __name__ == "__main__":

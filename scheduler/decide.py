@@ -13,6 +13,7 @@ from .actions.podgroup_phases import settle_phases
 from .framework.decisions import Decisions
 from .framework.session import Session
 from .framework.tracing import Step, no_trace
+from .framework.work import UNLIMITED, Budget
 from .model.cluster import Cluster
 from .model.task import TaskStatus
 from .plugins import PLUGINS
@@ -32,35 +33,44 @@ class LastCycle:
     decisions: Decisions
 
     def covers(self, version: int, policy: Policy, now: float) -> bool:
-        """Whether deciding again would come to the same."""
+        """Whether deciding again would come to the same. A cycle that was cut goes on instead."""
+        if self.decisions.cut:
+            return False
         wake_at = self.decisions.wake_at
         early = now == self.now or (self.now < now and (wake_at is None or now < wake_at))
         return early and version == self.version and (policy is self.policy or policy == self.policy)
 
 
-def decide(cluster: Cluster, policy: Policy, now: float, step: Step = no_trace) -> Decisions:
-    """One cycle. ``now`` is seconds since the epoch; ``step`` is told of each plugin and action.
+def decide(
+    cluster: Cluster, policy: Policy, now: float, step: Step = no_trace, *, budget: Budget = UNLIMITED
+) -> Decisions:
+    """One cycle. ``now`` is seconds since the epoch; ``step`` is told of each plugin and action; ``budget`` says after
+    how much work jobs are left for the next cycle.
 
     Where nothing has changed since the last cycle on this state, nor has the time come that it named (``wake_at``),
-    its decisions stand, and are not made again.
+    its decisions stand, and are not made again. Jobs that an earlier cycle refused, as the state remembers it, are
+    passed over until something changes that could help them.
 
     >>> decide(Cluster(), Policy(actions=(), tiers=()), now=0.0).binds
     []
     """
     last = cluster.last_cycle
-    if isinstance(last, LastCycle) and last.covers(cluster.version, policy, now):
+    if isinstance(last, LastCycle) and last.covers(cluster.version, policy, now) and not cluster.backlog.has_due(now):
         return last.decisions
-    session = Session(cluster, policy, now, PLUGINS, step)
+    session = Session(cluster, policy, now, PLUGINS, step, budget=budget)
     try:
         session.nominations.claim()
-        for name in policy.actions:
-            with step("action", name):
+        for number, name in enumerate(policy.actions):
+            session.backlog.action = name
+            with step("action", name), session.work.action(name, len(policy.actions) - number):
                 ACTIONS[name](session)
+        session.backlog.action = ""
         session.nominations.give_up()
         settle_phases(session)
         _note_gated(session)
         _note_unfilled(session)
         _note_waiting(session)
+        session.backlog.leave(session)
         cluster.last_cycle = LastCycle(cluster.version, policy, now, session.decisions)
         return session.decisions
     finally:

@@ -6,10 +6,13 @@ ready, so queues alternate task by task once their gangs run.
 
 from __future__ import annotations
 
-from ..framework.priority_queue import LazyPriorityQueue
+from collections.abc import Iterator
+from itertools import chain
+
+from ..framework.serving_order import ServingOrder
 from ..framework.session import Session
 from ..model.job import Job, PodGroupPhase
-from ..model.task import TaskStatus
+from ..model.task import Task, TaskStatus
 from .gang_allocation import GangAllocation, TaskBatch, runs_of
 
 WAITING = (TaskStatus.PENDING, TaskStatus.PIPELINED)
@@ -20,45 +23,42 @@ def allocate(session: Session) -> None:
     session.nominations.bind_ready()
     hooks = session.hooks
     left: dict[str, list[TaskBatch]] = {}
-    by_queue = {name: LazyPriorityQueue(hooks.job_key, jobs) for name, jobs in _candidates(session, left).items()}
-    queues = LazyPriorityQueue(hooks.queue_key, (session.queues[name] for name in by_queue))
-    while queues:
-        queue = queues.pop()
-        jobs = by_queue[queue.name]
-        if not jobs:
-            continue
+    order = ServingOrder(session, _candidates(session))
+    for queue, job in order:
         if hooks.overused(queue):
-            while jobs:
-                job = jobs.pop()
-                session.refuse(job, hooks.reasons(job, left[job.key][0].tasks[-1]))
+            for other in chain((job,), order.rest_of(queue)):
+                with session.attempt(other):
+                    if tasks := _to_place(session, other):
+                        session.refuse(other, hooks.reasons(other, min(tasks, key=hooks.task_key)))
             continue
-        job = jobs.pop()
-        if GangAllocation(session, queue, job).take(left[job.key]) and left[job.key]:
-            jobs.push(job)
-        queues.push(queue)
+        with session.attempt(job):
+            if job.key not in left:
+                waiting = _to_place(session, job)
+                session.work.spend(2 * len(waiting))
+                left[job.key] = runs_of(sorted(waiting, key=hooks.task_key))
+            if left[job.key] and GangAllocation(session, queue, job).take(left[job.key]) and left[job.key]:
+                order.again(job)
 
 
-def _candidates(session: Session, left: dict[str, list[TaskBatch]]) -> dict[str, list[Job]]:
-    """Jobs with tasks to place, by queue; their tasks go into ``left``. Where the policy has no enqueue, all are
-    admitted.
-    """
+def _candidates(session: Session) -> Iterator[Job]:
+    """Jobs that may have tasks to place. Where the policy has no enqueue, all are admitted."""
     admits_all = "enqueue" not in session.policy.actions
-    by_queue: dict[str, list[Job]] = {}
-    for job in session.unsettled:
+    for job in session.to_try():
         if session.is_pending(job):
             if not admits_all:
                 continue
             session.admit(job)
-        waiting = [
-            task
-            for status in ((TaskStatus.PENDING,) if session.nominations.stands(job.key) else WAITING)
-            for task in job.by_status.get(status, {}).values()
-            if not task.gated and not task.best_effort
-        ]
-        if not waiting and session.phase(job) != PodGroupPhase.INQUEUE:
-            continue  # nothing to place, and nobody waits for its pods
-        if not session.is_schedulable(job) or not waiting:
-            continue
-        left[job.key] = runs_of(sorted(waiting, key=session.hooks.task_key))
-        by_queue.setdefault(job.queue, []).append(job)
-    return by_queue
+        yield job
+
+
+def _to_place(session: Session, job: Job) -> list[Task]:
+    """The tasks of a job that wait for room; none where something keeps the whole job from being placed."""
+    waiting = [
+        task
+        for status in ((TaskStatus.PENDING,) if session.nominations.stands(job.key) else WAITING)
+        for task in job.by_status.get(status, {}).values()
+        if not task.gated and not task.best_effort
+    ]
+    if not waiting and session.phase(job) != PodGroupPhase.INQUEUE:
+        return []  # nothing to place, and nobody waits for its pods
+    return waiting if session.is_schedulable(job) else []

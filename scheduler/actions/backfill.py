@@ -6,7 +6,7 @@ other.
 
 from __future__ import annotations
 
-from ..framework.priority_queue import LazyPriorityQueue
+from ..framework.serving_order import ServingOrder
 from ..framework.session import Session
 from ..model.job import Job
 from ..model.task import Task, TaskStatus
@@ -14,15 +14,11 @@ from ..model.task import Task, TaskStatus
 
 def backfill(session: Session) -> None:
     """Place best-effort tasks, in the order of queues, jobs and tasks."""
-    hooks = session.hooks
-    by_queue: dict[str, list[Job]] = {}
-    for job in session.unsettled:
-        if not session.is_pending(job) and _waiting(job) and session.is_schedulable(job):
-            by_queue.setdefault(job.queue, []).append(job)
-    for queue in sorted((session.queues[name] for name in by_queue), key=hooks.queue_key):
-        jobs = LazyPriorityQueue(hooks.job_key, by_queue[queue.name])
-        while jobs:
-            _place(session, jobs.pop())
+    candidates = [job for job in session.to_try() if not session.is_pending(job) and _waiting(job)]
+    for _, job in ServingOrder(session, candidates):
+        with session.attempt(job):
+            if session.is_schedulable(job):
+                _place(session, job)
 
 
 def _waiting(job: Job) -> list[Task]:

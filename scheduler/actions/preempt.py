@@ -7,7 +7,7 @@ the victims of a node are found by :mod:`scheduler.preemption.topology_aware`, e
 
 from __future__ import annotations
 
-from ..framework.priority_queue import LazyPriorityQueue
+from ..framework.serving_order import ServingOrder
 from ..framework.session import Session
 from ..model.job import Job
 from ..preemption import PREEMPT, CycleCache, PreemptionRequest, make_room
@@ -19,18 +19,17 @@ def preempt(session: Session) -> None:
     starving = starving_jobs(session)
     if not starving:
         return
-    hooks, cache = session.hooks, CycleCache.of(session)
+    cache = CycleCache.of(session)
     reprieves = bool(session.policy.configurations.get(PREEMPT, {}).get("enableTopologyAwarePreemption"))
-    by_queue: dict[str, list[Job]] = {}
-    for job in starving:
-        by_queue.setdefault(job.queue, []).append(job)
-    queues = LazyPriorityQueue(hooks.queue_key, (session.queues[name] for name in by_queue))
-    while queues:
-        of_queue = by_queue[queues.pop().name]
-        between = LazyPriorityQueue(hooks.job_key, of_queue)
-        while between:
-            make_room(PreemptionRequest(session, PREEMPT, between.pop(), reprieves=reprieves), cache)
-        for job in sorted(of_queue, key=hooks.job_key):
-            if hooks.job_starving(job):
+    for of_queue in ServingOrder(session, starving).queues():
+        for _, job in ServingOrder(session, of_queue):
+            with session.attempt(job, on_cap=cache.forget):
+                make_room(PreemptionRequest(session, PREEMPT, job, reprieves=reprieves), cache)
+        for _, job in ServingOrder(session, _still_starving(session, of_queue)):
+            with session.attempt(job, on_cap=cache.forget):
                 make_room(PreemptionRequest(session, PREEMPT, job, within_job=True, reprieves=reprieves), cache)
     cache.settle()
+
+
+def _still_starving(session: Session, jobs: list[Job]) -> list[Job]:
+    return [job for job in jobs if session.hooks.job_starving(job)]

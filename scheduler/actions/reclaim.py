@@ -7,9 +7,8 @@ plugin's say.
 
 from __future__ import annotations
 
-from ..framework.priority_queue import LazyPriorityQueue
+from ..framework.serving_order import ServingOrder
 from ..framework.session import Session
-from ..model.job import Job
 from ..preemption import RECLAIM, CycleCache, PreemptionRequest, make_room
 from ..preemption.request import starving_jobs
 
@@ -20,16 +19,11 @@ def reclaim(session: Session) -> None:
     if not starving:
         return
     hooks, cache = session.hooks, CycleCache.of(session)
-    by_queue: dict[str, list[Job]] = {}
-    for job in starving:
-        by_queue.setdefault(job.queue, []).append(job)
-    jobs = {name: LazyPriorityQueue(hooks.job_key, members) for name, members in by_queue.items()}
-    queues = LazyPriorityQueue(hooks.queue_key, (session.queues[name] for name in by_queue))
-    while queues:
-        queue = queues.pop()
+    order = ServingOrder(session, starving)
+    for queue, job in order:
         if hooks.overused(queue):
+            order.leave_out(queue)
             continue
-        make_room(PreemptionRequest(session, RECLAIM, jobs[queue.name].pop()), cache)
-        if jobs[queue.name]:
-            queues.push(queue)
+        with session.attempt(job, on_cap=cache.forget):
+            make_room(PreemptionRequest(session, RECLAIM, job), cache)
     cache.settle()

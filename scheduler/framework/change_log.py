@@ -11,7 +11,10 @@ from collections.abc import Callable
 from ..model.cluster import Cluster
 from ..model.task import HOLDING, Task, TaskStatus
 from ..reasons import VictimReason
+from .work import Work
 
+CHANGE = 20
+"""Steps of a change to a task, its taking back included."""
 CLAIMING = HOLDING | TaskStatus.PIPELINED
 """Statuses in which a task counts in the queue plugins' ``allocated`` within a cycle (Volcano fires AllocateFunc for
 a pipelined task).
@@ -24,8 +27,9 @@ Change = tuple[Task, TaskStatus, str, VictimReason | None]
 class ChangeLog:
     """The changes of one cycle, oldest first."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, work: Work) -> None:
         self._cluster = cluster
+        self._work = work
         self._on_allocation_change: list[Callable[[Task, int], None]] = []
         self.entries: list[Change] = []
 
@@ -40,8 +44,13 @@ class ChangeLog:
 
     def change(self, task: Task, status: TaskStatus, node: str, reason: VictimReason | None = None) -> None:
         """Give a task another status and node, and note how to take it back."""
+        self._work.spend(CHANGE)
         self.entries.append((task, task.status, task.node, reason))
         self._apply(task, status, node)
+
+    def commit(self) -> None:
+        """What has been changed so far becomes a decision."""
+        self._work.commit()
 
     def undo(self, savepoint: int) -> None:
         """Take back all changes but the first ``savepoint``, last first."""

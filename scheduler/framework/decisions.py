@@ -58,6 +58,41 @@ class QueueNumbers(msgspec.Struct, frozen=True):
     overused: bool | None = None
 
 
+class Waiting(msgspec.Struct, frozen=True):
+    """What is remembered of a job that found no room: it is passed over until something changes that could help it
+    (``topics``, see :mod:`scheduler.model.backlog`), or its time has come.
+
+    ``least``: room of at least this much, freed on a node, could help; None where room would not. ``tried``: the
+    actions that have tried it, where a cycle was cut before all had; empty where all have. ``retry_at``: when it is
+    tried again in any case; ``not_before``: until when it is not, whatever changes, for what its last attempt cost.
+    Times are seconds since the epoch. ``costly``: how often in a row it cost a lot in vain; ``late``: it cost more than
+    a job may, and is tried after all others.
+    """
+
+    refusal: Refusal
+    topics: tuple[str, ...] = ()
+    least: dict[str, int] | None = None
+    tried: tuple[str, ...] = ()
+    retry_at: float = 0.0
+    not_before: float = 0.0
+    costly: int = 0
+    late: bool = False
+
+
+class Memory(msgspec.Struct):
+    """What the next cycle is to know of this one: entries of the backlog that are new or changed, and those that are
+    not needed any more; who is due; whose turn it is.
+
+    ``policy`` is a fingerprint: under another policy nothing of it counts.
+    """
+
+    policy: str = ""
+    waiting: dict[str, Waiting] = {}
+    forgotten: list[str] = []
+    due: list[str] = []
+    turns: dict[str, dict[str, int]] = {}
+
+
 class Decisions(msgspec.Struct):
     """The outcome of one cycle. Lists are in the order in which the decisions were made."""
 
@@ -77,3 +112,8 @@ class Decisions(msgspec.Struct):
     queues: dict[str, QueueNumbers] = {}
     wake_at: float | None = None
     """When time alone could change the outcome (a deadline), in seconds since the epoch."""
+    steps: int = 0
+    """What the jobs of this cycle have cost (:mod:`scheduler.work`)."""
+    cut: list[str] = []
+    """Actions that left jobs for the next cycle, which is wanted at once."""
+    memory: Memory = msgspec.field(default_factory=Memory)

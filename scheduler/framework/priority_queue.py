@@ -21,8 +21,8 @@ class LazyPriorityQueue(Generic[T]):
         self._heap = [(key(subject), subject) for subject in subjects]
         heapq.heapify(self._heap)
 
-    def __bool__(self) -> bool:
-        return bool(self._heap)
+    def __len__(self) -> int:
+        return len(self._heap)
 
     def push(self, subject: T) -> None:
         heapq.heappush(self._heap, (self._key(subject), subject))

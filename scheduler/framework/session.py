@@ -6,7 +6,8 @@ what they compute for a cycle in themselves, and what outlives a cycle lives in 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
 from ..model.cluster import Cluster
@@ -18,13 +19,18 @@ from ..model.task import HOLDING, Task, TaskStatus
 from ..placement import Placement, unsupported
 from ..policy.model import Policy
 from ..policy.tiers import Hooks
-from ..reasons import NoGroup, QueueBroken, Refusal, UnschedulableReason, Unsupported
+from ..reasons import NoGroup, QueueBroken, Refusal, TooCostly, UnschedulableReason, Unsupported
+from .backlog import Recall
 from .change_log import ChangeLog
 from .decisions import Decisions
 from .nominations import Nominations
 from .plugin import Plugin
 from .statement import Statement
 from .tracing import Step, no_trace
+from .work import UNLIMITED, Budget, CapReached, Work
+
+ATTEMPT = 50
+"""Steps that every attempt of a job costs."""
 
 T = TypeVar("T")
 
@@ -33,9 +39,10 @@ class Session:
     """The state as actions and plugins see it.
 
     ``jobs`` are those with a PodGroup and an existing queue, ``unsettled`` those of them that an action may have
-    something to do for; ``total`` is what all ready nodes have; ``now`` is seconds since the epoch, given by the shell.
-    ``decisions`` is what has been decided so far. ``placement`` knows where tasks may go. ``plugins`` are those of
-    the policy, by name. ``step`` is told of each plugin that opens.
+    something to do for (jobs that nothing new could help are passed over); ``total`` is what all ready nodes have;
+    ``now`` is seconds since the epoch, given by the shell. ``decisions`` is what has been decided so far.
+    ``placement`` knows where tasks may go. ``plugins`` are those of the policy, by name. ``step`` is told of each
+    plugin that opens. ``work`` counts what the jobs cost, ``backlog`` is what is remembered of those that wait.
     """
 
     def __init__(
@@ -45,8 +52,11 @@ class Session:
         now: float,
         plugins: Mapping[str, type[Plugin]],
         step: Step = no_trace,
+        *,
+        budget: Budget = UNLIMITED,
     ) -> None:
         self.cluster = cluster
+        self.work = Work(budget)
         self.policy = policy
         self.now = now
         self.nodes = cluster.nodes
@@ -56,24 +66,33 @@ class Session:
         self.jobs: dict[str, Job] = {}
         self.phases: dict[str, str] = {}
         self.decisions = Decisions()
+        self.backlog = Recall(cluster, policy, now)
+        self.unsettled: list[Job] = []
         named = any(queue.namespaces is not None for queue in self.queues.values())
+        asleep, refusals = self.backlog.asleep, self.decisions.refusals
         for key, job in sorted(cluster.jobs.items()):
+            if (entry := asleep.get(key)) is not None:  # was here, with its queue, or it would have been told
+                self.jobs[key] = job
+                if entry.refusal.items:
+                    refusals[key] = entry.refusal
+                continue
             if job.group is None:
                 if job.by_status.get(TaskStatus.PENDING):
-                    self.decisions.refusals[key] = Refusal((NoGroup(key),))
+                    refusals[key] = Refusal((NoGroup(key),))
                 continue
             problem = "" if job.queue in self.queues else "does not exist"
             if named and not problem and not any(status & HOLDING for status in job.by_status):
                 problem = self._not_served(job)  # what runs when a queue begins to name namespaces goes on
             if not problem:
                 self.jobs[key] = job
+                if not job.is_settled:
+                    self.unsettled.append(job)
             elif job.is_pending or job.by_status.get(TaskStatus.PENDING):
-                self.decisions.refusals[key] = Refusal((QueueBroken(job.queue, problem),))
-        self.unsettled: list[Job] = [job for job in self.jobs.values() if not job.is_settled]
+                refusals[key] = Refusal((QueueBroken(job.queue, problem),))
         self._objections: dict[str, Any] = {}
-        self.changes = ChangeLog(cluster)
+        self.changes = ChangeLog(cluster, self.work)
         self.hooks = Hooks()
-        self.placement = Placement(cluster, self.hooks)
+        self.placement = Placement(cluster, self.hooks, self.work.spend)
         self.nominations = Nominations(self)
         self.plugins: dict[str, Plugin] = {}
         self._own: dict[object, object] = {}
@@ -109,9 +128,39 @@ class Session:
         self.decisions.refusals[job.key] = known.also(*whys)
 
     def wake_at(self, time: float) -> None:
-        """Time alone changes the outcome at ``time``."""
+        """Time alone changes the outcome at ``time``: for the job that is being tried, or else for any."""
         known = self.decisions.wake_at
         self.decisions.wake_at = time if known is None else min(known, time)
+        self.backlog.deadline(time)
+
+    # --------------------------------------------------------------------------------------------------------- attempts
+
+    def to_try(self) -> list[Job]:
+        """The jobs that this action may have something to do for: those that no earlier cycle, which was cut, has
+        brought to it already.
+        """
+        return self.backlog.not_tried(self.unsettled)
+
+    @contextmanager
+    def attempt(self, job: Job, on_cap: Callable[[], None] = lambda: None) -> Iterator[None]:
+        """One job's turn in the action that runs. It is taken back where it costs more than a job may (``on_cap``)."""
+        decisions, before = self.decisions, self.work.spent
+        lists: tuple[list[Any], ...] = (decisions.binds, decisions.evictions, decisions.nominations)
+        savepoint, lengths = len(self.changes), [len(each) for each in lists]
+        self.backlog.begin(job)
+        self.work.spend(ATTEMPT)
+        try:
+            with self.work.attempt():
+                yield
+        except CapReached:
+            self.changes.undo(savepoint)
+            for each, length in zip(lists, lengths, strict=True):
+                del each[length:]
+            on_cap()
+            self.refuse(job, [TooCostly(self.backlog.action)])
+            self.backlog.late(job)
+        finally:
+            self.backlog.end(job, self.work.spent - before)
 
     def close(self) -> None:
         """Leave the state as it was found. What plugins have computed is void from then on."""

@@ -66,6 +66,7 @@ class Statement:
 
     def commit(self) -> None:
         """Make decisions of it. What only waits becomes a nomination if this statement freed its room."""
+        self._log.commit()
         decisions = self._decisions
         evicting = self.has_evictions
         last = {task.uid: (task, reason) for task, _, _, reason in self.changes}

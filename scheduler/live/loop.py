@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import structlog
 
@@ -19,6 +21,7 @@ from ..framework.decisions import Decisions, Evict
 from ..kube.backoff import Backoff
 from ..recording.events import Assumed, Decided, Nominated
 from .metrics import Metrics
+from .pace import Pace
 from .policy_file import InForce
 from .record import RunningRecord
 from .state_feed import StateFeed, Urgency
@@ -37,6 +40,8 @@ LAZY_UNDER_LOAD = 1.0
 PUBLISH_AT_LEAST_EVERY = 3.0
 """Seconds between two publications of all that changed, under any load."""
 _LONGEST_REST = 1.0
+_REST_WHEN_CUT = 0.05
+"""The longest rest before a cycle that goes on with what the last one left."""
 
 
 class CycleLoop:
@@ -74,6 +79,7 @@ class CycleLoop:
         self._published = asyncio.get_running_loop().time()
         self._errors = Backoff(first=0.1, most=10.0)
         self._between: list[Callable[[], None]] = []
+        self._pace = Pace()
 
     @property
     def is_due(self) -> bool:
@@ -151,9 +157,10 @@ class CycleLoop:
         if self._record is not None:
             self._record.before_cycle(self._feed.cluster, self._policy())
         started, now, watch = loop.time(), time.time(), Stopwatch()
-        cluster, policy = self._feed.cluster, self._policy().policy
+        cluster, policy, budget = self._feed.cluster, self._policy().policy, self._pace.budget
         try:
-            decisions = await loop.run_in_executor(self._thread, decide, cluster, policy, now, watch.step)
+            asked = partial(decide, cluster, policy, now, watch.step, budget=budget)
+            decisions = await loop.run_in_executor(self._thread, asked)
         except Exception:  # a defect of the core: keep the watches and the writes going, and try again
             pause = self._errors.next()
             self._metrics.failed()
@@ -166,8 +173,8 @@ class CycleLoop:
         self.decided += 1
         took = loop.time() - started
         self._metrics.cycle(took, decisions, watch.laps)
-        if self._record is not None:
-            self._record.add(Decided(self.number, now, decisions))
+        self._pace.note(decisions.steps, sum(lap.seconds for lap in watch.laps if lap.kind == "action"))
+        self._feed.apply(Decided(self.number, now, decisions, budget))
         self._carry_out(decisions)
         # at most half of the time goes into cycles, so that a large state cannot starve the writes; a tenth while many
         # binds are under way, while victims leave, one after the other, and there is nothing else to decide, and for
@@ -176,7 +183,7 @@ class CycleLoop:
         only_waits = not decisions.binds and not decisions.evictions
         short, long = (loop.time() + min(took * rests, _LONGEST_REST) for rests in (1, 9))
         self._lazy_not_before = long
-        self._not_before = long if many else short
+        self._not_before = min(long if many else short, loop.time() + _REST_WHEN_CUT if decisions.cut else math.inf)
         self._patient_until = long if only_waits else short
         is_late = loop.time() - self._published > PUBLISH_AT_LEAST_EVERY
         if is_late or not many:
@@ -186,6 +193,8 @@ class CycleLoop:
             self._want(LAZY_UNDER_LOAD)  # what is not published yet
         if self._publication.again_at is not None:
             self._want(max(self._publication.again_at - now, LAZY))
+        if decisions.cut or cluster.backlog.has_due(now):
+            self._want(0.0)
         if decisions.wake_at is not None:
             self._want(max(decisions.wake_at - now, DEBOUNCE))
         log.log(

@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.registry import Collector
 
 from ..framework.decisions import Decisions, Evict
+from ..reasons import Refusal, TooCostly
 from .stopwatch import Lap
 
 _MILLISECONDS = (0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
@@ -23,6 +24,11 @@ _JOBS = tuple(32 * 2.0**step for step in range(20))
 _RATIOS = (0.25, 0.5, 1, 1.5, 2, 3, 4, 8, 16)
 _OPENS = "OnSessionOpen"
 """Volcano's word for a plugin's start in a cycle; ours have nothing to do at its end."""
+
+
+def is_late(refusal: Refusal) -> bool:
+    """Whether a job waits because it costs more than a single job may."""
+    return any(isinstance(why, TooCostly) for why in refusal.items)
 
 
 class Metrics:
@@ -40,6 +46,9 @@ class Metrics:
         )
         self._scheduled = self._attempts.labels("scheduled")
         self._unschedulable = self._gauge("volcano_unschedule_job_count", "Jobs that wait with a reason")
+        self._late = self._gauge(
+            "schedspec_too_costly_jobs", "Jobs that wait because deciding about them takes longer than a single job may"
+        )
         self._malformed = self._gauge(
             "schedspec_malformed_objects", "Objects that cannot be read and are left out", "kind"
         )
@@ -60,6 +69,11 @@ class Metrics:
         )
         self._action = self._histogram(
             "volcano_action_scheduling_latency_milliseconds", "Time of one action in one cycle", _STEPS, "action"
+        )
+        self._cut = self._counter(
+            "schedspec_cycle_cut",
+            "Cycles whose budget was used up before an action had come to all jobs",
+            "action",
         )
         self._plugin = self._histogram(
             "volcano_plugin_scheduling_latency_milliseconds",
@@ -115,6 +129,9 @@ class Metrics:
         for lap in laps:
             step = self._action.labels(lap.name) if lap.kind == "action" else self._plugin.labels(lap.name, _OPENS)
             step.observe(lap.seconds * 1000)
+        for action in decisions.cut:
+            self._cut.labels(action).inc()
+        self._late.set(sum(is_late(refusal) for refusal in decisions.refusals.values()))
         if decisions.evictions:
             self._chosen(decisions.evictions)
         for ratio in decisions.evicted_to_requested.values():

@@ -69,6 +69,7 @@ def write_cycle(parent: Path, number: int, now: float, cluster: Cluster, policy:
     """
     directory = parent / f"cycle-{number}-{int(now)}"
     recorder = SegmentWriter(directory)
+    last = cluster.last_cycle
     try:
         recorder.checkpoint(cluster, PolicyLoaded(policy.path, policy.text))
         recorder.write(Decided(number, now, decide(cluster, policy.policy, now)))
@@ -81,3 +82,5 @@ def write_cycle(parent: Path, number: int, now: float, cluster: Cluster, policy:
         log.exception("cycle record without decisions written, for none could be made: %s", directory)
     else:
         log.info("cycle record written: %s", directory)
+    finally:
+        cluster.last_cycle = last  # the cycles that follow are decided, and replayed, as if nobody had asked

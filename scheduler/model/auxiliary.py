@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from . import objects
+from .backlog import BUDGETS, VOLUMES, Backlog
 from .equality import same_small
 
 Small = TypeVar(
@@ -23,11 +24,12 @@ Small = TypeVar(
 class Others:
     """Budgets, volumes, claims, what the storage drivers of nodes say, namespaces.
 
-    ``version`` grows with every change that could alter a decision.
+    ``version`` grows with every change that could alter a decision; ``backlog`` is told which kind of change it was.
     """
 
     def __init__(self) -> None:
         self.version = 0
+        self.backlog = Backlog()
         self.budgets: dict[str, objects.PodDisruptionBudget] = {}
         self.volumes: dict[str, objects.PersistentVolume] = {}
         self.claims: dict[str, objects.PersistentVolumeClaim] = {}
@@ -35,36 +37,49 @@ class Others:
         self.namespaces: dict[str, objects.Namespace] = {}
 
     def set_budget(self, budget: objects.PodDisruptionBudget) -> None:
-        self._keep(self.budgets, budget)
+        self._keep(self.budgets, budget, BUDGETS)
 
     def delete_budget(self, key: str) -> None:
-        self.version += self.budgets.pop(key, None) is not None
+        self._drop(self.budgets, key, BUDGETS)
 
     def set_volume(self, volume: objects.PersistentVolume) -> None:
-        self._keep(self.volumes, volume)
+        self._keep(self.volumes, volume, VOLUMES)
 
     def delete_volume(self, key: str) -> None:
-        self.version += self.volumes.pop(key, None) is not None
+        self._drop(self.volumes, key, VOLUMES)
 
     def set_claim(self, claim: objects.PersistentVolumeClaim) -> None:
-        self._keep(self.claims, claim)
+        self._keep(self.claims, claim, VOLUMES)
 
     def delete_claim(self, key: str) -> None:
-        self.version += self.claims.pop(key, None) is not None
+        self._drop(self.claims, key, VOLUMES)
 
     def set_csi_node(self, node: objects.CSINode) -> None:
-        self._keep(self.csi_nodes, node)
+        self._keep(self.csi_nodes, node, VOLUMES)
 
     def delete_csi_node(self, name: str) -> None:
-        self.version += self.csi_nodes.pop(name, None) is not None
+        self._drop(self.csi_nodes, name, VOLUMES)
 
     def set_namespace(self, namespace: objects.Namespace) -> None:
         self._keep(self.namespaces, namespace)
 
     def delete_namespace(self, name: str) -> None:
-        self.version += self.namespaces.pop(name, None) is not None
+        self._drop(self.namespaces, name)
 
-    def _keep(self, place: dict[str, Small], item: Small) -> None:
+    def _keep(self, place: dict[str, Small], item: Small, topic: str = "") -> None:
         known = place.get(item.metadata.key)
         place[item.metadata.key] = item
-        self.version += known is None or not same_small(known, item)
+        if known is None or not same_small(known, item):
+            self._changed(topic)
+
+    def _drop(self, place: dict[str, Small], key: str, topic: str = "") -> None:
+        if place.pop(key, None) is not None:
+            self._changed(topic)
+
+    def _changed(self, topic: str = "") -> None:
+        """Something changed that could alter a decision; without a topic, any."""
+        self.version += 1
+        if topic:
+            self.backlog.tell(topic)
+        else:
+            self.backlog.tell_all()

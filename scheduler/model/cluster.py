@@ -9,17 +9,54 @@ and the API has not yet confirmed is held here as an assumption.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from . import objects, resources
 from .auxiliary import Others
+from .backlog import CLAIMS, FREED, GROUPS, PLACED, RUNNING
 from .equality import runs_ahead, same_group, same_node, same_queue, same_task
 from .errors import names_the_object
-from .job import Job
+from .job import Job, PodGroupPhase
 from .nodes import Nodes
 from .queue import Queue
-from .task import HOLDING, Task, TaskStatus, job_key_of
+from .task import COMPLETED, HOLDING, Task, TaskStatus, job_key_of
 from .times import seconds
+
+_ON_ITS_WAY = {
+    ("", PodGroupPhase.PENDING),
+    ("", PodGroupPhase.INQUEUE),
+    (PodGroupPhase.PENDING, PodGroupPhase.INQUEUE),
+    (PodGroupPhase.INQUEUE, PodGroupPhase.RUNNING),
+}
+"""Changes of a PodGroup's phase as its job goes on: each follows from a decision and gives no other job anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a pod stands, as far as others depend on it."""
+
+    job: str
+    status: TaskStatus
+    node: str
+    nominated: str
+
+    @classmethod
+    def of(cls, task: Task) -> _Place:
+        return cls(task.job, task.status, task.node, task.nominated)
+
+    @property
+    def holds(self) -> bool:
+        return bool(self.node) and not self.is_done
+
+    @property
+    def is_done(self) -> bool:
+        return bool(self.status & COMPLETED)
+
+    def goes_on(self, now: _Place) -> bool:
+        """Whether what was held is held still."""
+        holds = now.holds and self.node == now.node and (not self.status & HOLDING or now.status & HOLDING)
+        return self.holds and bool(holds)
 
 
 class Cluster(Others):
@@ -62,12 +99,12 @@ class Cluster(Others):
         if known is None:
             for task in self._on_node.get(info.name, {}).values():
                 self.nodes.place(info, task, task.status)
-        self.version += 1
+        self._changed()
 
     def delete_node(self, name: str) -> None:
         if name in self.nodes.by_name:
             self.nodes.drop(name)
-            self.version += 1
+            self._changed()
 
     # ----------------------------------------------------------------------------------------------------------- pods
 
@@ -88,16 +125,17 @@ class Cluster(Others):
                 return
             self._forget(old)
         self._admit(task)
-        self.version += 1
+        self._moved(task, None if old is None else _Place.of(old), is_other=old is not None and again is None)
 
     def _step(self, old: Task, new: Task) -> None:
         """The pod goes on where it is, from its bind to running: what is taken stays as it is."""
+        before = _Place.of(old)
         if old.job:
             self.jobs[old.job].move(old, new.status)
         old.pod, old.status, old.started, old.assumed = new.pod, new.status, new.started, new.assumed
         old.nominated, old.is_disruption_target = new.nominated, new.is_disruption_target
         (self.nominated.add if new.nominated else self.nominated.discard)(old.key)
-        self.version += 1
+        self._moved(old, before)
 
     @staticmethod
     def _keep_assumptions(old: Task, task: Task) -> None:
@@ -111,7 +149,34 @@ class Cluster(Others):
         task = self.tasks.get(key)
         if task is not None and (not uid or task.uid == uid):
             self._forget(task)
-            self.version += 1
+            self._moved(task, _Place.of(task), is_gone=True)
+
+    def _moved(self, task: Task, before: _Place | None, *, is_gone: bool = False, is_other: bool = False) -> None:
+        """A pod came, went, or changed (``is_other``: in more than where it stands); say whom that may help."""
+        self.version += 1
+        backlog = self.backlog
+        if not backlog.entries and not backlog.claims:
+            return
+        now = None if is_gone else _Place.of(task)
+        for job in {task.job, "" if before is None else before.job}:
+            backlog.tell_job(job)
+        if task.key in backlog.claims:
+            backlog.tell(CLAIMS)
+        if before is not None and (is_other or (now != before and (now is None or not before.goes_on(now)))):
+            self._tell_freed(before, now)
+        if now is not None and now.holds and (is_other or before is None or before.node != now.node):
+            backlog.tell(PLACED)
+            if (job_of := self.jobs.get(task.job)) is not None:
+                backlog.tell(f"{PLACED}:{job_of.queue}")
+        if now is not None and now.status is TaskStatus.RUNNING:
+            backlog.tell(RUNNING)
+
+    def _tell_freed(self, before: _Place, now: _Place | None) -> None:
+        """A pod does not hold any more, or not all of, what it held or asked for."""
+        self.backlog.tell_room(before.node)
+        self.backlog.tell_room(before.nominated)
+        if before.holds or now is None or now.is_done:
+            self.backlog.tell(FREED)
 
     def _job_of(self, pod: objects.Pod) -> str:
         ours = not self.scheduler_names or pod.spec.scheduler_name in self.scheduler_names
@@ -140,7 +205,7 @@ class Cluster(Others):
             job = self.jobs[task.job]
             job.remove(task)
             if job.group is None and not job.tasks:
-                del self.jobs[task.job]
+                self._end(job)
 
     # ---------------------------------------------------------------------------------------------------- assumptions
 
@@ -160,26 +225,29 @@ class Cluster(Others):
         """
         task = self.tasks.get(key)
         if task is not None and task.uid == uid and task.nominated != node:
+            before = _Place.of(task)
             task.nominated = node
             (self.nominated.add if node else self.nominated.discard)(task.key)
-            self.version += 1
+            self._moved(task, before)
 
     def revert(self, key: str, uid: str) -> None:
         """The API refused: believe the pod again."""
         task = self.tasks.get(key)
         if task is not None and task.uid == uid:
             self._forget(task)
-            self._admit(Task(task.pod, task.job))
-            self.version += 1
+            again = Task(task.pod, task.job)
+            self._admit(again)
+            self._moved(again, _Place.of(task))
 
     def _assume(self, key: str, uid: str, status: TaskStatus, node: str) -> None:
         task = self.tasks.get(key)
         if task is None or task.uid != uid:
             return
+        before = _Place.of(task)
         self._forget(task)
         task.status, task.node, task.assumed = status, node, True
         self._admit(task)
-        self.version += 1
+        self._moved(task, before)
 
     # ------------------------------------------------------------------------------------------- groups, queues, rest
 
@@ -197,27 +265,43 @@ class Cluster(Others):
             return
         minimum = None if group.spec.min_resources is None else resources.parse(group.spec.min_resources)
         created = seconds(group.metadata.creation_timestamp)
-        self._job(group.metadata.key).describe(
-            group, self.priority_of(group.spec.priority_class_name), minimum, created
-        )
+        job = self._job(group.metadata.key)
+        before, phase = job.group, job.phase
+        job.describe(group, self.priority_of(group.spec.priority_class_name), minimum, created)
+        goes_on = before is not None and before.spec == group.spec and (phase, job.phase) in _ON_ITS_WAY
+        self._regrouped(job.key, helps=before is not None and not goes_on)
+
+    def _regrouped(self, key: str, *, helps: bool = True) -> None:
+        """A PodGroup came, went or changed; ``helps``: it may ask for less than before, or be served later."""
         self.version += 1
+        self.backlog.tell_job(key)
+        if helps:
+            self.backlog.tell(GROUPS)
+            self.backlog.tell(CLAIMS)
+
+    def _end(self, job: Job) -> None:
+        del self.jobs[job.key]
+        self.backlog.drop(job.key)
 
     def delete_podgroup(self, key: str) -> None:
         job = self.jobs.get(key)
         if job is not None and job.group is not None:
             job.group = None
+            self._regrouped(key)
+            self.backlog.tell(FREED)
             if not job.tasks:
-                del self.jobs[key]
-            self.version += 1
+                self._end(job)
 
     @names_the_object
     def set_queue(self, queue: objects.Queue) -> None:
         known = self.queues.get(queue.metadata.name)
         self.queues[queue.metadata.name] = Queue(queue)
-        self.version += known is None or not same_queue(known.object, queue)
+        if known is None or not same_queue(known.object, queue):
+            self._changed()
 
     def delete_queue(self, name: str) -> None:
-        self.version += self.queues.pop(name, None) is not None
+        if self.queues.pop(name, None) is not None:
+            self._changed()
 
     def priority_of(self, class_name: str) -> int:
         """The value of a priority class; of an unnamed or unknown one, the global default's, or 0."""
@@ -239,4 +323,4 @@ class Cluster(Others):
         for job in self.jobs.values():
             if job.group is not None:
                 job.priority = self.priority_of(job.group.spec.priority_class_name)
-        self.version += 1
+        self._changed()

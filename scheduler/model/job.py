@@ -33,6 +33,7 @@ class Job:
     """
 
     __slots__ = (
+        "_pending_request",
         "allocated",
         "by_status",
         "creation",
@@ -66,6 +67,7 @@ class Job:
         self.tasks: dict[str, Task] = {}
         self.by_status: dict[TaskStatus, dict[str, Task]] = {}
         self.allocated: Resource = {}
+        self._pending_request: Resource | None = None
         self.gated = 0
         self.ready = 0
         """Tasks that hold room or have succeeded."""
@@ -103,8 +105,25 @@ class Job:
         self._leave(task, before)
         self._enter(task, status)
 
+    @property
+    def pending_request(self) -> Resource:
+        """What its pending tasks request."""
+        known = self._pending_request
+        if known is None:  # asked of every job in every cycle, and most have the same ones as in the last
+            alike: dict[bytes, list[Task]] = {}
+            for task in self.by_status.get(TaskStatus.PENDING, {}).values():
+                alike.setdefault(task.shape, []).append(task)
+            known = {}
+            for tasks in alike.values():
+                for name, amount in tasks[0].request.items():
+                    known[name] = known.get(name, 0) + amount * len(tasks)
+            self._pending_request = known
+        return known
+
     def _enter(self, task: Task, status: TaskStatus) -> None:
         self.by_status.setdefault(status, {})[task.key] = task
+        if status is TaskStatus.PENDING:
+            self._pending_request = None
         if status & READY:
             self.ready += 1
             if status & HOLDING:
@@ -114,6 +133,8 @@ class Job:
 
     def _leave(self, task: Task, status: TaskStatus) -> None:
         del self.by_status[status][task.key]
+        if status is TaskStatus.PENDING:
+            self._pending_request = None
         if status & READY:
             self.ready -= 1
             if status & HOLDING:

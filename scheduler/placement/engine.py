@@ -6,7 +6,7 @@ for a task that minds who runs where it holds for one placement only.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 import numpy as np
@@ -22,6 +22,14 @@ from .free_capacity import ALL, amounts, times, within, without
 from .pod_index import PodIndex
 from .ranking import NOWHERE, Ranking
 
+EXPLAIN = 8
+"""Steps in which the rule is found that excludes a node."""
+Spend = Callable[[int], None]
+
+
+def _for_free(_steps: int) -> None:
+    """Where nobody counts."""
+
 
 class Placement:
     """Feasibility, room and scores of tasks on the nodes of one cycle.
@@ -30,11 +38,12 @@ class Placement:
     about now. ``pods`` are the pods on the nodes as selectors see them.
     """
 
-    def __init__(self, cluster: Cluster, hooks: Hooks) -> None:
+    def __init__(self, cluster: Cluster, hooks: Hooks, spend: Spend = _for_free) -> None:
         self._cluster = cluster
         self._nodes = cluster.nodes
         self._hooks = hooks
-        self.pods = PodIndex(cluster)
+        self.spend = spend
+        self.pods = PodIndex(cluster, spend)
         self._static: dict[bytes, Mask] = {}
         self._static_score: dict[bytes, Vector] = {}
         self._slot_counts: dict[bytes, tuple[int, Rows]] = {}
@@ -48,6 +57,7 @@ class Placement:
         """Nodes that the task may go to as far as labels, taints and the like decide; room and neighbours not asked."""
         mask = self._static.get(task.shape)
         if mask is None:
+            self.spend(100 + len(self._nodes.rows) // 4)
             mask = self._nodes.ready.copy()
             if unsupported.of_task(self._cluster, task):
                 mask[:] = False
@@ -106,6 +116,7 @@ class Placement:
         """The part of the score that nothing in a cycle changes."""
         total = self._static_score.get(task.shape)
         if total is None:
+            self.spend(50 + len(self._nodes.rows) // 4)
             feasible = self.static(task)
             total = np.zeros(len(self._nodes.rows))
             for entry in self._hooks.score.entries:
@@ -139,12 +150,15 @@ class Placement:
         """
         known = self._refusals.get(task.shape)
         if known is None or known[0] != len(self._nodes.touched) or self.has_inter_pod_constraints(task):
+            self.spend(50)
             field = unsupported.of_task(self._cluster, task)
-            why = (
-                Unsupported(task.key, field)
-                if field
-                else no_node(self._nodes, self._hooks, task, self.feasible(task, future=True), self._slots(task))
-            )
+            why: NoNode | Unsupported
+            if field:
+                why = Unsupported(task.key, field)
+            else:
+                admitted = self.feasible(task, future=True)
+                self.spend(EXPLAIN * int(np.count_nonzero(~admitted)))
+                why = no_node(self._nodes, self._hooks, task, admitted, self._slots(task))
             known = self._refusals[task.shape] = (len(self._nodes.touched), why)
         return msgspec.structs.replace(known[1], task=task.key)
 
@@ -195,6 +209,7 @@ class Placement:
 
     def best(self, task: Task, *, future: bool = False) -> NodeInfo | None:
         """The best node with room for the task, or None."""
+        self.spend(100)
         neighbours = self.neighbours(task, future=future)
         liked = self._pod_score(task)
         if neighbours is None and liked is None:
@@ -226,6 +241,7 @@ class Placement:
         key = (task.shape, future)
         ranking = self._rankings.get(key)
         if ranking is None:
+            self.spend(100 + len(self._nodes.rows) // 4)
             ranking = self._rankings[key] = Ranking(self, self._nodes, task, future=future)
         ranking.refresh()
         return ranking

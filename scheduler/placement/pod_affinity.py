@@ -92,6 +92,7 @@ class PodAffinities:
         """How much the company on each node is liked, by the task and by those there, 0 to 100."""
         total: Vector | None = None
         for key, counts in (*self._preferred_by(task).items(), *self._liking(task).items()):
+            self._pods.spend(30)
             part = per_domain(domains_of(self._nodes, key), counts.present(future=False))
             total = part if total is None else total + part
         if total is None or not feasible.any():
@@ -108,6 +109,7 @@ class PodAffinities:
         """A mask, computed anew only when something on the nodes has changed."""
         known, now = self._masks.get(key), len(self._nodes.touched)
         if known is None or known[0] != now:
+            self._pods.spend(30)
             known = self._masks[key] = (now, compute())
         return known[1]
 
@@ -122,6 +124,7 @@ class PodAffinities:
         mask: Mask = np.logical_and.reduce([domain >= 0 for domain in domains])
         if not present.any() and counts.weights[self._pods.number(task)]:
             return mask  # the first of a group that wants to be together
+        self._pods.spend(30 * len(domains))
         for domain in domains:
             mask &= per_domain(domain, present) > 0
         return mask
@@ -129,6 +132,7 @@ class PodAffinities:
     def _apart(self, task: Task, *, future: bool) -> Mask | None:
         mask: Mask | None = None
         for key, counts in (*self._kept_away(task).items(), *self._keeping_away(task).items()):
+            self._pods.spend(30)
             free: Mask = per_domain(domains_of(self._nodes, key), counts.possible(future=future)) == 0
             mask = free if mask is None else mask & free
         return mask

@@ -31,8 +31,9 @@ class PodIndex:
     of others. ``holders`` are the numbers of such classes that have, or had in this cycle, pods on nodes.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, spend: Callable[[int], None]) -> None:
         self._cluster = cluster
+        self.spend = spend
         self._nodes = cluster.nodes
         self._is_built = False
         self.classes: list[Task] = []
@@ -73,6 +74,8 @@ class PodIndex:
     def selected(self, selector: LabelSelector | None) -> Mask:
         """The classes that a label selector matches; an absent one matches nothing, an empty one everything."""
         self.refresh()
+        parts = 0 if selector is None else len(selector.match_labels or ()) + len(selector.match_expressions or ())
+        self.spend((1 + parts) * (12 + len(self.classes) // 500))
         if selector is None:
             return np.zeros(len(self.classes), dtype=np.bool_)
         mask = np.ones(len(self.classes), dtype=np.bool_)
@@ -110,7 +113,9 @@ class PodIndex:
         touched = self._nodes.touched
         if self._seen == len(touched):
             return
-        changed, self._seen = sorted(set(touched[self._seen :])), len(touched)
+        changed = sorted(set(touched[self._seen :]))
+        self.spend(20 * len(changed))
+        self._seen = len(touched)
         for row in changed:
             before, now = self._tallies[row], self._tally(self._nodes.rows[row])
             self._tallies[row] = now
@@ -131,6 +136,7 @@ class PodIndex:
         return self._first
 
     def _build(self) -> None:
+        self.spend(2 * len(self._cluster.tasks))
         self._is_built, self._seen = True, len(self._nodes.touched)
         for task in self._cluster.tasks.values():
             self._enter(task)
@@ -196,6 +202,7 @@ class ClassCounts:
         index = self._index
         index.refresh()
         if self._seen < 0:
+            index.spend(50 + len(index.first()[0]) // 50)
             self._weights, self._seen = self._weigh().astype(np.float64), 0
             numbers, rows, tallies = index.first()
             weights = self._weights[numbers]

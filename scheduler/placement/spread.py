@@ -42,6 +42,7 @@ class Spread:
         """How well each node serves the soft constraints, 0 to 100; None if the task has none."""
         total: Vector | None = None
         for number, constraint in self._of(task, hard=False):
+            self._pods.spend(150)
             domains = domains_of(self._nodes, constraint.topology_key)
             present = np.unique(domains[feasible & (domains >= 0)])
             weight = math.log(len(present) + 2)
@@ -59,6 +60,7 @@ class Spread:
         known, now = self._allowed.get(task.shape), len(self._nodes.touched)
         if known is None or known[0] != now:
             hard = self._of(task, hard=True)
+            self._pods.spend(150 * len(hard))
             # a node counts only where it has the labels of all constraints
             keys = {constraint.topology_key for _, constraint in hard}
             labelled = np.ones(len(self._nodes.rows), dtype=np.bool_)

@@ -97,6 +97,11 @@ class CycleCache:
         tasks = (job.by_status.get(status, {}).values() for status in (TaskStatus.RUNNING, TaskStatus.BOUND))
         return {by_name[task.node].row for some in tasks for task in some if task.node in by_name}
 
+    def forget(self) -> None:
+        """What was noted meanwhile may be half done: ask all of it anew."""
+        self._shared.clear()
+        self._failed.clear()
+
     def known(self, kind: Kind | None) -> tuple[UnschedulableReason, ...] | None:
         """Why an equal job, or task, found no room in this very state, if one was tried."""
         if kind is None or kind not in self._failed:

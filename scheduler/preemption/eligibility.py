@@ -62,6 +62,7 @@ class VictimFilter:
         """The tasks on a node that may be asked to go, the first to go first."""
         request, jobs = self._request, self._session.jobs
         found: list[tuple[Job, Task]] = []
+        self._session.work.spend(15 + 8 * len(node.tasks))
         for task in node.tasks.values():
             job = jobs.get(task.job)
             if job is None or not task.status & HOLDING or not request.concerns(job):

@@ -83,7 +83,7 @@ def starving_jobs(session: Session) -> list[Job]:
     hooks = session.hooks
     return [
         job
-        for job in session.jobs.values()
+        for job in session.to_try()
         if job.by_status.get(TaskStatus.PENDING)
         and not session.is_pending(job)
         and not (job.group is not None and job.group.spec.network_topology)

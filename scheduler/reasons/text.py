@@ -118,6 +118,10 @@ _WHY: dict[type, Callable[[Any], str]] = {
     w.NotEntitled: _not_entitled,
     w.NeverPreempts: lambda why: f"{why.task} has preemptionPolicy Never",
     w.NoVictims: _no_victims,
+    w.TooCostly: lambda why: (
+        f"{why.action} stopped: finding room for this job takes too long; it is tried again after all other jobs, "
+        "simplify its affinity terms and constraints"
+    ),
 }
 
 _PROTECTIONS = {

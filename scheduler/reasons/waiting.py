@@ -167,6 +167,12 @@ class NoVictims(msgspec.Struct, frozen=True, tag="no-victims"):
     spared: tuple[ProtectedCount, ...] = ()
 
 
+class TooCostly(msgspec.Struct, frozen=True, tag="too-costly"):
+    """To find room for the job in an action costs more work than a single job may."""
+
+    action: str
+
+
 UnschedulableReason = (
     PluginMessage
     | QueueLimit
@@ -187,6 +193,7 @@ UnschedulableReason = (
     | NotEntitled
     | NeverPreempts
     | NoVictims
+    | TooCostly
 )
 
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import msgspec
 
-from ..framework.decisions import Decisions
+from ..framework.decisions import Decisions, Waiting
+from ..framework.work import UNLIMITED, Budget
 from ..model import objects
 from ..model.cluster import Cluster
 
@@ -62,11 +63,25 @@ class PolicyLoaded(msgspec.Struct, tag="policy"):
 
 
 class Decided(msgspec.Struct, tag="decided"):
-    """A cycle ran at ``now`` (seconds since the epoch) on the state as it is here, and came to ``decisions``."""
+    """A cycle ran at ``now`` (seconds since the epoch) on the state as it is here, with ``budget``, and came to
+    ``decisions``, part of which the next cycle is to know.
+    """
 
     cycle: int
     now: float
     decisions: Decisions
+    budget: Budget = UNLIMITED
+
+
+class Remembered(msgspec.Struct, tag="remembered"):
+    """What the state knows of waiting jobs: the end of a checkpoint (:class:`scheduler.model.backlog.Backlog`)."""
+
+    policy: str
+    waiting: dict[str, Waiting]
+    due: list[str]
+    freed: list[str]
+    turns: dict[str, dict[str, int]]
+    claims: dict[str, str]
 
 
 class Started(msgspec.Struct, tag="started"):
@@ -79,7 +94,7 @@ class Started(msgspec.Struct, tag="started"):
     node_selector: dict[str, str]
 
 
-Input = ObjectSeen | ObjectGone | Assumed | Nominated | Reverted | PolicyLoaded | Decided | Started
+Input = ObjectSeen | ObjectGone | Assumed | Nominated | Reverted | PolicyLoaded | Decided | Remembered | Started
 
 KINDS: dict[str, type[msgspec.Struct]] = {
     "CSINode": objects.CSINode,
@@ -142,6 +157,17 @@ def apply_input(cluster: Cluster, given: Input) -> None:
             cluster.assume_nominated(given.key, given.uid, given.node)
         case Reverted():
             cluster.revert(given.key, given.uid)
+        case Decided():
+            cluster.backlog.apply(given.decisions.memory, given.decisions.pipelined)
+        case Remembered():
+            cluster.backlog.restore(
+                given.policy,
+                given.waiting,
+                due=given.due,
+                freed=given.freed,
+                turns=given.turns,
+                claims=given.claims,
+            )
 
 
 _decoder = msgspec.json.Decoder(Input)

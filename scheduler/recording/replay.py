@@ -18,6 +18,7 @@ import msgspec
 
 from ..decide import decide
 from ..framework.decisions import Decisions
+from ..framework.work import UNLIMITED
 from ..model.cluster import Cluster
 from ..policy.loader import PolicyError, load_policy
 from ..policy.model import Policy
@@ -67,6 +68,7 @@ def cycles_of(inputs: Iterable[Input]) -> Iterator[Cycle]:
                 policy = load_policy(given.text, given.source)
             case Decided():
                 yield Cycle(given, cluster, policy)
+                apply_input(cluster, given)
             case _:
                 try:
                     apply_input(cluster, given)
@@ -117,7 +119,8 @@ def main(given: argparse.Namespace) -> int:
             if given.cycle not in (None, cycle.decided.cycle):
                 continue
             count += 1
-            would_be = decide(cycle.cluster, other or cycle.policy, cycle.decided.now)
+            budget = UNLIMITED if other else cycle.decided.budget
+            would_be = decide(cycle.cluster, other or cycle.policy, cycle.decided.now, budget=budget)
             if is_equal(cycle.decided.decisions, would_be):
                 continue
             lines = difference(cycle.decided.decisions, would_be)

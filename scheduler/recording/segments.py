@@ -17,6 +17,7 @@ from pathlib import Path
 
 import msgspec
 
+from ..model.backlog import Backlog
 from ..model.cluster import Cluster
 from ..model.task import TaskStatus
 from .events import (
@@ -26,6 +27,7 @@ from .events import (
     Nominated,
     ObjectSeen,
     PolicyLoaded,
+    Remembered,
     Started,
     apply_input,
     read_line,
@@ -61,7 +63,11 @@ class SegmentWriter:
         return self._file is None or self._written >= self._segment_bytes
 
     def checkpoint(self, cluster: Cluster, policy: PolicyLoaded) -> None:
-        """Begin a new segment with the state as it is now, drop the oldest. Raises OSError."""
+        """Begin a new segment with the state as it is now, drop the oldest. Raises OSError.
+
+        The state forgets what it decided last: who replays the segment does not know it either.
+        """
+        cluster.last_cycle = None
         self.close()
         self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)  # objects of every namespace will stand in it
         known = segments(self.directory)
@@ -120,6 +126,20 @@ def checkpoint_of(cluster: Cluster, policy: PolicyLoaded) -> Iterator[Input]:
             yield Assumed(key, task.uid, "" if task.status is TaskStatus.RELEASING else task.node)
         if task.nominated != task.pod.status.nominated_node_name:
             yield Nominated(key, task.uid, task.nominated)
+    if cluster.backlog.policy:
+        yield remembered(cluster.backlog)
+
+
+def remembered(backlog: Backlog) -> Remembered:
+    """The backlog as an input."""
+    return Remembered(
+        backlog.policy,
+        dict(sorted(backlog.entries.items())),
+        sorted(backlog.due),
+        sorted(backlog.freed),
+        backlog.turns,
+        backlog.claims,
+    )
 
 
 def cut(path: Path, since: float, to: Path) -> int:
@@ -137,8 +157,6 @@ def cut(path: Path, since: float, to: Path) -> int:
                 cluster = Cluster(given.scheduler_names, given.node_selector)
             case PolicyLoaded():
                 policy = given
-            case Decided():
-                pass
             case _:
                 with contextlib.suppress(ValueError):  # an object that the live scheduler could not read either
                     apply_input(cluster, given)

@@ -164,14 +164,15 @@ class Accounts:
             if minimum := self._counting.minimum(job):
                 resources.add_to(of_queue.bound, held)
                 resources.add_to(of_queue.beyond, resources.exceeded_part(held, minimum))
-            else:
+            elif held:
                 resources.add_to(of_queue.free, held)
             if job.by_status.get(TaskStatus.PENDING):
-                resources.add_to(of_queue.waiting, self._asked(job))
+                waiting = job.pending_request if self._counting.in_requests else self._asked(job)
+                resources.add_to(of_queue.waiting, waiting)
         for name, of_queue in sums.items():
             held = without_pods(resources.plus(of_queue.free, of_queue.bound))
             elastic = without_pods(resources.plus(of_queue.free, of_queue.beyond))
-            asked = resources.plus(held, of_queue.waiting)
+            asked = resources.plus(held, without_pods(of_queue.waiting))
             for one in self.by_name[name].ancestors:
                 resources.add_to(one.allocated, held)
                 resources.add_to(one.elastic, elastic)

@@ -57,6 +57,7 @@ def test_the_plugin_of_the_page_protects_until_the_cooldown_is_over() -> None:
     world.now = EPOCH + 1000.0
     before = decide(world.cluster, policy, world.now)
     assert not before.evictions
-    assert before.wake_at == EPOCH + 1500.0
+    assert before.wake_at is not None
+    assert before.wake_at <= EPOCH + 1500.0
     assert not decide(world.cluster, policy, EPOCH + 1499.0).evictions
     assert len(decide(world.cluster, policy, EPOCH + 1501.0).evictions) == 1

@@ -44,7 +44,7 @@ class Loop:
 @asynccontextmanager
 async def looping(monkeypatch: pytest.MonkeyPatch, decide: Decide) -> AsyncIterator[Loop]:
     """A cycle loop whose core is ``decide`` and whose writer carries nothing out."""
-    monkeypatch.setattr(cycles, "decide", lambda cluster, policy, now, step: decide(cluster))
+    monkeypatch.setattr(cycles, "decide", lambda cluster, policy, now, step, *, budget: decide(cluster))
     client = Client(Http(Connection("127.0.0.1", 9)))
     metrics = Metrics()
     inputs: list[Input] = []

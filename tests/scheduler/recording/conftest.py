@@ -11,6 +11,7 @@ import pytest
 
 from scheduler.decide import decide
 from scheduler.framework.decisions import Decisions
+from scheduler.framework.work import UNLIMITED
 from scheduler.model.cluster import Cluster
 from scheduler.policy.loader import load_policy
 from scheduler.recording.events import KINDS, Assumed, Decided, Input, ObjectGone, ObjectSeen, PolicyLoaded, apply_input
@@ -33,6 +34,7 @@ class Scheduler:
         self.recorder = SegmentWriter(directory, **recorder)
         self.notation = Notation()
         self.number = 0
+        self.budget = UNLIMITED
 
     def take(self, given: Input) -> None:
         apply_input(self.cluster, given)
@@ -53,8 +55,8 @@ class Scheduler:
             self.recorder.checkpoint(self.cluster, PolicyLoaded("conf", POLICY))
         self.number += 1
         now = EPOCH + 1000.0 + self.number
-        decisions = decide(self.cluster, load_policy(POLICY, "conf"), now)
-        self.recorder.write(Decided(self.number, now, decisions))
+        decisions = decide(self.cluster, load_policy(POLICY, "conf"), now, budget=self.budget)
+        self.take(Decided(self.number, now, decisions, self.budget))
         for bind in decisions.binds:
             self.take(Assumed(bind.task, bind.uid, bind.node))
         for evict in decisions.evictions:

@@ -1,0 +1,241 @@
+"""What a cycle knows of the waiting jobs of earlier ones, and what it leaves for the next.
+
+The one rule: a job is passed over only if all actions have refused it, nothing has changed since that its refusal came
+from, and it is to be told of every such change. The cycle itself changes nothing in the backlog: what is to be
+remembered leaves in its decisions (:class:`scheduler.framework.decisions.Memory`) and comes back as an input.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..model.cluster import Cluster
+from ..model.job import Job
+from ..model.nodes import Nodes
+from ..model.task import TaskStatus
+from ..policy.model import Policy
+from ..reasons import Refusal
+from .decisions import Memory, Waiting
+from .hints import ANY, ROOM, hints_of, least_of
+
+if TYPE_CHECKING:
+    from .session import Session
+
+TRY_AGAIN = 60.0
+"""Seconds after which a waiting job is tried again though nothing has happened that could help it."""
+CHEAP = 1 / 16
+"""The part of a cycle's budget that an attempt in vain may cost without consequences."""
+REST = 5.0
+"""Seconds that a job rests for a whole budget spent in vain; twice as long each time in a row."""
+MOST_REST, MOST_REST_LATE = 10.0, 60.0
+"""The longest rest, and that of a job that costs more than a job may."""
+
+
+def fingerprint(policy: Policy) -> str:
+    """What tells two policies apart in a record."""
+    return hashlib.sha256(repr(policy).encode()).hexdigest()[:16]
+
+
+@dataclass(slots=True)
+class _Ending:
+    """What the end of a cycle is noted from: actions that are done, jobs that got something."""
+
+    session: Session
+    done: set[str]
+    moved: set[str]
+    memory: Memory
+    due: set[str]
+
+
+class Recall:
+    """The backlog as one cycle sees it, and its own attempts.
+
+    ``asleep``: jobs that are passed over, with what is remembered of them. ``action`` is the one that runs.
+    """
+
+    def __init__(self, cluster: Cluster, policy: Policy, now: float) -> None:
+        self._now = now
+        self._policy = fingerprint(policy)
+        self._actions = policy.actions
+        backlog = cluster.backlog
+        counts = backlog.policy == self._policy
+        self._entries: Mapping[str, Waiting] = backlog.entries if counts else {}
+        self._due = backlog.due | _helped_by_room(cluster) if counts else set()
+        self.turns: Mapping[str, Mapping[str, int]] = backlog.turns if counts else {}
+        due = self._due
+        self.asleep = {  # as :meth:`_rests` has it; there may be thousands of them in every cycle
+            key: entry
+            for key, entry in self._entries.items()
+            if not entry.tried and ((now < entry.retry_at and key not in due) or now < entry.not_before)
+        }
+        self.action = ""
+        self._done: list[str] = []
+        """Actions that have tried all jobs."""
+        self._tried: dict[str, set[str]] = {}
+        """Job → actions that have tried it."""
+        self._cost: dict[str, int] = {}
+        self._late: set[str] = set()
+        self._deadlines: dict[str, float] = {}
+        self._trying = ""
+        self._spent: dict[str, dict[str, int]] = {}
+
+    def _rests(self, key: str, entry: Waiting) -> bool:
+        if entry.not_before > self._now:
+            return True
+        return key not in self._due and self._now < entry.retry_at
+
+    # ------------------------------------------------------------------------------------------------------- attempts
+
+    def not_tried(self, jobs: list[Job]) -> list[Job]:
+        """Those that have not been tried by the action that runs, in this state, by an earlier cycle."""
+        if not self._entries and not self._late:
+            return jobs
+        return [job for job in jobs if job.key not in self._late and not self._is_tried(job.key)]
+
+    def _is_tried(self, key: str) -> bool:
+        entry = self._entries.get(key)
+        return entry is not None and self.action in entry.tried and self._rests(key, entry)
+
+    def is_late(self, job: Job) -> bool:
+        """Whether the job is to be tried after all others, for what it cost before."""
+        entry = self._entries.get(job.key)
+        return entry is not None and entry.late
+
+    def begin(self, job: Job) -> None:
+        self._trying = job.key
+        self._tried.setdefault(job.key, set()).add(self.action)
+
+    def end(self, job: Job, steps: int) -> None:
+        self._trying = ""
+        self._cost[job.key] = self._cost.get(job.key, 0) + steps
+
+    def late(self, job: Job) -> None:
+        """The job has cost more than a job may."""
+        self._late.add(job.key)
+
+    def deadline(self, time: float) -> None:
+        """Time alone changes the outcome, for the job that is being tried or for any."""
+        self._deadlines[self._trying] = min(time, self._deadlines.get(self._trying, time))
+
+    def in_vain(self, queue: str, namespace: str, steps: int) -> None:
+        """A queue's, and in it a namespace's, turn has come to nothing."""
+        spent = self._spent.setdefault(self.action, {})
+        for who in (queue, f"{queue} {namespace}"):
+            spent[who] = spent.get(who, 0) + steps
+
+    def spent_in_vain(self, *who: str) -> int:
+        """What a queue (or a namespace in it) has spent in vain since the action was first cut; nothing where the
+        last cycle was not.
+        """
+        before = self.turns.get(self.action)
+        if before is None:
+            return 0
+        name = " ".join(who)
+        return before.get(name, 0) + self._spent.get(self.action, {}).get(name, 0)
+
+    # --------------------------------------------------------------------------------------------------- what remains
+
+    def leave(self, session: Session) -> None:
+        """Complete the decisions by what the next cycle is to know."""
+        decisions, memory = session.decisions, self._memory(session)
+        decisions.memory, decisions.steps, decisions.cut = memory, session.work.spent, session.work.cut
+        times = [] if decisions.wake_at is None else [decisions.wake_at]
+        gone = {*memory.waiting, *memory.forgotten}
+        kept = [entry for key, entry in self._entries.items() if key not in gone] if gone else self._entries.values()
+        times += [entry.retry_at for entry in chain(kept, memory.waiting.values()) if entry.retry_at > entry.not_before]
+        times += [entry.not_before for entry in chain(kept, memory.waiting.values()) if entry.not_before > self._now]
+        decisions.wake_at = min(times, default=None)
+
+    def _memory(self, session: Session) -> Memory:
+        memory = Memory(self._policy)
+        decisions, cut = session.decisions, set(session.work.cut)
+        done = {name for name in self._actions if name not in cut}
+        moved = {*(bind.job for bind in decisions.binds), *decisions.phases}
+        due = set(self._due)
+        for job in session.unsettled:
+            self._note(job, _Ending(session, done, moved, memory, due))
+        known = {job.key for job in session.unsettled}
+        memory.forgotten += [key for key in self._entries if key not in self.asleep and key not in known]
+        memory.due = sorted((due & self._entries.keys()) - set(memory.forgotten))
+        for name in session.work.cut:
+            before, spent = self.turns.get(name, {}), self._spent.get(name, {})
+            memory.turns[name] = {who: before.get(who, 0) + spent.get(who, 0) for who in sorted({*before, *spent})}
+        return memory
+
+    def _note(self, job: Job, ending: _Ending) -> None:
+        """What is to be remembered of one job."""
+        session, memory = ending.session, ending.memory
+        key, refusals = job.key, session.decisions.refusals
+        entry, refusal, tried = self._entries.get(key), refusals.get(key), ending.done | self._tried.get(key, set())
+        has_moved = (
+            key in ending.moved or bool(job.by_status.get(TaskStatus.PIPELINED)) or session.nominations.stands(key)
+        )
+        rests = entry is not None and self._rests(key, entry)
+        if has_moved or (refusal is None and not rests and not session.work.cut):
+            if entry is not None:
+                memory.forgotten.append(key)
+            return
+        if entry is not None and rests:  # tried in part by cycles before, which were cut, and nothing has changed
+            refusal = entry.refusal.also(*(refusal.items if refusal is not None else ()))
+            tried |= set(entry.tried)
+        elif refusal is None and key not in self._tried:  # this cycle has not come to it
+            if entry is not None and entry.refusal.items:
+                refusals[key] = entry.refusal
+            return
+        if refusal is not None and refusal.items:
+            refusals[key] = refusal
+        if tried:
+            memory.waiting[key] = self._waiting(session, job, refusal or Refusal(), tried, rests=rests)
+            if not rests:
+                ending.due.discard(key)
+
+    def _waiting(self, session: Session, job: Job, refusal: Refusal, tried: set[str], *, rests: bool) -> Waiting:
+        before = self._entries.get(job.key)
+        goes_on = before if rests else None
+        topics = (
+            hints_of(job, refusal.items) if refusal.items else set(ANY)
+        )  # nothing found to do for it by some action
+        by_room = ROOM in topics
+        topics.discard(ROOM)
+        deadlines = [self._deadlines[who] for who in (job.key, "") if who in self._deadlines]
+        budget = session.work.budget.cycle
+        part = self._cost.get(job.key, 0) / budget if budget else 0.0
+        late = job.key in self._late
+        costly = (before.costly if before is not None else 0) + 1 if part > CHEAP or late else 0
+        rest = min(REST * part * 2.0 ** min(costly - 1, 9), MOST_REST_LATE if late else MOST_REST) if costly else 0.0
+        not_before = self._now + rest if costly else 0.0
+        if goes_on is not None:
+            costly, late = max(costly, goes_on.costly), late or goes_on.late
+            not_before = max(not_before, goes_on.not_before)
+        return Waiting(
+            refusal,
+            tuple(sorted(topics)),
+            least_of(job) if by_room else None,
+            () if set(self._actions) <= tried else tuple(sorted(tried)),
+            retry_at=min([not_before if late else self._now + TRY_AGAIN, *deadlines]),
+            not_before=not_before,
+            costly=costly,
+            late=late,
+        )
+
+
+def _helped_by_room(cluster: Cluster) -> set[str]:
+    """The waiting jobs of which some task fits on a node that has been given room."""
+    nodes: Nodes = cluster.nodes
+    rows = [info.row for name in sorted(cluster.backlog.freed) if (info := nodes.by_name.get(name)) is not None]
+    helped: set[str] = set()
+    if not rows:
+        return helped
+    available = nodes.future_idle()[rows]
+    for amounts, jobs in cluster.backlog.with_least():
+        columns = [nodes.dimensions[name] for name, amount in amounts if amount > 0]
+        least = [amount for _, amount in amounts if amount > 0]
+        if bool(np.any(np.all(available[:, columns] >= least, axis=1))):
+            helped |= jobs
+    return helped

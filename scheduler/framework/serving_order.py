@@ -1,0 +1,90 @@
+"""Jobs in the order in which an action serves them, for as long as the cycle's budget lasts.
+
+The one rule: the queue first, then its job, both as the policy orders them at that moment. In the cycles after one that
+was cut they take turns instead, until the action has come to all of them: whoever has spent least in vain is next,
+queue by queue and in a queue namespace by namespace, so that nobody's jobs keep those of others from being tried.
+A job that cost more than a job may is tried last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ..model.job import Job
+from ..model.queue import Queue
+from .priority_queue import LazyPriorityQueue
+from .session import Session
+
+
+class ServingOrder:
+    """The jobs of one action. Iterate, and try each; :meth:`again` has a job served once more."""
+
+    def __init__(self, session: Session, jobs: Iterable[Job]) -> None:
+        self._session = session
+        self._late: list[Job] = []
+        by_queue: dict[str, list[Job]] = {}
+        for job in jobs:
+            if session.backlog.is_late(job):
+                self._late.append(job)
+            else:
+                by_queue.setdefault(job.queue, []).append(job)
+        self._open(by_queue)
+
+    def _open(self, by_queue: dict[str, list[Job]]) -> None:
+        self._jobs = {name: LazyPriorityQueue(self._job_key, jobs) for name, jobs in by_queue.items()}
+        self._queues = LazyPriorityQueue(self._queue_key, (self._session.queues[name] for name in by_queue))
+
+    def __iter__(self) -> Iterator[tuple[Queue, Job]]:
+        while self._queues or self._late:
+            if not self._queues:
+                late, self._late = self._late, []
+                self._open({job.queue: [other for other in late if other.queue == job.queue] for job in late})
+            queue = self._queues.pop()
+            jobs = self._jobs[queue.name]
+            if not jobs:
+                continue
+            if not self._session.work.may_go_on():
+                return
+            job = jobs.pop()
+            before = self._session.work.spent, self._progress()
+            yield queue, job
+            spent, progress = self._session.work.spent, self._progress()
+            if progress == before[1] and spent > before[0]:
+                self._session.backlog.in_vain(queue.name, job.namespace, spent - before[0])
+            self._queues.push(queue)
+
+    def again(self, job: Job) -> None:
+        """Serve the job once more, in its place."""
+        self._jobs[job.queue].push(job)
+
+    def queues(self) -> Iterator[list[Job]]:
+        """The jobs of one queue after the other."""
+        while self._queues:
+            jobs = self._jobs[self._queues.pop().name]
+            yield [jobs.pop() for _ in range(len(jobs))]
+        if self._late:
+            yield self._late
+
+    def leave_out(self, queue: Queue) -> None:
+        """Serve the queue no more."""
+        self._jobs[queue.name] = LazyPriorityQueue(self._job_key)
+
+    def rest_of(self, queue: Queue) -> Iterator[Job]:
+        """The jobs of a queue that have not been served; it is served no more."""
+        jobs = self._jobs[queue.name]
+        while jobs and self._session.work.may_go_on():
+            yield jobs.pop()
+
+    def _progress(self) -> tuple[int, int, int]:
+        decisions = self._session.decisions
+        return len(decisions.binds), len(decisions.evictions), len(self._session.phases)
+
+    def _queue_key(self, queue: Queue) -> tuple[Any, ...]:
+        return (self._session.backlog.spent_in_vain(queue.name), *self._session.hooks.queue_key(queue))
+
+    def _job_key(self, job: Job) -> tuple[Any, ...]:
+        return (
+            self._session.backlog.spent_in_vain(job.queue, job.namespace),
+            *self._session.hooks.job_key(job),
+        )

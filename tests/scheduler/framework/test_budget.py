@@ -1,0 +1,198 @@
+"""A cycle that may cost only so much: what it leaves undone, who comes next, and what a job may cost at most."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scheduler.decide import decide
+from scheduler.framework.decisions import Decisions
+from scheduler.framework.work import Budget
+from scheduler.reasons import TooCostly
+from scheduler.recording.events import Assumed, Decided, apply_input
+from tests.support.core import random_clusters
+from tests.support.core import random_victims as crowded
+from tests.support.core.events import policy_of
+from tests.support.core.invariants import check_cycle, snapshot
+from tests.support.core.world import World, what_is_done
+
+HOSTNAME = "kubernetes.io/hostname"
+
+
+def costly(terms: int, job: str) -> dict[str, Any]:
+    """Pods with so many required terms against labels that no pod has."""
+    found = [
+        {"topologyKey": HOSTNAME, "labelSelector": {"matchExpressions": [{"key": f"{job}{n}", "operator": "Exists"}]}}
+        for n in range(terms)
+    ]
+    return {"spec": {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": found}}}}
+
+
+def world_of(jobs: list[dict[str, Any]], queues: tuple[str, ...] = ("q",), policy: str = "plain") -> World:
+    world = World(policy_of(policy))
+    nodes = [{"name": f"n{i}", "has": "8 cpu", "labels": {HOSTNAME: f"n{i}"}} for i in range(4)]
+    world.load({"nodes": nodes, "queues": [{"name": name} for name in queues], "jobs": jobs})
+    return world
+
+
+def cycle(world: World, budget: Budget, *, carries_out: bool = True) -> Decisions:
+    """Decide within a budget, check what must hold of every cycle, and go on from there."""
+    before = snapshot(world.cluster)
+    decisions = decide(world.cluster, world.policy, world.now, budget=budget)
+    assert snapshot(world.cluster) == before, "deciding changed the state"
+    check_cycle(world.cluster, world.policy, decisions)
+    apply_input(world.cluster, Decided(0, world.now, decisions, budget))
+    if carries_out:
+        world.carry_out(decisions)
+    return decisions
+
+
+def never(name: str, queue: str = "q", **more: Any) -> dict[str, Any]:
+    """A gang that fits nowhere."""
+    return {"name": name, "queue": queue, "tasks": "20 x 4 cpu", "min": 20, "phase": "Inqueue", **more}
+
+
+@given(
+    st.one_of(random_clusters.tables(), crowded.tables()),
+    st.integers(1, 3000),
+    st.integers(0, 3000),
+    st.lists(random_clusters.events(), max_size=2),
+)
+def test_cycles_that_are_cut_come_to_where_nothing_is_left_to_decide(
+    table: dict[str, Any], steps: int, more: int, events: list[dict[str, Any]]
+) -> None:
+    world = World(policy_of(table["policy"]))
+    world.load(table)
+    for number in range(200):
+        decisions = cycle(world, Budget(steps, steps + more if more else 0))
+        if number == 1:
+            for event in events:
+                random_clusters_happen(world, event)
+        is_quiet = not (decisions.binds or decisions.evictions or decisions.nominations or decisions.phases)
+        if is_quiet and not decisions.cut and not world.cluster.backlog.due and number > 1:
+            break
+        world.now += 1.0
+    else:
+        pytest.fail("there is no end to it")
+    if more:
+        return  # a job may be too costly for good
+    rest = decide(world.fresh(), world.policy, world.now)
+    assert not rest.binds
+    assert not rest.evictions
+
+
+def random_clusters_happen(world: World, event: dict[str, Any]) -> None:
+    from tests.support.core.events import happen  # noqa: PLC0415
+
+    happen(world, event)
+
+
+def test_without_a_budget_a_cycle_is_never_cut() -> None:
+    world = world_of([never(f"bad{n}") for n in range(50)])
+    assert cycle(world, Budget()).cut == []
+
+
+def test_a_cut_cycle_is_gone_on_with_where_it_ended_and_is_never_taken_for_the_last_word() -> None:
+    world = world_of([never(f"bad{n}", pod=costly(n + 1, f"k{n}-")) for n in range(30)])
+    tried: list[str] = []
+    for _ in range(60):
+        decisions = decide(world.cluster, world.policy, world.now, budget=Budget(2_000))
+        tried += decisions.memory.waiting
+        if not decisions.cut:
+            break
+        assert decide(world.cluster, world.policy, world.now, budget=Budget(2_000)) is not decisions
+        apply_input(world.cluster, Decided(0, world.now, decisions))
+    else:
+        pytest.fail("never at its end")
+    whole = decide(world.fresh(), world.policy, world.now)
+    assert sorted(set(tried)) == sorted(whole.refusals)
+    assert decisions.refusals.keys() == whole.refusals.keys()
+
+
+@pytest.mark.parametrize(("queue", "namespace"), [("r", "t"), ("q", "other")])
+def test_who_has_spent_nothing_in_vain_is_next_after_a_cut(queue: str, namespace: str) -> None:
+    """Sixty costly jobs that fit nowhere, all of them older and of higher priority than the one that fits."""
+    world = world_of([never(f"bad{n:02}", pod=costly(50, f"k{n}-"), priority=1) for n in range(60)], ("q", "r"))
+    good = {"name": "good", "tasks": "1 x 1 cpu", "phase": "Inqueue", "queue": queue}
+    for kind, item in world.notation.objects({"jobs": [good]}):
+        if "namespace" in item["metadata"]:
+            item["metadata"]["namespace"] = namespace
+        world.put(kind, item)
+    whole = decide(world.fresh(), world.policy, world.now).steps
+    budget = Budget(whole // 5)
+    first, second = cycle(world, budget), cycle(world, budget)
+    assert first.cut
+    assert [bind.job.rpartition("/")[2] for bind in (*first.binds, *second.binds)] == ["good"]
+    assert max(first.steps, second.steps) < whole // 3
+
+
+def test_an_action_that_costs_a_lot_leaves_budget_for_those_after_it() -> None:
+    policy = 'actions: "allocate, reclaim"\ntiers: [{plugins: [{name: gang}, {name: predicates}, {name: capacity}]}]'
+    bad = [never(f"bad{n:02}", "q", pod=costly(50, f"k{n}-")) for n in range(40)]
+    world = World(policy_of(policy))
+    world.load(
+        {
+            "nodes": [{"name": "n1", "has": "8 cpu", "labels": {HOSTNAME: "n1"}}],
+            "queues": [{"name": "q"}, {"name": "a", "deserved": "4 cpu"}, {"name": "b", "deserved": "4 cpu"}],
+            "jobs": [
+                {"name": "old", "queue": "b", "min": 1, "tasks": "8 x 1 cpu running on n1", "phase": "Running"},
+                {"name": "claims", "queue": "a", "tasks": "2 x 1 cpu", "phase": "Inqueue"},
+                *bad,
+            ],
+        }
+    )
+    evictions = [evict for _ in range(4) for evict in cycle(world, Budget(6_000)).evictions]
+    assert len(evictions) == 2
+
+
+def test_a_job_that_costs_more_than_a_job_may_is_taken_back_and_tried_last() -> None:
+    greedy = {"name": "greedy", "queue": "q", "tasks": "8 x 1 cpu", "pod": costly(60, "k"), "phase": "Inqueue"}
+    world = world_of([{**greedy, "priority": 5}, {"name": "good", "queue": "q", "tasks": "1 x 1 cpu"}])
+    budget = Budget(1_000_000, 4_000)
+    decisions = cycle(world, budget)
+    assert [bind.job for bind in decisions.binds] == ["t/good"]
+    assert decisions.refusals["t/greedy"].items == (TooCostly("allocate"),)
+    entry = world.cluster.backlog.entries["t/greedy"]
+    assert entry.late
+    world.load({"jobs": [{"name": f"later{n}", "queue": "q", "tasks": "1 x 1 cpu"} for n in range(3)]})
+    assert cycle(world, budget).steps < 4_000, "it rests"
+    world.now = entry.not_before + 1
+    world.load({"jobs": [{"name": "more", "queue": "q", "tasks": "1 x 1 cpu"}]})
+    decisions = cycle(world, Budget(1_000_000))
+    assert next(bind.job for bind in decisions.binds) == "t/more"
+    assert {bind.job for bind in decisions.binds} == {"t/more", "t/greedy"}
+
+
+def test_what_a_costly_job_has_done_is_no_part_of_what_is_decided() -> None:
+    jobs = [{"name": "greedy", "queue": "q", "tasks": "8 x 1 cpu", "pod": costly(60, "k"), "phase": "Inqueue"}]
+    good = [{"name": f"good{n}", "queue": "q", "tasks": "2 x 1 cpu", "phase": "Inqueue"} for n in range(4)]
+    alone = cycle(world_of(good), Budget(), carries_out=False)
+    for cap in range(alone.steps, 6_000, 250):
+        beside = cycle(world_of([*jobs, *good]), Budget(0, cap), carries_out=False)
+        if "t/greedy" in beside.refusals:
+            assert [bind for bind in beside.binds if bind.job != "t/greedy"] == beside.binds
+            assert sorted(bind.task for bind in beside.binds) == sorted(bind.task for bind in alone.binds)
+
+
+def test_steps_do_not_follow_from_what_is_kept_between_cycles() -> None:
+    world = world_of([never(f"bad{n}", pod=costly(5, f"k{n}-")) for n in range(5)])
+    first = decide(world.cluster, world.policy, world.now)
+    world.cluster.last_cycle = None
+    again = decide(world.cluster, world.policy, world.now)
+    assert (first.steps, what_is_done(first)) == (again.steps, what_is_done(again))
+    assert decide(world.fresh(), world.policy, world.now).steps == first.steps
+
+
+def test_a_bind_in_flight_is_no_reason_to_try_others_again() -> None:
+    world = world_of([never(f"bad{n}") for n in range(10)])
+    cycle(world, Budget())
+    world.load({"jobs": [{"name": "good", "queue": "q", "tasks": "1 x 1 cpu"}]})
+    decisions = cycle(world, Budget(), carries_out=False)
+    [bind] = decisions.binds
+    apply_input(world.cluster, Assumed(bind.task, bind.uid, bind.node))
+    assert world.cluster.backlog.due == set()
+    assert decisions.memory.waiting == {}
+    assert decisions.refusals.keys() == {f"t/bad{n}" for n in range(10)}
