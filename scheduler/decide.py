@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .actions import ACTIONS
-from .actions.podgroup_phases import settle_phases
+from .actions.podgroup_phases import set_phases
 from .framework.decisions import Decisions
 from .framework.session import Session
 from .framework.tracing import Step, no_trace
@@ -66,7 +66,7 @@ def decide(
                 ACTIONS[name](session)
         session.backlog.action = ""
         session.nominations.give_up()
-        settle_phases(session)
+        set_phases(session)
         _note_gated(session)
         _note_unfilled(session)
         _note_waiting(session)
@@ -79,7 +79,7 @@ def decide(
 
 def _note_gated(session: Session) -> None:
     """Say of jobs how many of their tasks scheduling gates hold back."""
-    for job in session.unsettled:
+    for job in session.undecided:
         if job.gated and (held := sum(task.gated for task in job.by_status.get(TaskStatus.PENDING, {}).values())):
             session.refuse(job, [Gated(held)])
 
@@ -88,7 +88,7 @@ def _note_unfilled(session: Session) -> None:
     """Say of tasks that request nothing why they wait where no action is there for them."""
     if BACKFILL in session.policy.actions:
         return
-    for job in session.unsettled:
+    for job in session.undecided:
         waiting = [task for task in job.by_status.get(TaskStatus.PENDING, {}).values() if task.best_effort]
         if waiting and not session.is_pending(job):
             session.refuse(job, [NotBackfilled(len(waiting))])

@@ -1,4 +1,4 @@
-"""What can be claimed of nodes."""
+"""What a Then can ask of nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be claimed of phases: of jobs, PodGroups and queues, as they are and as they came."""
+"""What a Then can ask of phases: of jobs, PodGroups and queues, as they are and as they came."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be claimed of a workload's pods: that they run, are bound, wait, are gone, and how many of them."""
+"""What a Then can ask of a workload's pods: that they run, are bound, wait, are gone, and how many of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be claimed of why work waits: what the scheduler has published of it."""
+"""What a Then can ask of why work waits: what the scheduler has published of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The workload that a claim speaks of: how many pods it wants, how they are, and what explains it. Pure.
+"""The workload that a check asks about: how many pods it wants, how they are, and what explains it. Pure.
 
 A workload is named as in the feature: a Volcano Job, a PyTorchJob, a Kubernetes Job or a service.
 """

@@ -164,7 +164,7 @@ def filled(text: str, row: Mapping[str, str]) -> str:
 
 
 def bind(path: Path, node: ScenarioNode) -> types.FunctionType:
-    """The test function of one scenario. Its code claims the feature file's line, so that pytest reports that place."""
+    """The test function of one scenario. Its code has the feature file's line, so that pytest reports that place."""
 
     def body() -> None:
         """The sentences are the test."""

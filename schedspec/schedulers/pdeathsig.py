@@ -1,7 +1,7 @@
 """Runs a command that dies when its parent does, however that dies. Linux: the kernel sends SIGKILL; elsewhere the
 command outlives a parent that was killed. Uses nothing but the standard library: it starts in a few milliseconds.
 
-    python -I -S leash.py PARENT-PID COMMAND…
+    python -I -S pdeathsig.py PARENT-PID COMMAND…
 """
 
 from __future__ import annotations

@@ -13,9 +13,9 @@ from ..model.task import COMPLETED, TaskStatus
 SCHEDULED = TaskStatus.BOUND | TaskStatus.RUNNING | COMPLETED
 
 
-def settle_phases(session: Session) -> None:
+def set_phases(session: Session) -> None:
     """Note the phase of every job whose PodGroup has another one."""
-    for job in session.unsettled:  # evictions leave the phase of the others as it is
+    for job in session.undecided:  # evictions leave the phase of the others as it is
         phase = _phase(session, job)
         if phase != job.phase:
             session.decisions.phases[job.key] = phase

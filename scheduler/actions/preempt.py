@@ -28,7 +28,7 @@ def preempt(session: Session) -> None:
         for _, job in ServingOrder(session, _still_starving(session, of_queue)):
             with session.attempt(job, on_cap=cache.forget):
                 make_room(PreemptionRequest(session, PREEMPT, job, within_job=True, reprieves=reprieves), cache)
-    cache.settle()
+    cache.reprieve_unneeded()
 
 
 def _still_starving(session: Session, jobs: list[Job]) -> list[Job]:

@@ -1,7 +1,7 @@
 """reclaim: take back, for a queue, room that other queues hold beyond their due (semantics: Volcano's
 ``actions/reclaim``).
 
-The one rule: queues take turns, job by job, in the order in which they are served; who may claim is the queue
+The one rule: queues take turns, job by job, in the order in which they are served; who may reclaim is the queue
 plugin's say.
 """
 
@@ -26,4 +26,4 @@ def reclaim(session: Session) -> None:
             continue
         with session.attempt(job, on_cap=cache.forget):
             make_room(PreemptionRequest(session, RECLAIM, job), cache)
-    cache.settle()
+    cache.reprieve_unneeded()

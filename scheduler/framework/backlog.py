@@ -158,9 +158,9 @@ class Recall:
         done = {name for name in self._actions if name not in cut}
         moved = {*(bind.job for bind in decisions.binds), *decisions.phases}
         due = set(self._due)
-        for job in session.unsettled:
+        for job in session.undecided:
             self._note(job, _Ending(session, done, moved, memory, due))
-        known = {job.key for job in session.unsettled}
+        known = {job.key for job in session.undecided}
         memory.forgotten += [key for key in self._entries if key not in self.asleep and key not in known]
         memory.due = sorted((due & self._entries.keys()) - set(memory.forgotten))
         for name in session.work.cut:

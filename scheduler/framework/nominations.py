@@ -1,9 +1,9 @@
 """Room that was freed for a task is kept for it, across cycles and restarts.
 
-The one rule: a claim is nothing but the pod's ``status.nominatedNodeName``; every cycle derives the nominations from
-it anew. While what was freed is still releasing, or the rest of the gang waits, the preemptor is pipelined onto its
-node, so that nobody served meanwhile, siblings included, takes that room. A claim stands until its task is bound, is
-gone or cannot use it any more; then it is given up in the same cycle, and says why.
+The one rule: a nomination is nothing but the pod's ``status.nominatedNodeName``; every cycle derives the nominations
+from it anew. While what was freed is still releasing, or the rest of the gang waits, the preemptor is pipelined onto
+its node, so that nobody served meanwhile, siblings included, takes that room. A nomination stands until its task is
+bound, is gone or cannot use it any more; then it is given up in the same cycle, and says why.
 What a job got in a cycle in which others had to go for it stands until the cycle ends, whatever action comes next.
 """
 
@@ -42,14 +42,14 @@ class Cycle(Protocol):
 
 
 class Nominations:
-    """The claims of one cycle."""
+    """The nominations of one cycle."""
 
     def __init__(self, session: Cycle) -> None:
         self._session = session
         self._claims: dict[str, list[Task]] = {}
         self._made: set[str] = set()
         self._whys: dict[str, tuple[UnschedulableReason, ...]] = {}
-        """Task → why its claim does not stand, as far as that is known."""
+        """Task → why its nomination does not stand, as far as that is known."""
 
     def claim(self) -> None:
         """Pipeline every preemptor onto its node, in the order in which queues, jobs and tasks are served."""
@@ -114,7 +114,7 @@ class Nominations:
         return job in self._made
 
     def yield_to(self, job: Job, statement: Statement) -> list[Task]:
-        """Free the claims of jobs of the same queue that the job outranks; whom they were of."""
+        """Release the nominations of jobs of the same queue that the job outranks; whom they were of."""
         if not self._claims or all(entry.plugin != "priority" for entry in self._session.hooks.job_order.entries):
             return []
         jobs = self._session.jobs
@@ -131,7 +131,7 @@ class Nominations:
         return outranked
 
     def take_over(self, job: Job, yielded: list[Task], statement: Statement) -> None:
-        """The job has taken room that others yielded: note its own claims, and give back to the others what is left."""
+        """The job has taken room that others yielded: note its own nominations, and give the others what is left."""
         for task in job.having(TaskStatus.PIPELINED):
             if task.nominated != task.node:
                 self._session.decisions.nominations.append(Nominate(task.key, task.uid, task.node))

@@ -38,7 +38,7 @@ T = TypeVar("T")
 class Session:
     """The state as actions and plugins see it.
 
-    ``jobs`` are those with a PodGroup and an existing queue, ``unsettled`` those of them that an action may have
+    ``jobs`` are those with a PodGroup and an existing queue, ``undecided`` those of them that an action may have
     something to do for (jobs that nothing new could help are passed over); ``total`` is what all ready nodes have;
     ``now`` is seconds since the epoch, given by the shell. ``decisions`` is what has been decided so far.
     ``placement`` knows where tasks may go. ``plugins`` are those of the policy, by name. ``step`` is told of each
@@ -60,14 +60,14 @@ class Session:
         self.policy = policy
         self.now = now
         self.nodes = cluster.nodes
-        self.nodes.settle()
+        self.nodes.refresh()
         self.total: Resource = self.nodes.total()
         self.queues: dict[str, Queue] = dict(sorted(cluster.queues.items()))
         self.jobs: dict[str, Job] = {}
         self.phases: dict[str, str] = {}
         self.decisions = Decisions()
         self.backlog = Recall(cluster, policy, now)
-        self.unsettled: list[Job] = []
+        self.undecided: list[Job] = []
         named = any(queue.namespaces is not None for queue in self.queues.values())
         asleep, refusals = self.backlog.asleep, self.decisions.refusals
         for key, job in sorted(cluster.jobs.items()):
@@ -85,8 +85,8 @@ class Session:
                 problem = self._not_served(job)  # what runs when a queue begins to name namespaces goes on
             if not problem:
                 self.jobs[key] = job
-                if not job.is_settled:
-                    self.unsettled.append(job)
+                if not job.needs_nothing:
+                    self.undecided.append(job)
             elif job.is_pending or job.by_status.get(TaskStatus.PENDING):
                 refusals[key] = Refusal((QueueBroken(job.queue, problem),))
         self._objections: dict[str, Any] = {}
@@ -139,7 +139,7 @@ class Session:
         """The jobs that this action may have something to do for: those that no earlier cycle, which was cut, has
         brought to it already.
         """
-        return self.backlog.not_tried(self.unsettled)
+        return self.backlog.not_tried(self.undecided)
 
     @contextmanager
     def attempt(self, job: Job, on_cap: Callable[[], None] = lambda: None) -> Iterator[None]:

@@ -60,7 +60,7 @@ class QueueSeries(Collector):
         shares = {name: one.share for name, one in known.items() if one.share is not None}
         yield _gauge("share", "Share of a queue: how much of what it deserves it holds", shares)
         overused = {name: one.overused for name, one in known.items() if one.overused is not None}
-        yield _gauge("overused", "1 where a queue has no claim to more", overused)
+        yield _gauge("overused", "1 where a queue is not entitled to more", overused)
         names = {name: _names(one) for name, one in known.items()}
         for what, help_, amounts in (
             ("allocated", "held by its jobs", {name: one.allocated for name, one in known.items()}),

@@ -162,7 +162,7 @@ class Job:
         return len(self.by_status.get(TaskStatus.PIPELINED, ()))
 
     @property
-    def is_settled(self) -> bool:
+    def needs_nothing(self) -> bool:
         """Whether every task has its place or is done, and the PodGroup says so: no action has anything to do for it,
         until a task of it is evicted.
         """

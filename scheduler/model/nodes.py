@@ -76,7 +76,7 @@ class Nodes:
     ``allocatable``, ``idle``, ``releasing``, ``pipelined`` are int64 arrays [nodes x dimensions] in the units of
     :mod:`scheduler.model.resources`, none beyond ±``MOST``: up to seven of them add up without overflow, of which numpy
     does not tell. ``ready`` tells which rows may be given new tasks at all. ``version`` grows when a node comes, goes
-    or changes its object. ``touched`` lists the rows whose amounts changed, oldest first, since :meth:`settle`.
+    or changes its object. ``touched`` lists the rows whose amounts changed, oldest first, since :meth:`refresh`.
     ``kept`` is for whoever computes something from the nodes' objects alone: it is emptied when one of them changes.
     ``minding`` are the tasks on nodes that have terms about other pods, by shape.
     """
@@ -133,7 +133,7 @@ class Nodes:
         self.version += 1
         self.kept.clear()
 
-    def settle(self) -> None:
+    def refresh(self) -> None:
         """Rebuild the arrays if nodes came, went or changed. Call before reading rows or arrays."""
         self.touched.clear()
         if not self._stale:
@@ -224,7 +224,7 @@ class Nodes:
             del self.minding[task.shape]
 
     def _account(self, row: int, task: Task, status: TaskStatus, sign: int) -> None:
-        # A releasing task still holds its room and promises it; a pipelined one only claims room to come.
+        # A releasing task still holds its room and promises it; a pipelined one only reserves room to come.
         if status & COMPLETED:
             return
         amount, _, is_large = self._vectors_of(task)

@@ -19,7 +19,7 @@ Condition = Callable[[], bool]
 
 
 class AffinityGuard:
-    """The placements of one claim and of those before it, as far as they mind who runs where."""
+    """The placements of one request and of those before it, as far as they mind who runs where."""
 
     def __init__(self, placement: Placement, *placed: Reprieve) -> None:
         self._placement = placement

@@ -1,4 +1,4 @@
-"""What all claims of a cycle have in common.
+"""What all requests of a cycle have in common.
 
 The one rule: nothing here decides; it only spares equal preemptors from asking again what was answered already, and
 remembers who has had to go for whom.
@@ -36,7 +36,7 @@ class Shared:
     order: Order
     victim_filter: VictimFilter
     pinned: Reprieve
-    """The placements of all claims that were met before."""
+    """The placements of all requests that were met before."""
     rows: set[int]
     """Rows of the nodes that have candidates."""
     fronts: dict[bytes, NodeCostQueue] = field(default_factory=dict)
@@ -67,9 +67,9 @@ class CycleCache:
     def shared(
         self, request: PreemptionRequest, who: Kind | None, asked: Resource | None, *, smallest_first: bool = False
     ) -> Shared:
-        """What the claim shares with claims of the same kind, or has alone where it is of no kind.
+        """What the request shares with requests of the same kind, or has alone where it is of no kind.
 
-        ``smallest_first`` claims, and those that ask for another amount, price nodes differently.
+        ``smallest_first`` requests, and those that ask for another amount, price nodes differently.
         """
         who = None if who is None else (*who, smallest_first, None if asked is None else tuple(sorted(asked.items())))
         shared = self._shared.get(who) if who is not None else None
@@ -126,7 +126,7 @@ class CycleCache:
         self._victims += victims
         self._reprieve.absorb(reprieve)
 
-    def settle(self) -> None:
+    def reprieve_unneeded(self) -> None:
         """Give back the victims of one request that those of a later one have made unnecessary, and say what was
         evicted for what.
         """
@@ -140,7 +140,7 @@ class CycleCache:
         }
 
     def _give_back(self) -> None:
-        # Claims of different queues order their victims differently; what they have in common is priority and age.
+        # Requests of different queues order their victims differently; what they have in common is priority and age.
         before = sorted(self._victims, key=lambda v: (v.option.level[-1], *v.option.rank[1:]))
         statement = self._session.statement()
         needed = self._reprieve.unneeded(before, statement)

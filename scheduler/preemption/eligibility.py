@@ -38,7 +38,7 @@ class EligibleUnit:
 
 
 class VictimFilter:
-    """The votes on the candidates of one claim, and why those that were refused are spared."""
+    """The votes on the candidates of one request, and why those that were refused are spared."""
 
     def __init__(self, request: PreemptionRequest, order: Order) -> None:
         self._request = request
@@ -53,7 +53,7 @@ class VictimFilter:
         self._gang_verdicts: dict[tuple[str, int], EligibleUnit | None] = {}
 
     def serve(self, request: PreemptionRequest) -> None:
-        """Judge for another claim of the same kind from now on."""
+        """Judge for another request of the same kind from now on."""
         self._request = request
 
     # ----------------------------------------------------------------------------------------------------- candidates

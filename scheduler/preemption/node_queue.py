@@ -51,7 +51,7 @@ class NodeCostQueue:
                 self.push(price, row, exact=False)
 
     def drop(self, row: int) -> None:
-        """A node that cannot be had, by this claim and as long as nothing changes on it."""
+        """A node that cannot be had, by this request and as long as nothing changes on it."""
         self._dropped.add(row)
 
     def in_step(self) -> None:

@@ -33,7 +33,7 @@ from .victim_set import TWICE
 
 
 def make_room(request: PreemptionRequest, cache: CycleCache) -> bool:
-    """Evict what is needed for the claim's job to start, and have its tasks wait for the room.
+    """Evict what is needed for the request's job to start, and have its tasks wait for the room.
 
     Whether that was possible.
     """
@@ -132,7 +132,7 @@ def _commit(request: PreemptionRequest, solver: Solver, cache: CycleCache, whys:
 
 
 def _claim_what_it_has(session: Session, job: Job, solver: Solver) -> None:
-    """Have the job claim what it was given earlier in this cycle and cannot start with alone.
+    """Have the job keep what it was given earlier in this cycle and cannot start with alone.
 
     Else others might take that in the next one, and the victims would have gone in vain.
     """
@@ -156,7 +156,7 @@ def _too_few(job: Job, solver: Solver, left: int) -> bool:
 
 
 def _standing_against(request: PreemptionRequest, task: Task) -> UnschedulableReason | None:
-    """What keeps a task from claiming anything, whoever the candidates are."""
+    """What keeps a task from requesting anything, whoever the candidates are."""
     if task.never_preempts:
         return NeverPreempts(task.key)
     if request.action == RECLAIM:

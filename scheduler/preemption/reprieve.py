@@ -1,7 +1,7 @@
 """Giving back victims that nobody needs.
 
 The one rule: a victim stays a victim only if without it some placement would not stand: for lack of room, for its
-neighbours, or because its queue might not hold it, or not claim it, any more. The best protected are given back first;
+neighbours, or because its queue might not hold it, or reclaim it, any more. The best protected are given back first;
 who calls says in which order victims are protected.
 """
 
@@ -163,7 +163,7 @@ class Reprieve:
         return True
 
     def entitled(self, statement: Statement, among: Iterable[Placed] | None = None) -> list[Placed]:
-        """Of each queue and shape one placement, where the queue may hold it, and claim it, as things stand."""
+        """Of each queue and shape one placement, where the queue may hold it, and reclaim it, as things stand."""
         among = self._shapes.values() if among is None else among
         return [placed for placed in among if _without(placed, self._is_entitled, statement)]
 

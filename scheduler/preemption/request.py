@@ -59,7 +59,7 @@ class PreemptionRequest:
         return (job is self.job) if self.within_job else (job.queue == self.job.queue and job is not self.job)
 
     def protection(self, preemptor: Task, task: Task) -> str:
-        """What protects a task of a job that the claim concerns, before any plugin is asked; empty if nothing does."""
+        """What protects a task of a job that the request concerns, before any plugin is asked; or empty."""
         if not task.status & self.statuses:
             return "status"
         if not task.preemptable:

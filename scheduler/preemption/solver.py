@@ -29,7 +29,7 @@ from .victim_set import VictimOption, is_waste
 
 
 class Solver:
-    """The transaction of one claim. ``asked`` and ``smallest_first`` as in :class:`~.pricing.Pricing`."""
+    """The transaction of one request. ``asked`` and ``smallest_first`` as in :class:`~.cost.Pricing`."""
 
     def __init__(
         self, request: PreemptionRequest, shared: Shared, asked: Resource | None, *, smallest_first: bool = False

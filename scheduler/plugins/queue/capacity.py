@@ -74,10 +74,10 @@ class Capacity(LendingPlugin, VictimQueueOrder):
         by_name = self.queue_attributes.by_name
         return -hierarchy.common_ancestors(by_name[queue.name], by_name[preemptor.name])
 
-    # -------------------------------------------------------------------------------------------------- who may claim
+    # ------------------------------------------------------------------------------------------------ who may reclaim
 
     def entitled(self, attributes: QueueAttributes, amount: Mapping[str, int]) -> NotEntitled | QueueLimit | None:
-        """A queue may claim what leaves it within its capability, and it or a near ancestor within what that
+        """A queue may reclaim what leaves it within its capability, and it or a near ancestor within what that
         deserves."""
         broken = next(over_limit(attributes, amount, attributes.limit, self.limit_name), None)
         if broken is not None:

@@ -216,7 +216,7 @@ class CapacityCard(QueuePlugin, Feasible, Predicate, NodeRule, Score):
         return service_type(task, self.session.jobs.get(task.job), self._kinds)
 
     def preemptive(self, queue: Queue, task: Task) -> UnschedulableReason | None:
-        """Only online services claim, and only what their quota has left."""
+        """Only online services reclaim, and only what their quota has left."""
         attributes = self.queue_attributes.by_name[queue.name]
         if (closed := self.closed(attributes)) is not None:
             return closed

@@ -54,7 +54,7 @@ class QueuePlugin(
         self.queue_attributes = Accounts(session, self)
         self.arrange()
         self.queue_attributes.open()
-        self.settle()
+        self.divide()
         self.admission = Admission(
             session, self.queue_attributes, self, factor=self.admission_factor, limit_name=self.admission_name
         )
@@ -66,7 +66,7 @@ class QueuePlugin(
         """Put the accounts in order before they are filled (parents, limits)."""
         raise NotImplementedError
 
-    def settle(self) -> None:
+    def divide(self) -> None:
         """What depends on what queues hold and ask for (proportion's deserved)."""
 
     def measure(self, task: Task) -> Mapping[str, int]:

@@ -36,7 +36,7 @@ class Proportion(LendingPlugin, Overused):
         for attributes in self.queue_attributes:
             attributes.limit = hierarchy.flat_limit(attributes, self.session.total, guarantees)
 
-    def settle(self) -> None:
+    def divide(self) -> None:
         busy = {job.queue for job in self.session.jobs.values()}
         for attributes in self.queue_attributes:
             attributes.deserved = {}

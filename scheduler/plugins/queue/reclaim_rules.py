@@ -37,7 +37,7 @@ class LendingPlugin(QueuePlugin):
         self._said_at = -1
 
     def entitled(self, attributes: QueueAttributes, amount: Mapping[str, int]) -> NotEntitled | QueueLimit | None:
-        """None if the queue may claim ``amount`` more from others, or why not."""
+        """None if the queue may reclaim ``amount`` more from others, or why not."""
         raise NotImplementedError
 
     def useless(self, taker: QueueAttributes, giver: QueueAttributes, wanted: Mapping[str, int]) -> bool:  # noqa: ARG002
@@ -113,7 +113,7 @@ def within_deserved(attributes: QueueAttributes, amount: Mapping[str, int]) -> Q
 
 
 def not_entitled(attributes: QueueAttributes, amount: Mapping[str, int], dimension: str = "") -> NotEntitled:
-    """The refusal of a claim, with the numbers of ``dimension``, or of the first one asked for."""
+    """Why a queue may not reclaim, with the numbers of ``dimension``, or of the first one asked for."""
     name = dimension or next((n for n, v in amount.items() if v > 0), "")
     held, deserved = attributes.allocated.get(name, 0), attributes.deserved.get(name, 0)
     return NotEntitled(attributes.name, name, held, amount.get(name, 0), deserved)

@@ -24,7 +24,7 @@ def test_passing_over_settled_jobs_changes_no_decision(table: dict[str, Any], vi
     for _ in range(3):
         decisions = world.cycle()
         world.cluster.last_cycle = None
-        with mock.patch.object(Job, "is_settled", new=False):
+        with mock.patch.object(Job, "needs_nothing", new=False):
             assert what_is_done(decide(world.cluster, world.policy, world.now)) == what_is_done(decisions)
         world.carry_out(decisions, victims)
 
@@ -50,4 +50,4 @@ def test_a_job_has_settled_once_all_its_tasks_have_their_place_and_its_podgroup_
             "jobs": [{"name": "j", "queue": "q", "min": 2, "tasks": tasks, "phase": phase}],
         }
     )
-    assert [job.is_settled for job in world.cluster.jobs.values()] == [settled]
+    assert [job.needs_nothing for job in world.cluster.jobs.values()] == [settled]

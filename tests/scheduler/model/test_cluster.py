@@ -35,7 +35,7 @@ def pod(on: str = "", phase: str = "Pending", uid: str = "u", nominated: str = "
 
 
 def idle(cluster: Cluster, name: str = "n1") -> dict[str, int]:
-    cluster.nodes.settle()
+    cluster.nodes.refresh()
     row = cluster.nodes.by_name[name].row
     return cluster.nodes.sum_of(cluster.nodes.idle[row : row + 1])
 

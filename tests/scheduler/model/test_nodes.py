@@ -42,7 +42,7 @@ def pod(name: str, cpu: str, *, on: str = "n1", memory: str = "0", scheduler: st
 
 
 def row_of(cluster: Cluster, amounts: str) -> Resource:
-    cluster.nodes.settle()
+    cluster.nodes.refresh()
     return cluster.nodes.sum_of(getattr(cluster.nodes, amounts)[:1])
 
 
@@ -80,7 +80,7 @@ def test_what_nodes_have_in_sum_is_exact_however_much_that_is() -> None:
     for number in range(40):
         cluster.set_node(node(f"n{number}", HUGE))
     cluster.set_node(node("small", "4"))
-    cluster.nodes.settle()
+    cluster.nodes.refresh()
     assert cluster.nodes.total()["cpu"] == 40 * MOST + 4000
 
 
@@ -109,7 +109,7 @@ def taken(tasks: Iterable[tuple[Task, TaskStatus]], has: Resource) -> tuple[Reso
 def test_the_arrays_hold_the_exact_sums_as_far_as_they_can(given_: list[tuple[int, int, TaskStatus, bool]]) -> None:
     cluster = Cluster()
     info = cluster.nodes.put(node())
-    cluster.nodes.settle()
+    cluster.nodes.refresh()
     there: list[tuple[Task, TaskStatus]] = []
     for number, (cpu, memory, status, leaves) in enumerate(given_):
         task = Task(pod(f"p{number}", f"{cpu}m", memory=str(memory)), "")

@@ -91,7 +91,7 @@ def test_no_node_attaches_more_than_it_can_and_nobody_waits_for_an_attachment_th
             happen(world, event)
         decisions = world.cycle()
         world.carry_out(decisions)
-        world.cluster.nodes.settle()
+        world.cluster.nodes.refresh()
         nodes = world.cluster.nodes
         for name, info in nodes.by_name.items():
             limit, there = limits[name], attached(world, name)

@@ -16,7 +16,7 @@ from scheduler.policy.model import Policy
 
 def snapshot(cluster: Cluster) -> dict[str, Any]:
     """All of the state that a cycle touches, as plain comparable data."""
-    cluster.nodes.settle()
+    cluster.nodes.refresh()
     nodes = cluster.nodes
     return {
         "tasks": {key: (task.status, task.node, task.nominated) for key, task in sorted(cluster.tasks.items())},
