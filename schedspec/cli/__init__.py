@@ -25,6 +25,7 @@ _COMMANDS = {
     "binary": ("clusters", "make programs (etcd, kwok, kind …) and print their paths"),
     "ci": ("ci", "run features as a job of GitHub Actions does"),
     "matrix": ("matrix", "lay runs of several schedulers side by side"),
+    "report": ("report", "join the records of runs into one page"),
     "run": ("scheduling", "schedule a cluster"),
     "lint": ("scheduling", "say what is wrong, and what is probably wrong, with policy files"),
     "explain": ("scheduling", "say why a pod or job of a recording got what it got"),

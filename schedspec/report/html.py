@@ -21,6 +21,7 @@ import jinja2
 import msgspec
 from markupsafe import Markup
 
+from .. import distribution
 from . import files, timeline
 from .axis import seconds
 from .lives import Life, Plain, lives_of, natural, shown_names
@@ -142,8 +143,8 @@ class Scenario:
         found = [("Run this scenario", run)]
         if pod and it.scheduler.name == "schedspec":
             name = shlex.quote(f"{it.namespace}/{pod}")
-            found.append(("Explain a pod", f"python -m scheduler explain {recording} pod {name} --all"))
-            found.append(("Decide it again", f"python -m scheduler replay {recording}"))
+            found.append(("Explain a pod", f"{distribution.prompt()} explain {recording} pod {name} --all"))
+            found.append(("Decide it again", f"{distribution.prompt()} replay {recording}"))
         return found
 
     @property

@@ -17,13 +17,14 @@ from typing import Any, Final
 
 import msgspec
 
+from ..api.errors import HarnessError
 from . import files
 
 SCHEMA: Final = 2
 """Raised when a field changes its meaning or goes; a new field with a default does not raise it."""
 
 
-class RecordError(Exception):
+class RecordError(HarnessError):
     """A file is no record, or of a schema that this version does not read."""
 
 

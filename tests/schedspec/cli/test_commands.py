@@ -65,7 +65,7 @@ def test_a_shell_gets_its_completion(said: Said, shell: str) -> None:
 @pytest.mark.parametrize(
     ("words", "begun", "offered"),
     [
-        ([], "re", {"replay"}),
+        ([], "re", {"replay", "report"}),
         (["up"], "--kind", {"--kind-image", "--kind-config"}),
         (["run"], "--leader", {"--leader-elect"}),
         (["explain"], "--cy", {"--cycle"}),

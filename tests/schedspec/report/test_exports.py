@@ -8,9 +8,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from click.testing import CliRunner
 from cucumber_messages import Envelope, message_converter
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 
+from schedspec.cli.report import report_command
 from schedspec.report import build, cucumber, perfetto, record
 from schedspec.report.record import Failure, RecordError, ScenarioRecord, Sentence
 from tests.schedspec.report.scene import reclaim
@@ -77,6 +79,9 @@ def test_runs_and_shards_are_joined_into_one_page_with_the_exports_that_are_aske
     assert "1 of 2 scenarios failed" in page.read_text("utf-8")
     assert trace.stat().st_size > 1_000
     assert len(read(messages)) > 20
+    done = CliRunner().invoke(report_command, [*map(str, shards), "-o", str(root / "again.html")])
+    assert done.output == f"{root / 'again.html'}: 2 scenarios\n"
+    assert (root / "again.html").read_text("utf-8") == page.read_text("utf-8")
     with pytest.raises(RecordError, match="no record of a scenario below"):
         build([root / "shard-1" / "scenarios" / "x"], page)
 
