@@ -194,7 +194,8 @@ def _say_who_was_spared(session: Session, solver: Solver, first: int) -> None:
 
 
 def _neighbours(session: Session, solver: Solver, node: str) -> Counter[Protection]:
-    on_node: Sequence[Task] = list(session.nodes.by_name[node].tasks.values())
+    info = session.nodes.by_name.get(node)  # a member of a gang may stand on a node that has been deleted
+    on_node: Sequence[Task] = list(info.tasks.values()) if info is not None else ()
     return Counter(
         solver.victim_filter.denials.get(task.key, NotNeeded())
         for task in on_node

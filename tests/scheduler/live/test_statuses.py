@@ -94,9 +94,7 @@ def test_a_pod_says_why_it_waits_once() -> None:
 
 
 def test_a_queues_numbers_are_written_as_quantities() -> None:
-    numbers = QueueNumbers(
-        allocated={"cpu": 1500.0, "memory": 2.0**30, "nvidia.com/gpu": 2000.0}, deserved={"cpu": 4000.0}
-    )
+    numbers = QueueNumbers(allocated={"cpu": 1500, "memory": 2**30, "nvidia.com/gpu": 2000}, deserved={"cpu": 4000})
     assert statuses.of_queue(numbers) == {
         "allocated": {"cpu": "1.5", "memory": "1Gi", "nvidia.com/gpu": "2"},
         "deserved": {"cpu": "4"},
