@@ -165,7 +165,11 @@ def test_the_overlay_names_image_nodes_and_policy_and_nothing_else(tmp_path: Pat
     plain = built(Path(__file__).parents[2] / "deploy")
     ours = built(deployment.write_overlay(tmp_path / "deep" / "overlay", "t1", NEW))
     changed = {key for key in plain.keys() | ours.keys() if plain.get(key) != ours.get(key)}
-    assert changed == {("Deployment", "schedspec"), ("ConfigMap", "schedspec-policy")}
+    assert changed == {
+        ("Deployment", "schedspec"),
+        ("Deployment", "schedspec-controllers"),
+        ("ConfigMap", "schedspec-policy"),
+    }
     assert ours["ConfigMap", "schedspec-policy"]["data"] == {"policy.yaml": NEW}
     (before,) = plain["Deployment", "schedspec"]["spec"]["template"]["spec"]["containers"]
     (after,) = ours["Deployment", "schedspec"]["spec"]["template"]["spec"]["containers"]

@@ -45,7 +45,7 @@ def test_a_third_of_the_binds_go_wrong_at_first_and_all_gangs_run(ground: Ground
             await ground.bound(12, seconds=40)
             await ground.rests()
             assert len(wronged) >= 3
-            assert not ground.history.condemned
+            assert not ground.history.evicting
 
     run(test, seconds=90)
 

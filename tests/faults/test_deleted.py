@@ -63,7 +63,7 @@ def test_a_queue_goes_while_its_gang_is_bound_and_the_gang_is_whole_all_the_same
             await ground.history.until(lambda: len(ground.history.bound("other-0")) == 4, 20, "the other gang runs")
             await ground.rests()
             assert len(ground.history.bound("g-0")) == 8
-            assert not ground.history.condemned
+            assert not ground.history.evicting
             scheduler.page("/healthz")
 
     run(test, seconds=60)

@@ -65,7 +65,7 @@ async def _scenario(ground: Ground, at: At, verdict: Ignore | Lose) -> None:
             await ground.gang("b", 6, "b")
         await ground.history.until(lambda: len(ground.history.bound("b-0")) == 6, 30, "b runs after the restart")
         await ground.rests(0.3)
-        assert len(ground.history.condemned) == 6, f"6 evictions are needed, {len(ground.history.condemned)} were made"
+        assert len(ground.history.evicting) == 6, f"6 evictions are needed, {len(ground.history.evicting)} were made"
 
 
 async def _or(wish: object, reached: asyncio.Event) -> None:

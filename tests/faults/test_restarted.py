@@ -35,7 +35,7 @@ def test_freed_room_goes_to_its_nominee_after_a_kill_and_not_to_whom_is_served_b
             )
             await ground.gang("b", 3, "b")
             await ground.history.until(lambda: _nominated(ground) == 3, 10, "room is kept for the gang")
-            assert len(ground.history.condemned) == 3
+            assert len(ground.history.evicting) == 3
             scheduler.kill()
             ground.stopped(scheduler)
             await ground.gang("first", 3, "first")

@@ -93,7 +93,7 @@ async def _everything(ground: Ground, control: Callable[..., Scheduler]) -> None
     await ground.bound(16)
     await ground.gang("large", 40, "b")
     await ground.gang("claim", 6, "b")  # wherever the others are, one node is full again
-    await ground.history.until(lambda: len(ground.history.condemned) > 0, 20, "something is evicted")
+    await ground.history.until(lambda: len(ground.history.evicting) > 0, 20, "something is evicted")
     more = {"spec": {"minAvailable": 3, "tasks": [{"name": "t", "replicas": 3, "template": TEMPLATE}]}}
     await ground.client.patch(JOBS, "job", more, NAMESPACE, kind=Patch.MERGE)
     await asyncio.sleep(1)

@@ -162,7 +162,7 @@ WRONG = {
         "      seen: 0 of 2 run*",
         "*podgroup train: *",
         "  queues:",
-        "    queue *resource *capability *deserved *guarantee *allocated",
+        "    queue *resource *capability *deserved *guarantee *held",
         "    q * cpu *",
         "  pending, and why the scheduler says so:",
         "*train*: ?*",
@@ -191,7 +191,7 @@ WRONG = {
     ],
     "A policy is absent": [
         'wrong.feature:25: Given the policy "absent"',
-        "  there is no *policies/absent.yaml; there are: *, capacity.yaml, *",
+        "  there is no policy absent.yaml; there are: *, capacity.yaml, *",
     ],
     "The cluster is not empty": [
         "wrong.feature:35: Given a node of 1 cpus",

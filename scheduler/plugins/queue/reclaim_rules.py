@@ -63,7 +63,8 @@ class LendingPlugin(QueuePlugin):
         if self._said_at != self.queue_attributes.version:
             self._said.clear()
             self._said_at = self.queue_attributes.version
-        key = (taker.name, preemptor.shape, preemptor.preemptable, giver.name, unit[0].shape)
+        lacking = self._lacking(preemptor)
+        key = (taker.name, preemptor.shape, lacking, preemptor.preemptable, giver.name, unit[0].shape)
         if key not in self._said:
             self._said[key] = self._denial(preemptor, taker, unit, giver, amount)
         return self._said[key]
@@ -81,13 +82,21 @@ class LendingPlugin(QueuePlugin):
                     return _below_guarantee(one, after)
         return self.kept(taker, giver, wanted, amount) or self._ping_pong(preemptor, taker, unit, giver, amount)
 
+    def _lacking(self, preemptor: Task) -> int:
+        """How many tasks the preemptor's job needs yet to start, itself included; they are taken to be alike."""
+        job = self.session.jobs[preemptor.job]
+        return max(job.min_available - job.ready - job.waiting, 1)
+
     def _ping_pong(
         self, preemptor: Task, taker: QueueAttributes, unit: Sequence[Task], giver: QueueAttributes, amount: Resource
     ) -> PingPong | None:
-        """Whether the giver, with the unit pending again, could take from the taker what the taker takes now."""
+        """Whether the giver, with the unit pending again, could take from the taker what the taker takes now, once all
+        of the preemptor's gang has its place.
+        """
         if not (preemptor.preemptable and taker.queue.reclaimable):
             return None
-        wanted = dict(self.queue_attributes.amount(preemptor))
+        count = self._lacking(preemptor)
+        wanted = {name: value * count for name, value in self.queue_attributes.amount(preemptor).items()}
         job = self.session.jobs[unit[0].job]
         again = self.amount(unit[: max(1, min(job.min_available, len(unit)))])
         giver.add(amount, -1)

@@ -16,7 +16,7 @@ from tests.support.live.status_queries import status as status_of
 
 pytestmark = pytest.mark.embedded
 
-ENDLESS = {"cpu": "1e400"}
+UNREADABLE = {"cpu": "1e1.5"}
 """Passes the schema of an amount and is none."""
 
 
@@ -26,8 +26,8 @@ def counted(page: str) -> list[str]:
 
 def test_what_cannot_be_read_says_so_on_itself_until_it_is_mended_and_the_others_go_on(ground: Ground) -> None:
     bad: list[tuple[Resource[Any], str, str, str, dict[str, Any], dict[str, Any]]] = [
-        (PODGROUPS, "bad-0", NAMESPACE, NAMESPACE, {"minResources": ENDLESS}, {"minResources": {"cpu": "2"}}),
-        (QUEUES, "bad", "", "default", {"deserved": ENDLESS}, {"deserved": {"cpu": "4"}}),
+        (PODGROUPS, "bad-0", NAMESPACE, NAMESPACE, {"minResources": UNREADABLE}, {"minResources": {"cpu": "2"}}),
+        (QUEUES, "bad", "", "default", {"deserved": UNREADABLE}, {"deserved": {"cpu": "4"}}),
     ]
 
     async def test() -> None:
@@ -53,7 +53,7 @@ def test_what_cannot_be_read_says_so_on_itself_until_it_is_mended_and_the_others
                 severity, message = (await events(client, where, resource.kind, name))["Malformed"]
                 assert severity == "Warning"
                 assert message.startswith("cannot be read and is left out: ")
-                assert "1e400" in message
+                assert "1e1.5" in message
 
                 async def has_condition(
                     resource: Resource[Any] = resource, name: str = name, namespace: str = namespace
@@ -88,7 +88,7 @@ def test_a_group_that_is_mended_and_goes_on_waiting_no_longer_says_that_it_canno
         async with ground.scenario(nodes=1, cpu="4"):
             client = ground.client
             await ground.ready(ground.start())
-            spec = {"minMember": 2, "minResources": ENDLESS}
+            spec = {"minMember": 2, "minResources": UNREADABLE}
             await client.create(PODGROUPS.bare, {"metadata": {"name": "g"}, "spec": spec}, NAMESPACE)
 
             async def is_told() -> bool:
@@ -169,7 +169,7 @@ def test_a_pod_that_waits_for_its_group_or_its_gang_says_so(ground: Ground) -> N
         async with ground.scenario(nodes=1, cpu="4"):
             client = ground.client
             await ground.ready(ground.start())
-            spec = {"minMember": 1, "minResources": ENDLESS}
+            spec = {"minMember": 1, "minResources": UNREADABLE}
             await client.create(PODGROUPS.bare, {"metadata": {"name": "unreadable"}, "spec": spec}, NAMESPACE)
             await client.create(PODGROUPS, {"metadata": {"name": "short"}, "spec": {"minMember": 3}}, NAMESPACE)
             for group in ("nothing", "unreadable", "short"):

@@ -151,9 +151,9 @@ class Ground:
 
     async def rests(self, seconds: float = 1.0) -> None:
         """Nothing more happens to any pod's place for a while."""
-        before = (self.history.bound(), set(self.history.condemned))
+        before = (self.history.bound(), set(self.history.evicting))
         await asyncio.sleep(seconds)
-        assert (self.history.bound(), set(self.history.condemned)) == before
+        assert (self.history.bound(), set(self.history.evicting)) == before
 
     async def _clear(self) -> None:
         self.nodes.clear()

@@ -21,7 +21,7 @@ class History:
     def __init__(self) -> None:
         self.pods: dict[str, Pod] = {}
         self.changes: list[tuple[str, Pod | None]] = []
-        self.condemned: set[str] = set()
+        self.evicting: set[str] = set()
         """uids of pods that were evicted by the scheduler."""
 
     def hear(self, change: Change[Pod]) -> None:
@@ -31,7 +31,7 @@ class History:
                 self.pods[pod.metadata.key] = pod
                 self.changes.append((pod.metadata.key, pod))
                 if any(c.type == "DisruptionTarget" for c in pod.status.conditions or ()):
-                    self.condemned.add(pod.metadata.uid)
+                    self.evicting.add(pod.metadata.uid)
             case Absent():
                 self.pods.pop(change.key, None)
                 self.changes.append((change.key, None))
