@@ -23,7 +23,7 @@ import psutil
 from benchmarks import clusters, core_reclaim, core_waste
 from benchmarks.figure import Figure
 from scheduler.decide import decide
-from scheduler.framework.work import Budget
+from scheduler.live.pace import Pace
 from scheduler.model.cluster import Cluster
 from scheduler.policy.model import DEFAULT_POLICY, PluginOption, Policy
 from scheduler.recording.events import Assumed, Decided, apply_input
@@ -152,12 +152,12 @@ def beside_the_hopeless() -> list[Figure]:
 
 
 def within_a_budget() -> list[Figure]:
-    """What it costs in all to decide a backlog in cycles of a tenth of its steps, and in one."""
+    """What it costs in all to decide a backlog in cycles with the budget that the shell begins with, and in one."""
     whole_cluster, cut_cluster = (clusters.backlog(10_000, 1_000) for _ in range(2))
     start = time.process_time()
     whole = decide(whole_cluster, DEFAULT_POLICY, NOW)
     at_once = time.process_time() - start
-    budget, binds, cycles, in_turns = Budget(whole.steps // 10), 0, 0, 0.0
+    budget, binds, cycles, in_turns = Pace().budget, 0, 0, 0.0
     while True:
         start = time.process_time()
         decisions = decide(cut_cluster, DEFAULT_POLICY, NOW, budget=budget)

@@ -129,6 +129,11 @@ class Recall:
         for who in (queue, f"{queue} {namespace}"):
             spent[who] = spent.get(who, 0) + steps
 
+    @property
+    def takes_turns(self) -> bool:
+        """Whether the action that runs goes on with what a cycle that was cut has left of it."""
+        return self.action in self.turns
+
     def spent_in_vain(self, *who: str) -> int:
         """What a queue (or a namespace in it) has spent in vain since the action was first cut; nothing where the
         last cycle was not.

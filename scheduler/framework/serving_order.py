@@ -32,7 +32,7 @@ class ServingOrder:
         self._open(by_queue)
 
     def _open(self, by_queue: dict[str, list[Job]]) -> None:
-        self._jobs = {name: LazyPriorityQueue(self._job_key, jobs) for name, jobs in by_queue.items()}
+        self._jobs = {name: _JobsOfQueue(self._session, name, jobs) for name, jobs in by_queue.items()}
         self._queues = LazyPriorityQueue(self._queue_key, (self._session.queues[name] for name in by_queue))
 
     def __iter__(self) -> Iterator[tuple[Queue, Job]]:
@@ -62,13 +62,13 @@ class ServingOrder:
         """The jobs of one queue after the other."""
         while self._queues:
             jobs = self._jobs[self._queues.pop().name]
-            yield [jobs.pop() for _ in range(len(jobs))]
+            yield list(jobs.drain())
         if self._late:
             yield self._late
 
     def leave_out(self, queue: Queue) -> None:
         """Serve the queue no more."""
-        self._jobs[queue.name] = LazyPriorityQueue(self._job_key)
+        self._jobs[queue.name] = _JobsOfQueue(self._session, queue.name)
 
     def rest_of(self, queue: Queue) -> Iterator[Job]:
         """The jobs of a queue that have not been served; it is served no more."""
@@ -83,8 +83,49 @@ class ServingOrder:
     def _queue_key(self, queue: Queue) -> tuple[Any, ...]:
         return (self._session.backlog.spent_in_vain(queue.name), *self._session.hooks.queue_key(queue))
 
-    def _job_key(self, job: Job) -> tuple[Any, ...]:
-        return (
-            self._session.backlog.spent_in_vain(job.queue, job.namespace),
-            *self._session.hooks.job_key(job),
-        )
+
+class _JobsOfQueue:
+    """The jobs of one queue: as the policy orders them, or namespace by namespace where they take turns.
+
+    Each namespace has jobs of its own in order, so that a turn of one changes the key of one.
+    """
+
+    def __init__(self, session: Session, queue: str, jobs: Iterable[Job] = ()) -> None:
+        self._session, self._queue = session, queue
+        self._take_turns = session.backlog.takes_turns
+        by_namespace: dict[str, list[Job]] = {}
+        for job in jobs:
+            by_namespace.setdefault(self._name(job), []).append(job)
+        key = session.hooks.job_key
+        self._jobs = {name: LazyPriorityQueue(key, some) for name, some in by_namespace.items()}
+        self._names = LazyPriorityQueue(self._key, by_namespace)
+
+    def __bool__(self) -> bool:
+        return bool(self._names)
+
+    def push(self, job: Job) -> None:
+        name = self._name(job)
+        jobs = self._jobs.setdefault(name, LazyPriorityQueue(self._session.hooks.job_key))
+        if not jobs:
+            self._names.push(name)
+        jobs.push(job)
+
+    def pop(self) -> Job:
+        """Take out the next job."""
+        name = self._names.pop()
+        jobs = self._jobs[name]
+        job = jobs.pop()
+        if jobs:
+            self._names.push(name)
+        return job
+
+    def drain(self) -> Iterator[Job]:
+        """Take out all jobs, the next one first."""
+        while self:
+            yield self.pop()
+
+    def _name(self, job: Job) -> str:
+        return job.namespace if self._take_turns else ""
+
+    def _key(self, name: str) -> tuple[Any, ...]:
+        return (self._session.backlog.spent_in_vain(self._queue, name) if self._take_turns else 0, name)

@@ -25,6 +25,8 @@ HARD_WEIGHT = 1
 """What a running pod's required affinity is worth as a preference of others for it (kube-scheduler's
 ``hardPodAffinityWeight``).
 """
+FEW = 8
+"""So many classes are told apart one by one what the terms of another say of them; for more, all at once is cheaper."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -60,6 +62,8 @@ class PodAffinities:
         self._pods = pods
         self._spoken: dict[int, _Spoken] = {}
         self._says: dict[int, _Says] = {}
+        self._asked: dict[int, int] = {}
+        """Class of pods with terms → how many classes have asked what they say."""
         self._masks: dict[Hashable, tuple[int, Mask | None]] = {}
         self._namespaces: dict[bytes, tuple[int, list[str]]] = {}
         self._other_pods: dict[Hashable, dict[str, ClassCounts]] = {}
@@ -211,15 +215,40 @@ class PodAffinities:
         number = self._pods.number(task)
         spoken = self._spoken.setdefault(number, _Spoken())
         for holder in self._pods.holders[spoken.heard :]:
-            says = self._said_by(holder)
-            for key, mask in says.unwanted.items():
-                if mask[number]:
-                    spoken.unwanted.setdefault(key, {})[holder] = 1.0
-            for key, worth in says.liked.items():
-                if worth[number]:
-                    spoken.liked.setdefault(key, {})[holder] = float(worth[number])
+            self._asked[holder] = self._asked.get(holder, 0) + 1
+            if self._asked[holder] > FEW:
+                self._listen(spoken, holder, number)
+            else:
+                self._listen_alone(spoken, holder, task)
         spoken.heard = len(self._pods.holders)
         return spoken
+
+    def _listen_alone(self, spoken: _Spoken, holder: int, task: Task) -> None:
+        """Add what the terms of one class say of the task, without looking at the other classes."""
+        owner = self._pods.classes[holder]
+        for term in _required(owner, "pod_anti_affinity"):
+            known = spoken.unwanted.get(term.topology_key)
+            if known is not None and holder in known:
+                continue  # one of them is enough
+            self._pods.spend(2)
+            if self._matches(term, owner, task):
+                spoken.unwanted.setdefault(term.topology_key, {})[holder] = 1.0
+        wishes = [(term, float(HARD_WEIGHT)) for term in _required(owner, "pod_affinity")]
+        for term, weight in (*wishes, *_wishes(owner)):
+            self._pods.spend(2)
+            if self._matches(term, owner, task):
+                liked = spoken.liked.setdefault(term.topology_key, {})
+                liked[holder] = liked.get(holder, 0.0) + weight
+
+    def _listen(self, spoken: _Spoken, holder: int, number: int) -> None:
+        """The same from what they say of all classes at once."""
+        says = self._said_by(holder)
+        for key, mask in says.unwanted.items():
+            if mask[number]:
+                spoken.unwanted.setdefault(key, {})[holder] = 1.0
+        for key, worth in says.liked.items():
+            if worth[number]:
+                spoken.liked.setdefault(key, {})[holder] = float(worth[number])
 
     def _said_by(self, holder: int) -> _Says:
         says = self._says.get(holder)
@@ -253,6 +282,21 @@ class PodAffinities:
             if key in own:
                 mask &= ~pods.labelled(key, (own[key],))
         return mask
+
+    def _matches(self, term: PodAffinityTerm, owner: Task, other: Task) -> bool:
+        """Whether a term of ``owner`` speaks of ``other``: what :meth:`_classes` says of all classes."""
+        if other.namespace not in (term.namespaces or ()):
+            if term.namespace_selector is not None:
+                if not selector_matches(term.namespace_selector, self._labels_of(other.namespace)):
+                    return False
+            elif term.namespaces or other.namespace != owner.namespace:
+                return False
+        own, labels = labels_of(owner), labels_of(other)
+        return (
+            selector_matches(term.label_selector, labels)
+            and all(labels.get(key) == own[key] for key in term.match_label_keys or () if key in own)
+            and all(labels.get(key) != own[key] for key in term.mismatch_label_keys or () if key in own)
+        )
 
     def _namespaces_of(self, term: PodAffinityTerm, owner: Task) -> Iterable[str]:
         if term.namespace_selector is None:

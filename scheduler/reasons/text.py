@@ -119,8 +119,8 @@ _WHY: dict[type, Callable[[Any], str]] = {
     w.NeverPreempts: lambda why: f"{why.task} has preemptionPolicy Never",
     w.NoVictims: _no_victims,
     w.TooCostly: lambda why: (
-        f"{why.action} stopped: finding room for this job takes too long; it is tried again after all other jobs, "
-        "simplify its affinity terms and constraints"
+        f"{why.action}: finding nodes for this job takes too long, so it is retried after all other jobs; "
+        "use fewer affinity terms and constraints"
     ),
 }
 

@@ -11,16 +11,17 @@ import contextlib
 import logging
 import statistics
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from scheduler.controllers.runtime.objects import JOBS
-from scheduler.kube import NAMESPACES, Conflict
+from scheduler.kube import NAMESPACES, PODGROUPS, PODS, Conflict
 from scheduler.live import progress
 from scheduler.live.leader import LEASES
 from scheduler.live.leader import NAME as LEASE
 from tests.support.fake_server import run
-from tests.support.live.api_objects import gangs
+from tests.support.live.api_objects import gangs, pod_body
 from tests.support.live.ground import NAMESPACE, Ground
 from tests.support.live.proxy import Answer, Body, Call, Ignore, Verdict
 
@@ -195,6 +196,59 @@ def test_a_job_that_is_nested_too_deep_is_left_alone_and_says_so(ground: Ground)
             assert again.process.poll() is None
 
     run(test, seconds=90)
+
+
+@pytest.mark.parametrize("pods", [20, 60])
+@pytest.mark.parametrize("kind", ["podAffinity", "podAntiAffinity"])
+def test_pods_with_a_hundred_terms_about_all_others(ground: Ground, kind: str, pods: int) -> None:
+    async def test() -> None:
+        async with ground.scenario(nodes=40, cpu="32"):
+            tenants = Tenants(ground)
+            await tenants.prepare()
+            scheduler = ground.start()
+            await ground.ready(scheduler)
+            await gangs(ground.client, "other", 60, 5, "default", cpu="100m", namespace=NAMESPACE)
+            await ground.bound(300, seconds=60)
+            usual = await tenants.usual()
+            for i in range(pods):
+                group = {"metadata": {"name": f"terms{i}"}, "spec": {"minMember": 1, "queue": "default"}}
+                await ground.client.create(PODGROUPS, group, BAD)
+                await ground.client.create(PODS, with_terms(f"terms{i}", kind, 100), BAD)
+            await tenants.still_as_usual(usual)
+            assert scheduler.process.poll() is None
+
+    run(test, seconds=120)
+
+
+def with_terms(name: str, kind: str, terms: int) -> dict[str, Any]:
+    """A pod with so many required terms, each of its own, that any pod of any namespace may meet."""
+    body = pod_body(name, name, "100m")
+    body["spec"]["affinity"] = {
+        kind: {
+            "requiredDuringSchedulingIgnoredDuringExecution": [
+                {
+                    "topologyKey": "kubernetes.io/hostname",
+                    "namespaceSelector": {},
+                    "labelSelector": {"matchExpressions": [{"key": f"{name}-{i}", "operator": "DoesNotExist"}]},
+                }
+                for i in range(terms)
+            ]
+        }
+    }
+    return body
+
+
+def test_two_thousand_gangs_that_never_fit(ground: Ground) -> None:
+    async def test() -> None:
+        async with ground.scenario(nodes=20, cpu="32"):
+            tenants = Tenants(ground)
+            await tenants.prepare()
+            await ground.ready(ground.start())
+            usual = await tenants.usual()
+            await gangs(ground.client, "never", 2_000, 2, "default", cpu="40", namespace=BAD)
+            await tenants.still_as_usual(usual)
+
+    run(test, seconds=240)
 
 
 CORRUPT = {

@@ -127,6 +127,8 @@ class Accounts:
         self.by_name = {name: QueueAttributes(queue) for name, queue in session.queues.items()}
         self.version = 0
         """Grows whenever what any queue holds changes."""
+        self.with_minimum: list[Job] = []
+        """The jobs that say what they need to start: no other reserves anything."""
         self._counting = counting
         self._amounts: dict[bytes, Mapping[str, int]] = {}
         self._counted: dict[str, Mapping[str, int]] = {}
@@ -162,6 +164,7 @@ class Accounts:
             of_queue = sums[job.queue]
             held = job.allocated if self._counting.in_requests else self._sum(job.having(HOLDING))
             if minimum := self._counting.minimum(job):
+                self.with_minimum.append(job)
                 resources.add_to(of_queue.bound, held)
                 resources.add_to(of_queue.beyond, resources.exceeded_part(held, minimum))
             elif held:

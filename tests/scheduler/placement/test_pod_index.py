@@ -101,3 +101,37 @@ def test_what_many_terms_say_is_counted_once_for_each_of_them_however_many_pods_
         assert matched.call_count == 60 * 100
         assert all(mask is not None and np.all(mask) for mask in masks)
         session.close()
+
+
+@given(
+    st.lists(LABELS, min_size=1, max_size=5),
+    st.lists(st.tuples(SELECTOR, LABELS, st.sampled_from(["podAffinity", "podAntiAffinity"])), min_size=1, max_size=3),
+)
+def test_what_pods_say_of_one_class_is_what_they_say_of_it_among_all(
+    labels: list[dict[str, str]], speaking: list[tuple[dict[str, Any] | None, dict[str, str], str]]
+) -> None:
+    said = []
+    for few in (0, 1_000):
+        holders = [
+            {
+                "name": f"h{i}",
+                "tasks": "1 x 1 cpu running on n1",
+                "pod": {"metadata": {"labels": of}, **saying(kind, selector)},
+            }
+            for i, (selector, of, kind) in enumerate(speaking)
+        ]
+        waiting = [
+            {"name": f"w{i}", "tasks": "1 x 1 cpu", "pod": {"metadata": {"labels": of}}} for i, of in enumerate(labels)
+        ]
+        session = session_of([*holders, *waiting])
+        affinities = PodAffinities(session.cluster, session.placement.pods)
+        with mock.patch("scheduler.placement.pod_affinity.FEW", few):
+            heard = [affinities._spoken_of(session.cluster.tasks[f"t/w{i}-0"]) for i in range(len(labels))]
+        said.append([(spoken.unwanted, spoken.liked) for spoken in heard])
+        session.close()
+    assert said[0] == said[1]
+
+
+def saying(kind: str, selector: dict[str, Any] | None) -> dict[str, Any]:
+    term = {"topologyKey": "kubernetes.io/hostname", **({} if selector is None else {"labelSelector": selector})}
+    return {"spec": {"affinity": {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [term, term]}}}}
