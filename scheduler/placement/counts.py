@@ -17,7 +17,32 @@ Counts = NDArray[np.float64]
 Domains = NDArray[np.int64]
 
 
-class PodCounts:
+class Tallies:
+    """Counts of pods on every node as (there, leaving, coming), and the questions that are asked of them."""
+
+    def _refresh(self) -> Counts:
+        raise NotImplementedError
+
+    def present(self, *, future: bool) -> Counts:
+        """Pods whose company may be counted on: now, or once the leaving have left and the coming have come."""
+        there, leaving, coming = self._refresh()
+        result: Counts = there + coming if future else there + leaving
+        return result
+
+    def possible(self, *, future: bool) -> Counts:
+        """Pods whose company must be reckoned with."""
+        there, leaving, coming = self._refresh()
+        result: Counts = there + coming if future else there + leaving + coming
+        return result
+
+    def staying(self) -> Counts:
+        """Pods that are there to stay, or on their way in."""
+        there, _, coming = self._refresh()
+        result: Counts = there + coming
+        return result
+
+
+class PodCounts(Tallies):
     """Pods that ``matches`` says yes to, per node row: those that are there, those on their way out, those still to
     come.
     """
@@ -50,24 +75,6 @@ class PodCounts:
                 self._count(row)
             self._seen = len(touched)
         return self._counts
-
-    def present(self, *, future: bool) -> Counts:
-        """Pods whose company may be counted on: now, or once the leaving have left and the coming have come."""
-        there, leaving, coming = self._refresh()
-        result: Counts = there + coming if future else there + leaving
-        return result
-
-    def possible(self, *, future: bool) -> Counts:
-        """Pods whose company must be reckoned with."""
-        there, leaving, coming = self._refresh()
-        result: Counts = there + coming if future else there + leaving + coming
-        return result
-
-    def staying(self) -> Counts:
-        """Pods that are there to stay, or on their way in."""
-        there, _, coming = self._refresh()
-        result: Counts = there + coming
-        return result
 
 
 def domains_of(nodes: Nodes, topology_key: str) -> Domains:

@@ -15,7 +15,7 @@ from ..model.cluster import Cluster
 from ..model.nodes import Mask, NodeInfo, Rows, Vector
 from ..model.objects import LabelSelector, SelectorRequirement
 from ..model.task import COMPLETED, Task, TaskStatus
-from .counts import Counts
+from .counts import Counts, Tallies
 from .selectors import requirement_holds
 
 Tally = tuple[int, int, int]
@@ -181,7 +181,7 @@ class PodIndex:
         return found
 
 
-class ClassCounts:
+class ClassCounts(Tallies):
     """Per node row the sum of the weights of the pods there: of those that are there, on their way out, still to
     come.
     """
@@ -214,24 +214,6 @@ class ClassCounts:
                 self._counts[:, row] += weight * np.array(change)
         self._seen = len(index.changes)
         return self._counts
-
-    def present(self, *, future: bool) -> Counts:
-        """Pods whose company may be counted on: now, or once the leaving have left and the coming have come."""
-        there, leaving, coming = self._refresh()
-        result: Counts = there + coming if future else there + leaving
-        return result
-
-    def possible(self, *, future: bool) -> Counts:
-        """Pods whose company must be reckoned with."""
-        there, leaving, coming = self._refresh()
-        result: Counts = there + coming if future else there + leaving + coming
-        return result
-
-    def staying(self) -> Counts:
-        """Pods that are there to stay, or on their way in."""
-        there, _, coming = self._refresh()
-        result: Counts = there + coming
-        return result
 
 
 def class_of(task: Task) -> Hashable:

@@ -56,7 +56,7 @@ def never(name: str, queue: str = "q", **more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.xfail(
-    reason="open: with a nomination that somebody else made, cut cycles may go on for ever", strict=False
+    reason="open: on a random cluster cut cycles were seen not to come to rest; the cause is not known", strict=False
 )
 @given(
     st.one_of(random_clusters.tables(), crowded.tables()),
