@@ -48,6 +48,7 @@ def chromium() -> Iterator[Browser]:
     if program is None:
         pytest.skip("no chromium on this machine: apt-get install chromium")
     sync_api = pytest.importorskip("playwright.sync_api")
+    sync_api.expect.set_options(timeout=30_000)
     with sync_api.sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=program, args=list(_QUIET))
         try:

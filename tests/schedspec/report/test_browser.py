@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from playwright.sync_api import expect
 
 from schedspec.report import html
 from tests.schedspec.report.browser import Browser, chromium
@@ -84,7 +85,7 @@ def test_an_eviction_is_reached_and_chosen_by_keyboard(browser: Browser, report:
         page.locator(f"#{ANCHOR} a.evict[data-evict='1']").focus()
         page.keyboard.press("Enter")
         page.wait_for_selector(f"#{ANCHOR} .callout:not([hidden])")
-        assert page.locator(f"#{ANCHOR} tr.chosen").count() == 1
+        expect(page.locator(f"#{ANCHOR} tr.chosen")).to_have_count(1)
 
 
 def test_a_chosen_sentence_moves_the_cursor_and_shows_the_state_at_that_time(browser: Browser, report: Path) -> None:
@@ -92,7 +93,7 @@ def test_a_chosen_sentence_moves_the_cursor_and_shows_the_state_at_that_time(bro
         state = page.locator(f"#{ANCHOR} .state")
         assert "chat-5f7-x2 Running on card-node-1" in state.inner_text()
         page.click(f"#{ANCHOR} .said[data-step='5']")
-        page.wait_for_function(f"document.querySelector('#{ANCHOR} h2 .when').textContent.startsWith('at ')")
+        expect(page.locator(f"#{ANCHOR} h2 .when")).to_have_text(re.compile("^at "))
         told = state.inner_text()
         assert "chat-5f7-x2: 1 node: 1 lacks nvidia.com/gpu" in told
         assert "low-1-task-0 Running on card-node-1" in told
@@ -116,7 +117,7 @@ def test_the_slider_moves_the_cursor_by_keyboard(browser: Browser, report: Path)
     with browser.page(report, ANCHOR) as page:
         page.locator(f"#{ANCHOR} .slider").focus()
         page.keyboard.press("Home")
-        page.wait_for_function(f"document.querySelector('#{ANCHOR} h2 .when').textContent === 'at 0.000 s'")
+        expect(page.locator(f"#{ANCHOR} h2 .when")).to_have_text("at 0.000 s")
         assert "On nodes" not in page.locator(f"#{ANCHOR} .state").inner_text()
 
 
@@ -146,18 +147,19 @@ def test_search_and_filters_leave_what_fits(browser: Browser, report: Path) -> N
         shown = page.locator(".entry:visible")
         page.keyboard.press("/")
         page.keyboard.type("keeps waiting")
-        assert shown.count() == 1
+        expect(shown).to_have_count(1)
         page.fill("#search", "no such words")
-        assert (shown.count(), page.locator(".feature:visible").count()) == (0, 0)
+        expect(shown).to_have_count(0)
+        expect(page.locator(".feature:visible")).to_have_count(0)
         page.fill("#search", "")
         page.select_option("#by-verdict", "passed")
-        assert shown.count() == 2
+        expect(shown).to_have_count(2)
         page.select_option("#by-seconds", "5")
-        assert shown.count() == 1
+        expect(shown).to_have_count(1)
         page.select_option("#by-seconds", "0")
         page.select_option("#by-verdict", "")
         page.select_option("#by-tag", "smoke")
-        assert shown.count() == 1
+        expect(shown).to_have_count(1)
 
 
 def test_a_command_is_copied(browser: Browser, report: Path) -> None:
@@ -212,13 +214,11 @@ def test_five_thousand_pods_on_a_thousand_nodes_stay_readable_and_usable(browser
     with browser.page(path, made.anchor) as page:
         assert page.locator(".lane").count() <= 20
         assert page.locator(".picture *").count() < 5_000
-        ready = page.evaluate("performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd")
-        assert ready < 5_000  # its share of this machine; benchmarks/report.py measures
         page.click(f"#{made.anchor} .said[data-step='2']")
-        page.wait_for_function(f"document.querySelector('#{made.anchor} h2 .when').textContent.startsWith('at ')")
+        expect(page.locator(f"#{made.anchor} h2 .when")).to_have_text(re.compile("^at "))
         page.click("tr[data-evict='1']")
         page.wait_for_selector(f"#{made.anchor} .callout:not([hidden])")
         assert "gang-0-0" in page.locator(".callout").inner_text()
-        assert page.locator("tr[data-evict]:visible").count() == 30
+        expect(page.locator("tr[data-evict]:visible")).to_have_count(30)
         page.click(".showall")
-        assert page.locator("tr[data-evict]:visible").count() == 500
+        expect(page.locator("tr[data-evict]:visible")).to_have_count(500)
