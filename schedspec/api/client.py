@@ -11,7 +11,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 import msgspec
 import urllib3
@@ -20,6 +20,7 @@ from kubernetes import stream
 from kubernetes.client import ApiClient, ApiException, Configuration, CoreV1Api
 
 from .errors import ClusterUnreachableError, RejectedError
+from .kinds import Resource
 
 Object = dict[str, Any]
 """A Kubernetes object, as JSON has it."""
@@ -30,23 +31,6 @@ JSON_PATCH = "application/json-patch+json"
 
 _FIELD = re.compile(r"""(?:unknown field "|[;:] )(\.?(?:spec|metadata|status)[\w.\[\]-]*)""")
 """Fields that the server blames in the text only: those that its schema does not know."""
-
-
-class Resource(msgspec.Struct, frozen=True):
-    """Where the API serves a kind."""
-
-    base: str
-    """`/api/v1` or `/apis/group/version`."""
-    plural: str
-    namespaced: bool
-
-    def path(self, name: str = "", namespace: str = "", subresource: str = "") -> str:
-        """The path of one object, of all in a namespace, or of all."""
-        parts = [self.base]
-        if self.namespaced and namespace:
-            parts.append(f"namespaces/{quote(namespace)}")
-        parts += [part for part in (self.plural, quote(name), subresource) if part]
-        return "/".join(parts)
 
 
 _EXEC = 10.0
@@ -121,7 +105,7 @@ class Api:
                 base = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
                 for entry in self.call("GET", base)["resources"]:
                     if "/" not in entry["name"]:
-                        found = Resource(base, entry["name"], entry["namespaced"])
+                        found = Resource(api_version, entry["kind"], entry["name"], entry["namespaced"])
                         self._known[(api_version, entry["kind"])] = found
             if key not in self._known:
                 raise RejectedError(f"the API server knows no kind {kind!r} in {api_version!r}", 404, "NotFound")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
+from urllib.parse import quote
 
 
 class Kind(StrEnum):
@@ -27,7 +28,7 @@ class Kind(StrEnum):
     EVENT = "event"
 
 
-class Served(NamedTuple):
+class Resource(NamedTuple):
     """How the API serves a kind."""
 
     api_version: str
@@ -35,27 +36,29 @@ class Served(NamedTuple):
     plural: str
     namespaced: bool
 
-    @property
-    def path(self) -> str:
-        """Where all of them are listed and watched."""
-        base = f"/apis/{self.api_version}" if "/" in self.api_version else f"/api/{self.api_version}"
-        return f"{base}/{self.plural}"
+    def path(self, name: str = "", namespace: str = "", subresource: str = "") -> str:
+        """The path of one object, of all in a namespace, or of all."""
+        parts = [f"/apis/{self.api_version}" if "/" in self.api_version else f"/api/{self.api_version}"]
+        if self.namespaced and namespace:
+            parts.append(f"namespaces/{quote(namespace)}")
+        parts += [part for part in (self.plural, quote(name), subresource) if part]
+        return "/".join(parts)
 
 
-SERVED: Final[dict[Kind, Served]] = {
-    Kind.POD: Served("v1", "Pod", "pods", True),
-    Kind.NODE: Served("v1", "Node", "nodes", False),
-    Kind.QUEUE: Served("scheduling.volcano.sh/v1beta1", "Queue", "queues", False),
-    Kind.PODGROUP: Served("scheduling.volcano.sh/v1beta1", "PodGroup", "podgroups", True),
-    Kind.VCJOB: Served("batch.volcano.sh/v1alpha1", "Job", "jobs", True),
-    Kind.COMMAND: Served("bus.volcano.sh/v1alpha1", "Command", "commands", True),
-    Kind.JOB: Served("batch/v1", "Job", "jobs", True),
-    Kind.DEPLOYMENT: Served("apps/v1", "Deployment", "deployments", True),
-    Kind.PYTORCHJOB: Served("kubeflow.org/v1", "PyTorchJob", "pytorchjobs", True),
-    Kind.PRIORITYCLASS: Served("scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", False),
-    Kind.GANG: Served("scheduling.k8s.io/v1beta1", "PodGroup", "podgroups", True),
-    Kind.GANG_ALPHA: Served("scheduling.k8s.io/v1alpha2", "PodGroup", "podgroups", True),
-    Kind.EVENT: Served("v1", "Event", "events", True),
+SERVED: Final[dict[Kind, Resource]] = {
+    Kind.POD: Resource("v1", "Pod", "pods", True),
+    Kind.NODE: Resource("v1", "Node", "nodes", False),
+    Kind.QUEUE: Resource("scheduling.volcano.sh/v1beta1", "Queue", "queues", False),
+    Kind.PODGROUP: Resource("scheduling.volcano.sh/v1beta1", "PodGroup", "podgroups", True),
+    Kind.VCJOB: Resource("batch.volcano.sh/v1alpha1", "Job", "jobs", True),
+    Kind.COMMAND: Resource("bus.volcano.sh/v1alpha1", "Command", "commands", True),
+    Kind.JOB: Resource("batch/v1", "Job", "jobs", True),
+    Kind.DEPLOYMENT: Resource("apps/v1", "Deployment", "deployments", True),
+    Kind.PYTORCHJOB: Resource("kubeflow.org/v1", "PyTorchJob", "pytorchjobs", True),
+    Kind.PRIORITYCLASS: Resource("scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", False),
+    Kind.GANG: Resource("scheduling.k8s.io/v1beta1", "PodGroup", "podgroups", True),
+    Kind.GANG_ALPHA: Resource("scheduling.k8s.io/v1alpha2", "PodGroup", "podgroups", True),
+    Kind.EVENT: Resource("v1", "Event", "events", True),
 }
 
 QUEUE_COMMAND_NAMESPACE: Final = "kube-system"
@@ -69,7 +72,7 @@ OWNERS: Final = (Kind.VCJOB, Kind.PYTORCHJOB, Kind.JOB, Kind.DEPLOYMENT)
 GANGS: Final = (Kind.PODGROUP, Kind.GANG, Kind.GANG_ALPHA)
 """What makes a gang of pods, in the order in which it is looked for."""
 
-_BY_API: Final = {(served.api_version, served.kind): kind for kind, served in SERVED.items()}
+_BY_API: Final = {(resource.api_version, resource.kind): kind for kind, resource in SERVED.items()}
 
 
 def kind_of(obj: dict[str, Any]) -> Kind | None:
@@ -83,6 +86,10 @@ class Ref(NamedTuple):
     kind: Kind
     name: str
     namespace: str = ""
+
+    def path(self, subresource: str = "") -> str:
+        """Where the API serves the object."""
+        return SERVED[self.kind].path(self.name, self.namespace, subresource)
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name}"

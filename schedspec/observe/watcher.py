@@ -166,7 +166,7 @@ class _Watch:
     def _list(self) -> str:
         served, objects, query = SERVED[self.kind], [], {"limit": "500"}
         while True:
-            response = self._api.raw("GET", served.path, query=query)
+            response = self._api.raw("GET", served.path(), query=query)
             if response.status == 404:
                 self.listed.set()
                 self._stopping.wait(_UNSERVED)
@@ -192,7 +192,7 @@ class _Watch:
             "resourceVersion": version,
             "timeoutSeconds": seconds,
         }
-        response = self._api.raw("GET", SERVED[self.kind].path, query=query, stream=True, timeout=seconds + 10.0)
+        response = self._api.raw("GET", SERVED[self.kind].path(), query=query, stream=True, timeout=seconds + 10.0)
         self._response = response
         try:
             if response.status != 200 or self._stopping.is_set():

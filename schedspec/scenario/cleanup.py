@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 from ..api import timeouts
 from ..api.client import MERGE, Api, Object
@@ -23,8 +24,8 @@ SCENARIO = "schedspec.dev/scenario"
 BUILT_IN_QUEUES = ("root", "default")
 """The scheduler makes them, and they cannot be deleted."""
 
-_NAMESPACED = (*OWNERS, Kind.COMMAND, *GANGS, Kind.POD)
-_CLUSTER = (Kind.QUEUE, Kind.PRIORITYCLASS, Kind.NODE)
+NAMESPACED: Final = (*OWNERS, Kind.COMMAND, *GANGS, Kind.POD)
+CLUSTER_WIDE: Final = (Kind.QUEUE, Kind.PRIORITYCLASS, Kind.NODE)
 _PATIENCE = 2.0
 """Seconds that whoever has put a finalizer on an object gets; then it is taken off."""
 _AGAIN = 0.1
@@ -57,9 +58,10 @@ class Cleanup:
     def empty(self, expect: Expect) -> None:
         """Take everything away. Raises DirtyClusterError, which names what would not go."""
         self._give_back()
-        # First of all: from now on no controller that lags behind can make anything new in it.
-        self._api.delete(f"/api/v1/namespaces/{self._history.namespace}")
-        self._delete_collections()
+        view = self._history.now()
+        there = [kind for kind in NAMESPACED if any(True for _ in view.mine(kind))]
+        delete_namespace(self._api, self._history.namespace, there)
+        self._delete_each([it for it in self._left(view) if it[0].kind in CLUSTER_WIDE], strip=False)
         last = time.monotonic()
         force_after = last + _PATIENCE
 
@@ -85,21 +87,11 @@ class Cleanup:
         for ref in self.borrowed:
             give_back(self._api, ref)
 
-    def _delete_collections(self) -> None:
-        space = self._history.namespace
-        view = self._history.now()
-        for kind in _NAMESPACED:
-            if any(True for _ in view.mine(kind)):
-                self._api.delete(path_in(space, kind), grace=0)
-            if kind == Kind.DEPLOYMENT and any(True for _ in view.mine(kind)):
-                self._api.delete(f"/apis/apps/v1/namespaces/{space}/replicasets", grace=0)
-        self._delete_each([it for it in self._left(view) if it[0].kind in _CLUSTER], strip=False)
-
     def _left(self, view: View) -> Iterator[tuple[Ref, Object]]:
-        for kind in _NAMESPACED:
+        for kind in NAMESPACED:
             for obj in view.mine(kind):
                 yield Ref(kind, obj["metadata"]["name"], self._history.namespace), obj
-        for kind in (*_CLUSTER, Kind.COMMAND):  # a Command to a queue stands in another namespace
+        for kind in (*CLUSTER_WIDE, Kind.COMMAND):  # a Command to a queue stands in another namespace
             for obj in view.all(kind):
                 meta = obj["metadata"]
                 ours = (meta.get("labels") or {}).get(SCENARIO) == self._history.namespace
@@ -108,12 +100,11 @@ class Cleanup:
 
     def _delete_each(self, left: list[tuple[Ref, Object]], *, strip: bool) -> None:
         for ref, obj in left:
-            path = f"{path_in(ref.namespace, ref.kind)}/{ref.name}"
             with contextlib.suppress(RejectedError):
                 if strip and obj["metadata"].get("finalizers"):
                     body = {"metadata": {"finalizers": None}}
-                    self._api.call("PATCH", path, body=body, content_type=MERGE)
-                self._api.delete(path, grace=0)
+                    self._api.call("PATCH", ref.path(), body=body, content_type=MERGE)
+                self._api.delete(ref.path(), grace=0)
 
 
 def foreign(view: View) -> list[Ref]:
@@ -145,10 +136,10 @@ def _ours(labels: dict[str, str], namespace: str) -> bool:
     return SCENARIO in labels or namespace.startswith("spec-")
 
 
-def path_in(namespace: str, kind: Kind) -> str:
-    """Where all of a kind are: in a namespace, or in the cluster if `namespace` is empty."""
-    served = SERVED[kind]
-    if not namespace:
-        return served.path
-    base = served.path.removesuffix(f"/{served.plural}")
-    return f"{base}/namespaces/{namespace}/{served.plural}"
+def delete_namespace(api: Api, namespace: str, kinds: Iterable[Kind] = NAMESPACED) -> None:
+    """Delete a namespace, and at once by force all objects of `kinds` in it: its own removal takes seconds."""
+    api.delete(f"/api/v1/namespaces/{namespace}")  # first: from now on nobody makes anything new in it
+    for kind in kinds:
+        api.delete(SERVED[kind].path(namespace=namespace), grace=0)
+        if kind == Kind.DEPLOYMENT:
+            api.delete(f"/apis/apps/v1/namespaces/{namespace}/replicasets", grace=0)

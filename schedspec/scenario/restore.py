@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 
 from ..api.client import JSON_PATCH, MERGE, Api, Object
-from ..api.kinds import SERVED, Ref
+from ..api.kinds import Ref
 
 WAS = "schedspec.dev/was"
 
@@ -20,19 +20,15 @@ def borrow(api: Api, ref: Ref, obj: Object) -> None:
     was = {"/spec": obj.get("spec", {})}
     was |= {f"/metadata/{field}": meta.get(field) or {} for field in ("labels", "annotations")}
     note = {"metadata": {"annotations": {WAS: json.dumps(was)}}}
-    api.call("PATCH", _path(ref), body=note, content_type=MERGE)
+    api.call("PATCH", ref.path(), body=note, content_type=MERGE)
 
 
 def give_back(api: Api, ref: Ref) -> bool:
     """Make the object what it was, and take the note off; False if there is none. Raises RejectedError."""
-    now = api.call("GET", _path(ref))
+    now = api.call("GET", ref.path())
     was = (now["metadata"].get("annotations") or {}).get(WAS)
     if was is None:
         return False
     patch = [{"op": "add", "path": path, "value": value} for path, value in json.loads(was).items()]
-    api.call("PATCH", _path(ref), body=patch, content_type=JSON_PATCH)
+    api.call("PATCH", ref.path(), body=patch, content_type=JSON_PATCH)
     return True
-
-
-def _path(ref: Ref) -> str:
-    return f"{SERVED[ref.kind].path}/{ref.name}"

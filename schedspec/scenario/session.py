@@ -190,7 +190,7 @@ class LiveSession:
     def _gang_api_version(self) -> str:
         """The version of scheduling.k8s.io that has PodGroups here; empty where none has."""
         for kind in (Kind.GANG, Kind.GANG_ALPHA):
-            if self.api.raw("GET", SERVED[kind].path, query={"limit": "1"}).status == 200:
+            if self.api.raw("GET", SERVED[kind].path(), query={"limit": "1"}).status == 200:
                 return SERVED[kind].api_version.rpartition("/")[2]
         return ""
 

@@ -12,7 +12,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_f
 from ..api import timeouts
 from ..api.client import MERGE, Api
 from ..api.errors import DirtyClusterError, RejectedError
-from ..api.kinds import GANGS, OWNERS, QUEUE_COMMAND_NAMESPACE, SERVED, Kind, Ref
+from ..api.kinds import QUEUE_COMMAND_NAMESPACE, SERVED, Kind, Ref
 from . import cleanup, nodes
 from .restore import give_back
 
@@ -22,21 +22,14 @@ def sweep(api: Api) -> bool:
     found = False
     for space in _labelled(api, "/api/v1/namespaces"):
         found = True
-        api.delete(f"/api/v1/namespaces/{space}")  # first: controllers make nothing new in it
-        for kind in (*OWNERS, Kind.COMMAND, *GANGS, Kind.POD):
-            api.delete(cleanup.path_in(space, kind), grace=0)
-        api.delete(f"/apis/apps/v1/namespaces/{space}/replicasets", grace=0)
+        cleanup.delete_namespace(api, space)
     for name in cleanup.BUILT_IN_QUEUES:
         with contextlib.suppress(RejectedError):  # a cluster that has none yet
             found |= give_back(api, Ref(Kind.QUEUE, name))
-    for kind in (Kind.QUEUE, Kind.PRIORITYCLASS, Kind.NODE):
-        for name in _labelled(api, SERVED[kind].path):
+    for kind, space in (*((kind, "") for kind in cleanup.CLUSTER_WIDE), (Kind.COMMAND, QUEUE_COMMAND_NAMESPACE)):
+        for name in _labelled(api, SERVED[kind].path(namespace=space)):
             found = True
-            api.delete(f"{SERVED[kind].path}/{name}", grace=0)
-    commands = cleanup.path_in(QUEUE_COMMAND_NAMESPACE, Kind.COMMAND)
-    for name in _labelled(api, commands):
-        found = True
-        api.delete(f"{commands}/{name}")
+            api.delete(Ref(kind, name, space).path(), grace=0)
     for name in _labelled(api, "/api/v1/nodes", f"{nodes.WORLD}=true"):
         found = True
         body = {"metadata": {"labels": {nodes.WORLD: None}}}

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from ..api import timeouts
-from ..api.client import JSON_PATCH, MERGE, Api, Object, Resource, run_in_pod
+from ..api.client import JSON_PATCH, MERGE, Api, Object, run_in_pod
 from ..api.errors import HarnessError, RejectedError, Unmet
-from ..api.kinds import SERVED, Kind, Ref, kind_of
+from ..api.kinds import Kind, Ref, kind_of
 from ..observe.expect import Expect, Outcome
 from ..observe.history import History, View
 from . import nodes
@@ -113,15 +113,15 @@ class World:
     def remove_node(self, name: str) -> None:
         """A node goes for good, and by force every pod that was on it."""
         on_it = [pod for pod in self.history.now().mine(Kind.POD) if pod["spec"].get("nodeName") == name]
-        self._api.delete(self._path(self.history.ref(Kind.NODE, name)))
+        self._api.delete(self.history.ref(Kind.NODE, name).path())
         for pod in on_it:
-            self._api.delete(self._path(self.history.ref(Kind.POD, str(pod["metadata"]["name"]))), grace=0)
+            self._api.delete(self.history.ref(Kind.POD, str(pod["metadata"]["name"])).path(), grace=0)
 
     def delete(self, kind: Kind, name: str) -> None:
         """As a user does: gracefully; returns when the deletion is seen to have begun. Raises RejectedError."""
         ref = self.history.ref(kind, name)
         before = len(self.history)
-        if not self._api.delete(self._path(ref)):
+        if not self._api.delete(ref.path()):
             raise RejectedError(f"there is no {ref} to delete", 404, "NotFound")
 
         def begun(_: View) -> Outcome:
@@ -135,7 +135,7 @@ class World:
         """Merge `change` into an object. Raises RejectedError."""
         ref = self.history.ref(kind, name)
         self._remember(ref)
-        answer = self._api.call("PATCH", self._path(ref, subresource), body=change, content_type=MERGE)
+        answer = self._api.call("PATCH", ref.path(subresource), body=change, content_type=MERGE)
         self._shown([(ref, answer)])
 
     def replace(self, kind: Kind, name: str, pointer: str, value: object) -> None:
@@ -143,7 +143,7 @@ class World:
         ref = self.history.ref(kind, name)
         self._remember(ref)
         body = [{"op": "add", "path": pointer, "value": value}]
-        answer = self._api.call("PATCH", self._path(ref), body=body, content_type=JSON_PATCH)
+        answer = self._api.call("PATCH", ref.path(), body=body, content_type=JSON_PATCH)
         self._shown([(ref, answer)])
 
     def scale(self, kind: Kind, name: str, replicas: int) -> None:
@@ -199,11 +199,6 @@ class World:
             borrow(self._api, ref, before)
             self._cleanup.borrowed.add(ref)
         return foreign
-
-    def _path(self, ref: Ref, subresource: str = "") -> str:
-        served = SERVED[ref.kind]
-        base = served.path.removesuffix(f"/{served.plural}")
-        return Resource(base, served.plural, served.namespaced).path(ref.name, ref.namespace, subresource)
 
     def _shown(self, done: Sequence[tuple[Ref, Object]]) -> None:
         """Return when the history has each object in that state or a later one."""
