@@ -27,6 +27,7 @@ from .axis import seconds
 from .lives import Life, Plain, lives_of, natural, shown_names
 from .miniature import Miniature, miniature
 from .objects import is_card
+from .picture import Picture, colours_of, main_dimension
 from .record import ActMoment, QueueMoment, ScenarioRecord, Sentence
 
 PAGE = Path(__file__).with_name("page")
@@ -50,7 +51,7 @@ class Scenario:
         self.record, self.anchor = record, anchor or record.anchor
 
     @cached_property
-    def picture(self) -> timeline.Picture:
+    def picture(self) -> Picture:
         """The course of it."""
         return timeline.draw(self.record)
 
@@ -62,7 +63,7 @@ class Scenario:
     @cached_property
     def colours(self) -> dict[str, int]:
         """Queue → colour."""
-        return timeline.colours_of(self.record)
+        return colours_of(self.record)
 
     @cached_property
     def lives(self) -> list[Life]:
@@ -111,7 +112,7 @@ class Scenario:
     @property
     def ratios(self) -> list[tuple[str, float]]:
         """Evicted to requested, of what the scenario is about."""
-        main = timeline.main_dimension(self.record)
+        main = main_dimension(self.record)
         return [(name, ratio) for name, ratio in self.record.evicted.ratio.items() if name == main]
 
     @property

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from .axis import Axis
 from .paths import band
+from .picture import colours_of, main_dimension
 from .record import ScenarioRecord
-from .timeline import colours_of, main_dimension
 
 WIDTH, HEIGHT = 140, 22
 

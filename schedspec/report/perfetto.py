@@ -15,9 +15,9 @@ from perfetto.trace_builder.proto_builder import TraceProtoBuilder
 
 from . import files
 from .lives import Life, lives_of, natural
+from .picture import main_dimension
 from .record import ScenarioRecord
 from .slots import place
-from .timeline import main_dimension
 
 _SEQUENCE = 1
 
