@@ -1,4 +1,4 @@
-"""What happened in a scenario, computed from the versions that the cluster showed: acts, and what queues held.
+"""What happened in a scenario, computed from the versions that the cluster showed: binds and evictions.
 
 Pure, and linear in the versions: a scenario of 5,000 pods has 30,000 of them.
 """
@@ -6,23 +6,19 @@ Pure, and linear in the versions: a scenario of 5,000 pods has 30,000 of them.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
-from decimal import Decimal
+from collections.abc import Callable, Sequence
 
 from ..api.kinds import Kind
 from ..monitors import amounts
 from ..monitors.amounts import NONE, Amounts
-from ..monitors.ledger import Act, Ledger, is_leaving, is_over
-from ..monitors.queues import usage
+from ..monitors.ledger import Act, Ledger
 from ..observe import view
-from ..observe.history import Object, Version
-from .objects import Queues, parsed, plain, quantities
-from .record import ActMoment, Evicted, QueueMoment
+from ..observe.history import Object
+from .objects import Queues, quantities
+from .record import ActMoment, Evicted
 
 Clock = Callable[[float], float]
 """A history's time as the record's."""
-_AT_ONCE = 0.001
-"""Seconds within which changes of one queue are one moment."""
 _SOON = 60.0
 """Seconds after an eviction within which who comes to the node may be whom it was for."""
 
@@ -119,105 +115,3 @@ def evicted_of(acts: Sequence[ActMoment], ledger: Ledger) -> Evicted:
     ratio = {name: float(round(gone.get(name, NONE) / want, 3)) for name, want in wanted.items() if want}
     ratio.pop("pods", None)
     return Evicted(len(evictions), quantities(gone), quantities(wanted), ratio)
-
-
-def queue_moments(ledger: Ledger, queues: Queues, is_tree: bool, clock: Clock) -> list[QueueMoment]:
-    """The queues' numbers, again whenever they changed: held is the sum of a queue's pods, its descendants included."""
-    holding: dict[str, tuple[str, Amounts]] = {}
-    held: dict[str, dict[str, Decimal]] = {}
-    known: dict[str, Object] = {}
-    last: dict[str, QueueMoment] = {}
-    found: list[QueueMoment] = []
-    now = 0.0
-
-    def lineage(name: str) -> Iterable[str]:
-        seen: dict[str, None] = {}
-        while name and name not in seen and name != "root":
-            seen[name] = None
-            name = str((known.get(name, {}).get("spec") or {}).get("parent") or "") if is_tree else ""
-        return seen
-
-    def add(queue: str, parts: Amounts, sign: int) -> None:
-        for name in lineage(queue):
-            sums = held.setdefault(name, {})
-            for dimension, amount in parts.items():
-                sums[dimension] = sums.get(dimension, NONE) + sign * amount
-
-    def note(name: str) -> None:
-        if name not in known:
-            return
-        moment = _queue_moment(now, name, held.get(name, {}), known[name])
-        before = last.get(name)
-        if before is not None:
-            if _same(before, moment):
-                return
-            if now - before.at < _AT_ONCE:
-                found[found.index(before, max(0, len(found) - 64))] = last[name] = _at(moment, before.at)
-                return
-        found.append(moment)
-        last[name] = moment
-
-    for version in ledger.versions:
-        kind, name = version.ref.kind, version.ref.name
-        if kind not in (Kind.POD, Kind.QUEUE):
-            continue
-        now = max(now, clock(version.at))
-        if kind == Kind.QUEUE:
-            if version.change == "gone":
-                known.pop(name, None)
-            else:
-                known[name] = version.object
-            note(name)
-            continue
-        old, new = holding.pop(version.uid, None), _holds(version, queues)
-        if new is not None:
-            holding[version.uid] = new
-        if old == new:
-            continue
-        touched: dict[str, None] = {}
-        for part, sign in ((old, -1), (new, 1)):
-            if part is not None:
-                add(*part, sign)
-                touched |= dict.fromkeys(lineage(part[0]))
-        for queue in touched:
-            note(queue)
-    return found
-
-
-def _holds(version: Version, queues: Queues) -> tuple[str, Amounts] | None:
-    pod = version.object
-    if version.change == "gone" or not pod["spec"].get("nodeName") or is_over(pod) or is_leaving(pod):
-        return None
-    queue = queues.of(pod)
-    return (queue, amounts.of_pod(pod)) if queue else None
-
-
-def _queue_moment(at: float, name: str, held: Amounts, queue: Object) -> QueueMoment:
-    spec, status = queue.get("spec") or {}, queue.get("status") or {}
-    return QueueMoment(
-        at,
-        name,
-        quantities(held),
-        parsed(status.get("deserved") or spec.get("deserved")),
-        parsed(spec.get("capability")),
-        parsed((spec.get("guarantee") or {}).get("resource")),
-        {model: plain(it) for model, it in usage.card_quota(queue).items()},
-        str(spec.get("parent") or ""),
-    )
-
-
-def _same(one: QueueMoment, other: QueueMoment) -> bool:
-    return _at(one, 0.0) == _at(other, 0.0)
-
-
-def _at(moment: QueueMoment, at: float) -> QueueMoment:
-    return QueueMoment(
-        at,
-        moment.queue,
-        moment.held,
-        moment.deserved,
-        moment.capability,
-        moment.guarantee,
-        moment.card_quota,
-        moment.parent,
-    )

@@ -20,6 +20,7 @@ from ..scenario.run import ScenarioRun, SentenceRun
 from . import course
 from .failure import RECORDING
 from .objects import Queues, state_of, unit_of
+from .queue_moments import queue_moments
 from .record import Failure, Judgement, Moment, Reason, ScenarioRecord, Sentence, Software, Span, Story, digest
 
 
@@ -38,7 +39,7 @@ def make_record(running: ScenarioRun, findings: Sequence[Violation] = (), off: S
     ledger = Ledger(lived)
     stories = _stories(versions, queues, clock, cleanup)
     acts = course.acts_of(ledger, queues, clock)
-    numbers = course.queue_moments(ledger, queues, Rules(running.policy).is_tree, clock)
+    numbers = queue_moments(ledger, queues, Rules(running.policy).is_tree, clock)
     recording = running.folder / RECORDING
     return ScenarioRecord(
         feature=running.feature,

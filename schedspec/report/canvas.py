@@ -1,0 +1,87 @@
+"""Where a picture is drawn, lane by lane from top to bottom: the scale, the pods, their names, colours and places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from .axis import Axis, seconds
+from .lives import Life, Plain, lives_of, shown_names
+from .paths import band
+from .picture import GUTTER, MARGIN, WIDTH, Area, Picture, colours_of
+from .record import ScenarioRecord
+
+CHARACTER = 5.9
+"""How wide one is."""
+Stay = tuple[float, float, str, float]
+"""From when, until when, of which queue, how much."""
+
+
+class Canvas:
+    """A picture that is being drawn. Each part draws at ``y`` and moves it to below what it drew."""
+
+    def __init__(self, record: ScenarioRecord) -> None:
+        self.record, self.end = record, max(record.seconds, 0.001)
+        self.lives = lives_of(record)
+        self.names = shown_names(self.lives)
+        self.plain = Plain(record.namespace, self.lives)
+        self.colours = colours_of(record)
+        self.picture = Picture(Axis(self._times(), self.end, GUTTER, WIDTH - MARGIN))
+        self.x = self.picture.axis.x
+        self.y = 0.0
+        self.places: dict[str, tuple[float, float]] = {}
+        """Where each pod's bar begins: x, and the middle of its y."""
+        self.waits: dict[str, tuple[float, float]] = {}
+
+    def _times(self) -> Iterable[float]:
+        for sentence in self.record.sentences:
+            yield sentence.began
+            yield sentence.began + sentence.seconds
+        for life in self.lives:
+            for t in (life.created, life.bound, life.started, life.leaving, life.ended, life.gone):
+                if t is not None:
+                    yield t
+        for act in self.record.acts:
+            yield act.at
+
+    def title(self, life: Life) -> str:
+        """What is told of a pod where the pointer rests on it, a fact a line."""
+        asks = ", ".join(f"{amount:g} {name.rpartition('/')[2]}" for name, amount in life.amounts.items())
+        rows = [f"{life.name} of queue {life.queue or '(none)'}: {asks or 'asks for nothing'}"]
+        rows += [f"priority {life.priority}"] if life.priority else []
+        rows += [f"{what} at {seconds(t)}" for what, t in (
+            ("created", life.created), (f"bound to {life.node}", life.bound), ("running", life.started),
+            ("evicted" if life.eviction else "told to go", life.leaving), ("ended", life.ended), ("gone", life.gone),
+        ) if t is not None]  # fmt: skip
+        return "\n".join(rows)
+
+    def stacked(self, stays: Sequence[Stay], capacity: float, top: float, height: float) -> list[Area]:
+        """What the stays of each queue add up to, one above the other."""
+        queues = sorted({queue for _, _, queue, _ in stays})
+        changes: list[tuple[float, str, float]] = []
+        for began, until, queue, amount in stays:
+            changes += [(began, queue, amount), (until, queue, -amount)]
+        held = dict.fromkeys(queues, 0.0)
+        levels: dict[str, list[tuple[float, float, float]]] = {queue: [(GUTTER, 0.0, 0.0)] for queue in queues}
+        for x, group in groupby(sorted(changes), key=lambda it: round(self.x(it[0]) / 1.5) * 1.5):
+            for _, queue, amount in group:
+                held[queue] += amount
+            below = 0.0
+            for queue in queues:
+                above = below + held[queue]
+                levels[queue].append((x, below, above))
+                below = above
+        scale = height / max(capacity, 1e-9)
+        right = self.x(self.end)
+        return [
+            Area(band(rows, right, top + height, scale), self.colours.get(queue, -1), f"queue {queue or '(none)'}")
+            for queue, rows in levels.items()
+        ]
+
+
+def fitting(text: str, room: float) -> str:
+    """As much of a text as there is room for, in units of the picture; nothing where that is too little to read."""
+    most = int(room / CHARACTER)
+    if len(text) <= most:
+        return text
+    return text[: most - 1].rstrip() + "…" if most >= 5 else ""
