@@ -1,0 +1,50 @@
+"""The lock files follow pyproject.toml: a dependency that was added there is pinned, with hashes, and from no host."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+GROUPS = PROJECT["dependency-groups"]
+OURS = PROJECT["project"]["dependencies"]
+LOCKED = {
+    "requirements.lock": [*OURS, *GROUPS["dev"]],
+    "requirements-docs.lock": [*OURS, *GROUPS["docs"]],
+    "requirements-mutation.lock": GROUPS["mutation"],
+}
+"""Lock file → what CONTRIBUTING.md says that it is made from."""
+
+
+def pinned(lock: str) -> dict[str, set[str]]:
+    """The versions of each package; several where Python's version decides."""
+    found: dict[str, set[str]] = {}
+    for name, version in re.findall(r"^([\w.-]+)==([^ ;]+)", (ROOT / lock).read_text("utf-8"), re.MULTILINE):
+        found.setdefault(canonicalize_name(name), set()).add(version)
+    return found
+
+
+@pytest.mark.parametrize("lock", LOCKED)
+def test_every_dependency_is_pinned_to_a_version_that_it_allows(lock: str) -> None:
+    versions = pinned(lock)
+    wanted = [Requirement(text) for text in LOCKED[lock]]
+    lacking = [
+        str(it)
+        for it in wanted
+        if not (found := versions.get(canonicalize_name(it.name))) or not all(map(it.specifier.contains, found))
+    ]
+    assert lacking == []
+
+
+@pytest.mark.parametrize("lock", LOCKED)
+def test_every_package_has_its_hashes_and_none_has_a_host(lock: str) -> None:
+    text = (ROOT / lock).read_text("utf-8")
+    packages = re.split(r"^(?=[\w.-]+==)", text, flags=re.MULTILINE)
+    assert [it.partition("\n")[0] for it in packages if it and "--hash=sha256:" not in it] == []
+    assert "://" not in text
