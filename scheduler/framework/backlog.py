@@ -8,7 +8,7 @@ remembered leaves in its decisions (:class:`scheduler.framework.decisions.Memory
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -145,6 +145,17 @@ class Recall:
         return before.get(name, 0) + self._spent.get(self.action, {}).get(name, 0)
 
     # --------------------------------------------------------------------------------------------------- what remains
+
+    def has_refused(self, job: Job) -> bool:
+        """Whether cycles before, which were cut, have refused the job in this state."""
+        entry = self._entries.get(job.key)
+        return entry is not None and bool(entry.refusal.items) and self._rests(job.key, entry)
+
+    def has_come_to(self, job: Job, cut: Collection[str]) -> bool:
+        """Whether all actions have tried the job in this state, where this cycle has ``cut`` some."""
+        entry = self._entries.get(job.key)
+        before = entry.tried if entry is not None and self._rests(job.key, entry) else ()
+        return all(name in before or name in self._tried.get(job.key, ()) for name in cut)
 
     def leave(self, session: Session) -> None:
         """Complete the decisions by what the next cycle is to know."""
