@@ -25,11 +25,13 @@ from benchmarks.figure import Figure
 from scheduler.decide import decide
 from scheduler.live.pace import Pace
 from scheduler.model.cluster import Cluster
-from scheduler.policy.model import DEFAULT_POLICY, PluginOption, Policy
+from scheduler.policy.loader import DEFAULT_TEXT, load_policy
+from scheduler.policy.model import PluginOption, Policy
 from scheduler.recording.events import Assumed, Decided, apply_input
 
 OUT = Path(__file__).parent / "out" / "core.json"
 NOW = 1_790_000_000.0
+DEFAULT_POLICY = load_policy(DEFAULT_TEXT, "default")
 RECLAIM = Policy(
     actions=("enqueue", "allocate", "backfill", "reclaim"),
     tiers=(

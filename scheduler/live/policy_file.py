@@ -13,29 +13,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..policy.loader import PolicyError, load_policy
+from ..policy.loader import DEFAULT_TEXT, PolicyError, load_policy
 from ..policy.model import Policy
 
 log = logging.getLogger(__name__)
 
 LOOK_EVERY = 0.1
 """Seconds between two looks at the file's size and times."""
-
-DEFAULT = """\
-actions: "enqueue, allocate, backfill"
-tiers:
-- plugins:
-  - name: priority
-  - name: gang
-  - name: conformance
-- plugins:
-  - name: overcommit
-  - name: drf
-  - name: predicates
-  - name: proportion
-  - name: nodeorder
-"""
-"""Volcano's own default, in force where no file is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +51,7 @@ class PolicyFile:
         self._path = path
         self.on_change = on_change
         self._seen: object = None
-        text = DEFAULT if path is None else self._read(path)
+        text = DEFAULT_TEXT if path is None else self._read(path)
         source = "default" if path is None else str(path)
         self.current = InForce(load_policy(text, source), source, text)
 

@@ -6,13 +6,13 @@ written is the publisher's matter.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ..framework.decisions import QueueNumbers
 from ..model import objects
 from ..model.job import Job
-from ..model.resources import PODS, render_amount
+from ..model.resources import PODS, quantities
 from ..model.task import Task, TaskStatus
 from ..model.times import timestamp
 
@@ -69,12 +69,11 @@ def of_pod(task: Task, message: str, nominated: str | None, now: float) -> Statu
 
 def of_queue(numbers: QueueNumbers) -> Status:
     """What the scheduler alone knows of a queue: what it has and what it is entitled to."""
-    return {"allocated": quantities(numbers.allocated), "deserved": quantities(numbers.deserved)}
-
-
-def quantities(amounts: Mapping[str, int]) -> dict[str, str]:
-    """Amounts as the API writes them."""
-    return {name: render_amount(name, amount) for name, amount in sorted(amounts.items()) if amount or name != PODS}
+    told = {"allocated": numbers.allocated, "deserved": numbers.deserved}
+    return {
+        what: quantities({name: amount for name, amount in amounts.items() if amount or name != PODS})
+        for what, amounts in told.items()
+    }
 
 
 def differs(status: Status, group: objects.PodGroup) -> bool:

@@ -122,6 +122,15 @@ def render_amount(dimension: str, amount: int) -> str:
     return f"{sign}{whole}.{part:03d}".rstrip("0").rstrip(".") if part else f"{sign}{whole}"
 
 
+def quantities(amounts: Mapping[str, int]) -> dict[str, str]:
+    """Amounts as the API writes them, exact.
+
+    >>> quantities({"memory": 2**31, "cpu": 1500, "nvidia.com/gpu": 8000})
+    {'cpu': '1.5', 'memory': '2Gi', 'nvidia.com/gpu': '8'}
+    """
+    return {name: render_amount(name, amount) for name, amount in sorted(amounts.items())}
+
+
 def cut(resource: Mapping[str, int]) -> Resource:
     """Amounts as one object may have them: none beyond :data:`MOST`."""
     return {name: min(amount, MOST) for name, amount in resource.items()}

@@ -58,6 +58,23 @@ class Document:
         return self.lines.get(field, 1)
 
 
+DEFAULT_TEXT = """\
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: conformance
+- plugins:
+  - name: overcommit
+  - name: drf
+  - name: predicates
+  - name: proportion
+  - name: nodeorder
+"""
+"""What Volcano runs with where no file says otherwise."""
+
+
 def load_policy(text: str, source: str) -> Policy:
     """The policy that ``text`` says; ``source`` is its name in errors.
 

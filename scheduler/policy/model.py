@@ -37,13 +37,3 @@ class Policy:
     def plugin(self, name: str) -> PluginOption | None:
         """The option of a plugin, or None where the policy does not use it."""
         return next((option for tier in self.tiers for option in tier if option.name == name), None)
-
-
-DEFAULT_POLICY = Policy(
-    actions=("enqueue", "allocate", "backfill"),
-    tiers=(
-        tuple(PluginOption(name) for name in ("priority", "gang", "conformance")),
-        tuple(PluginOption(name) for name in ("overcommit", "drf", "predicates", "proportion", "nodeorder")),
-    ),
-)
-"""What Volcano runs with where no file says otherwise."""

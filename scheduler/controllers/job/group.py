@@ -10,9 +10,9 @@ from typing import Any
 from ...kube.resource import PODGROUPS
 from ...model import names, resources
 from ...model.objects import PodGroup
-from ...model.resources import Resource
+from ...model.resources import Resource, quantities
 from ..runtime.objects import JOBS, Job, TaskSpec
-from ..runtime.pods import priority_of, quantities, request_of, without_applied
+from ..runtime.pods import priority_of, request_of, without_applied
 from ..runtime.slices import AHEAD, too_large
 from ..runtime.writes import ApplyObject, Create, Remove, Write, owned_by
 from .state import ObservedJob, min_available, task_minimum, tasks_of

@@ -14,8 +14,9 @@ from ...kube.resource import PODGROUPS, PODS, Resource
 from ...model import names, resources
 from ...model.demand import requests_of
 from ...model.objects import Pod, PodGroup
+from ...model.resources import quantities
 from ..runtime.objects import BATCH_JOBS, REPLICA_SETS, STATEFUL_SETS, Workload
-from ..runtime.pods import controller_of, quantities
+from ..runtime.pods import controller_of
 from ..runtime.writes import ApplyObject, CollectOrphans, Create, EmitEvent, ReconcileResult, Remove, Write
 
 OWNERS: tuple[Resource[Any], ...] = (REPLICA_SETS, STATEFUL_SETS, BATCH_JOBS)

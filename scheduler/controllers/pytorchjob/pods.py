@@ -11,9 +11,9 @@ from typing import Any
 
 from ...model import names, resources
 from ...model.objects import PriorityClass, Quantities
-from ...model.resources import Resource
+from ...model.resources import Resource, quantities
 from ..runtime.objects import PYTORCH_JOBS, SERVICES, PyTorchJob, ReplicaSpec
-from ..runtime.pods import add_environment, copy_of, priority_of, quantities, request_of, without_applied
+from ..runtime.pods import add_environment, copy_of, priority_of, request_of, without_applied
 from ..runtime.slices import AHEAD, RoomLimits, too_large
 from ..runtime.writes import ApplyObject, owned_by
 

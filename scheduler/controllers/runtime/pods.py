@@ -17,8 +17,6 @@ from ...model.objects import ObjectMeta, OwnerReference, Pod, PodSpec, PriorityC
 from ...model.resources import Resource
 from .objects import Template
 
-_BINARY = ((1 << 30, "Gi"), (1 << 20, "Mi"), (1 << 10, "Ki"), (1, ""))
-
 
 def controller_of(meta: ObjectMeta) -> OwnerReference | None:
     """The owner that manages the object, if one does."""
@@ -43,22 +41,6 @@ def request_of(template: Template) -> Resource:
     except (msgspec.ValidationError, ValueError) as error:
         raise TemplateError(f"template.spec: {error}") from error
     return {name: amount for name, amount in request.items() if name != resources.PODS}
-
-
-def quantities(amounts: Mapping[str, int]) -> dict[str, str]:
-    """Amounts as the API wants them, exact.
-
-    >>> quantities({"cpu": 1500, "memory": 2**31, "nvidia.com/gpu": 8000})
-    {'cpu': '1500m', 'memory': '2Gi', 'nvidia.com/gpu': '8'}
-    """
-    return {name: _quantity(name, amount) for name, amount in sorted(amounts.items())}
-
-
-def _quantity(name: str, amount: int) -> str:
-    if name == resources.MEMORY:
-        factor, suffix = next((f, s) for f, s in _BINARY if amount % f == 0)
-        return f"{amount // factor}{suffix}"
-    return f"{amount}m" if amount % 1000 else str(amount // 1000)
 
 
 def priority_of(name: str, classes: Iterable[PriorityClass]) -> int:

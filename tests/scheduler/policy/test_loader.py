@@ -12,28 +12,13 @@ from hypothesis import strategies as st
 
 from scheduler.actions import ACTIONS as IMPLEMENTED_ACTIONS
 from scheduler.plugins import PLUGINS as IMPLEMENTED
-from scheduler.policy.loader import PolicyError, load_policy
-from scheduler.policy.model import DEFAULT_POLICY, OFF_BY_DEFAULT, PluginOption
+from scheduler.policy.loader import DEFAULT_TEXT, PolicyError, load_policy
+from scheduler.policy.model import OFF_BY_DEFAULT, PluginOption
 from scheduler.policy.schema import ACTIONS, MISSING_ACTIONS, MISSING_PLUGINS, PLUGINS, SCORING_ONLY, SWITCHES
 
 HERE = Path(__file__).parent
 TEMPLATES = HERE.parents[2] / "templates" / "policies"
 REFUSALS = yaml.safe_load((HERE / "refusals.yaml").read_text())
-
-VOLCANO_DEFAULT = """
-actions: "enqueue, allocate, backfill"
-tiers:
-- plugins:
-  - name: priority
-  - name: gang
-  - name: conformance
-- plugins:
-  - name: overcommit
-  - name: drf
-  - name: predicates
-  - name: proportion
-  - name: nodeorder
-"""
 
 CLOUD = """
 default_scheduler_conf:
@@ -78,8 +63,13 @@ def test_a_file_is_refused_with_line_field_value_and_remedy(case: dict[str, Any]
     assert all(problem.remedy for problem in caught.value.problems)
 
 
-def test_volcanos_default_file_is_the_default_policy() -> None:
-    assert load_policy(VOLCANO_DEFAULT, "conf") == DEFAULT_POLICY
+def test_without_a_file_volcanos_default_is_in_force() -> None:
+    policy = load_policy(DEFAULT_TEXT, "default")
+    assert policy.actions == ("enqueue", "allocate", "backfill")
+    assert [[option.name for option in tier] for tier in policy.tiers] == [
+        ["priority", "gang", "conformance"],
+        ["overcommit", "drf", "predicates", "proportion", "nodeorder"],
+    ]
 
 
 def test_a_wrapped_file_of_a_cloud_provider_is_read_as_it_is() -> None:

@@ -26,13 +26,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture
-def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A registry of its own, away from what really runs on this machine."""
-    monkeypatch.setenv("SCHEDSPEC_STATE", str(tmp_path / "state"))
-    return tmp_path / "state"
-
-
-@pytest.fixture
 def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """No program and no image was made here before."""
     monkeypatch.setenv("SCHEDSPEC_CACHE", str(tmp_path / "cache"))

@@ -93,7 +93,7 @@ def test_the_queue_is_the_pods_then_the_owners_then_the_namespaces(
 def test_the_owner_says_how_many_are_a_gang() -> None:
     spec = created(seen(pod(), owner=workload(**{"scheduling.volcano.sh/group-min-member": "3"})))["spec"]
     assert spec["minMember"] == 3
-    assert spec["minResources"] == {"cpu": "1500m", "nvidia.com/gpu": "3"}
+    assert spec["minResources"] == {"cpu": "1.5", "nvidia.com/gpu": "3"}
 
 
 @pytest.mark.parametrize("text", ["many", "0", "-2"])
