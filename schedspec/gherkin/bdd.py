@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from _pytest._code.code import ExceptionChainRepr, ReprEntryNative, ReprFileLocation, ReprTraceback
 from _pytest._io import TerminalWriter
+from _pytest.compat import ascii_escaped
 from _pytest.pathlib import import_path
 from pytest_bdd.compat import get_fixture_names, getfixturedefs
 from pytest_bdd.exceptions import GherkinParseError
@@ -193,7 +194,8 @@ def items_of(
             others, row = list(spec._idlist), spec.params.get(_EXAMPLE)
             if isinstance(row, Mapping):
                 name = names[rows.setdefault(id(row), len(rows))]
-                others.remove("-".join(row.values()))
+                said = "-".join(row.values())  # pytest writes letters beyond ASCII as escapes, unless it is told not to
+                others.remove(next(it for it in others if it in (said, ascii_escaped(said))))
             name += f"[{'-'.join(others)}]" if others else ""
             more = {
                 "callspec": replace(spec, _idlist=()),
