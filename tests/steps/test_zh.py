@@ -1,0 +1,57 @@
+"""A feature in two languages is one specification: sentence by sentence the same function, values and table."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schedspec.gherkin import bdd
+from steps.zh import COLUMNS
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "features" / "cross_queue_reclaim"
+ENGLISH = sorted(path for path in FOLDER.glob("*.feature") if ".zh." not in path.name)
+
+Call = tuple[Callable[..., object], dict[str, Any], list[list[str]]]
+"""What a sentence comes to: a function, its values, and its table in English."""
+
+
+def calls(path: Path) -> Iterator[tuple[list[str], list[Call]]]:
+    """For every scenario, and every row of its examples, its tags and what its sentences come to."""
+    for _, node in bdd.placed_scenarios(bdd.read_document(path)):
+        template = bdd.scenario_wrapper_template_registry[bdd.bind(path, node)]
+        rows = [row for examples in template.examples for row in examples.as_contexts()] or [{}]
+        yield from ((sorted(template.tags), [call(step) for step in template.render(row).steps]) for row in rows)
+
+
+def call(step: Any) -> Call:
+    (found,) = [
+        it
+        for it in bdd.step_function_context_registry.values()
+        if it.type in (None, step.type) and it.parser.is_matching(step.name)
+    ]
+    raw = [list(row) for row in step.datatable.raw()] if step.datatable is not None else []
+    table = [[COLUMNS.get(name, name) for name in row] for row in raw[:1]] + raw[1:]
+    return inspect.unwrap(found.step_func), found.parser.parse_arguments(step.name) or {}, table
+
+
+@pytest.mark.parametrize("path", ENGLISH, ids=lambda path: path.stem)
+def test_the_chinese_feature_says_what_the_english_one_says(path: Path) -> None:
+    chinese = path.with_suffix(".zh.feature")
+    assert "# language: zh-CN" in chinese.read_text("utf-8")
+    said = list(calls(path))
+    assert said
+    assert list(calls(chinese)) == said
+
+
+def test_the_samples_of_the_page_are_scenarios(tmp_path: Path) -> None:
+    samples = re.findall(r"```gherkin\n(.*?)```", (ROOT / "docs/writing-scenarios.md").read_text("utf-8"), re.DOTALL)
+    assert [sample for sample in samples if "zh-CN" in sample]
+    for sample in samples:
+        (tmp_path / "sample.feature").write_text(sample, "utf-8")
+        assert [said for _, said in calls(tmp_path / "sample.feature") if said]
