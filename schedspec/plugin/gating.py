@@ -15,12 +15,10 @@ from ..api.errors import Unmet
 from ..gherkin import bdd, step_check, step_decorators
 from ..gherkin.collection import FeatureFile
 from ..schedulers import Adapter, known
-from .scenarios import JudgedError
+from .scenarios import RUN, JudgedError
 
 LACKS = " lacks "
 """In the reason of what is skipped because the scheduler has not what it needs."""
-RUN = "schedspec_run"
-"""The parameter that counts the runs of one scenario, from 1."""
 
 
 def declare_markers(config: pytest.Config) -> None:

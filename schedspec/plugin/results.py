@@ -10,7 +10,8 @@ import pytest
 from ..gherkin import bdd
 from ..report.results import FILE, Numbers, Result, RunResults, Verdict, numbers_of
 from ..scenario.run import ScenarioRun
-from .gating import LACKS, RUN
+from .gating import LACKS
+from .scenarios import RUN
 
 _ITEM, _NUMBERS, _GROUND = "schedspec-scenario", "schedspec-numbers", "schedspec-ground"
 

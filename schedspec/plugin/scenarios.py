@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,9 @@ from ..scenario.run import SCENARIO_RUN, ScenarioRun, SentenceRun
 
 READABLE = (Unmet, HarnessError, ClusterError)
 """Errors whose text says it all. Anything else is a defect of a step, and keeps its traceback."""
+
+RUN = "schedspec_run"
+"""The parameter that counts the runs of one scenario, from 1."""
 
 FILES = "schedspec-files"
 """The property of a failed test that names the folder with everything that was seen."""
@@ -48,8 +52,7 @@ def begin(item: pytest.Item, feature: Any, scenario: Any, out: Path) -> Scenario
     run.planned = [_planned(step, number < told_before) for number, step in enumerate(scenario.steps)]
     run.tags = sorted({*feature.tags, *scenario.tags, *(scenario.rule.tags if scenario.rule else ())})
     run.rule = scenario.rule.name if scenario.rule else ""
-    row = getattr(item, "callspec", None)
-    run.example = str(row.id) if row is not None else ""
+    run.example = "-".join(_row(item))
     item.stash[SCENARIO_RUN] = run
     item.user_properties.append((PLACE, run.where))
     return run
@@ -152,6 +155,16 @@ def paint(report: pytest.TestReport) -> None:
     """Give a failure its colours, for the terminal of this process; text elsewhere (JUnit, a pipe) has none."""
     if any(name == FILES for name, _ in report.user_properties):
         bdd.paint(report.longrepr, lambda row, number: failure.colour(row, first=number == 0))
+
+
+def _row(item: pytest.Item) -> Iterator[str]:
+    """The values of the item's row of examples, and which of several runs it is."""
+    known = bdd.scenario_of(item)
+    if known is not None:
+        yield from known[1].values()
+    callspec = getattr(item, "callspec", None)
+    if callspec is not None and RUN in callspec.params:
+        yield f"run {callspec.params[RUN]}"
 
 
 def _place(run: ScenarioRun) -> tuple[str, int]:

@@ -175,7 +175,7 @@ class ScenarioRecord(msgspec.Struct, frozen=True, kw_only=True):
     rule: str = ""
     scenario: str
     example: str = ""
-    """Of an outline: which row, as in the node id."""
+    """Of an outline: the values of the row; of a scenario that is run several times: which run."""
     node_id: str
     """What pytest runs it by."""
     line: int
@@ -212,8 +212,9 @@ class ScenarioRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def title(self) -> str:
-        """The scenario's name, with the row of its examples."""
-        return f"{self.scenario} [{self.example}]" if self.example else self.scenario
+        """The scenario's name, with what it does not say itself of the row of its examples."""
+        rest = [part for part in self.example.split("-") if part not in self.scenario]
+        return f"{self.scenario} [{'-'.join(rest)}]" if rest else self.scenario
 
     @property
     def where(self) -> str:
@@ -236,8 +237,11 @@ class ScenarioRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def slug(text: str) -> str:
-    """Lower-case letters, digits and single dashes."""
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+    """Lower-case letters, digits and single dashes; a checksum in the place of letters that are not ASCII."""
+    plain = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+    if text.isascii():
+        return plain
+    return f"{plain}-{hashlib.blake2b(text.encode(), digest_size=3).hexdigest()}".strip("-")
 
 
 def digest(policy: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -48,6 +49,8 @@ def test_a_failure_is_told_in_the_words_of_the_feature(specs: Run, pytester: pyt
     junit = (pytester.path / "out/junit.xml").read_text("utf-8")
     assert all("优先级为 low 的作业" in text for text in (page, junit))
     assert "低优先级先被抢占" in page
+    links = re.findall(r'name="schedspec-report" value="[^"]*#([^"]+)"', junit)
+    assert len({link for link in links if f'id="{link}"' in page}) == 2  # each row's own place
 
 
 def test_a_row_is_selected_by_its_chinese_name(specs: Run) -> None:
