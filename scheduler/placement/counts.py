@@ -24,13 +24,13 @@ class Tallies:
         raise NotImplementedError
 
     def present(self, *, future: bool) -> Counts:
-        """Pods whose company may be counted on: now, or once the leaving have left and the coming have come."""
+        """Pods that a required affinity may count on: now, or once the leaving have left and the coming have come."""
         there, leaving, coming = self._refresh()
         result: Counts = there + coming if future else there + leaving
         return result
 
     def possible(self, *, future: bool) -> Counts:
-        """Pods whose company must be reckoned with."""
+        """Pods that an anti-affinity has to reckon with."""
         there, leaving, coming = self._refresh()
         result: Counts = there + coming if future else there + leaving + coming
         return result

@@ -170,7 +170,7 @@ class Placement:
         """How many tasks like this one find room, now or once the releasing have left: at least ``wanted``, or the
         exact number.
 
-        Not for tasks that mind company.
+        Not for tasks with constraints between pods.
         """
         takers = int(np.count_nonzero(self._ranking(task, future=False).value > NOWHERE))
         return takers if takers >= wanted else int(self._slots(task).sum())

@@ -1,6 +1,6 @@
 """Pods that want, or do not want, to be near other pods (semantics: kube-scheduler's ``interpodaffinity``).
 
-The one rule: who does not want company is asked on both sides: a running pod's required anti-affinity keeps others
+The one rule: anti-affinity is asked on both sides: a running pod's required anti-affinity keeps others
 away as much as the other's own does. All terms of a task about one topology are counted together, and tasks with equal
 terms share the counts.
 """
@@ -81,19 +81,19 @@ class PodAffinities:
         return wanted & apart
 
     def affinity_mask(self, task: Task, *, future: bool) -> Mask | None:
-        """Nodes with the company that the task requires."""
+        """Nodes whose topology domain holds a pod that the task requires."""
         if not _required(task, "pod_affinity"):
             return None
         return self._kept(("together", task.shape, future), lambda: self._together(task, future=future))
 
     def anti_affinity_mask(self, task: Task, *, future: bool) -> Mask | None:
-        """Nodes without the company that the task, or someone there, does not stand."""
+        """Nodes where neither the task's anti-affinity nor that of a pod there excludes the other."""
         if not self._nodes.minding and not _has_terms(task):
             return None
         return self._kept(("apart", class_of(task), future), lambda: self._apart(task, future=future))
 
     def score(self, task: Task, feasible: Mask) -> Vector | None:
-        """How much the company on each node is liked, by the task and by those there, 0 to 100."""
+        """How much the task and the pods on each node prefer each other, 0 to 100."""
         total: Vector | None = None
         for key, counts in (*self._preferred_by(task).items(), *self._liking(task).items()):
             self._pods.spend(30)

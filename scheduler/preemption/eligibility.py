@@ -87,10 +87,10 @@ class VictimFilter:
     def permitted(self, preemptor: Task, node: NodeInfo) -> list[EligibleUnit]:
         """What may go from a node as things stand."""
         candidates = self.candidates(preemptor, node)
-        ballot = _TierVotes(preemptor, candidates)
+        tier_votes = _TierVotes(preemptor, candidates)
         verdicts = []
         for unit in self.units(candidates):
-            verdict = self._of_gang(preemptor, unit) if unit.whole else self._verdict(preemptor, unit, ballot)
+            verdict = self._of_gang(preemptor, unit) if unit.whole else self._verdict(preemptor, unit, tier_votes)
             if verdict is not None:
                 verdicts.append(verdict)
                 for task in unit.tasks:
@@ -122,7 +122,7 @@ class VictimFilter:
             self._gang_verdicts[key] = self._verdict(preemptor, unit, None)
         return self._gang_verdicts[key]
 
-    def _verdict(self, preemptor: Task, unit: Unit, ballot: _TierVotes | None) -> EligibleUnit | None:
+    def _verdict(self, preemptor: Task, unit: Unit, tier_votes: _TierVotes | None) -> EligibleUnit | None:
         denial = self._protected_member(preemptor, unit) if unit.whole else None
         denial = denial or self.objection(preemptor, unit.tasks)
         if denial is not None:
@@ -133,7 +133,7 @@ class VictimFilter:
             says = [
                 (entry.plugin, vote)
                 for entry in entries
-                if (vote := self._vote(entry, preemptor, unit, ballot)) is not None
+                if (vote := self._vote(entry, preemptor, unit, tier_votes)) is not None
             ]
             votes += says
             if says and first < 0 and all(vote for plugin, vote in says if plugin != GANG):
@@ -148,14 +148,14 @@ class VictimFilter:
         )
         return None
 
-    def _vote(self, entry: Voter, preemptor: Task, unit: Unit, ballot: _TierVotes | None) -> bool | None:
+    def _vote(self, entry: Voter, preemptor: Task, unit: Unit, tier_votes: _TierVotes | None) -> bool | None:
         """A plugin's vote on a unit that no judge objects to; None if it abstains."""
         if entry.plugin == GANG:
             return not unit.whole
         if entry.plugin in self._judging:
             return True
-        if ballot is not None:
-            named = ballot.named(entry)
+        if tier_votes is not None:
+            named = tier_votes.named(entry)
             return None if named is None else unit.tasks[0].uid in named
         # A gang is one victim: each member is judged as it stands now, not as if the others had left already.
         said = [entry.fn(preemptor, [task]) for task in unit.tasks]

@@ -29,7 +29,6 @@ _NODE_RULES = {
     "volume": ("does not reach the volume {}", "do not reach the volume {}"),
     "card": ("has no card {}", "have no card {}"),
     "card-quota": ("has the card {}, whose quota is used up", "have the card {}, whose quota is used up"),
-    "reserved": ("is kept for {}", "are kept for {}"),
 }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from ..runtime.commands import orders_to
 from ..runtime.controller import Context, unreadable
 from ..runtime.executor import About
 from ..runtime.objects import COMMANDS, JOBS, QUEUES, Command, Job
-from ..runtime.ownership import left_behind, owner_key, patience
+from ..runtime.ownership import delay_of, left_behind, owner_key
 from ..runtime.slices import RoomLimits
 from ..runtime.writes import ReconcileResult
 from .reconcile import reconcile
@@ -48,7 +48,7 @@ class JobController:
 
     def _pod_changed(self, before: Pod | None, after: Pod | None) -> None:
         if key := owner_key(JOBS, after or before):
-            self._queue.add_after(key, patience(before, after))
+            self._queue.add_after(key, delay_of(before, after))
 
     def _group_changed(self, before: PodGroup | None, after: PodGroup | None) -> None:
         if key := owner_key(JOBS, after or before):

@@ -14,7 +14,7 @@ from ..queue.state import is_news, limits_above, usability
 from ..runtime.controller import Context, unreadable
 from ..runtime.executor import About
 from ..runtime.objects import DEPLOYMENTS, PYTORCH_JOBS, QUEUES, PyTorchJob
-from ..runtime.ownership import left_behind, owner_key, patience
+from ..runtime.ownership import delay_of, left_behind, owner_key
 from ..runtime.pods import controller_of
 from ..runtime.slices import RoomLimits
 from ..runtime.writes import ReconcileResult
@@ -57,7 +57,7 @@ class PyTorchJobController:
 
     def _pod_changed(self, before: Pod | None, after: Pod | None) -> None:
         if key := owner_key(PYTORCH_JOBS, after or before):
-            self._queue.add_after(key, patience(before, after))
+            self._queue.add_after(key, delay_of(before, after))
 
     def _group_changed(self, before: PodGroup | None, after: PodGroup | None) -> None:
         if key := owner_key(PYTORCH_JOBS, after or before):

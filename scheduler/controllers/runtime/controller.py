@@ -1,4 +1,4 @@
-"""The shell that all controllers share: what they see, their queue of keys, and hands to write with.
+"""The shell that all controllers share: what they see, their queue of keys, and an executor to write with.
 
 The one rule: a controller's decision is pure; what it sees comes from here, what it wants goes to
 :class:`scheduler.controllers.runtime.executor.WriteExecutor`.

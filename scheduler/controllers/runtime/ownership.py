@@ -31,7 +31,7 @@ def owner_key(owner: Resource[Any], item: Pod | PodGroup | None) -> str:
     return f"{item.metadata.namespace}/{found.name}"
 
 
-def patience(before: Pod | None, after: Pod | None) -> float:
+def delay_of(before: Pod | None, after: Pod | None) -> float:
     """In how many seconds to look at the owner of a pod that changed: at once where it ended, failed or is going.
 
     What is only on its way (created, bound, running) is gathered: a job of a thousand pods does not write a thousand

@@ -13,7 +13,7 @@ from schedspec.observe.history import Version
 GANG = "scheduling.k8s.io/group-name"
 
 
-class Told:
+class WrittenHistory:
     """A history written down by hand: one version a call, a tenth of a second apart."""
 
     def __init__(self) -> None:
@@ -70,91 +70,91 @@ tiers:
 """
 
 
-def findings(told: Told, policy: str = POLICY) -> list[str]:
-    return [finding.monitor for finding in judge(told.versions, Rules(policy))]
+def findings(history: WrittenHistory, policy: str = POLICY) -> list[str]:
+    return [finding.monitor for finding in judge(history.versions, Rules(policy))]
 
 
-def a_cluster() -> Told:
-    told = Told()
-    told.node("n1", cpu="4")
-    told.queue("guest", deserved={"cpu": "2"})
-    told.queue("owner", deserved={"cpu": "2"})
-    told.group("batch", "guest")
-    told.group("mine", "owner")
-    return told
+def a_cluster() -> WrittenHistory:
+    history = WrittenHistory()
+    history.node("n1", cpu="4")
+    history.queue("guest", deserved={"cpu": "2"})
+    history.queue("owner", deserved={"cpu": "2"})
+    history.group("batch", "guest")
+    history.group("mine", "owner")
+    return history
 
 
 def test_a_reclaim_as_it_should_be_is_not_found_fault_with() -> None:
-    told = a_cluster()
+    history = a_cluster()
     for index in range(4):
-        told.bind(f"batch-{index}", "batch", "n1", "1")
-    told.evict("batch-2")
-    told.evict("batch-3")
-    told.bind("mine-0", "mine", "n1", "2")
-    assert findings(told) == []
+        history.bind(f"batch-{index}", "batch", "n1", "1")
+    history.evict("batch-2")
+    history.evict("batch-3")
+    history.bind("mine-0", "mine", "n1", "2")
+    assert findings(history) == []
 
 
 def test_a_bind_onto_a_full_node_is_found() -> None:
-    told = a_cluster()
-    told.bind("batch-0", "batch", "n1", "3")
-    told.bind("batch-1", "batch", "n1", "2")
-    assert findings(told) == ["node"]
+    history = a_cluster()
+    history.bind("batch-0", "batch", "n1", "3")
+    history.bind("batch-1", "batch", "n1", "2")
+    assert findings(history) == ["node"]
 
 
 def test_a_bind_above_capability_is_found() -> None:
-    told = a_cluster()
-    told.queue("guest", capability={"cpu": "1"})
-    told.show(Kind.EVENT, "time passes")
+    history = a_cluster()
+    history.queue("guest", capability={"cpu": "1"})
+    history.show(Kind.EVENT, "time passes")
     for _ in range(12):
-        told.show(Kind.EVENT, "time passes")
-    told.bind("batch-0", "batch", "n1", "2")
-    assert findings(told) == ["capability"]
+        history.show(Kind.EVENT, "time passes")
+    history.bind("batch-0", "batch", "n1", "2")
+    assert findings(history) == ["capability"]
 
 
 def test_a_capability_that_was_lowered_just_now_is_no_fault_of_the_scheduler() -> None:
-    told = a_cluster()
-    told.queue("guest", capability={"cpu": "1"})
-    told.bind("batch-0", "batch", "n1", "2")
-    assert findings(told) == []
+    history = a_cluster()
+    history.queue("guest", capability={"cpu": "1"})
+    history.bind("batch-0", "batch", "n1", "2")
+    assert findings(history) == []
 
 
 def test_what_is_guaranteed_to_another_queue_is_not_taken() -> None:
-    told = Told()
-    told.node("n1", cpu="4")
-    told.queue("owner", guarantee={"resource": {"cpu": "2"}})
-    told.queue("guest")
-    told.group("batch", "guest")
-    told.bind("batch-0", "batch", "n1", "2")
-    assert findings(told) == []
-    told.bind("batch-1", "batch", "n1", "1")
-    assert findings(told) == ["guarantee"]
+    history = WrittenHistory()
+    history.node("n1", cpu="4")
+    history.queue("owner", guarantee={"resource": {"cpu": "2"}})
+    history.queue("guest")
+    history.group("batch", "guest")
+    history.bind("batch-0", "batch", "n1", "2")
+    assert findings(history) == []
+    history.bind("batch-1", "batch", "n1", "1")
+    assert findings(history) == ["guarantee"]
 
 
 def test_a_gang_left_in_part_is_found_unless_gang_has_no_say() -> None:
-    told = Told()
-    told.node("n1", cpu="4")
-    told.queue("guest")
-    told.queue("owner")
-    told.group("batch", "guest", 2)
-    told.group("mine", "owner")
-    told.bind("batch-0", "batch", "n1", "2")
-    told.bind("batch-1", "batch", "n1", "2")
-    told.evict("batch-1")
-    told.bind("mine-0", "mine", "n1", "2")
+    history = WrittenHistory()
+    history.node("n1", cpu="4")
+    history.queue("guest")
+    history.queue("owner")
+    history.group("batch", "guest", 2)
+    history.group("mine", "owner")
+    history.bind("batch-0", "batch", "n1", "2")
+    history.bind("batch-1", "batch", "n1", "2")
+    history.evict("batch-1")
+    history.bind("mine-0", "mine", "n1", "2")
     for _ in range(25):
-        told.show(Kind.EVENT, "time passes")
-    assert findings(told) == ["gang"]
-    assert findings(told, POLICY.replace("name: gang", "name: gang\n    enableReclaimable: false")) == []
+        history.show(Kind.EVENT, "time passes")
+    assert findings(history) == ["gang"]
+    assert findings(history, POLICY.replace("name: gang", "name: gang\n    enableReclaimable: false")) == []
 
 
 def test_a_gang_bound_in_part_is_found() -> None:
-    told = Told()
-    told.node("n1", cpu="4")
-    told.group("batch", "guest", 2)
-    told.bind("batch-0", "batch", "n1", "2")
+    history = WrittenHistory()
+    history.node("n1", cpu="4")
+    history.group("batch", "guest", 2)
+    history.bind("batch-0", "batch", "n1", "2")
     for _ in range(25):
-        told.show(Kind.EVENT, "time passes")
-    assert findings(told) == ["gang"]
+        history.show(Kind.EVENT, "time passes")
+    assert findings(history) == ["gang"]
 
 
 @pytest.mark.parametrize(
@@ -165,103 +165,103 @@ def test_a_gang_bound_in_part_is_found() -> None:
     ],
 )
 def test_a_protected_victim_is_found(annotations: dict[str, str], spec: dict[str, Any]) -> None:
-    told = Told()
-    told.node("n1", cpu="2")
-    told.queue("guest", **spec)
-    told.queue("owner")
-    told.group("batch", "guest")
-    told.group("mine", "owner")
-    told.bind("batch-0", "batch", "n1", "2", **annotations)
-    told.evict("batch-0")
-    told.bind("mine-0", "mine", "n1", "2")
-    assert findings(told) == ["protection"]
+    history = WrittenHistory()
+    history.node("n1", cpu="2")
+    history.queue("guest", **spec)
+    history.queue("owner")
+    history.group("batch", "guest")
+    history.group("mine", "owner")
+    history.bind("batch-0", "batch", "n1", "2", **annotations)
+    history.evict("batch-0")
+    history.bind("mine-0", "mine", "n1", "2")
+    assert findings(history) == ["protection"]
 
 
 def test_a_victim_too_many_is_found() -> None:
-    told = a_cluster()
+    history = a_cluster()
     for index in range(4):
-        told.bind(f"batch-{index}", "batch", "n1", "1")
+        history.bind(f"batch-{index}", "batch", "n1", "1")
     for index in (1, 2, 3):
-        told.evict(f"batch-{index}")
-    told.bind("mine-0", "mine", "n1", "2")
-    assert set(findings(told)) == {"needless-eviction"}
+        history.evict(f"batch-{index}")
+    history.bind("mine-0", "mine", "n1", "2")
+    assert set(findings(history)) == {"needless-eviction"}
 
 
 def test_a_victim_too_many_is_found_whatever_else_its_reason_says() -> None:
-    told = a_cluster()
+    history = a_cluster()
     for index in range(4):
-        told.bind(f"batch-{index}", "batch", "n1", "1")
+        history.bind(f"batch-{index}", "batch", "n1", "1")
     for index, details in enumerate((" (victim's queue: guest)", "; tier 2 decided", "; others: 1 is not needed"), 1):
-        told.evict(f"batch-{index}", f"reclaimed for ns/mine of queue owner{details}")
-    told.bind("mine-0", "mine", "n1", "2")
-    assert set(findings(told)) == {"needless-eviction"}
+        history.evict(f"batch-{index}", f"reclaimed for ns/mine of queue owner{details}")
+    history.bind("mine-0", "mine", "n1", "2")
+    assert set(findings(history)) == {"needless-eviction"}
 
 
 @pytest.mark.parametrize(("members", "found"), [(2, []), (1, ["needless-eviction", "needless-eviction"])])
 def test_a_preemptor_whose_last_pod_comes_after_others_have_left_needed_its_room(
     members: int, found: list[str]
 ) -> None:
-    told = a_cluster()
+    history = a_cluster()
     for index in range(4):
-        told.bind(f"batch-{index}", "batch", "n1", "1")
+        history.bind(f"batch-{index}", "batch", "n1", "1")
     for index in range(members):
-        told.wait(f"mine-{index}", "mine", "1")
+        history.wait(f"mine-{index}", "mine", "1")
     for index in (2, 3):
-        told.evict(f"batch-{index}", "reclaimed for ns/mine of queue owner (victim's queue: guest)")
-    told.bind("mine-0", "mine", "n1", "1")
+        history.evict(f"batch-{index}", "reclaimed for ns/mine of queue owner (victim's queue: guest)")
+    history.bind("mine-0", "mine", "n1", "1")
     for index in (0, 1):  # the job starts anew, all of it
-        told.show(Kind.POD, f"batch-{index}", "gone", **told.pods[f"batch-{index}"])
+        history.show(Kind.POD, f"batch-{index}", "gone", **history.pods[f"batch-{index}"])
     for index in range(1, members):
-        told.bind(f"mine-{index}", "mine", "n1", "1")
-    assert findings(told) == found
+        history.bind(f"mine-{index}", "mine", "n1", "1")
+    assert findings(history) == found
 
 
 def test_a_gang_that_must_go_whole_is_one_victim() -> None:
-    told = Told()
-    told.node("n1", cpu="2")
-    told.node("n2", cpu="4")
-    told.queue("guest")
-    told.queue("owner")
-    told.group("batch", "guest", 2)
-    told.group("mine", "owner")
-    told.bind("batch-0", "batch", "n1", "2")
-    told.bind("batch-1", "batch", "n2", "2")
-    told.evict("batch-0")
-    told.evict("batch-1")
-    told.bind("mine-0", "mine", "n1", "2")
-    assert findings(told) == []
+    history = WrittenHistory()
+    history.node("n1", cpu="2")
+    history.node("n2", cpu="4")
+    history.queue("guest")
+    history.queue("owner")
+    history.group("batch", "guest", 2)
+    history.group("mine", "owner")
+    history.bind("batch-0", "batch", "n1", "2")
+    history.bind("batch-1", "batch", "n2", "2")
+    history.evict("batch-0")
+    history.evict("batch-1")
+    history.bind("mine-0", "mine", "n1", "2")
+    assert findings(history) == []
 
 
 @pytest.mark.parametrize(("cpu", "found"), [("4", set()), ("6", {"needless-eviction"})])
 def test_a_gang_that_must_go_whole_was_needed_if_not_all_of_it_could_have_stayed(cpu: str, found: set[str]) -> None:
-    told = Told()
-    told.node("n1", cpu=cpu)
-    told.queue("guest")
-    told.queue("owner")
-    told.group("batch", "guest", 4)
-    told.group("mine", "owner")
+    history = WrittenHistory()
+    history.node("n1", cpu=cpu)
+    history.queue("guest")
+    history.queue("owner")
+    history.group("batch", "guest", 4)
+    history.group("mine", "owner")
     for index in range(4):
-        told.bind(f"batch-{index}", "batch", "n1", "1")
+        history.bind(f"batch-{index}", "batch", "n1", "1")
     for index in range(4):
-        told.evict(f"batch-{index}")
-    told.bind("mine-0", "mine", "n1", "2")
-    assert set(findings(told)) == found
+        history.evict(f"batch-{index}")
+    history.bind("mine-0", "mine", "n1", "2")
+    assert set(findings(history)) == found
 
 
 def test_a_successor_evicted_for_the_same_preemptor_is_found() -> None:
-    told = Told()
-    told.node("n1", cpu="2")
-    told.queue("guest")
-    told.queue("owner")
-    told.group("batch", "guest")
-    told.bind("batch-0", "batch", "n1", "2", uid="first")
-    told.evict("batch-0")
-    told.bind("batch-0", "batch", "n1", "2", uid="second")
-    told.evict("batch-0")
-    assert "repeated-eviction" in findings(told)
+    history = WrittenHistory()
+    history.node("n1", cpu="2")
+    history.queue("guest")
+    history.queue("owner")
+    history.group("batch", "guest")
+    history.bind("batch-0", "batch", "n1", "2", uid="first")
+    history.evict("batch-0")
+    history.bind("batch-0", "batch", "n1", "2", uid="second")
+    history.evict("batch-0")
+    assert "repeated-eviction" in findings(history)
 
 
 def test_a_monitor_can_be_turned_off_by_name() -> None:
-    told = a_cluster()
-    told.bind("batch-0", "batch", "n1", "5")
-    assert [f.monitor for f in judge(told.versions, Rules(POLICY), off=["node"])] == []
+    history = a_cluster()
+    history.bind("batch-0", "batch", "n1", "5")
+    assert [f.monitor for f in judge(history.versions, Rules(POLICY), off=["node"])] == []

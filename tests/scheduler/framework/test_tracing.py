@@ -22,7 +22,7 @@ TABLE = {
 }
 
 
-class Told:
+class RecordingTracer:
     """A step that writes down what it hears."""
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ def a_world() -> World:
 
 
 def test_every_plugin_and_then_every_action_is_told_in_the_order_of_the_policy() -> None:
-    world, told = a_world(), Told()
+    world, told = a_world(), RecordingTracer()
     decide(world.cluster, world.policy, world.now, told.step)
     steps = [f"plugin {option.name}" for tier in world.policy.tiers for option in tier]
     steps += [f"action {name}" for name in world.policy.actions]
@@ -52,21 +52,21 @@ def test_every_plugin_and_then_every_action_is_told_in_the_order_of_the_policy()
 
 
 def test_being_told_changes_no_decision() -> None:
-    world, told = a_world(), Told()
+    world, told = a_world(), RecordingTracer()
     decisions = decide(world.cluster, world.policy, world.now, told.step)
     assert decisions.binds
     assert decisions == decide(world.fresh(), world.policy, world.now)
 
 
 def test_nothing_is_told_of_a_cycle_that_decides_nothing_anew() -> None:
-    world, told = a_world(), Told()
+    world, told = a_world(), RecordingTracer()
     decide(world.cluster, world.policy, world.now)
     decide(world.cluster, world.policy, world.now + 1, told.step)
     assert told.heard == []
 
 
 def test_a_step_that_fails_ends_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    world, told = a_world(), Told()
+    world, told = a_world(), RecordingTracer()
     monkeypatch.setitem(ACTIONS, world.policy.actions[0], lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         decide(world.cluster, world.policy, world.now, told.step)

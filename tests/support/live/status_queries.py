@@ -28,7 +28,7 @@ class Event(Object):
 EVENTS: Resource[Event] = Resource("", "v1", "events", "Event", Event)
 
 
-class _Told(Object):
+class _StatusOnly(Object):
     metadata: ObjectMeta
     status: dict[str, Any] = msgspec.field(default_factory=dict)
 
@@ -48,7 +48,7 @@ async def conditions(client: Client, resource: Resource[Any], name: str, namespa
 
 async def status(client: Client, resource: Resource[Any], name: str, namespace: str = "") -> dict[str, Any]:
     """An object's status as it is."""
-    return (await client.get(resource.reading(_Told), name, namespace)).status
+    return (await client.get(resource.reading(_StatusOnly), name, namespace)).status
 
 
 async def eventually(what: str, check: Callable[[], Awaitable[bool]], seconds: float = 10.0) -> None:
