@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import sys
 import threading
 import unicodedata
 from typing import TextIO
@@ -58,6 +59,11 @@ class Lines:
         if text:
             self._stream.write(text)
             self._stream.flush()
+
+
+def on_stderr() -> Lines:
+    """Lines of a command: what it prints for programs goes to standard output."""
+    return Lines(sys.stderr, live=sys.stderr.isatty())
 
 
 def cut(text: str, columns: int) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from ..clusters.programs.binaries import provide as provide_binaries
 from ..clusters.programs.pinned import kubernetes_versions
 from ..clusters.protocol import ClusterError
 from ..clusters.registry import ClusterRecord, Registry
-from ..terminal import Lines
+from ..terminal import on_stderr
 from .answers import explains_errors, output_option, say_json
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -58,7 +57,7 @@ def up_command(
         binaries=binaries,
     )
     found = provide(settings)
-    lines = _lines()
+    lines = on_stderr()
     found.up(lines.tell)
     lines.close()
     facts = found.facts()
@@ -170,7 +169,7 @@ def binary_command(names: tuple[str, ...], kubernetes_version: str | None, binar
     Example:
       schedspec binary kube-apiserver etcd
     """
-    lines = _lines()
+    lines = on_stderr()
     for binary in provide_binaries(names, folder=binaries, progress=lines.tell, kubernetes=kubernetes_version).values():
         lines.close()
         click.echo(str(binary.path))
@@ -181,10 +180,6 @@ def _state(record: ClusterRecord) -> str:
     if record.keep:
         return "kept"
     return f"used by process {record.owner.pid}" if record.owner.alive else "abandoned: down removes it"
-
-
-def _lines() -> Lines:
-    return Lines(sys.stderr, live=sys.stderr.isatty())
 
 
 def _tell(line: str) -> None:

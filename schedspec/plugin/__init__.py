@@ -53,7 +53,7 @@ def pytest_configure(config: pytest.Config) -> None:
     except selection.NotSelectableError as problem:
         raise pytest.UsageError(str(problem)) from None
     own_steps.register_own(config)
-    config.pluginmanager.register(progress.Progress(config), "schedspec-progress")
+    config.pluginmanager.register(progress.Progress(config), progress.NAME)
     it, worker = config.stash[OPTIONS], summary.worker(config)
     shards = Sharding(it.out, it.shard, it.shard_durations, writes=worker in ("", "gw0"), measures=not worker)
     config.pluginmanager.register(shards, "schedspec-sharding")
@@ -126,6 +126,8 @@ def live(request: pytest.FixtureRequest) -> Iterator[LiveSession]:
         session.open()
     except UnsuitableClusterError as problem:
         pytest.skip(str(problem))
+    finally:
+        progress.of(config).end_line()
     try:
         yield session
     finally:

@@ -1,5 +1,5 @@
-"""What a person sees while a run works: with -v on a terminal the sentence that is said and what it waits for, and
-after Ctrl-C what was waited for.
+"""What a person sees while a run works: on a terminal what is booted or built, with -v the sentence that is said and
+what it waits for, and after Ctrl-C what was waited for.
 
 `--pause-on-failure` stops here too: the scenario has failed, and its objects are still there.
 """
@@ -18,6 +18,7 @@ import pytest
 from ..scenario.run import SCENARIO_RUN, ScenarioRun, SentenceRun
 from ..terminal import Lines
 
+NAME = "schedspec-progress"
 _SUBJECT = "step"
 _EVERY = 0.2
 _PATIENCE = 0.5
@@ -30,24 +31,32 @@ class Progress:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._running: ScenarioRun | None = None
+        self._terminal: Lines | None = None
         self._lines: Lines | None = None
+        """Where sentences go: the terminal, with -v."""
         self._stop = threading.Event()
 
     @property
     def lines(self) -> Lines | None:
-        """Where live lines go; None where nobody sees them: below -v, in a log, on a worker of xdist."""
-        return self._lines
+        """Where live lines go; None where nobody sees them: in a log, on a worker of xdist."""
+        return self._terminal
+
+    def end_line(self) -> None:
+        """What took a while is done: pytest goes on at the beginning of a line."""
+        if self._terminal is not None:
+            self._terminal.close()
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
         """Keep the terminal: pytest puts a file in its place while a test runs."""
         reporter = session.config.pluginmanager.get_plugin("terminalreporter")
         capture = session.config.pluginmanager.get_plugin("capturemanager")
-        if reporter is None or capture is None or not reporter.isatty:
-            return
-        if session.config.get_verbosity() < 1 or hasattr(session.config, "workerinput"):
+        if reporter is None or capture is None or not reporter.isatty or hasattr(session.config, "workerinput"):
             return
         with capture.global_and_fixture_disabled():
-            self._lines = Lines(os.fdopen(os.dup(1), "w", encoding="utf-8", errors="replace"), live=True)
+            self._terminal = Lines(os.fdopen(os.dup(1), "w", encoding="utf-8", errors="replace"), live=True)
+        if session.config.get_verbosity() < 1:
+            return
+        self._lines = self._terminal
         threading.Thread(target=self._tick, name="schedspec-progress", daemon=True).start()
 
     def pytest_unconfigure(self) -> None:
@@ -66,11 +75,23 @@ class Progress:
             self._lines.tell(_step(self._running.sentences[-1]), _SUBJECT)
 
     @pytest.hookimpl(trylast=True)
+    def pytest_bdd_after_step(self) -> None:
+        """It was true: its line says so, and how long it took."""
+        self._ended()
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_bdd_step_error(self) -> None:
+        """It was not."""
+        self._ended()
+
+    @pytest.hookimpl(trylast=True)
     def pytest_bdd_after_scenario(self) -> None:
         """All was said."""
-        if self._running is not None and self._lines is not None and self._running.sentences:
-            self._lines.update(_step(self._running.sentences[-1]), _SUBJECT)
         self._running = None
+
+    def _ended(self) -> None:
+        if self._running is not None and self._lines is not None:
+            self._lines.update(_step(self._running.sentences[-1]), _SUBJECT)
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:  # noqa: ARG002
         """Say what was waited for, where the run was stopped."""
@@ -101,6 +122,13 @@ class Progress:
             if said.ended is None and time.monotonic() - said.began > _PATIENCE:
                 seen = waits_for(running).rpartition("seen: ")[2].partition("\n")[0]
                 lines.update(_step(said) + (f" · {seen}" if seen else ""), _SUBJECT)
+
+
+def of(config: pytest.Config) -> Progress:
+    """That of a run."""
+    found = config.pluginmanager.get_plugin(NAME)
+    assert isinstance(found, Progress)
+    return found
 
 
 def _step(said: SentenceRun) -> str:

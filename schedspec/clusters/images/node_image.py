@@ -10,6 +10,7 @@ import argparse
 import sys
 from dataclasses import dataclass
 
+from ... import terminal
 from ..docker import Docker
 from ..protocol import ClusterError, Progress, Settings
 from . import node_image_build as own
@@ -95,22 +96,21 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("verb", choices=("build", "where"), help="build our own; or say what a cluster would get")
     verb = parser.parse_args(arguments).verb
-    docker = Docker()
+    docker, lines = Docker(), terminal.on_stderr()
     try:
         docker.require()
         if verb == "build":
-            sys.stdout.write(f"{own.build(docker, _tell)}\n")
+            made = own.build(docker, lines.tell)
+            lines.close()
+            sys.stdout.write(f"{made}\n")
             return 0
         image = require(Settings(kind="kind"), docker)
     except ClusterError as error:
-        _tell(str(error))
+        lines.close()
+        sys.stderr.write(f"{error}\n")
         return 1
     sys.stdout.write(f"{image.reference} ({image.how})\n")
     return 0
-
-
-def _tell(line: str) -> None:
-    sys.stderr.write(f"{line}\n")
 
 
 if __name__ == "__main__":

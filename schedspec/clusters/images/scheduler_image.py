@@ -14,6 +14,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
+from ... import terminal
 from .. import subprocess_run
 from ..docker import Docker
 from ..paths import part
@@ -122,16 +123,15 @@ def _sources() -> list[Path]:
     return sorted(part("scheduler").rglob("*.py"))
 
 
-def _tell(line: str) -> None:
-    sys.stderr.write(f"{line}\n")
-
-
 def main() -> int:
+    lines = terminal.on_stderr()
     try:
-        now, path = archive(Docker(), _tell)
+        now, path = archive(Docker(), lines.tell)
     except ClusterError as error:
-        _tell(str(error))
+        lines.close()
+        sys.stderr.write(f"{error}\n")
         return 1
+    lines.close()
     sys.stdout.write(f"{NAME}:{now}\n{path}\n")
     return 0
 

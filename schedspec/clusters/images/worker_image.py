@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from ... import terminal
 from ..paths import cache_root
 from ..programs.binaries import Provider, named_folder
 from ..programs.cache import Cache
@@ -33,9 +34,8 @@ def archive(progress: Progress) -> Path:
     return archives.kept(f"worker-{program.key}.tar", make, progress)
 
 
-def _tell(line: str) -> None:
-    sys.stderr.write(f"{line}\n")
-
-
 if __name__ == "__main__":
-    sys.stdout.write(f"{archive(_tell)}\n")
+    lines = terminal.on_stderr()
+    made = archive(lines.tell)
+    lines.close()
+    sys.stdout.write(f"{made}\n")
