@@ -1,8 +1,8 @@
 """The phase of each PodGroup at the end of a cycle (semantics: Volcano's ``framework/session.go``, ``jobStatus``).
 
 The one rule: a phase follows from the tasks that the API shows as scheduled and from what was refused; a bind that has
-only been decided does not count yet. What a cycle that was cut has not come to is not taken for granted: a phase that
-follows from a refusal stays until all actions have tried the job again.
+only been decided does not count yet. Unknown, which a refusal brought about, stays until enough tasks run: a cycle that
+had nothing to try for the job, or was cut before it came to it, knows no better.
 """
 
 from __future__ import annotations
@@ -23,9 +23,7 @@ def set_phases(session: Session) -> None:
 
 
 def _phase(session: Session, job: Job) -> str:
-    refused = job.key in session.decisions.refusals or session.backlog.has_refused(job)
-    if job.phase == PodGroupPhase.UNKNOWN and not session.backlog.has_come_to(job, session.work.cut):
-        refused = True
+    refused = job.key in session.decisions.refusals or job.phase == PodGroupPhase.UNKNOWN
     if job.by_status.get(TaskStatus.RUNNING) and refused and job.ready < job.min_available:
         return PodGroupPhase.UNKNOWN
     scheduled = job.count(SCHEDULED)

@@ -8,11 +8,12 @@ remembered leaves in its decisions (:class:`scheduler.framework.decisions.Memory
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from ..model.cluster import Cluster
@@ -102,6 +103,20 @@ class Recall:
         entry = self._entries.get(key)
         return entry is not None and self.action in entry.tried and self._rests(key, entry)
 
+    def places(self) -> list[tuple[str, Mapping[str, str]]]:
+        """Jobs that only wait for room being freed, as cycles before, which were cut, have left them: what they keep
+        (task → node).
+        """
+        return [
+            (key, entry.places)
+            for key, entry in sorted(self._entries.items())
+            if entry.places and self._rests(key, entry)
+        ]
+
+    def lost(self, key: str) -> None:
+        """A job cannot keep what it waits for: it is tried again."""
+        self._due.add(key)
+
     def is_late(self, job: Job) -> bool:
         """Whether the job is to be tried after all others, for what it cost before."""
         entry = self._entries.get(job.key)
@@ -146,17 +161,6 @@ class Recall:
 
     # --------------------------------------------------------------------------------------------------- what remains
 
-    def has_refused(self, job: Job) -> bool:
-        """Whether cycles before, which were cut, have refused the job in this state."""
-        entry = self._entries.get(job.key)
-        return entry is not None and bool(entry.refusal.items) and self._rests(job.key, entry)
-
-    def has_come_to(self, job: Job, cut: Collection[str]) -> bool:
-        """Whether all actions have tried the job in this state, where this cycle has ``cut`` some."""
-        entry = self._entries.get(job.key)
-        before = entry.tried if entry is not None and self._rests(job.key, entry) else ()
-        return all(name in before or name in self._tried.get(job.key, ()) for name in cut)
-
     def leave(self, session: Session) -> None:
         """Complete the decisions by what the next cycle is to know."""
         decisions, memory = session.decisions, self._memory(session)
@@ -189,11 +193,10 @@ class Recall:
         session, memory = ending.session, ending.memory
         key, refusals = job.key, session.decisions.refusals
         entry, refusal, tried = self._entries.get(key), refusals.get(key), ending.done | self._tried.get(key, set())
-        has_moved = (
-            key in ending.moved or bool(job.by_status.get(TaskStatus.PIPELINED)) or session.nominations.stands(key)
-        )
+        has_moved = key in ending.moved or session.nominations.stands(key)
         rests = entry is not None and self._rests(key, entry)
-        if has_moved or (refusal is None and not rests and not session.work.cut):
+        only_waits = bool(job.by_status.get(TaskStatus.PIPELINED))  # for what is being freed: not to be passed over
+        if has_moved or (not session.work.cut and (only_waits or (refusal is None and not rests))):
             if entry is not None:
                 memory.forgotten.append(key)
             return
@@ -207,9 +210,27 @@ class Recall:
         if refusal is not None and refusal.items:
             refusals[key] = refusal
         if tried:
-            memory.waiting[key] = self._waiting(session, job, refusal or Refusal(), tried, rests=rests)
+            waiting = self._waiting(session, job, refusal or Refusal(), tried, rests=rests)
+            memory.waiting[key] = self._with_places(session, job, waiting, tried) if only_waits else waiting
             if not rests:
                 ending.due.discard(key)
+
+    def _with_places(self, session: Session, job: Job, waiting: Waiting, tried: set[str]) -> Waiting:
+        """The same of a job that waits for room being freed: that costs it nothing, and any change may end it."""
+        bound = {bind.task for bind in session.decisions.binds}
+        return msgspec.structs.replace(
+            waiting,
+            topics=tuple(sorted({*ANY} - {ROOM})),
+            least={},
+            tried=tuple(sorted(tried)),
+            not_before=0.0,
+            costly=0,
+            places={
+                task.key: task.node
+                for task in job.having(TaskStatus.PIPELINED | TaskStatus.ALLOCATED)
+                if task.key not in bound and not task.nominated
+            },
+        )
 
     def _waiting(self, session: Session, job: Job, refusal: Refusal, tried: set[str], *, rests: bool) -> Waiting:
         before = self._entries.get(job.key)

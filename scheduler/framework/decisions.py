@@ -66,7 +66,8 @@ class Waiting(msgspec.Struct, frozen=True):
     actions that have tried it, where a cycle was cut before all had; empty where all have. ``retry_at``: when it is
     tried again in any case; ``not_before``: until when it is not, whatever changes, for what its last attempt cost.
     Times are seconds since the epoch. ``costly``: how often in a row it cost a lot in vain; ``late``: it cost more than
-    a job may, and is tried after all others.
+    a job may, and is tried after all others. ``places``: task → node of a job that only waits for room being freed; it
+    keeps them in the cycles that go on with what one that was cut has left, and is remembered no longer than that.
     """
 
     refusal: Refusal
@@ -77,6 +78,7 @@ class Waiting(msgspec.Struct, frozen=True):
     not_before: float = 0.0
     costly: int = 0
     late: bool = False
+    places: dict[str, str] = {}
 
 
 class Memory(msgspec.Struct):

@@ -9,6 +9,7 @@ What a job got in a cycle in which others had to go for it stands until the cycl
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from ..model.cluster import Cluster
@@ -23,6 +24,14 @@ from .decisions import Decisions, Nominate
 from .statement import Statement
 
 
+class Remembered(Protocol):
+    """Who waits for room being freed, of cycles before that were cut (:class:`scheduler.framework.backlog.Recall`)."""
+
+    def places(self) -> list[tuple[str, Mapping[str, str]]]: ...
+
+    def lost(self, key: str) -> None: ...
+
+
 class Cycle(Protocol):
     """What nominations need of a session, which is above them."""
 
@@ -33,6 +42,9 @@ class Cycle(Protocol):
     hooks: Hooks
     placement: Placement
     decisions: Decisions
+
+    @property
+    def backlog(self) -> Remembered: ...
 
     def statement(self) -> Statement: ...
 
@@ -68,6 +80,30 @@ class Nominations:
             statement = session.statement()
             for task in tasks:
                 self._restore(job, task, statement)
+        for key, places in session.backlog.places():
+            if not self._keep(key, places):
+                session.backlog.lost(key)
+
+    def _keep(self, key: str, places: Mapping[str, str]) -> bool:
+        """Have a job wait on where a cycle that was cut has left it waiting for room that is being freed."""
+        session, statement = self._session, self._session.statement()
+        job = session.jobs.get(key)
+        for name, place in sorted(places.items()):
+            task, node = session.cluster.tasks.get(name), session.nodes.by_name.get(place)
+            if job is None or task is None or node is None or task.status is not TaskStatus.PENDING:
+                break
+            if not session.hooks.allocatable(session.queues[job.queue], task):
+                break
+            if session.placement.fits(task, node):
+                statement.allocate(task, node)
+            elif session.placement.fits(task, node, future=True):
+                statement.pipeline(task, node)
+            else:
+                break
+        else:
+            return True
+        statement.discard()
+        return False
 
     def _restore(self, job: Job, task: Task, statement: Statement) -> None:
         """Pipeline a task onto the node that it is nominated for, if it can still use that; else note why not."""

@@ -90,7 +90,7 @@ def random_clusters_happen(world: World, event: dict[str, Any]) -> None:
     happen(world, event)
 
 
-def test_a_phase_that_follows_from_a_refusal_stays_until_a_cut_cycle_has_come_to_the_job() -> None:
+def test_unknown_stays_where_a_cycle_has_not_come_to_the_job() -> None:
     """Two pods of the gang run nowhere, one does: Unknown, whether or not this cycle has come to backfill."""
     world = world_of([{"name": "job", "queue": "q", "tasks": ["1 x nothing running on n0", "2 x nothing"], "min": 2}])
     for key in world.pods_of("job"):
@@ -99,6 +99,33 @@ def test_a_phase_that_follows_from_a_refusal_stays_until_a_cut_cycle_has_come_to
     seen = [cycle(world, Budget(41)) for _ in range(8)]
     assert any(decisions.cut for decisions in seen)
     assert [phase for decisions in seen for phase in decisions.phases.values()] == ["Unknown"]
+
+
+def test_unknown_stays_where_there_is_nothing_to_try() -> None:
+    """A pod of a running gang is deleted, and nobody makes another."""
+    world = world_of([{"name": "job", "queue": "q", "tasks": "2 x 1 cpu running on n0", "min": 2, "phase": "Running"}])
+    world.remove("Pod", "t/job-0")
+    seen = [cycle(world, Budget()).phases.get("t/job") for _ in range(8)]
+    assert seen[-1] is None
+    assert world.objects["PodGroup", "t/job"]["status"]["phase"] == "Unknown"
+
+
+def test_who_only_waits_for_room_being_freed_keeps_it_and_no_budget_from_others() -> None:
+    """A pod that does not go: the first waits for its room, and the cycles that go on come to the second."""
+    jobs = [{"name": name, "tasks": "1 x 8 cpu", "queue": "q", "phase": "Inqueue"} for name in ("first", "second")]
+    world = world_of([{"name": "old", "queue": "q", "min": 1, "tasks": "4 x 8 cpu", "phase": "Running"}, *jobs])
+    for number, key in enumerate(world.pods_of("old")):
+        world.change("Pod", key, {"spec": {"nodeName": f"n{number}"}, "status": {"phase": "Running"}})
+    random_clusters_happen(world, {"leave": "old-0"})
+    seen: list[Decisions] = []
+    while not seen or seen[-1].cut:
+        seen.append(cycle(world, Budget(2)))
+        assert len(seen) < 10, "never at its end"
+    assert [list(decisions.pipelined) for decisions in seen[1:]] == [["t/first-0"]] * (len(seen) - 1)
+    assert "t/second" in seen[-1].refusals
+    world.end("t/old-0", again=False)
+    binds = [bind.task for _ in range(4) for bind in cycle(world, Budget(2)).binds]
+    assert binds == ["t/first-0"]
 
 
 def test_without_a_budget_a_cycle_is_never_cut() -> None:
