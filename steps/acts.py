@@ -7,19 +7,21 @@ from schedspec.api.capabilities import Capability
 from schedspec.api.kinds import OWNERS, QUEUE_COMMAND_NAMESPACE, SERVED, Kind
 from schedspec.checks import nodes, pods
 from schedspec.gherkin import tables
-from schedspec.gherkin.step_decorators import table, when
+from schedspec.gherkin.step_decorators import makes, one_of, refers, table, when
+from schedspec.gherkin.things import NODE, POD, QUEUE, WORKLOAD
 from schedspec.observe import view as views
 from schedspec.observe.expect import Expect
 from schedspec.observe.history import History
 from schedspec.scenario.world import World
 
-from .columns import NODES, QUEUES
+from .columns import NODES, QUEUE_CHANGES, nodes_made
 
 JOB_COMMANDS = {"aborted": "AbortJob", "resumed": "ResumeJob"}
 QUEUE_COMMANDS = {"closed": "CloseQueue", "opened": "OpenQueue"}
 
 
 @when('"{name}" completes')
+@refers(name=WORKLOAD)
 def _(world: World, history: History, expect: Expect, name: str) -> None:
     """Every pod of the workload is told to finish, with exit code 0, and has."""
     for pod in views.pods_of(history.now(), name):
@@ -29,6 +31,7 @@ def _(world: World, history: History, expect: Expect, name: str) -> None:
 
 
 @when('whichever of "{names}" runs completes')
+@refers(names=WORKLOAD)
 def _(world: World, history: History, expect: Expect, names: str) -> None:
     """Of these workloads those that run are told to finish, and have."""
     view = history.now()
@@ -41,6 +44,8 @@ def _(world: World, history: History, expect: Expect, names: str) -> None:
 
 
 @when('"{name}" grows to {number:d} pods')
+@refers(name=WORKLOAD)
+@makes(lambda values, _: [(POD, f"{values['name']}-*")])
 def _(world: World, history: History, name: str, number: int) -> None:
     """A gang that runs is to have more pods; its minimum stays as it is."""
     if history.now().get(Kind.VCJOB, name) is not None:
@@ -52,18 +57,21 @@ def _(world: World, history: History, name: str, number: int) -> None:
 
 
 @when('pod "{name}" completes')
+@refers(name=POD)
 def _(world: World, name: str) -> None:
     """One pod is told to finish, with exit code 0."""
     world.finish(name, exit_code=0)
 
 
 @when('pod "{name}" fails with exit code {code:d}')
+@refers(name=POD)
 def _(world: World, name: str, code: int) -> None:
     """One pod is told to finish, with this exit code."""
     world.finish(name, exit_code=code)
 
 
 @when('"{name}" is deleted')
+@refers(name=WORKLOAD)
 def _(world: World, history: History, expect: Expect, name: str) -> None:
     """The workload is deleted as a user does, and its pods are gone."""
     kind = next((kind for kind in OWNERS if history.now().get(kind, name) is not None), Kind.VCJOB)
@@ -71,13 +79,15 @@ def _(world: World, history: History, expect: Expect, name: str) -> None:
     expect.eventually(pods.is_gone(name), within=timeouts.EVICTED)
 
 
-@when('job "{name}" is {done:w}', needs=(Capability.JOBS, Capability.COMMANDS))
+@when('job "{name}" is {done:Done}', needs=(Capability.JOBS, Capability.COMMANDS), Done=one_of(*JOB_COMMANDS))
+@refers(name=WORKLOAD)
 def _(world: World, history: History, name: str, done: str) -> None:
     """A Command to the Job: aborted, resumed."""
     _command(world, history, Kind.VCJOB, name, JOB_COMMANDS[done])
 
 
-@when('queue "{name}" is {done:w}', needs=(Capability.QUEUES, Capability.COMMANDS))
+@when('queue "{name}" is {done:Done}', needs=(Capability.QUEUES, Capability.COMMANDS), Done=one_of(*QUEUE_COMMANDS))
+@refers(name=QUEUE)
 def _(world: World, history: History, name: str, done: str) -> None:
     """A Command to the Queue: closed, opened."""
     _command(world, history, Kind.QUEUE, name, QUEUE_COMMANDS[done])
@@ -101,20 +111,22 @@ def _command(world: World, history: History, kind: Kind, name: str, action: str)
 
 
 @when("these queues change:", needs=(Capability.QUEUES,))
-@table(QUEUES)
+@table(QUEUE_CHANGES)
 def _(world: World, datatable: tables.Table) -> None:
     """Queues get other values while they are in use. Columns as of `these queues:`."""
-    world.apply_all(("queue", row) for row in tables.rows(datatable, QUEUES, required=("queue",)))
+    world.apply_all(("queue", row) for row in QUEUE_CHANGES.rows(datatable))
 
 
 @when("these nodes join:")
 @table(NODES)
+@makes(nodes_made)
 def _(world: World, datatable: tables.Table) -> None:
     """Simulated nodes join the cluster. Columns as of `these nodes:`."""
-    world.add_nodes(tables.rows(datatable, NODES, required=("node", "cpu", "memory")))
+    world.add_nodes(NODES.rows(datatable))
 
 
 @when('node "{name}" leaves with its pods')
+@refers(name=NODE)
 def _(world: World, expect: Expect, name: str) -> None:
     """A node is gone, and at once every pod that was on it."""
     world.remove_node(name)

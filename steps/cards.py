@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from schedspec.gherkin.step_decorators import given
+from schedspec.gherkin.step_decorators import given, makes
+from schedspec.gherkin.things import MODEL, NODE
 from schedspec.scenario.session import LiveSession
 from schedspec.scenario.world import World
 
@@ -18,6 +19,7 @@ def cards() -> Cards:
 
 
 @given('a cluster with {number:d} cards "{model}"')
+@makes(lambda values, _: [(MODEL, values["model"]), (NODE, "*")])
 def _(world: World, live: LiveSession, cards: Cards, number: int, model: str) -> None:
     """One node with so many cards: the cluster's own node where it has one, else a simulated one."""
     cards.model = model

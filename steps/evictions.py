@@ -5,10 +5,15 @@ from __future__ import annotations
 from schedspec.api import timeouts
 from schedspec.api.kinds import Kind
 from schedspec.gherkin import tables
-from schedspec.gherkin.step_decorators import table, then
+from schedspec.gherkin.step_decorators import refers, table, then
+from schedspec.gherkin.things import POD, WORKLOAD
 from schedspec.observe import queries
 from schedspec.observe.expect import Check, Expect, Outcome
 from schedspec.observe.history import View
+
+_EITHER = f"{WORKLOAD}|{POD}"
+_PODS = tables.Shape({"pod": ("name", tables.name)}, ("pod",), refers={"pod": POD})
+_WORKLOADS = tables.Shape({"workload": ("name", tables.name)}, ("workload",), refers={"workload": _EITHER})
 
 
 def _and_no_more(expect: Expect, check: Check) -> None:
@@ -16,9 +21,8 @@ def _and_no_more(expect: Expect, check: Check) -> None:
     expect.consistently(check, during=timeouts.HOLDS)
 
 
-def _one_column(datatable: tables.Table, column: str) -> list[str]:
-    rows = tables.rows(datatable, {column: ("name", tables.name)}, required=(column,))
-    return [str(row["name"]) for row in rows]
+def _names(shape: tables.Shape, datatable: tables.Table) -> list[str]:
+    return [str(row["name"]) for row in shape.rows(datatable)]
 
 
 @then("nothing is evicted")
@@ -28,10 +32,10 @@ def _(expect: Expect) -> None:
 
 
 @then("exactly these pods are evicted, once each:")
-@table({"pod": str})
+@table(_PODS)
 def _(expect: Expect, datatable: tables.Table) -> None:
     """These pods, by name, and no others since the scenario began. Column: pod."""
-    _and_no_more(expect, queries.evicted_exactly(_one_column(datatable, "pod")))
+    _and_no_more(expect, queries.evicted_exactly(_names(_PODS, datatable)))
 
 
 @then("exactly {number:d} pods are evicted, once each")
@@ -42,10 +46,10 @@ def _(expect: Expect, number: int) -> None:
 
 
 @then("exactly {number:d} of these is evicted:")
-@table({"workload": str})
+@table(_WORKLOADS)
 def _(expect: Expect, number: int, datatable: tables.Table) -> None:
     """So many of these workloads lose a pod. Column: workload."""
-    workloads = _one_column(datatable, "workload")
+    workloads = _names(_WORKLOADS, datatable)
 
     def check(view: View) -> Outcome:
         told = queries.evictions(view)
@@ -57,6 +61,7 @@ def _(expect: Expect, number: int, datatable: tables.Table) -> None:
 
 
 @then('"{name}" is evicted')
+@refers(name=_EITHER)
 def _(expect: Expect, name: str) -> None:
     """A pod of the workload is evicted."""
 
@@ -70,13 +75,14 @@ def _(expect: Expect, name: str) -> None:
 
 
 @then('"{name}" is evicted before any of "{others}"')
+@refers(name=_EITHER, others=_EITHER)
 def _(expect: Expect, name: str, others: str) -> None:
     """The workload loses a pod before any of the others does."""
     expect.eventually(queries.evicted_before(name, tables.names(others)), within=timeouts.EVICTED)
 
 
 @then("these start in this order:")
-@table({"workload": str})
+@table(_WORKLOADS)
 def _(expect: Expect, datatable: tables.Table) -> None:
     """The first pod of each is seen Running in this order. Column: workload."""
-    expect.eventually(queries.start_in_order(_one_column(datatable, "workload")), within=timeouts.SHOWN)
+    expect.eventually(queries.start_in_order(_names(_WORKLOADS, datatable)), within=timeouts.SHOWN)

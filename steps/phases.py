@@ -7,27 +7,47 @@ from schedspec.api.capabilities import Capability
 from schedspec.checks import phases, reasons
 from schedspec.gherkin import tables
 from schedspec.gherkin.bdd import Sentence
-from schedspec.gherkin.step_decorators import table, then
+from schedspec.gherkin.step_decorators import one_of, refers, several_of, table, then
+from schedspec.gherkin.things import QUEUE, WORKLOAD
 from schedspec.observe.expect import Expect
 
-_STATUS: dict[str, tables.Column] = {
-    "queue": ("name", tables.name),
-    "deserved": ("deserved", tables.amounts),
-    "allocated": ("allocated", tables.amounts),
+_STATUS = tables.Shape(
+    {
+        "queue": ("name", tables.name),
+        "deserved": ("deserved", tables.amounts),
+        "allocated": ("allocated", tables.amounts),
+    },
+    required=("queue",),
+    refers={"queue": QUEUE},
+)
+
+
+_OF_GROUPS = ("Pending", "Inqueue", "Running", "Unknown", "Completed")
+_OF_VOLCANO = ("Aborting", "Aborted", "Running", "Restarting", "Completing", "Completed", "Terminating", "Terminated")
+_OF_OTHERS = ("Created", "Succeeded", "Complete", "Suspended", "SuccessCriteriaMet", "FailureTarget")
+_OF_JOBS = ("Pending", *_OF_VOLCANO, "Failed", *_OF_OTHERS)
+PHASES = {
+    "Phase": one_of(*_OF_GROUPS),
+    "Phases": several_of(*_OF_GROUPS),
+    "JobPhase": one_of(*_OF_JOBS),
+    "JobPhases": several_of(*_OF_JOBS),
 }
+"""The phases of PodGroups and of jobs; of PyTorchJobs and Kubernetes Jobs: their conditions."""
 
 
 def _of_status(sentence: Sentence) -> set[Capability]:
     return {Capability.QUEUES, *({Capability.DESERVED} if "deserved" in sentence.columns else ())}
 
 
-@then('the PodGroup of "{name}" is {phase:w}', needs=(Capability.PHASES,))
+@then('the PodGroup of "{name}" is {phase:Phase}', needs=(Capability.PHASES,), **PHASES)
+@refers(name=WORKLOAD)
 def _(expect: Expect, name: str, phase: str) -> None:
     """The workload's PodGroup reaches a phase: Pending, Inqueue, Running, Completed."""
     expect.eventually(phases.group_is(name, phase), within=timeouts.PHASE)
 
 
-@then('the PodGroup of "{name}" stays {phase:w}', needs=(Capability.PHASES,))
+@then('the PodGroup of "{name}" stays {phase:Phase}', needs=(Capability.PHASES,), **PHASES)
+@refers(name=WORKLOAD)
 def _(expect: Expect, name: str, phase: str) -> None:
     """The PodGroup keeps the phase, counted from when the scheduler has said why it waits."""
     expect.decided(reasons.was_told_why(name))
@@ -35,32 +55,39 @@ def _(expect: Expect, name: str, phase: str) -> None:
     expect.consistently(phases.group_is(name, phase), during=timeouts.HOLDS)
 
 
-@then('the PodGroup of "{name}" goes through {names}', needs=(Capability.PHASES,))
+@then('the PodGroup of "{name}" goes through {names:Phases}', needs=(Capability.PHASES,), **PHASES)
+@refers(name=WORKLOAD)
 def _(expect: Expect, name: str, names: str) -> None:
     """The PodGroup is seen in these phases, in this order."""
     expect.eventually(phases.group_went_through(name, tables.names(names)), within=timeouts.PHASE)
 
 
 @then('the PodGroup of "{name}" has minMember {members:d}', needs=(Capability.PHASES,))
+@refers(name=WORKLOAD)
 def _(expect: Expect, name: str, members: int) -> None:
     """The workload's PodGroup asks for so many pods at once."""
     expect.eventually(phases.group_needs(name, members), within=timeouts.SHOWN)
 
 
-@then('job "{name}" is {phase:w}', needs=(Capability.JOBS,))
+@then('job "{name}" is {phase:JobPhase}', needs=(Capability.JOBS,), **PHASES)
+@refers(name=WORKLOAD)
 def _(expect: Expect, name: str, phase: str) -> None:
     """The job reaches a phase: Pending, Running, Completed, Failed, Aborted, Terminated …"""
     expect.eventually(phases.job_is(name, phase), within=timeouts.PHASE)
 
 
-@then('job "{name}" goes through {names}', needs=(Capability.JOBS,))
-@then('PyTorchJob "{name}" goes through {names}')
+@then('job "{name}" goes through {names:JobPhases}', needs=(Capability.JOBS,), **PHASES)
+@then('PyTorchJob "{name}" goes through {names:JobPhases}', (), **PHASES)
+@refers(name=WORKLOAD)
 def _(expect: Expect, name: str, names: str) -> None:
     """The job is seen in these phases (of a PyTorchJob: conditions), in this order."""
     expect.eventually(phases.job_went_through(name, tables.names(names)), within=timeouts.PHASE)
 
 
-@then('queue "{name}" is {state:w}', needs=(Capability.QUEUES,))
+@then(
+    'queue "{name}" is {state:State}', needs=(Capability.QUEUES,), State=one_of("Open", "Closing", "Closed", "Unknown")
+)
+@refers(name=QUEUE)
 def _(expect: Expect, name: str, state: str) -> None:
     """The queue reaches a state: Open, Closing, Closed."""
     expect.eventually(phases.queue_is(name, state), within=timeouts.PHASE)
@@ -70,7 +97,7 @@ def _(expect: Expect, name: str, state: str) -> None:
 @table(_STATUS)
 def _(expect: Expect, datatable: tables.Table) -> None:
     """What the scheduler says the queues deserve and hold. Columns: queue, deserved, allocated."""
-    for row in tables.rows(datatable, _STATUS, required=("queue",)):
+    for row in _STATUS.rows(datatable):
         name = str(row.pop("name"))
         for field, amounts in row.items():
             assert isinstance(amounts, dict)

@@ -6,24 +6,30 @@ from schedspec.api import timeouts
 from schedspec.api.capabilities import Capability
 from schedspec.checks import pods, reasons
 from schedspec.gherkin import tables
-from schedspec.gherkin.step_decorators import given, table, then
+from schedspec.gherkin.step_decorators import given, refers, table, then
+from schedspec.gherkin.things import POD, WORKLOAD
 from schedspec.observe.expect import Expect, Outcome
 from schedspec.observe.history import View
 
+_WORKLOADS = tables.Shape({"workload": ("name", tables.name)}, ("workload",), refers={"workload": WORKLOAD})
+
 
 @then('"{name}" runs')
+@refers(name=WORKLOAD)
 def _(expect: Expect, name: str) -> None:
     """Every pod that the workload wants is Running."""
     expect.eventually(pods.runs(name), within=timeouts.RUNS)
 
 
 @then('"{name}" keeps running')
+@refers(name=WORKLOAD)
 def _(expect: Expect, name: str) -> None:
     """Every pod that the workload wants is Running, from now on and for a while."""
     expect.consistently(pods.runs(name), during=timeouts.HOLDS)
 
 
 @then('"{name}" stays pending')
+@refers(name=WORKLOAD)
 def _(expect: Expect, name: str) -> None:
     """None of its pods gets a node, counted from when the scheduler has said why."""
     expect.decided(reasons.was_told_why(name))
@@ -31,6 +37,7 @@ def _(expect: Expect, name: str) -> None:
 
 
 @then('pod "{name}" stays pending')
+@refers(name=POD)
 def _(expect: Expect, name: str) -> None:
     """The pod of that name gets no node, counted from when the scheduler has said why."""
     expect.decided(reasons.pod_was_told_why(name))
@@ -41,6 +48,7 @@ def _(expect: Expect, name: str) -> None:
 @given('exactly {number:d} pod of "{name}" runs')
 @then('exactly {number:d} pods of "{name}" run')
 @then('exactly {number:d} pod of "{name}" runs')
+@refers(name=WORKLOAD)
 def _(expect: Expect, name: str, number: int) -> None:
     """So many of its pods come to run, and no more."""
     expect.settles(pods.count_runs(name, number), within=timeouts.RUNS, during=timeouts.HOLDS)
@@ -48,6 +56,7 @@ def _(expect: Expect, name: str, number: int) -> None:
 
 @then('{number:d} pod of "{name}" stays pending')
 @then('{number:d} pods of "{name}" stay pending')
+@refers(name=WORKLOAD)
 def _(expect: Expect, name: str, number: int) -> None:
     """So many of its pods get no node, counted from when the scheduler has said why."""
     expect.decided(reasons.was_told_why(name))
@@ -55,15 +64,15 @@ def _(expect: Expect, name: str, number: int) -> None:
 
 
 @then("exactly {number:d} of these runs:")
-@table({"workload": str})
+@table(_WORKLOADS)
 def _(expect: Expect, number: int, datatable: tables.Table) -> None:
     """So many of these workloads run, with all of their pods, and of the others no pod has a node. Column: workload."""
-    rows = tables.rows(datatable, {"workload": ("name", tables.name)}, required=("workload",))
-    check = pods.some_run(number, [str(row["name"]) for row in rows])
+    check = pods.some_run(number, [str(row["name"]) for row in _WORKLOADS.rows(datatable)])
     expect.settles(check, within=timeouts.RUNS, during=timeouts.HOLDS)
 
 
 @then('each of "{names}" has run')
+@refers(names=WORKLOAD)
 def _(expect: Expect, names: str) -> None:
     """Each of these workloads has been seen to run since the scenario began."""
     for name in tables.names(names):
@@ -71,6 +80,7 @@ def _(expect: Expect, names: str) -> None:
 
 
 @then('"{name}" runs or is refused')
+@refers(name=WORKLOAD)
 def _(expect: Expect, name: str) -> None:
     """The scheduler has decided: the workload runs, or it has said why it waits."""
     told = reasons.was_told_why(name)
@@ -83,12 +93,14 @@ def _(expect: Expect, name: str) -> None:
 
 
 @then('"{name}" runs as a whole or not at all')
+@refers(name=WORKLOAD)
 def _(expect: Expect, name: str) -> None:
     """All pods that the workload wants run, or none has a node."""
     expect.settles(pods.is_whole(name), within=timeouts.EVICTED, during=timeouts.HOLDS)
 
 
 @then('"{name}" has no pods')
+@refers(name=WORKLOAD)
 def _(expect: Expect, name: str) -> None:
     """The workload is there and has no pods, and gets none."""
     expect.eventually(pods.has_no_pods(name), within=timeouts.PHASE)
@@ -96,6 +108,7 @@ def _(expect: Expect, name: str) -> None:
 
 
 @then('"{name}" waits because of "{text}"', needs=(Capability.REASONS,))
+@refers(name=WORKLOAD)
 def _(expect: Expect, name: str, text: str) -> None:
     """What the scheduler published of the workload names this."""
     expect.eventually(reasons.waits_because(name, text), within=timeouts.SAID)

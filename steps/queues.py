@@ -11,13 +11,14 @@ from schedspec.api.capabilities import Capability
 from schedspec.api.errors import PolicyRefusedError, RejectedError, Unmet
 from schedspec.gherkin import tables
 from schedspec.gherkin.bdd import Sentence
-from schedspec.gherkin.step_decorators import given, table, then, when
+from schedspec.gherkin.step_decorators import given, makes, refers, table, then, when
+from schedspec.gherkin.things import POLICY, POLICY_FILE
 from schedspec.monitors.rules import Rules
 from schedspec.scenario.world import World
 
-from .columns import QUEUES, Cards
+from .columns import QUEUE_CLAIMS, QUEUES, Cards, queues_made
 
-_CLASSES: dict[str, tables.Column] = {"class": ("name", tables.name), "value": ("value", int)}
+_CLASSES = tables.Shape({"class": ("name", tables.name), "value": ("value", tables.whole)}, ("class", "value"))
 
 
 _BY_COLUMN = {
@@ -62,6 +63,7 @@ def refusals() -> Iterator[Refusals]:
 
 
 @given('the policy "{name}"', needs=of_policy)
+@refers(name=POLICY)
 def _(world: World, name: str) -> None:
     """The scheduler decides by templates/policies/NAME.yaml."""
     world.use_policy(name)
@@ -74,6 +76,7 @@ def _(world: World) -> None:
 
 
 @when('the policy "{name}" is given', needs=(Capability.POLICY, Capability.POLICY_REFUSAL))
+@refers(name=POLICY_FILE)
 def _(world: World, refusals: Refusals, name: str) -> None:
     """The scheduler is given a policy that it may refuse."""
     try:
@@ -84,9 +87,10 @@ def _(world: World, refusals: Refusals, name: str) -> None:
 
 @given("these queues:", needs=of_queues)
 @table(QUEUES)
+@makes(queues_made)
 def _(world: World, cards: Cards, datatable: tables.Table) -> None:
     """Queues: queue, parent, weight, priority, capability, deserved, guarantee, reclaimable, card quota."""
-    rows = tables.rows(datatable, QUEUES, required=("queue",))
+    rows = QUEUES.rows(datatable)
     for row in rows:
         if isinstance(row.get("card_quota"), int):
             row["card_quota"] = {cards.model: row["card_quota"]}
@@ -94,11 +98,12 @@ def _(world: World, cards: Cards, datatable: tables.Table) -> None:
 
 
 @when("this queue is submitted:", needs=lambda said: {*of_queues(said), Capability.VALIDATION})
-@table(QUEUES)
+@table(QUEUE_CLAIMS)
+@makes(queues_made)
 def _(world: World, refusals: Refusals, datatable: tables.Table) -> None:
     """A queue that the API server may refuse. Columns as of `these queues:`."""
     try:
-        world.apply_all(("queue", row) for row in tables.rows(datatable, QUEUES, required=("queue",)))
+        world.apply_all(("queue", row) for row in QUEUE_CLAIMS.rows(datatable))
     except RejectedError as refused:
         refusals.texts.append(refused.message)
 
@@ -116,4 +121,4 @@ def _(refusals: Refusals, text: str) -> None:
 @table(_CLASSES)
 def _(world: World, datatable: tables.Table) -> None:
     """Priority classes: class, value."""
-    world.apply_all(("priorityclass", row) for row in tables.rows(datatable, _CLASSES, required=("class", "value")))
+    world.apply_all(("priorityclass", row) for row in _CLASSES.rows(datatable))

@@ -76,13 +76,13 @@ _THEN = {
     '"{name}" 被驱逐': '"{name}" is evicted',
     '"{name}" 先于 "{others}" 被驱逐': '"{name}" is evicted before any of "{others}"',
     "按以下次序启动：": "these start in this order:",
-    '"{name}" 的 PodGroup 是 {phase:w}': 'the PodGroup of "{name}" is {phase:w}',
-    '"{name}" 的 PodGroup 一直是 {phase:w}': 'the PodGroup of "{name}" stays {phase:w}',
-    '作业 "{name}" 是 {phase:w}': 'job "{name}" is {phase:w}',
-    '作业 "{name}" 依次是 {names}': 'job "{name}" goes through {names}',
+    '"{name}" 的 PodGroup 是 {phase:Phase}': 'the PodGroup of "{name}" is {phase:Phase}',
+    '"{name}" 的 PodGroup 一直是 {phase:Phase}': 'the PodGroup of "{name}" stays {phase:Phase}',
+    '作业 "{name}" 是 {phase:JobPhase}': 'job "{name}" is {phase:JobPhase}',
+    '作业 "{name}" 依次是 {names:JobPhases}': 'job "{name}" goes through {names:JobPhases}',
 }
 
 # pytest-bdd keeps a step where it is decorated: in this module, not in a function of it.
 for _step, _sentences in ((given, _GIVEN), (when, _WHEN), (then, _THEN)):
     for _chinese, _english in _sentences.items():
-        _step(_chinese, Work=WORK)(in_other_words(_english, COLUMNS))
+        _step(_chinese, (), Work=WORK, **phases.PHASES)(in_other_words(_english, COLUMNS))

@@ -18,22 +18,27 @@ from _pytest._code.code import ExceptionChainRepr, ReprEntryNative, ReprFileLoca
 from _pytest._io import TerminalWriter
 from _pytest.compat import ascii_escaped
 from _pytest.pathlib import import_path
+from gherkin.dialect import Dialect
 from pytest_bdd.compat import get_fixture_names, getfixturedefs
 from pytest_bdd.exceptions import GherkinParseError
 from pytest_bdd.feature import features as parsed_features
-from pytest_bdd.gherkin_parser import Background, Tag, get_gherkin_document
+from pytest_bdd.gherkin_parser import Background, Tag, get_gherkin_document, handle_gherkin_parser_error
 from pytest_bdd.gherkin_parser import Feature as Document
 from pytest_bdd.gherkin_parser import Rule as RuleNode
 from pytest_bdd.gherkin_parser import Scenario as ScenarioNode
-from pytest_bdd.parser import render_string
+from pytest_bdd.gherkin_parser import Step as StepNode
+from pytest_bdd.parser import PARAM_RE, render_string
 from pytest_bdd.scenario import scenario as bind_scenario
 from pytest_bdd.scenario import scenario_wrapper_template_registry
 from pytest_bdd.steps import step_function_context_registry
+from pytest_bdd.types import STEP_TYPE_BY_PARSER_KEYWORD
 
 __all__ = [
     "Document",
+    "Keywords",
     "Part",
     "RuleNode",
+    "Said",
     "ScenarioNode",
     "Sentence",
     "StepDefinition",
@@ -43,17 +48,19 @@ __all__ = [
     "bind",
     "definitions_for",
     "filled",
+    "first_steps",
     "import_beside",
     "items_of",
+    "keywords_of",
     "paint",
     "parts_of",
     "placed_scenarios",
     "plain_failure",
     "read_document",
     "rules_of",
+    "said_in",
     "scenario_of",
     "scenarios_of",
-    "sentences_of",
 ]
 
 _EXAMPLE = "_pytest_bdd_example"
@@ -62,11 +69,26 @@ Part = RuleNode | ScenarioNode | Background
 
 
 class UnreadableFeatureError(Exception):
-    """The feature file is not Gherkin. `line` is where the parser gave up."""
+    """The feature file is not Gherkin. `problems` are what the parser could not take: line and text of each."""
 
-    def __init__(self, message: str, line: int) -> None:
-        super().__init__(message)
-        self.line = line
+    def __init__(self, problems: Sequence[tuple[int, str]]) -> None:
+        super().__init__("; ".join(f"line {line}: {text}" for line, text in problems))
+        self.problems = tuple(problems)
+
+
+@dataclass(frozen=True, slots=True)
+class Keywords:
+    """The words of one language that begin a line."""
+
+    headings: Mapping[str, str]
+    """Those with a colon, and what each begins: feature, rule, background, scenario, outline, examples."""
+    steps: tuple[str, ...]
+    """Given, When, Then, And, But; `*` is none of them."""
+
+    def usual(self, kind: str) -> str:
+        """The word that most people write for a kind of heading: not Example for Scenario, nor 剧本 for 场景."""
+        words = [word for word, it in self.headings.items() if it == kind]
+        return "Scenario" if "Scenario" in words else words[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +100,8 @@ class StepDefinition:
     pattern: str
     function: Callable[..., object]
     matches: Callable[[str], bool]
+    values: Callable[[str], Mapping[str, Any] | None]
+    """The values of its placeholders in a text that it matches."""
     level: str = ""
     """The node id of the folder whose conftest it is in; empty for plugins and the conftest of the root."""
 
@@ -101,6 +125,11 @@ class StepDefinition:
         """`path:line` of the function."""
         return f"{self.file}:{self.line}"
 
+    def takes(self, argument: str) -> bool | None:
+        """Whether it is given a `datatable` or `docstring`: None where it does not need the one that it may have."""
+        found = inspect.signature(self.function).parameters.get(argument)
+        return None if found is not None and found.default is not inspect.Parameter.empty else found is not None
+
     @property
     def is_async(self) -> bool:
         """True for what pytest-bdd would call and never await."""
@@ -115,11 +144,31 @@ class Sentence:
     keyword: str
     text: str
     line: int
-    columns: tuple[str, ...] = ()
-    """The header of its table."""
+    table: tuple[tuple[str, ...], ...] = ()
+    """Its rows, the header first."""
+    table_lines: tuple[int, ...] = ()
+    """The line of each of them."""
+    docstring_line: int = 0
+    """0 without a docstring."""
+    values: tuple[tuple[str, str], ...] = ()
+    """What it has from the row of the examples: column and value of each placeholder in it."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The header of its table."""
+        return self.table[0] if self.table else ()
 
     def __str__(self) -> str:
         return f"{self.keyword.strip()} {self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What one scenario says, once for each row of its examples: backgrounds first."""
+
+    scenario: ScenarioNode
+    row: Mapping[str, str]
+    sentences: tuple[Sentence, ...]
 
 
 def read_document(path: Path) -> Document:
@@ -128,10 +177,42 @@ def read_document(path: Path) -> Document:
     try:
         feature = get_gherkin_document(str(path)).feature
     except GherkinParseError as problem:
-        raise UnreadableFeatureError(problem.message.strip(), problem.line) from None
+        raise UnreadableFeatureError(list(_parse_errors(problem))) from None
     except KeyError:  # the parser has no word for a file without a feature
-        raise UnreadableFeatureError("there is no Feature in this file", 1) from None
+        raise UnreadableFeatureError([(1, "there is no Feature in this file")]) from None
     return feature
+
+
+def _parse_errors(problem: GherkinParseError) -> Iterator[tuple[int, str]]:
+    """pytest-bdd tells the first error only; its cause has all of them."""
+    found = getattr(problem.__cause__, "errors", None)
+    for error in found or ():
+        line, text = int(error.location["line"]), str(error).partition(": ")[2]
+        try:
+            handle_gherkin_parser_error(str(error), line, "", "")
+        except GherkinParseError as known:
+            text = str(known.message)
+        yield line, text.strip()
+    if not found:
+        yield problem.line, problem.message.strip()
+
+
+def keywords_of(language: str) -> Keywords:
+    """The keywords of a language as `# language:` names it."""
+    it: Any = Dialect.for_name(language)
+    headings = {
+        "feature": it.feature_keywords,
+        "rule": it.rule_keywords,
+        "background": it.background_keywords,
+        "scenario": it.scenario_keywords,
+        "outline": it.scenario_outline_keywords,
+        "examples": it.examples_keywords,
+    }
+    steps = (it.given_keywords, it.when_keywords, it.then_keywords, it.and_keywords, it.but_keywords)
+    return Keywords(
+        headings={str(word): kind for kind, words in headings.items() for word in words},
+        steps=tuple(word.strip() for words in steps for word in words if word.strip() != "*"),
+    )
 
 
 def placed_scenarios(document: Document) -> Iterator[tuple[str | None, ScenarioNode]]:
@@ -204,12 +285,66 @@ def items_of(
         yield pytest.Function.from_parent(parent, name=name, callobj=function, fixtureinfo=item._fixtureinfo, **more)
 
 
-def sentences_of(function: Callable[..., object]) -> Iterator[tuple[dict[str, str], list[Sentence]]]:
-    """For each row of the examples (or once, without any) the row and the sentences that it makes."""
-    template = scenario_wrapper_template_registry[function]
-    rows = [row for examples in template.examples for row in examples.as_contexts()] or [{}]
-    for row in rows:
-        yield {key: str(value) for key, value in row.items()}, _rendered(template, row)
+def said_in(document: Document) -> Iterator[Said]:
+    """What every scenario of the file says, in its order: read from the document, so that nothing needs be bound."""
+    shared = _background(document.children)
+    for child in document.children:
+        if child.scenario:
+            yield from _said(child.scenario, shared)
+        elif child.rule:
+            own = [*shared, *_background(child.rule.children)]
+            for inner in child.rule.children:
+                if inner.scenario:
+                    yield from _said(inner.scenario, own)
+
+
+def _background(children: Sequence[Any]) -> list[tuple[str, StepNode]]:
+    return [pair for child in children if child.background for pair in _typed(child.background.steps, "given")]
+
+
+def _said(node: ScenarioNode, before: Sequence[tuple[str, StepNode]]) -> Iterator[Said]:
+    steps = [*before, *_typed(node.steps, before[-1][0] if before else "given")]
+    rows = [
+        {head.value: cell.value or "" for head, cell in zip(table.table_header.cells, row.cells, strict=True)}
+        for table in node.examples
+        if table.table_header is not None
+        for row in table.table_body or ()
+    ]
+    for row in rows or [{}]:
+        yield Said(node, row, tuple(_sentence(kind, step, row) for kind, step in steps))
+
+
+def _typed(steps: Sequence[StepNode], kind: str) -> Iterator[tuple[str, StepNode]]:
+    for step in steps:
+        kind = STEP_TYPE_BY_PARSER_KEYWORD.get(step.keyword_type, kind)
+        yield kind, step
+
+
+def _sentence(kind: str, step: StepNode, row: Mapping[str, str]) -> Sentence:
+    rows = step.datatable.rows if step.datatable is not None else []
+    raw = [[cell.value or "" for cell in it.cells] for it in rows]
+    doc = step.docstring.content if step.docstring is not None else ""
+    asked = {
+        name for text in (step.text, doc, *(cell for cells in raw for cell in cells)) for name in PARAM_RE.findall(text)
+    }
+    return Sentence(
+        kind,
+        step.keyword,
+        filled(step.text, row),
+        step.location.line,
+        tuple(tuple(filled(cell, row) for cell in cells) for cells in raw),
+        tuple(it.location.line for it in rows),
+        step.docstring.location.line if step.docstring is not None else 0,
+        tuple((name, value) for name, value in row.items() if name in asked),
+    )
+
+
+def first_steps(document: Document) -> Iterator[tuple[StepNode, bool]]:
+    """The first step of each scenario and background, and whether its keyword says what kind of step it is."""
+    for part in parts_of(document):
+        steps = getattr(part, "steps", ())
+        if steps:
+            yield steps[0], steps[0].keyword_type in STEP_TYPE_BY_PARSER_KEYWORD
 
 
 def scenario_of(item: pytest.Item) -> tuple[str, dict[str, str], list[Sentence]] | None:
@@ -225,14 +360,14 @@ def scenario_of(item: pytest.Item) -> tuple[str, dict[str, str], list[Sentence]]
 
 def _rendered(template: Any, row: Any) -> list[Sentence]:
     return [
-        Sentence(step.type, step.keyword, step.name, step.line_number, _header(step.datatable))
+        Sentence(step.type, step.keyword, step.name, step.line_number, _cells(step.datatable))
         for step in template.render(row).steps
     ]
 
 
-def _header(table: Any) -> tuple[str, ...]:
+def _cells(table: Any) -> tuple[tuple[str, ...], ...]:
     rows = table.rows if table is not None else ()
-    return tuple(str(cell.value) for cell in rows[0].cells) if rows else ()
+    return tuple(tuple(str(cell.value) for cell in row.cells) for row in rows)
 
 
 def definitions_for(node: pytest.Collector) -> list[StepDefinition]:
@@ -243,18 +378,20 @@ def definitions_for(node: pytest.Collector) -> list[StepDefinition]:
         for fixture in getfixturedefs(manager, name, node) or ():
             context = step_function_context_registry.get(fixture.func)
             if context is not None:
-                parser = context.parser
-                matches, level = parser.is_matching, fixture.baseid or ""
-                found.append(StepDefinition(context.type, parser.name, context.step_func, matches, level))
+                found.append(_definition(context, fixture.baseid or ""))
     return found
+
+
+def _definition(context: Any, level: str = "") -> StepDefinition:
+    parser = context.parser
+    return StepDefinition(
+        context.type, parser.name, context.step_func, parser.is_matching, parser.parse_arguments, level
+    )
 
 
 def all_definitions() -> list[StepDefinition]:
     """Every step definition that was imported, by place."""
-    found = [
-        StepDefinition(it.type, it.parser.name, it.step_func, it.parser.is_matching)
-        for it in step_function_context_registry.values()
-    ]
+    found = [_definition(it) for it in step_function_context_registry.values()]
     return sorted(found, key=lambda it: (it.file, it.line))
 
 

@@ -11,9 +11,12 @@ from typing import Any, NoReturn
 import pytest
 
 from . import bdd, selection, step_check
+from .things import Ground
 
 HIDDEN: pytest.StashKey[set[str]] = pytest.StashKey()
 """Our sentences that the project has its own in the place of."""
+GROUND: pytest.StashKey[Ground] = pytest.StashKey()
+"""What is known of the run before any scenario; nothing where nobody says it."""
 
 
 def collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -35,11 +38,15 @@ class FeatureFile(pytest.Module):
         """Everything that is wrong with the file is told at once, before any of it runs."""
         document = self._read()
         index = step_check.StepIndex(bdd.definitions_for(self))
-        functions = {node.name: bdd.bind(self.path, node) for node in bdd.scenarios_of(document)}
-        vars(self.obj).update(functions)
-        problems = [it for function in functions.values() for it in step_check.check_steps(function, index)]
+        ground = self.config.stash.get(GROUND, Ground())
+        problems = [
+            *step_check.check_document(document, marker_names(self.config)),
+            *step_check.check_steps(document, self.path.read_text("utf-8").splitlines(), index, ground),
+        ]
         if problems:
             self._refuse(problems)
+        functions = {node.name: bdd.bind(self.path, node) for node in bdd.scenarios_of(document)}
+        vars(self.obj).update(functions)
         self.config.stash.setdefault(HIDDEN, set()).update(index.hidden)
         for name, found in groupby(selection.entries(document), key=lambda it: it.rule):
             if name is None:
@@ -49,13 +56,9 @@ class FeatureFile(pytest.Module):
 
     def _read(self) -> bdd.Document:
         try:
-            document = bdd.read_document(self.path)
+            return bdd.read_document(self.path)
         except bdd.UnreadableFeatureError as problem:
-            self._refuse([step_check.Problem(problem.line, str(problem))])
-        problems = list(step_check.check_document(document, marker_names(self.config)))
-        if problems:  # what follows would trip over them
-            self._refuse(problems)
-        return document
+            self._refuse([step_check.Problem(line, text) for line, text in problem.problems])
 
     def _refuse(self, problems: list[step_check.Problem]) -> NoReturn:
         raise self.CollectError(step_check.tell(self.path, self.config.rootpath, problems))

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import bdd, own_steps
+from . import bdd, lost_lines, own_steps, step_decorators
+from .sentence_check import check_sentence
+from .things import Ground, Known
+
+_PLACEHOLDER = re.compile(r"\{[^}]*\}|\W")
+_QUOTED = re.compile(r'"[^"]*"')
+_TELLING = 3
+"""Letters of its own that a sentence must have to be told from prose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +47,38 @@ class StepIndex:
 
     def nearest(self, sentence: bdd.Sentence) -> str | None:
         """The pattern that the author may have meant."""
-        patterns = [it.pattern for it in self.definitions if it.type in (None, sentence.type)]
-        return next(iter(difflib.get_close_matches(sentence.text, patterns, n=1, cutoff=0.5)), None)
+        said = _QUOTED.sub('""', sentence.text)
+        wordings = {
+            wording: it.pattern
+            for it in self.definitions
+            if it.type in (None, sentence.type)
+            for wording in _wordings(it.pattern)
+        }
+        found = difflib.get_close_matches(said, wordings, n=1, cutoff=0.5)
+        if not found:
+            return None
+        near = wordings[found[0]]
+        told = "; ".join(f"{{{name}}}: {', '.join(it)}" for name, it in step_decorators.facts_of(near).words.items())
+        return f"{near} ({told})" if told else near
+
+    def other_kinds(self, sentence: bdd.Sentence) -> list[str]:
+        """The kinds of step, other than the sentence's own, that say it."""
+        found = {
+            it.type for it in self.definitions if it.type not in (None, sentence.type) and it.matches(sentence.text)
+        }
+        return [kind.capitalize() for kind in ("given", "when", "then") if kind in found]
+
+    def is_sentence(self, text: str) -> bool:
+        """Whether a step of any kind says this, and not nearly everything."""
+        return any(len(_PLACEHOLDER.sub("", it.pattern)) > _TELLING and it.matches(text) for it in self.definitions)
+
+
+def _wordings(pattern: str) -> Iterator[str]:
+    """A pattern without its quoted placeholders, with each word that a placeholder may be."""
+    bare = _QUOTED.sub('""', pattern)
+    yield bare
+    for name, words in step_decorators.facts_of(pattern).words.items():
+        yield from (re.sub(rf"\{{{name}[^}}]*\}}", word, bare) for word in words)
 
 
 def _innermost(found: list[bdd.StepDefinition]) -> list[bdd.StepDefinition]:
@@ -67,8 +105,15 @@ def check_document(document: bdd.Document, markers: Collection[str]) -> Iterator
         if node.name in seen:
             yield Problem(line, f"the name {node.name!r} is taken by the scenario in line {seen[node.name]}")
         seen.setdefault(node.name, line)
+        if not node.steps:
+            yield Problem(line, f"the scenario {node.name!r} has no steps: it would pass whatever happens")
         yield from _check_examples(node)
     yield from _check_rules(document)
+    for step, has_kind in bdd.first_steps(document):
+        if not has_kind:
+            yield Problem(
+                step.location.line, f"the first step says what it is: Given, When or Then, not {step.keyword}"
+            )
     for tag in _tags(document):
         name = tag.name.lstrip("@")
         if name not in markers:
@@ -116,30 +161,44 @@ def _tags(document: bdd.Document) -> Iterator[bdd.Tag]:
             yield from examples.tags
 
 
-def check_steps(function: Callable[..., object], index: StepIndex) -> Iterator[Problem]:
-    """Undefined, ambiguous and async steps, and placeholders that no column of the examples fills."""
+def check_steps(document: bdd.Document, lines: Sequence[str], index: StepIndex, ground: Ground) -> Iterator[Problem]:
+    """What can be said with the steps: of each sentence, its table and the names in it, and of what is never said."""
     told: set[tuple[int, str]] = set()
-    for row, sentences in bdd.sentences_of(function):
-        for sentence in sentences:
-            for text in _check_sentence(sentence, row, index):
-                if (sentence.line, text) not in told:
-                    told.add((sentence.line, text))
-                    yield Problem(sentence.line, text)
+    for said in bdd.said_in(document):
+        known = Known(ground)
+        for sentence in said.sentences:
+            row = f" (with {', '.join(f'{k}={v}' for k, v in sentence.values)})" if sentence.values else ""
+            for line, text in _check_sentence(sentence, row, index, known):
+                if (line, text) not in told:
+                    told.add((line, text))
+                    yield Problem(line, text)
+    for line, text in lost_lines.find(document, lines, index.is_sentence):
+        yield Problem(line, text)
 
 
-def _check_sentence(sentence: bdd.Sentence, row: Mapping[str, str], index: StepIndex) -> Iterator[str]:
-    found = index.find(sentence)
+def _check_sentence(sentence: bdd.Sentence, row: str, index: StepIndex, known: Known) -> Iterator[tuple[int, str]]:
+    found, line = index.find(sentence), sentence.line
     if not found:
-        near = index.nearest(sentence)
-        hint = f"\n    the nearest is: {sentence.type} {near}" if near else ""
-        filled = f" (with {', '.join(f'{k}={v}' for k, v in row.items())})" if row else ""
-        yield f"no step says: {sentence}{filled}{hint}"
+        yield line, _undefined(sentence, row, index)
     if len(found) > 1:
         places = "".join(f"\n    {it.pattern!r} at {it.where}" for it in found)
-        yield f"{len(found)} steps say: {sentence}{places}"
+        yield line, f"{len(found)} steps say: {sentence}{places}"
     for it in found:
         if it.is_async:
-            yield f"the step is `async def`, which would never be awaited: {sentence}\n    at {it.where}"
+            yield line, f"the step is `async def`, which would never be awaited: {sentence}\n    at {it.where}"
+    if len(found) == 1:
+        for at, text in check_sentence(sentence, found[0], known):
+            yield at, f"{text}{row}"
+    else:
+        known.add_anything()
+
+
+def _undefined(sentence: bdd.Sentence, row: str, index: StepIndex) -> str:
+    others = index.other_kinds(sentence)
+    if others:
+        return f"this is a {' and a '.join(others)} sentence, under {sentence.type.capitalize()}: {sentence}{row}"
+    near = index.nearest(sentence)
+    return f"no step says: {sentence}{row}" + (f"\n    the nearest is: {sentence.type} {near}" if near else "")
 
 
 def tell(path: Path, root: Path, problems: Sequence[Problem]) -> str:

@@ -4,6 +4,9 @@ A parameter in quotes ends at the closing quote, so `"{job}" runs` never matches
 number. The first line of the docstring is what the catalogue of steps says.
 
 `needs` says what a scheduler must have for the sentence to make sense: capabilities, or a function of the sentence.
+`table`, `refers` and `makes` say what the collection can check without a cluster: what the sentence's table looks like,
+which of its values name something, and what is there once it has been said. A sentence that says none of this is never
+refused for a name, and neither is what follows it.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -20,6 +23,7 @@ from pytest_bdd import parsers
 
 from ..api.capabilities import Capability
 from .bdd import Sentence
+from .tables import Row, Shape
 
 Step = TypeVar("Step", bound=Callable[..., Any])
 
@@ -43,7 +47,10 @@ class Wording:
 
 _NEEDS = "__schedspec_needs__"
 _MEANS = "__schedspec_means__"
-_COLUMNS = "__schedspec_columns__"
+_SHAPES = "__schedspec_shapes__"
+_CALLED = "__schedspec_called__"
+_REFERS = "__schedspec_refers__"
+_MAKES = "__schedspec_makes__"
 _NO_QUOTE = Wording(r'[^"]*')
 _FUNCTIONS: dict[str, Callable[..., Any]] = {}
 """What each sentence calls."""
@@ -60,15 +67,60 @@ class StepFacts:
     """The columns of its table; by the kind of work where each has its own, else under the empty text."""
 
 
-def table(columns: Mapping[str, Any]) -> Callable[[Step], Step]:
-    """Say what columns a step's table may have: the dict that it reads its rows by, or one such dict a word."""
+Thing = tuple[str, str]
+"""A kind of thing and its name, in which `*` stands for anything."""
+Makes = Callable[[Mapping[str, Any], Sequence[Row]], Iterable[Thing]]
+"""What there is after a sentence, by the values of its placeholders and the rows of its table."""
+
+
+def table(shape: Shape | Mapping[str, Shape]) -> Callable[[Step], Step]:
+    """Say what a step's table may look like, or that for each word of a placeholder that decides it."""
 
     def decorate(function: Step) -> Step:
-        by_word = {word: it for word, it in columns.items() if isinstance(it, Mapping)}
-        setattr(function, _COLUMNS, {word: tuple(it) for word, it in by_word.items()} or {"": tuple(columns)})
+        setattr(function, _SHAPES, {"": shape} if isinstance(shape, Shape) else dict(shape))
         return function
 
     return decorate
+
+
+def refers(**kinds: str) -> Callable[[Step], Step]:
+    """Say which placeholders name things (several of them with commas), and what kinds of things, with `|` for or."""
+
+    def decorate(function: Step) -> Step:
+        setattr(function, _REFERS, kinds)
+        return function
+
+    return decorate
+
+
+def makes(made: Makes) -> Callable[[Step], Step]:
+    """Say what is there once the sentence has been said, for the sentences that refer to it."""
+
+    def decorate(function: Step) -> Step:
+        setattr(function, _MAKES, made)
+        return function
+
+    return decorate
+
+
+def shape_of(function: Callable[..., object], values: Mapping[str, Any], header: Sequence[str]) -> Shape | None:
+    """What the table of a sentence with these values may look like, as it is called there; None where none says it."""
+    shapes: Mapping[str, Shape] = getattr(function, _SHAPES, {})
+    found = next((shapes[it] for it in ("", *map(str, values.values())) if it in shapes), None)
+    called: Mapping[str, str] = getattr(function, _CALLED, {})
+    return found.called(called, header) if found is not None and called else found
+
+
+def references_of(function: Callable[..., object]) -> Mapping[str, str]:
+    """Placeholder → kinds of things that it may name, as `refers` was told."""
+    found: Mapping[str, str] = getattr(function, _REFERS, {})
+    return found
+
+
+def made_by(function: Callable[..., object], values: Mapping[str, Any], rows: Sequence[Row]) -> list[Thing] | None:
+    """What there is after a sentence; None where its step does not say."""
+    made: Makes | None = getattr(function, _MAKES, None)
+    return list(made(values, rows)) if made is not None else None
 
 
 def facts_of(sentence: str) -> StepFacts:
@@ -79,6 +131,12 @@ def facts_of(sentence: str) -> StepFacts:
 def one_of(*words: str) -> Wording:
     """One of these words and no other: `given("these {work:Work} run:", Work=one_of("jobs", "services"))`."""
     return Wording("|".join(map(re.escape, words)), {word: word for word in words})
+
+
+def several_of(*words: str) -> Wording:
+    """One or more of these words, with commas."""
+    one = "|".join(map(re.escape, words))
+    return Wording(f"(?:{one})(?:, *(?:{one}))*", {word: word for word in words})
 
 
 def word_for(meaning: Mapping[str, str]) -> Wording:
@@ -101,17 +159,17 @@ def in_other_words(sentence: str, columns: Mapping[str, str]) -> Callable[..., A
             arguments["datatable"] = [[columns.get(name, name) for name in table[0]], *table[1:]]
         return function(**arguments)
 
-    called = {mean: name for name, mean in columns.items()}
-    known: Mapping[str, Sequence[str]] = getattr(function, _COLUMNS, {})
-    setattr(said_otherwise, _COLUMNS, {word: [called.get(it, it) for it in names] for word, names in known.items()})
+    setattr(said_otherwise, _CALLED, {mean: name for name, mean in columns.items()})
     setattr(said_otherwise, _MEANS, (sentence, columns))
     return said_otherwise
 
 
-def _named(columns: Mapping[str, Sequence[str]], used: Mapping[str, Wording]) -> Mapping[str, Sequence[str]]:
+def _columns(function: Callable[..., object], used: Mapping[str, Wording]) -> Mapping[str, Sequence[str]]:
     """The columns by the words that this wording has for the kinds of work."""
+    shapes: Mapping[str, Shape] = getattr(function, _SHAPES, {})
     called = {mean: word for wording in used.values() for word, mean in wording.meaning.items()}
-    return {called.get(work, work): names for work, names in columns.items()}
+    names: Mapping[str, str] = getattr(function, _CALLED, {})
+    return {called.get(work, work): tuple(it.called(names, ()).columns) for work, it in shapes.items()}
 
 
 def _translated(needs: Any, parser: Any, sentence: str, columns: Mapping[str, str]) -> Any:
@@ -120,7 +178,8 @@ def _translated(needs: Any, parser: Any, sentence: str, columns: Mapping[str, st
     def translated(said: Sentence) -> Any:
         values = parser.parse_arguments(said.text) or {}
         text = re.sub(r"\{(\w+)[^}]*\}", lambda part: str(values.get(part[1], part[0])), sentence)
-        return needs(replace(said, text=text, columns=tuple(columns.get(name, name) for name in said.columns)))
+        header = tuple(columns.get(name, name) for name in said.columns)
+        return needs(replace(said, text=text, table=(header, *said.table[1:])))
 
     return translated
 
@@ -163,7 +222,7 @@ def _step(
         _FUNCTIONS.setdefault(sentence, function)
         used = {name: types[kind] for name, kind in _TYPED.findall(sentence) if kind in types}
         words = {name: tuple(wording.meaning) for name, wording in used.items()}
-        _FACTS[sentence] = StepFacts(words, _named(getattr(function, _COLUMNS, {}), used))
+        _FACTS[sentence] = StepFacts(words, _columns(function, used))
         result: Step = decorator(parser, stacklevel=2)(function)
         return result
 

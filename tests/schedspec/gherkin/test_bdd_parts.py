@@ -24,6 +24,33 @@ Feature: f
 """
 
 
+LONG = '''\
+Feature: f
+  Background:
+    Given a
+  Rule: r
+    Background:
+      Given b
+      * c
+    Scenario Outline: <n>
+      When d <n>
+      And e:
+        | n   |
+        | <n> |
+      Then f
+        """
+        text <n>
+        """
+      Examples:
+        | n |
+        | 1 |
+        | 2 |
+    Scenario: s
+      Then g
+      But h
+'''
+
+
 @pytest.fixture
 def feature(tmp_path: Path) -> Path:
     path = tmp_path / "some.feature"
@@ -48,9 +75,9 @@ def test_a_bound_scenario_claims_its_place_in_the_feature(feature: Path) -> None
     assert (function.__code__.co_filename, function.__code__.co_firstlineno) == (str(feature), 6)
 
 
-def test_sentences_are_rendered_row_by_row_background_first(feature: Path) -> None:
-    function = bdd.bind(feature, next(bdd.scenarios_of(bdd.read_document(feature))))
-    found = [(row, [(it.type, it.text, it.line) for it in said]) for row, said in bdd.sentences_of(function)]
+def test_sentences_are_filled_row_by_row_background_first(feature: Path) -> None:
+    said = bdd.said_in(bdd.read_document(feature))
+    found = [(it.row, [(one.type, one.text, one.line) for one in it.sentences]) for it in said]
     assert found == [
         ({"n": "1", "how": "well"}, [("given", "there are 2 pods", 3), ("then", "all is well", 7)]),
         ({"n": "2", "how": "lost"}, [("given", "there are 2 pods", 3), ("then", "all is lost", 7)]),
@@ -89,7 +116,43 @@ def test_what_is_no_gherkin_has_a_line(feature: Path, text: str, line: int) -> N
     feature.write_text(text)
     with pytest.raises(bdd.UnreadableFeatureError) as raised:
         bdd.read_document(feature)
-    assert raised.value.line == line
+    assert [it for it, _ in raised.value.problems][:1] == [line]
+
+
+def test_everything_that_is_no_gherkin_is_told(feature: Path) -> None:
+    feature.write_text("Feature: f\n  Scenario: s\n    Given x\n  oops\n    Given y\n  oops\n")
+    with pytest.raises(bdd.UnreadableFeatureError) as raised:
+        bdd.read_document(feature)
+    assert [line for line, _ in raised.value.problems] == [4, 6]
+
+
+def test_what_is_read_from_the_document_is_what_runs(feature: Path) -> None:
+    """The static checks read the document, a run what pytest-bdd makes of it: types, texts, tables, order."""
+    feature.write_text(LONG)
+    document = bdd.read_document(feature)
+    read = [it.sentences for it in bdd.said_in(document)]
+    templates = [bdd.scenario_wrapper_template_registry[bdd.bind(feature, it)] for it in bdd.scenarios_of(document)]
+    rows = [
+        (it, row) for it in templates for row in [*(row for one in it.examples for row in one.as_contexts())] or [{}]
+    ]
+    run = [bdd._rendered(template, row) for template, row in rows]
+    assert [[(it.type, it.text, it.line, it.table) for it in one] for one in read] == [
+        [(it.type, it.text, it.line, it.table) for it in one] for one in run
+    ]
+
+
+def test_a_sentence_knows_its_lines_and_what_it_has_from_its_example(feature: Path) -> None:
+    feature.write_text(LONG)
+    (first, *_) = bdd.said_in(bdd.read_document(feature))
+    (table,) = [it for it in first.sentences if it.table]
+    assert (table.line, table.table_lines, table.values) == (10, (11, 12), (("n", "1"),))
+    assert first.sentences[-1].docstring_line == 14
+
+
+def test_the_headings_of_a_language_are_known_by_kind() -> None:
+    assert bdd.keywords_of("zh-CN").headings["场景大纲"] == "outline"
+    assert bdd.keywords_of("en").usual("scenario") == "Scenario"
+    assert "而且" in bdd.keywords_of("zh-CN").steps
 
 
 def test_a_plain_failure_prints_its_lines_and_nothing_else() -> None:

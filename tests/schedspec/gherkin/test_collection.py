@@ -143,7 +143,7 @@ WRONG = {
     ),
     "a step of another kind": (
         "Feature: f\n  Scenario: s\n    Given all is well\n",
-        ["bad.feature:3: no step says: Given all is well"],
+        ["bad.feature:3: this is a Then sentence, under Given: Given all is well"],
     ),
     "a repeated name": (
         "Feature: f\n  Scenario: s\n    Then all is well\n  Rule: r\n    Scenario: s\n      Then all is well\n",
@@ -245,3 +245,74 @@ def test_a_parameter_in_quotes_ends_at_the_quote(specs: Run) -> None:
     assert specs(good='Feature: f\n  Scenario: s\n    Given "x" runs\n', steps=steps).ret == 0
     result = specs(good='Feature: f\n  Scenario: s\n    Given "x" and "y" runs\n', steps=steps)
     result.stdout.fnmatch_lines(['good.feature:3: no step says: Given "x" and "y" runs*'])
+
+
+OWN = '''
+from schedspec.gherkin import tables
+from schedspec.gherkin.step_decorators import makes, refers, table
+from schedspec.gherkin.step_decorators import given as own_given, then as own_then
+from schedspec.gherkin.things import WORKLOAD
+
+@own_given("somebody else submits work")
+def somebody():
+    """It does not say what."""
+
+@own_given("the nightly work")
+@makes(lambda values, rows: [(WORKLOAD, "nightly")])
+def nightly():
+    """It says what."""
+
+@own_given("a list:")
+def listed(datatable):
+    """A table without a header."""
+
+@own_given("perhaps a list:")
+def perhaps(datatable=None):
+    """A table, or none."""
+
+@own_given("colours:")
+@table(tables.Shape({"colour": ("colour", tables.word), "share": ("share", tables.count)}, ("colour",)))
+def colours(datatable):
+    """A table that is declared."""
+
+@own_then('"{name}" is known')
+@refers(name=WORKLOAD)
+def known(name):
+    """It says that this is a name."""
+
+@own_then('"{name}" is anything')
+def anything(name):
+    """It does not."""
+'''
+
+
+@pytest.mark.parametrize(
+    ("steps", "told"),
+    [
+        ('Then "x" is anything', []),
+        ('Then "x" is known', ["bad.feature:3: nothing before this makes a workload 'x'; there are: none"]),
+        ('Given somebody else submits work\n    Then "x" is known\n    And "x" runs', []),
+        ('Given the nightly work\n    Then "nightly" is known\n    And "nightly" runs', []),
+        (
+            'Given the nightly work\n    Then "nihgtly" runs',
+            ["bad.feature:4: nothing before this makes a workload 'nihgtly' (is 'nightly' meant?)*"],
+        ),
+        ("Given a list:\n      | a |", []),
+        ("Given a list:\n      | a |\n      | a |", []),
+        ("Given a list:", ["bad.feature:3: this sentence needs a table below it: Given a list:"]),
+        ("Given perhaps a list:\n    And perhaps a list:\n      | a |", []),
+        ('Then "x" is anything\n      | a |', ["bad.feature:4: this sentence takes no table, and would ignore it: *"]),
+        (
+            "Given colours:\n      | colour | shade |\n      | red | 1 |\n      | red | 1 |",
+            [
+                "bad.feature:4: unknown column 'shade' (is 'share' meant?); this table takes: colour, share",
+                "bad.feature:6: the same row stands in line 5",
+            ],
+        ),
+    ],
+)
+def test_a_projects_own_sentences_are_held_to_what_they_declare(specs: Run, steps: str, told: list[str]) -> None:
+    result = specs("--collect-only", "-q", bad=f"Feature: f\n  Scenario: s\n    {steps}\n", steps=OWN)
+    assert result.ret == (pytest.ExitCode.INTERRUPTED if told else pytest.ExitCode.OK)
+    assert len([line for line in result.outlines if line.startswith("bad.feature:") and "::" not in line]) == len(told)
+    result.stdout.fnmatch_lines(told)

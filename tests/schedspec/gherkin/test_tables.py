@@ -11,7 +11,8 @@ COLUMNS: dict[str, tables.Column] = {
     "cpu": ("cpu", tables.quantity),
     "card": ("card", tables.word),
     "start after": ("start_after", tables.duration),
-    "weight": ("weight", int),
+    "weight": ("weight", tables.whole),
+    "cards": ("cards", tables.count),
     "deserved": ("deserved", tables.amounts),
     "reclaimable": ("reclaimable", tables.yes),
 }
@@ -30,21 +31,25 @@ def test_rows_become_parameters_and_empty_cells_none() -> None:
     [
         (
             [["queue", "wieght"], ["a", "3"]],
-            "unknown column 'wieght'; this table takes: queue, cpu, card, start after, weight, deserved",
+            "unknown column 'wieght' (is 'weight' meant?); this table takes: queue, cpu, card, start after, weight",
         ),
         ([["queue", "queue"], ["a", "b"]], "the column 'queue' is there twice"),
         ([["weight"], ["3"]], "the column 'queue' is missing; there are: weight"),
         ([["queue"], [""]], "row 1: 'queue' is empty"),
-        ([["queue", "weight"], ["a", "1"], ["b", "x"]], "row 2: weight 'x': invalid literal"),
+        ([["queue", "weight"], ["a", "1"], ["b", "x"]], "row 2: weight 'x': write a whole number"),
         ([["queue", "deserved"], ["a", "4"]], "row 1: deserved '4': write a list of resources"),
         ([["queue", "reclaimable"], ["a", "maybe"]], "row 1: reclaimable 'maybe': write yes or no"),
         ([["queue"], ["research\n  maxRetry: 9"]], "row 1: queue 'research\\n  maxRetry: 9': write a name as"),
         ([["queue", "cpu"], ["a", '1", memory: "5Gi']], "row 1: cpu '1\", memory: \"5Gi': write a quantity"),
         ([["queue", "cpu"], ["a", "1 "]], "row 1: cpu '1 ': write a quantity"),
+        ([["queue", "cpu"], ["a", "-1"]], "row 1: cpu '-1': write a quantity"),
+        ([["queue", "cpu"], ["a", "NaN"]], "row 1: cpu 'NaN': write a quantity"),
+        ([["queue", "weight"], ["a", "1_0"]], "row 1: weight '1_0': write a whole number"),
+        ([["queue", "cards"], ["a", "-1"]], "row 1: cards '-1': write a whole number that is not below 0"),
         ([["queue", "card"], ["a", "A: {b}"]], "row 1: card 'A: {b}': write one word"),
         ([["queue", "start after"], ["a", "1.2.3s"]], "row 1: start after '1.2.3s': write a duration"),
         ([["queue", "deserved"], ["a", "cpu 4, cpu 5"]], "row 1: deserved 'cpu 4, cpu 5': cpu is there twice"),
-        ([["queue", "deserved"], ["a", "cpu 4}, x: {"]], "row 1: deserved 'cpu 4}, x: {': write a quantity"),
+        ([["queue", "deserved"], ["a", "cpu 4}, x: {"]], "row 1: deserved 'cpu 4}, x: {': write one word"),
     ],
 )
 def test_a_table_that_cannot_be_read_is_refused(table: list[list[str]], text: str) -> None:

@@ -1,0 +1,92 @@
+"""Lines of a feature file that Gherkin takes for prose although they were meant to be said.
+
+What no keyword begins is a description, wherever one may stand: `Scenaro: …` and all sentences below it are never run.
+Prose may have colons and may begin with any word: a line is refused only where it is a keyword but for its spelling,
+or where what follows its first word is a sentence that there is.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from . import bdd
+
+_HEADING = re.compile(r"(?P<words>[^\W\d_]+(?: [^\W\d_]+){0,2}) ?(?P<colon>[:：])")
+_FOREIGN = ("en", "zh-CN")
+"""Languages whose keywords are known in a file of any language."""
+
+
+def find(document: bdd.Document, lines: Sequence[str], is_sentence: Callable[[str], bool]) -> Iterator[tuple[int, str]]:
+    """Line and text of what is wrong with the descriptions of a file."""
+    own = bdd.keywords_of(document.language)
+    for part in (document, *bdd.parts_of(document)):
+        above = ""
+        for number, line in _description(part, lines):
+            meant = _heading(line, above, document.language, own)
+            if meant or (meant := _sentence(line, own, is_sentence)):
+                yield number, f"this line is a description, and is not run: {line}\n    {meant}"
+            above = line
+
+
+def _description(part: bdd.Document | bdd.Part, lines: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """The lines of a description with their numbers: comments stand between them."""
+    wanted = [line.strip() for line in part.description.splitlines() if line.strip()]
+    at = part.location.line
+    for text in wanted:
+        while at < len(lines) and lines[at].strip() != text:
+            at += 1
+        at += 1
+        yield at, text
+
+
+def _heading(line: str, above: str, language: str, own: bdd.Keywords) -> str:
+    """What is to be done with a line that is nearly a keyword with a colon; empty where it is none."""
+    found = _HEADING.match(line)
+    if found is None or (line[0].islower() and above and above[-1] not in ".:!?"):  # the middle of a sentence
+        return ""
+    words, colon = found["words"], found["colon"]
+    if own.headings.get(words) == "examples" or (words.removesuffix("s") in own.headings and words not in own.headings):
+        return ""  # as prose says it
+    if words in own.headings:
+        wide = "write the colon of ASCII, as in" if colon != ":" else "no blank stands before the colon, as in"
+        return f"{wide} {words}:" if line[found.start("colon") - 1] == " " or colon != ":" else ""
+    near = _nearest(words, own.headings)
+    if near:
+        return f"is {near}: meant?"
+    for other in _FOREIGN:
+        if other != language and (near := _nearest(words, bdd.keywords_of(other).headings)):
+            same = f"# language: {other}"
+            return f"{near}: is a keyword of {other}: begin the file with {same!r}, or write {_same(near, other, own)}:"
+    return ""
+
+
+def _same(keyword: str, language: str, own: bdd.Keywords) -> str:
+    """The keyword of this file's language for one of another."""
+    meant = bdd.keywords_of(language).headings[keyword]
+    return own.usual(meant)
+
+
+def _nearest(words: str, keywords: Iterable[str]) -> str:
+    """The keyword that a person meant. Two signs of Chinese are too few for one of them to be wrong."""
+    best, likeness = "", 0.0
+    for keyword in keywords:
+        if words.count(" ") not in (keyword.count(" "), 0) or (not keyword.isascii() and len(keyword) < 3):
+            close = float(words == keyword)
+        else:
+            plain, meant = words.replace(" ", "").casefold(), keyword.replace(" ", "").casefold()
+            close = difflib.SequenceMatcher(None, plain, meant).ratio()
+        if close > likeness and close >= (0.85 if keyword.isascii() else 0.75):
+            best, likeness = keyword, close
+    return best
+
+
+def _sentence(line: str, own: bdd.Keywords, is_sentence: Callable[[str], bool]) -> str:
+    """What is to be done with a sentence that stands in a description; empty where the line is none."""
+    for keyword in ("*", *own.steps):
+        if line.startswith(keyword) and is_sentence(line.removeprefix(keyword).strip()):
+            return f"no step may stand here: is the line {own.usual('scenario')}: above it missing, or misspelt?"
+    first, _, rest = line.partition(" ")
+    near = difflib.get_close_matches(first, own.steps, n=1, cutoff=0.6)
+    return f"is the keyword {near[0]} meant?" if near and is_sentence(rest.strip()) else ""

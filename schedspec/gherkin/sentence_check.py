@@ -1,0 +1,68 @@
+"""What is wrong with one sentence whose step is found: its table, its text block, and what it calls by name."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+
+from . import own_steps, step_decorators, tables
+from .bdd import Sentence, StepDefinition
+from .things import Known
+
+Found = tuple[int, str]
+"""A line, and what is wrong there."""
+
+
+def check_sentence(sentence: Sentence, step: StepDefinition, known: Known) -> Iterator[Found]:
+    """Everything that is wrong with it. `known` is what is there before it, and gets what is there after it."""
+    values = step.values(sentence.text) or {}
+    shape = step_decorators.shape_of(step.function, values, sentence.columns)
+    yield from _arguments(sentence, step, shape)
+    for placeholder, kinds in step_decorators.references_of(step.function).items():
+        for name in tables.names(str(values.get(placeholder, ""))):
+            if problem := known.problem(kinds, name):
+                yield sentence.line, problem
+    rows: list[tables.Row] = []
+    if shape is not None and sentence.table:
+        rows = yield from _table(sentence, shape, known)
+    made = step_decorators.made_by(step.function, values, rows)
+    if made is not None:
+        known.add(made, sentence.line)
+    elif step.type != "then" and not own_steps.is_ours(step):
+        known.add_anything()
+
+
+def _arguments(sentence: Sentence, step: StepDefinition, shape: tables.Shape | None) -> Iterator[Found]:
+    columns = f"; its columns: {', '.join(shape.columns)}" if shape is not None else ""
+    for argument, what, line in (
+        ("datatable", "table", sentence.table_lines[0] if sentence.table_lines else 0),
+        ("docstring", "text block", sentence.docstring_line),
+    ):
+        takes = step.takes(argument)
+        if line and takes is False:
+            yield line, f"this sentence takes no {what}, and would ignore it: {sentence}"
+        if not line and takes:
+            yield (
+                sentence.line,
+                f"this sentence needs a {what} below it: {sentence}{columns if what == 'table' else ''}",
+            )
+
+
+def _table(sentence: Sentence, shape: tables.Shape, known: Known) -> Generator[Found, None, list[tables.Row]]:
+    """What is wrong with the table, line by line; the rows as far as they can be read."""
+    table, lines = sentence.table, sentence.table_lines
+    rows, flaws = shape.read(table)
+    for number, text in flaws:
+        yield lines[number], text
+    if len(table) == 1:
+        yield lines[0], f"the table has a header and no row: {sentence}"
+    for number, row in enumerate(rows, 1):
+        first = 1 + table[1:].index(table[number])
+        if first < number:
+            yield lines[number], f"the same row stands in line {lines[first]}"
+        for kind, text in shape.judge(row):
+            if not (kind and known.has(kind)):
+                yield lines[number], text
+    for number, kind, name in shape.cells(table):
+        if problem := known.problem(kind, name):
+            yield lines[number], problem
+    return rows

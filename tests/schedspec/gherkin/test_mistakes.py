@@ -1,0 +1,420 @@
+"""Mistakes in feature files that used to pass, or to fail late: each is told at collection, at its own line.
+
+The sentences are ours; no cluster is needed. What is right is not refused: the second table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from schedspec import distribution
+from schedspec.gherkin import bdd, step_check
+from schedspec.gherkin.things import Ground
+
+Tell = Callable[..., list[str]]
+
+POLICIES = {
+    "capacity": "",
+    "broken": "the scheduler does not take the policy 'broken':\n    broken.yaml:1: actions: no",
+}
+
+
+def policy(name: str, lints: bool) -> str:
+    if name not in POLICIES:
+        return f"there is no policy {name!r} (is 'capacity' meant?); there are: broken, capacity"
+    return POLICIES[name] if lints else ""
+
+
+@pytest.fixture
+def tell(tmp_path: Path, request: pytest.FixtureRequest) -> Tell:
+    """What the collection says of a feature file: `line: text`."""
+    definitions = bdd.definitions_for(request.node.getparent(pytest.Module))
+
+    def told(feature: str, ground: Ground = Ground(policy)) -> list[str]:  # noqa: B008 - it is frozen
+        path = tmp_path / "some.feature"
+        path.write_text(feature, "utf-8")
+        document = bdd.read_document(path)
+        found = [
+            *step_check.check_document(document, {"smoke"}),
+            *step_check.check_steps(document, feature.splitlines(), step_check.StepIndex(definitions), ground),
+        ]
+        return [f"{it.line}: {it.text}" for it in sorted(found, key=lambda it: it.line)]
+
+    return told
+
+
+def scenario(text: str) -> str:
+    """The steps begin in line 3."""
+    return f"Feature: f\n  Scenario: s\n{text}"
+
+
+def table(sentence: str, *rows: str) -> str:
+    return "\n".join([f"    {sentence}", *(f"      | {row} |" for row in rows)]) + "\n"
+
+
+NODES = "node, cpu, memory, cards, card, pods"
+JOB = table("When these jobs are submitted:", "job | cpu", "build | 1")
+SINGLE: dict[str, tuple[str, list[str]]] = {
+    # tables and text blocks
+    "a table that the sentence does not take": (
+        scenario(JOB + table('Then "build" runs', "pod", "build-task-0")),
+        ['7: this sentence takes no table, and would ignore it: Then "build" runs'],
+    ),
+    "a text block that the sentence does not take": (
+        scenario(JOB + '    Then "build" runs\n      """\n      soon\n      """\n'),
+        ['7: this sentence takes no text block, and would ignore it: Then "build" runs'],
+    ),
+    "a table that it needs": (
+        scenario("    Given these nodes:\n"),
+        [f"3: this sentence needs a table below it: Given these nodes:; its columns: {NODES}"],
+    ),
+    "a text block where a table belongs": (
+        scenario('    Given these nodes:\n      """\n      n1\n      """\n'),
+        [
+            f"3: this sentence needs a table below it: Given these nodes:; its columns: {NODES}",
+            "4: this sentence takes no text block, and would ignore it: Given these nodes:",
+        ],
+    ),
+    "a table with a header only": (
+        scenario(table("Given these queues:", "queue | weight")),
+        ["4: the table has a header and no row: Given these queues:"],
+    ),
+    "the same row twice": (
+        scenario(table("Given these queues:", "queue | weight", "a | 1", "b | 1", "a | 1")),
+        ["7: the same row stands in line 5"],
+    ),
+    # what is never said
+    "a scenario without steps": (
+        "Feature: f\n  Background:\n    Given a second has passed\n  Scenario: s\n",
+        ["4: the scenario 's' has no steps: it would pass whatever happens"],
+    ),
+    "a misspelt Scenario": (
+        "Feature: f\n  Scenaro: lost\n    Then nothing is evicted\n\n  Scenario: s\n    Then nothing is evicted\n",
+        [
+            "2: this line is a description, and is not run: Scenaro: lost\n    is Scenario: meant?",
+            (
+                "3: this line is a description, and is not run: Then nothing is evicted\n"
+                "    no step may stand here: is the line Scenario: above it missing, or misspelt?"
+            ),
+        ],
+    ),
+    "a misspelt outline": (
+        "Feature: f\n  Scenario outlin: lost\n  Scenario: s\n    Then nothing is evicted\n",
+        ["2: this line is a description, and is not run: Scenario outlin: lost\n    is Scenario Outline: meant?"],
+    ),
+    "a keyword in small letters": (
+        "Feature: f\n  background:\n  Scenario: s\n    Then nothing is evicted\n",
+        ["2: this line is a description, and is not run: background:\n    is Background: meant?"],
+    ),
+    "a keyword with a blank before its colon": (
+        "Feature: f\n  Rule : r\n  Scenario: s\n    Then nothing is evicted\n",
+        ["2: this line is a description, and is not run: Rule : r\n    no blank stands before the colon, as in Rule:"],
+    ),
+    "a misspelt Rule in the description of a Rule": (
+        "Feature: f\n  Rule: r\n    Some prose.\n\n  Rle: two\n    Scenario: s\n      Then nothing is evicted\n",
+        ["5: this line is a description, and is not run: Rle: two\n    is Rule: meant?"],
+    ),
+    "a Chinese keyword in an English file": (
+        "Feature: f\n  场景: lost\n  Scenario: s\n    Then nothing is evicted\n",
+        [
+            (
+                "2: this line is a description, and is not run: 场景: lost\n"
+                "    场景: is a keyword of zh-CN: begin the file with '# language: zh-CN', or write Scenario:"
+            )
+        ],
+    ),
+    "a misspelt Given": (
+        scenario("    Givne these queues:\n      | queue |\n      | a |\n    Then nothing is evicted\n"),
+        ["3: this line is a description, and is not run: Givne these queues:\n    is the keyword Given meant?"],
+    ),
+    # kinds of steps
+    "a first step that does not say what it is": (
+        scenario("    And a second has passed\n    Then nothing is evicted\n"),
+        ["3: the first step says what it is: Given, When or Then, not And"],
+    ),
+    "a first step with an asterisk": (
+        "Feature: f\n  Background:\n    * a second has passed\n  Scenario: s\n    Then nothing is evicted\n",
+        ["3: the first step says what it is: Given, When or Then, not *"],
+    ),
+    "a Then sentence under Given": (
+        scenario("    Given nothing is evicted\n"),
+        ["3: this is a Then sentence, under Given: Given nothing is evicted"],
+    ),
+    "a Given and When sentence under Then": (
+        scenario(table("Then these jobs are submitted:", "job | cpu", "a | 1")),
+        ["3: this is a Given and a When sentence, under Then: Then these jobs are submitted:"],
+    ),
+    # columns and cells
+    "every unknown column": (
+        scenario(table("Given these nodes:", "node | cpus | memory | colour", "n1 | 4 | 8Gi | red")),
+        [
+            f"4: unknown columns 'cpus' (is 'cpu' meant?), 'colour'; this table takes: {NODES}",
+            "4: the column 'cpu' is missing; there are: node, cpus, memory, colour",
+        ],
+    ),
+    "the columns of the kind of work": (
+        scenario(table("When these services are submitted:", "service | workers", "chat | 2")),
+        [
+            (
+                "4: unknown column 'workers'; this table takes: service, queue, priority, cpu, memory, cards, card, "
+                "replicas, preemptable, start after, stop after"
+            )
+        ],
+    ),
+    "numbers and amounts that are none": (
+        scenario(
+            table("Given these nodes:", "node | cpu | memory", "n1 | four | 8Gi", "n2 | 4 | -8Gi")
+            + table("And these queues:", "queue | weight | deserved", "a | 1.5 | 4")
+        ),
+        [
+            "5: cpu 'four': write a quantity, for instance: 4, 500m or 8Gi",
+            "6: memory '-8Gi': write a quantity, for instance: 4, 500m or 8Gi",
+            "9: weight '1.5': write a whole number, for instance: 3",
+            "9: deserved '4': write a list of resources, for instance: cpu 4, memory 8Gi",
+        ],
+    ),
+    "a command that there is not": (
+        scenario(JOB + '    When job "build" is abortd\n'),
+        [
+            (
+                '6: no step says: When job "build" is abortd\n'
+                '    the nearest is: when job "{name}" is {done:Done} ({done}: aborted, resumed)'
+            )
+        ],
+    ),
+    "a phase that there is not": (
+        scenario(JOB + '    Then the PodGroup of "build" is Inqeue\n'),
+        [
+            (
+                '6: no step says: Then the PodGroup of "build" is Inqeue\n'
+                '    the nearest is: then the PodGroup of "{name}" is {phase:Phase} '
+                "({phase}: Pending, Inqueue, Running, Unknown, Completed)"
+            )
+        ],
+    ),
+    # cards
+    "work with cards of no model": (
+        scenario(table("When these jobs are submitted:", "job | cards", "a | 2", "b | 0")),
+        ['5: 2 cards of no model: name the model, or say before: a cluster with N cards "MODEL"'],
+    ),
+    "a node with cards of no model": (
+        scenario(table("Given these nodes:", "node | cpu | memory | cards", "n1 | 4 | 8Gi | 4")),
+        ["5: 4 cards of no model: name it in the column card"],
+    ),
+    "a quota of no model": (
+        scenario(table("Given these queues:", "queue | card quota", "a | 8")),
+        ['5: a quota of 8 cards of no model: name the model, or say before: a cluster with N cards "MODEL"'],
+    ),
+    # policies
+    "a policy that there is not": (
+        scenario('    Given the policy "capacty"\n'),
+        ["3: there is no policy 'capacty' (is 'capacity' meant?); there are: broken, capacity"],
+    ),
+    "a policy that the scheduler refuses": (
+        scenario('    Given the policy "broken"\n'),
+        ["3: the scheduler does not take the policy 'broken':\n    broken.yaml:1: actions: no"],
+    ),
+    # names
+    "work that nothing submits": (
+        scenario(JOB + '    Then "biuld" runs\n'),
+        ["6: nothing before this makes a workload 'biuld' (is 'build' meant?); there are: build"],
+    ),
+    "work that is submitted afterwards": (
+        scenario('    Then "build" stays pending\n' + JOB),
+        ["3: nothing before this makes a workload 'build'; there are: none"],
+    ),
+    "one of several names": (
+        scenario(JOB + '    Then each of "build, tset" has run\n'),
+        ["6: nothing before this makes a workload 'tset'; there are: build"],
+    ),
+    "a pod beyond the replicas": (
+        scenario(JOB + '    Then pod "build-task-1" stays pending\n'),
+        ["6: nothing before this makes a pod 'build-task-1' (is 'build-task-0' meant?); there are: build-task-0"],
+    ),
+    "a name in a table": (
+        scenario(JOB + table("Then exactly these pods are evicted, once each:", "pod", "build-0")),
+        ["8: nothing before this makes a pod 'build-0' (is 'build-task-0' meant?); there are: build-task-0"],
+    ),
+    "a pod's name where a workload is meant": (
+        scenario(JOB + '    Then "build-task-0" runs\n'),
+        ["6: nothing before this makes a workload 'build-task-0'; there are: build"],
+    ),
+    "a queue": (
+        scenario(table("Given these queues:", "queue", "team") + '    Then queue "taem" is Open\n'),
+        ["6: nothing before this makes a queue 'taem' (is 'team' meant?); there are: root, default, team"],
+    ),
+    "a queue that changes": (
+        scenario(table("When these queues change:", "queue | weight", "team | 2")),
+        ["5: nothing before this makes a queue 'team'; there are: root, default"],
+    ),
+    "a node": (
+        scenario(
+            table("Given these nodes:", "node | cpu | memory", "n1 | 1 | 1Gi")
+            + '    When node "n2" leaves with its pods\n'
+        ),
+        ["6: nothing before this makes a node 'n2'; there are: n1"],
+    ),
+    "a name from an example": (
+        scenario(JOB + '    Then "<job>" runs\n    Examples:\n      | job   |\n      | build |\n      | test  |\n'),
+        ["6: nothing before this makes a workload 'test'; there are: build (with job=test)"],
+    ),
+    "a cell from an example": (
+        scenario(
+            table("Given these queues:", "queue | weight", "a | <weight>")
+            + "    Then nothing is evicted\n    Examples:\n      | weight | x |\n      | 1 | y |\n      | many | z |\n"
+        ),
+        ["5: weight 'many': write a whole number, for instance: 3 (with weight=many)"],
+    ),
+    # in Chinese
+    "a Chinese keyword with a wide colon": (
+        "# language: zh-CN\n功能: f\n  场景：丢了\n  场景: s\n    那么没有 Pod 被驱逐\n",
+        ["3: this line is a description, and is not run: 场景：丢了\n    write the colon of ASCII, as in 场景:"],
+    ),
+    "an English keyword in a Chinese file": (
+        "# language: zh-CN\n功能: f\n  Scenario: lost\n  场景: s\n    那么没有 Pod 被驱逐\n",
+        [
+            (
+                "3: this line is a description, and is not run: Scenario: lost\n"
+                "    Scenario: is a keyword of en: begin the file with '# language: en', or write 场景:"
+            )
+        ],
+    ),
+    "a misspelt Chinese outline": (
+        "# language: zh-CN\n功能: f\n  场景大刚: lost\n  场景: s\n    那么没有 Pod 被驱逐\n",
+        ["3: this line is a description, and is not run: 场景大刚: lost\n    is 场景大纲: meant?"],
+    ),
+    "a misspelt Chinese heading above a sentence": (
+        "# language: zh-CN\n功能: f\n  场境: lost\n    那么没有 Pod 被驱逐\n  场景: s\n    那么没有 Pod 被驱逐\n",
+        [
+            (
+                "4: this line is a description, and is not run: 那么没有 Pod 被驱逐\n"
+                "    no step may stand here: is the line 场景: above it missing, or misspelt?"
+            )
+        ],
+    ),
+    "a Chinese column": (
+        "# language: zh-CN\n功能: f\n  场景: s\n    假如有以下队列：\n      | 队列 | 权种 |\n      | a | 1 |\n",
+        [
+            (
+                "5: unknown column '权种'; this table takes: "
+                "队列, 上级队列, 权重, 优先级, 上限, 应得, 保障, 可回收, 卡配额"
+            )
+        ],
+    ),
+    "a name in Chinese": (
+        (
+            "# language: zh-CN\n功能: f\n  场景: s\n    当提交以下作业：\n      | 作业 |\n      | build |\n"
+            '    那么"biuld" 运行起来\n    而且恰好以下 Pod 被驱逐，各一次：\n      | Pod |\n      | x-task-0 |\n'
+        ),
+        [
+            "7: nothing before this makes a workload 'biuld' (is 'build' meant?); there are: build",
+            "10: nothing before this makes a pod 'x-task-0' (is 'build-task-0' meant?); there are: build-task-0",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize(("feature", "told"), SINGLE.values(), ids=SINGLE)
+def test_a_mistake_is_told_at_its_line(tell: Tell, feature: str, told: list[str]) -> None:
+    assert tell(feature) == told
+
+
+RIGHT = {
+    "prose with colons": """Feature: f
+  The background: what queues are for, and the rule: nobody waits.
+  Note: a feature may say so. In this scenario: too. Rules: several.
+  the rule
+  scenario: which is the middle of a sentence
+  Examples: many. Role: none. Sample: one.
+  Given that all is well, nothing is evicted: so it is.
+  Scenario: s
+    Why: because.
+    Then nothing is evicted
+""",
+    "prose with colons in Chinese": """# language: zh-CN
+功能: f
+  说明：这里的规则是先来先得。例如：甲。注意: 乙。
+  例子：丙。新功能：丁。规则一：戊。
+  场景: s
+    那么没有 Pod 被驱逐
+""",
+    "an asterisk and And after the first": scenario(
+        "    Given a second has passed\n    * a second has passed\n    And a second has passed\n"
+        "    Then nothing is evicted\n"
+    ),
+    "the queues that are always there": scenario('    Then queue "default" is Open\n    And queue "root" is Open\n'),
+    "a queue that the API server is to refuse": scenario(
+        table("When this queue is submitted:", "queue | deserved", "a | cpu four")
+        + '    Then it is refused because of "deserved"\n'
+    ),
+    "a policy that is to be refused": scenario(
+        '    When the policy "broken" is given\n    Then the policy is refused because of "no"\n'
+    ),
+    "cards whose model the scenario has said": scenario(
+        '    Given a cluster with 8 cards "X"\n'
+        + table("And these queues:", "queue | card quota", "a | 8")
+        + table("When these jobs are submitted:", "job | cards", "a | 2")
+    ),
+    "a node of the cluster's own": scenario(
+        '    Given the real nodes of the cluster\n    When node "kind-worker" leaves with its pods\n'
+    ),
+    "pods whose names are made": scenario(
+        table("When these services are submitted:", "service", "chat")
+        + table("Then exactly these pods are evicted, once each:", "pod", "chat-5d9f-x2")
+    ),
+    "pods of a task": scenario(
+        table("Given this job with tasks runs:", "job | task | replicas", "j | ps | 1", "j | worker | 2")
+        + '    Then pod "j-worker-1" stays pending\n'
+    ),
+    "pods of a job that grows": scenario(
+        JOB + '    When "build" grows to 3 pods\n    Then pod "build-task-2" stays pending\n'
+    ),
+    "names from examples": scenario(
+        table("When these jobs are submitted:", "job", "<job>")
+        + '    Then "<job>" runs\n    Examples:\n      | job   |\n      | build |\n'
+    ),
+    "names from the background": (
+        "Feature: f\n  Background:\n"
+        + JOB
+        + '  Rule: r\n    Background:\n      Given a second has passed\n    Scenario: s\n      Then "build" runs\n'
+    ),
+}
+
+
+@pytest.mark.parametrize("feature", RIGHT.values(), ids=RIGHT)
+def test_what_is_right_is_not_refused(tell: Tell, feature: str) -> None:
+    assert tell(feature) == []
+
+
+@pytest.mark.parametrize(
+    "path", sorted(distribution.folder("features").rglob("*.feature")), ids=lambda it: f"{it.parent.name}-{it.stem}"
+)
+def test_our_own_features_are_right(tell: Tell, path: Path) -> None:
+    found = tell(path.read_text("utf-8"), Ground())
+    assert [it for it in found if "unknown tag" not in it] == []
+
+
+def test_of_a_project_with_its_own_templates_every_pod_of_a_workload_may_be(tell: Tell) -> None:
+    feature = scenario(
+        JOB + '    Then pod "build-web-0" stays pending\n    And "build-extra" runs\n    And "tset" runs\n'
+    )
+    told = tell(feature, Ground(policy, own_templates=True))
+    assert [line.partition(";")[0] for line in told] == ["8: nothing before this makes a workload 'tset'"]
+
+
+def test_names_are_not_checked_where_the_run_says_so(tell: Tell) -> None:
+    assert tell(scenario('    Then "build" runs\n'), Ground(checks_names=False)) == []
+
+
+def test_everything_in_a_file_is_told_at_once(tell: Tell) -> None:
+    """Names and tags, the kinds of steps, tables and names: none hides the others, nor one scenario the next."""
+    features = [text.partition("\n")[2] for text, _ in SINGLE.values() if text.startswith("Feature: f\n  Scenario: s")]
+    numbered = [re.sub("Scenario: s", f"Scenario: {n}", text) for n, text in enumerate(features)]
+    alone = sorted(line.partition(": ")[2] for text in features for line in tell(f"Feature: f\n{text}"))
+    together = tell("Feature: f\n" + "\n".join(numbered))
+    assert len(alone) > 30
+    assert sorted(re.sub(r"stands in line \d+", "stands in line 5", it.partition(": ")[2]) for it in together) == alone
