@@ -22,7 +22,7 @@ from ..scenario.run import SCENARIO_RUN
 from ..scenario.session import LiveSession
 from ..scenario.world import World
 from ..schedulers import UnsuitableClusterError
-from . import gating, progress, scenarios
+from . import gating, ground, progress, scenarios
 from .hooks import HookSpecs
 from .report_plugin import RunReport
 from .results import Results
@@ -52,6 +52,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.args[:] = selection.node_ids(config.args, config.invocation_params.dir)
     except selection.NotSelectableError as problem:
         raise pytest.UsageError(str(problem)) from None
+    config.stash[collection.GROUND] = ground.of_run(config.stash[OPTIONS])
     own_steps.register_own(config)
     config.pluginmanager.register(progress.Progress(config), progress.NAME)
     it, worker = config.stash[OPTIONS], summary.worker(config)

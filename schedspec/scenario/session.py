@@ -45,7 +45,7 @@ def _own_logs(logs: Path, worker: str) -> Path:
     return logs / str(os.getppid() if worker else os.getpid())
 
 
-def _folders(options: Options) -> list[Path]:
+def template_folders(options: Options) -> list[Path]:
     """Where templates are: of each folder first what is for the scheduler under test alone."""
     special = options.adapter.template_folders()
     return [part for folder in options.templates for part in (*(folder / name for name in special), folder)]
@@ -59,7 +59,7 @@ class LiveSession:
 
     def __init__(self, options: Options, worker: str, run: str, tell: Callable[[str], None]) -> None:
         self.options = options
-        own = Templates(_folders(options), {}, options.policies)
+        own = Templates(template_folders(options), {}, options.policies)
         self.policy = options.policy.read_text("utf-8") if options.policy else own.policy("default")
         """What is in force where a scenario names no policy."""
         self.recorder = HistoryWriter()
@@ -249,7 +249,7 @@ class LiveSession:
             "simulated": self.ground.simulated,
             "gang_api_version": self._gang_api_version,
         }
-        templates = Templates(_folders(self.options), common, self.options.policies)
+        templates = Templates(template_folders(self.options), common, self.options.policies)
         world = World(self.api, history, expect, templates, self.scheduler)
         try:
             world.open()

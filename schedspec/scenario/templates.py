@@ -66,7 +66,7 @@ class Templates:
 
     def __init__(self, folders: Sequence[Path], common: Mapping[str, object], policies: Sequence[Path] = ()) -> None:
         self.folders = tuple(folders)
-        self._policies = (*policies, *(folder / "policies" for folder in folders))
+        self.policies = (*policies, *(folder / "policies" for folder in folders))
         self._environment = jinja2.Environment(
             loader=jinja2.FileSystemLoader(self.folders),
             undefined=jinja2.StrictUndefined,
@@ -98,9 +98,9 @@ class Templates:
 
     def policy(self, name: str) -> str:
         """The text of a policy. Raises TemplateError."""
-        path = _first(self._policies, f"{name}.yaml")
+        path = _first(self.policies, f"{name}.yaml")
         if not path.is_file():
-            raise TemplateError(f"there is no policy {path.name}; there are: {_those_of(self._policies)}")
+            raise TemplateError(f"there is no policy {path.name}; there are: {_those_of(self.policies)}")
         return path.read_text("utf-8")
 
     def _source(self, path: Path) -> str:

@@ -123,6 +123,20 @@ def test_check_says_what_is_wrong_with_file_and_line(said: Said, tmp_path: Path)
     assert any(file == "policies/broken.yaml" for file, _ in errors)
 
 
+def test_check_and_pytest_say_the_same(said: Said, tmp_path: Path) -> None:
+    said("init")
+    feature = tmp_path / "features/lending.feature"
+    text = feature.read_text().replace("| cpu 2 ", "| cpu two").replace("  Back", "  Backgroud: lost\n\n  Back")
+    feature.write_text(text + '      And "biuld" keeps running\n      And nothing is evicted\n        | a |\n')
+    errors = [it for it in json.loads(said("check", "-o", "json").stdout) if it["kind"] == "error"]
+    found = [f"{it['file']}:{it['line']}: {it['text']}" for it in errors]
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-p", "schedspec.plugin", "-p", "no:cacheprovider"]
+    environment = distribution.environment()
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert len(found) >= 4
+    assert "\n".join(found) in done.stdout
+
+
 def test_init_leaves_what_is_there(said: Said, tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     assert "is there     pytest.ini" in said("init").stdout

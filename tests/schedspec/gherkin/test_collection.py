@@ -316,3 +316,31 @@ def test_a_projects_own_sentences_are_held_to_what_they_declare(specs: Run, step
     assert result.ret == (pytest.ExitCode.INTERRUPTED if told else pytest.ExitCode.OK)
     assert len([line for line in result.outlines if line.startswith("bad.feature:") and "::" not in line]) == len(told)
     result.stdout.fnmatch_lines(told)
+
+
+@pytest.mark.parametrize(
+    ("policies", "options", "told"),
+    [
+        ({}, [], ["bad.feature:3: there is no policy 'mien'; there are: capacity, *"]),
+        (
+            {"mein": "actions: allocate\n"},
+            [],
+            ["bad.feature:3: there is no policy 'mien' (is 'mein' meant?); there are: *"],
+        ),
+        (
+            {"mien": "actions: allocat\ntiers: []\n"},
+            [],
+            ["bad.feature:3: the scheduler does not take the policy 'mien':", "    mien.yaml:1: actions: *"],
+        ),
+        ({"mien": "actions: allocat\ntiers: []\n"}, ["--scheduler", "volcano"], []),  # which is not ours to judge
+    ],
+)
+def test_a_policy_is_looked_up_where_the_run_would(
+    specs: Run, pytester: pytest.Pytester, policies: dict[str, str], options: list[str], told: list[str]
+) -> None:
+    for name, text in policies.items():
+        pytester.mkdir("policies").joinpath(f"{name}.yaml").write_text(text)
+    feature = 'Feature: f\n  Scenario: s\n    Given the policy "mien"\n    Then nothing is evicted\n'
+    result = specs("--collect-only", "-q", *options, bad=feature)
+    assert result.ret == (pytest.ExitCode.INTERRUPTED if told else pytest.ExitCode.OK)
+    result.stdout.fnmatch_lines(told)

@@ -1,0 +1,37 @@
+"""What the collection knows of a run before any scenario: its policies, as lint judges them, and its templates.
+
+Part of the pytest plugin. Nothing is started for it; the scheduler's lint is imported when a policy is named.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from .. import distribution
+from ..api.errors import TemplateError
+from ..gherkin.tables import nearest
+from ..gherkin.things import Ground
+from ..options import Options
+from ..scenario.session import template_folders
+from ..scenario.templates import Templates
+from ..schedulers import Own
+
+
+def of_run(options: Options) -> Ground:
+    """For the scheduler and the folders that these options name."""
+    templates = Templates(template_folders(options), {}, options.policies)
+    own = any(next(folder.glob("*.j2"), None) for folder in options.templates[:-1])
+    judged = isinstance(options.adapter, Own)
+
+    @functools.cache
+    def policy(name: str, lints: bool) -> str:
+        try:
+            text = templates.policy(name)
+        except TemplateError:
+            known = sorted({it.stem for folder in templates.policies for it in folder.glob("*.yaml")})
+            return f"there is no policy {name!r}{nearest(name, known)}; there are: {', '.join(known)}"
+        found = distribution.load("scheduler.lint").lint(text, f"{name}.yaml") if lints and judged else ()
+        errors = [f"\n    {it.source}:{it.line}: {it.field}: {it.text}; {it.remedy}" for it in found if it.is_error]
+        return f"the scheduler does not take the policy {name!r}:{''.join(errors)}" if errors else ""
+
+    return Ground(policy, own_templates=own)
