@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from schedspec.api.errors import Unmet
+from schedspec.gherkin.collection import GROUND
 from schedspec.observe.expect import Expect
 from schedspec.scenario.run import SCENARIO_RUN
 
@@ -40,8 +42,10 @@ def _noting(expectation: Callable[..., None]) -> Callable[..., None]:
     return noted
 
 
-def pytest_configure() -> None:
-    """Claims are made by an expectation."""
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Claims are made by an expectation. A scenario without its `When` speaks of what nothing has submitted."""
+    config.stash[GROUND] = replace(config.stash[GROUND], checks_names=False)
     for name in ("now", "eventually", "settles", "consistently"):
         setattr(Expect, name, _noting(getattr(Expect, name)))
 

@@ -76,7 +76,7 @@ def read(folder: Path) -> list[Specimen]:
 def _step(pickled: Any) -> Step:
     argument = pickled.get("argument") or {}
     rows = [[cell["value"] for cell in row["cells"]] for row in argument.get("dataTable", {}).get("rows", ())]
-    lines = [f"| {' | '.join(row)} |" for row in rows]
+    lines = [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
     if "docString" in argument:
         lines = ['"""', *argument["docString"]["content"].splitlines(), '"""']
     return Step(KEYWORDS[pickled["type"]], pickled["text"], tuple(lines))
