@@ -37,6 +37,10 @@ FLAGS: dict[str, tuple[str, str]] = {
         "WHICH",
         f"{', '.join(ADAPTERS)}, MODULE:CLASS (an adapter of your own), or a COMMAND (default: schedspec)",
     ),
+    "gang-api": (
+        "API",
+        "how gangs are written where the scheduler takes both: volcano, or kubernetes (PodGroups of scheduling.k8s.io)",
+    ),
     "scheduler-binaries": ("DIR", "a folder with the programs of the scheduler"),
     "scheduler-in-cluster": ("", "run the scheduler as deploy/ has it, in pods of a Kind cluster, not as a process"),
     "policy": ("FILE", "the policy of scenarios that name none (default: templates/policies/default.yaml)"),
@@ -93,6 +97,8 @@ class Options:
         """One line for the top of the run."""
         it = self.settings
         said = [f"cluster {it.kind}", f"scheduler {self.adapter}"]
+        usual = self.adapter.gang_api == self.adapter.gang_apis[0]
+        said += [] if usual else [f"gangs of {self.adapter.gang_api}"]
         said += [f"its programs {self.scheduler_binaries}"] if self.scheduler_binaries else []
         said += [f"context {it.kube_context}"] if it.kube_context else []
         said += ["reused"] if it.reuse else []
@@ -202,12 +208,22 @@ def _adapter(config: pytest.Config, settings: Settings) -> Adapter:
             raise pytest.UsageError(
                 f"--scheduler-in-cluster needs a Kind cluster: no image can be brought into one of kind {settings.kind}"
             )
-        return InCluster()
+        return _with_gang_api(config, InCluster())
     try:
-        return find(named)
+        return _with_gang_api(config, find(named))
     except AdapterError as problem:
         do_next = f"name one of: {', '.join(ADAPTERS)}, MODULE:CLASS, or a program by path or on the PATH"
         raise _refusal("scheduler", named, str(problem), do_next) from None
+
+
+def _with_gang_api(config: pytest.Config, adapter: Adapter) -> Adapter:
+    named = _text(config, "gang-api")
+    if named is not None:
+        if named not in adapter.gang_apis:
+            do_next = f"name one of: {', '.join(adapter.gang_apis)}"
+            raise _refusal("gang-api", named, f"is no API that {adapter} takes gangs in", do_next)
+        adapter.gang_api = named
+    return adapter
 
 
 def _own(config: pytest.Config, name: str) -> tuple[Path, ...]:

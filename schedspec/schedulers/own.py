@@ -10,7 +10,7 @@ from importlib.metadata import version as version_of
 from typing import ClassVar
 
 from .. import distribution
-from .adapter import Adapter, AdapterError, Site
+from .adapter import KUBERNETES, VOLCANO, Adapter, AdapterError, Site
 from .in_cluster import SchedulerInCluster
 from .process import SchedulerProcess
 
@@ -20,6 +20,7 @@ class Own(Adapter):
 
     name: ClassVar[str] = "schedspec"
     names_preemptors: ClassVar[bool] = True
+    gang_apis: ClassVar[Sequence[str]] = (VOLCANO, KUBERNETES)
     command: Sequence[str] = distribution.scheduler_command()
     """How it is called, without its arguments."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import StrEnum
 
+from . import names
 from .objects import PodGroup
 from .resources import Resource
 from .task import HOLDING, READY, Statuses, Task, TaskStatus
@@ -24,6 +25,15 @@ class PodGroupPhase(StrEnum):
     COMPLETED = "Completed"
 
 
+class DisruptionMode(StrEnum):
+    """How a PodGroup may be preempted where it says so itself (Kubernetes' ``disruptionMode``)."""
+
+    POD = "pod"
+    """Each of its pods alone, whatever becomes of the gang."""
+    GROUP = "group"
+    """All of its pods together, those above its minimum too."""
+
+
 class Job:
     """One PodGroup and its tasks.
 
@@ -37,6 +47,7 @@ class Job:
         "allocated",
         "by_status",
         "creation",
+        "disruption",
         "gated",
         "group",
         "key",
@@ -64,6 +75,7 @@ class Job:
         self.min_resources: Resource | None = None
         self.phase = ""
         self.creation = 0.0
+        self.disruption: DisruptionMode | None = None
         self.tasks: dict[str, Task] = {}
         self.by_status: dict[TaskStatus, dict[str, Task]] = {}
         self.allocated: Resource = {}
@@ -85,6 +97,8 @@ class Job:
         self.min_resources = minimum
         self.phase = group.status.phase
         self.creation = created
+        mode = (group.metadata.annotations or {}).get(names.DISRUPTION_MODE, "")
+        self.disruption = DisruptionMode(mode) if mode in tuple(DisruptionMode) else None
 
     def add(self, task: Task) -> None:
         """Take in a task, in whatever status it is."""

@@ -161,12 +161,14 @@ def _same_but_status(old: Pod, new: Pod) -> bool:
 
 
 def job_key_of(pod: Pod) -> str:
-    """The key of the PodGroup that the pod's annotation names, or empty."""
-    annotations = pod.metadata.annotations or {}
-    for name in (names.GROUP_NAME, names.VOLCANO_GROUP_NAME):
-        if group := annotations.get(name):
-            return f"{pod.metadata.namespace}/{group}"
-    return ""
+    """The key of the PodGroup that the pod names, as its scheduling group or in an annotation; or empty.
+
+    The PodGroup of a scheduling group is the one of that name that stands for it (controllers/podgroup).
+    """
+    annotations, own = pod.metadata.annotations or {}, pod.spec.scheduling_group
+    named = (own and own.pod_group_name, annotations.get(names.GROUP_NAME), annotations.get(names.VOLCANO_GROUP_NAME))
+    group = next(filter(None, named), "")
+    return f"{pod.metadata.namespace}/{group}" if group else ""
 
 
 def status_of(pod: Pod) -> tuple[TaskStatus, str]:

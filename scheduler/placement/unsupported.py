@@ -7,18 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..model import names
 from ..model.cluster import Cluster
 from ..model.job import Job
 from ..model.task import Task
 from .volumes import unbound_claim
 
+_GROUP = "scheduling.k8s.io/"
 RESTART_ALL = "RestartAllContainers"
 """What only nodes that declare the feature can do; we do not read what nodes declare."""
 
 
 def of_task(cluster: Cluster, task: Task) -> str:
     """The first field of the pod that we do not honour; empty if there is none."""
-    return next(_fields(task), "") or (unbound_claim(cluster, task) if task.pod.spec.volumes else "")
+    return (
+        next(_fields(task), "")
+        or _other_group(cluster, task)
+        or (unbound_claim(cluster, task) if task.pod.spec.volumes else "")
+    )
 
 
 def _fields(task: Task) -> Iterator[str]:
@@ -35,11 +41,21 @@ def _fields(task: Task) -> Iterator[str]:
         yield "spec.hostUsers (false, with hostNetwork)"
     if spec.workload_ref:
         yield "spec.workloadRef"
-    if spec.scheduling_group:
-        yield "spec.schedulingGroup"
     for index, volume in enumerate(spec.volumes or ()):
         if volume.disk:
             yield f"spec.volumes[{index}].{volume.disk}"
+
+
+def _other_group(cluster: Cluster, task: Task) -> str:
+    """The scheduling group of a pod, where the PodGroup of its name does not stand for it; empty otherwise."""
+    named = task.pod.spec.scheduling_group
+    job = cluster.jobs.get(task.job)
+    if named is None or job is None or job.group is None:
+        return ""
+    owners = job.group.metadata.owner_references or ()
+    if any(it.api_version.startswith(_GROUP) and it.name == named.pod_group_name for it in owners):
+        return ""
+    return f"spec.schedulingGroup (there is another PodGroup {task.job} in scheduling.volcano.sh)"
 
 
 def of_job(job: Job) -> str:
@@ -47,6 +63,8 @@ def of_job(job: Job) -> str:
     group = job.group
     if group is None:
         return ""
+    if field := (group.metadata.annotations or {}).get(names.UNSUPPORTED):
+        return field
     if group.spec.network_topology:
         return "spec.networkTopology"
     return "spec.subGroupPolicy" if group.spec.sub_group_policy else ""

@@ -19,7 +19,7 @@ from ..policy.tiers import Registered
 from ..reasons import GangMinimum, PartOfProtectedGang, PluginMessage, Protected, Protection
 from .order import Order
 from .request import PreemptionRequest
-from .units import GANG, Unit, single, whole_gang
+from .units import GANG, Unit, goes_whole, single, whole_gang
 
 Voter = Registered[Task, Sequence[Task], tuple[list[Task], Vote]]
 
@@ -77,11 +77,12 @@ class VictimFilter:
 
     def units(self, candidates: Sequence[Task]) -> list[Unit]:
         """The units that candidates on one node belong to, votes not asked."""
-        jobs, gangs = self._session.jobs, self.gangs and not self._request.within_job
+        within_job = self._request.within_job
+        jobs, gangs = self._session.jobs, self.gangs and not within_job
         units = [unit for task in candidates if (unit := single(jobs[task.job], task, gangs=gangs)) is not None]
-        if gangs:
+        if not within_job:
             whole = dict.fromkeys(task.job for task in candidates)
-            units += [whole_gang(jobs[key]) for key in whole if jobs[key].min_available > 0]
+            units += [whole_gang(jobs[key]) for key in whole if goes_whole(jobs[key], gangs=gangs)]
         return units
 
     def permitted(self, preemptor: Task, node: NodeInfo) -> list[EligibleUnit]:

@@ -17,7 +17,7 @@ from ..model.nodes import Amounts, NodeInfo
 from ..model.queue import Queue
 from ..model.task import Task
 from ..reasons import Protection
-from .units import runs_on
+from .units import may_keep_members, runs_on
 from .victim_set import VictimOption
 
 
@@ -120,7 +120,9 @@ class Reprieve:
     def _may_go_on(self, key: str, gang: Sequence[E]) -> bool:
         """Whether the gang could go on without one of those who went."""
         job = self._session.jobs[key]
-        return job.ready + sum(len(victim.tasks) for victim in gang) > max(job.min_available, 1)
+        return may_keep_members(job) and job.ready + sum(len(victim.tasks) for victim in gang) > max(
+            job.min_available, 1
+        )
 
     def _spare_members(
         self, job: str, gang: Sequence[E], statement: Statement, age_key: Callable[[Task], Any]

@@ -2,7 +2,8 @@
 
 The one rule: no gang is left in part. A task above the gang's minimum (and its role's) may go alone; any other only
 with all tasks of its gang that hold room, on whatever nodes. Where the policy gives the gang plugin no say, every
-task may go alone.
+task may go alone. A gang that says its disruption mode goes as that says, whoever has a say: pod by pod, or as a whole,
+with its spare tasks.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from ..model.job import Job
+from ..model.job import DisruptionMode, Job
 from ..model.task import HOLDING, Task, TaskStatus
 
 READY = HOLDING | TaskStatus.SUCCEEDED
@@ -51,8 +52,10 @@ def single(job: Job, task: Task, *, gangs: bool) -> Unit | None:
 
     ``gangs``: whether the gang plugin has a say.
     """
+    if job.disruption is DisruptionMode.GROUP:
+        return None
     spare = spare_tasks(job)
-    if not gangs:
+    if not gangs or job.disruption is DisruptionMode.POD:
         return Unit(job, (task,), breaks=job.ready == job.min_available)
     of_role = spare_of_role(job, task.role)
     if spare == 0 or of_role == 0:
@@ -61,6 +64,18 @@ def single(job: Job, task: Task, *, gangs: bool) -> Unit | None:
     if of_role is not None:
         limits.append(((job.key, task.role), of_role))
     return Unit(job, (task,), limits=tuple(limits))
+
+
+def goes_whole(job: Job, *, gangs: bool) -> bool:
+    """Whether the job may be a victim as a whole. ``gangs`` as in :func:`single`."""
+    if job.disruption is not None:
+        return job.disruption is DisruptionMode.GROUP
+    return gangs and job.min_available > 0
+
+
+def may_keep_members(job: Job) -> bool:
+    """Whether members that nobody needs may stay where a gang goes as a whole and can go on with them."""
+    return job.disruption is not DisruptionMode.GROUP
 
 
 def runs_on(job: Job) -> bool:

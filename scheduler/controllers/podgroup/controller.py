@@ -5,17 +5,20 @@ The one rule: its keys are PodGroups, so two pods of one owner never race for th
 
 from __future__ import annotations
 
+import asyncio
+
 from ...kube import NAMESPACES, PODGROUPS, PODS, WorkQueue
 from ...model.objects import Pod, PodGroup, read_annotations
 from ..runtime.controller import Context
 from ..runtime.executor import About
 from ..runtime.objects import Workload
 from ..runtime.writes import ReconcileResult
+from .mirror_controller import MirrorController
 from .reconcile import OWNERS, ObservedGang, group_of, reconcile
 
 
 class PodGroupController:
-    """PodGroups for pods of our schedulers' names that bring none."""
+    """PodGroups for pods of our schedulers' names that bring none, or bring one of Kubernetes itself."""
 
     name = "podgroup"
 
@@ -32,10 +35,13 @@ class PodGroupController:
         self._groups.informer.on_change(self._group_changed)
         for view in self._owners:
             view.informer.on_change(self._owner_changed)
+        self._mirror = MirrorController(context)
 
     async def run(self) -> None:
         needs = (self._pods, self._groups, self._namespaces, *self._owners)
-        await self._context.work(self.name, self._queue, self._decide, *needs)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._context.work(self.name, self._queue, self._decide, *needs))
+            group.create_task(self._mirror.run())
 
     def _pod_changed(self, before: Pod | None, after: Pod | None) -> None:
         left, joined = self._key_of(before), self._key_of(after)

@@ -39,6 +39,8 @@ class ObservedGang:
 
 def group_of(pod: Pod) -> str:
     """The name of the PodGroup that this controller makes for a pod; empty where the pod has one of its own."""
+    if pod.spec.scheduling_group is not None:
+        return ""
     owner = controller_of(pod.metadata)
     name = f"{_PREFIX}{owner.uid if owner else pod.metadata.uid}"
     given = (pod.metadata.annotations or {}).get(names.GROUP_NAME)

@@ -12,7 +12,17 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from ...kube import NODES, WARNING, Client, EventRecorder, Reflector, Resource, WorkQueue
+from ...kube import (
+    NODES,
+    WARNING,
+    Client,
+    EventRecorder,
+    KubeError,
+    NotFound,
+    Reflector,
+    Resource,
+    WorkQueue,
+)
 from ...model.objects import Node
 from .executor import About, WriteExecutor
 from .ownership import INDEXES
@@ -23,6 +33,8 @@ from .writes import EmitEvent, ReconcileResult
 log = logging.getLogger(__name__)
 
 QUEUE_COMMAND_NAMESPACE = "kube-system"
+_LOOK_AGAIN = 60.0
+"""Seconds until it is asked again whether a kind is served that no version of the API server has by default."""
 _PATIENCE = 10.0
 """Seconds after which a controller says what it waits for."""
 
@@ -91,6 +103,20 @@ class Context:
         async with asyncio.TaskGroup() as group:
             for view in self._views.values():
                 group.create_task(view.informer.run(), name=f"watch {view.resource.id} for controllers")
+
+    async def first_served(self, versions: Sequence[Resource[Any]]) -> Resource[Any]:
+        """The first of some versions of a kind that the API server serves and that we may list; waits for one."""
+        while True:
+            for resource in versions:
+                try:
+                    await self._client.list(resource.bare)
+                except NotFound:
+                    continue
+                except KubeError as error:
+                    log.warning("%s of %s is not followed yet: %s", resource.id, resource.version, error)
+                else:
+                    return resource
+            await asyncio.sleep(_LOOK_AGAIN)
 
     def unlisted(self) -> list[str]:
         """What has not been listed yet, and why: until there is nothing, some controller waits."""

@@ -184,6 +184,43 @@ class PyTorchJob(Object):
     status: PyTorchJobStatus = msgspec.field(default_factory=PyTorchJobStatus)
 
 
+class GangPolicy(Object):
+    min_count: int = 1
+
+
+class PodGroupPolicy(Object):
+    """``basic`` (each pod for itself) where it has no ``gang``."""
+
+    gang: GangPolicy | None = None
+
+
+class TopologyConstraints(Object):
+    topology: list[Any] | None = None
+
+
+class KubePodGroupSpec(Object):
+    scheduling_policy: PodGroupPolicy = msgspec.field(default_factory=PodGroupPolicy)
+    disruption_mode: str | dict[str, Any] | None = None
+    """``Pod`` or ``PodGroup`` in v1alpha2, ``{single: {}}`` or ``{all: {}}`` in v1beta1."""
+    priority_class_name: str = ""
+    scheduling_constraints: TopologyConstraints | None = None
+    resource_claims: list[Any] | None = None
+    parent_composite_pod_group_name: str | None = None
+    preemption_policy: str | None = None
+
+
+class KubePodGroupStatus(Object):
+    conditions: list[objects.Condition] | None = None
+
+
+class KubePodGroup(Object):
+    """A PodGroup of Kubernetes itself (``scheduling.k8s.io``)."""
+
+    metadata: ObjectMeta
+    spec: KubePodGroupSpec = msgspec.field(default_factory=KubePodGroupSpec)
+    status: KubePodGroupStatus = msgspec.field(default_factory=KubePodGroupStatus)
+
+
 class WorkloadSpec(Object):
     replicas: int | None = None
 
@@ -198,6 +235,10 @@ class Workload(Object):
 JOBS = Resource("batch.volcano.sh", "v1alpha1", "jobs", "Job", Job)
 COMMANDS = Resource("bus.volcano.sh", "v1alpha1", "commands", "Command", Command)
 PYTORCH_JOBS = Resource("kubeflow.org", "v1", "pytorchjobs", "PyTorchJob", PyTorchJob)
+KUBE_PODGROUPS = tuple(
+    Resource("scheduling.k8s.io", version, "podgroups", "PodGroup", KubePodGroup) for version in ("v1beta1", "v1alpha2")
+)
+"""By version, the newest first: of Kubernetes 1.37 and of 1.36."""
 REPLICA_SETS = Resource("apps", "v1", "replicasets", "ReplicaSet", Workload)
 STATEFUL_SETS = Resource("apps", "v1", "statefulsets", "StatefulSet", Workload)
 BATCH_JOBS = Resource("batch", "v1", "jobs", "Job", Workload)

@@ -138,6 +138,12 @@ class PodOS(Object):
     name: str = ""
 
 
+class SchedulingGroup(Object):
+    """The PodGroup of ``scheduling.k8s.io`` that a pod is of."""
+
+    pod_group_name: str = ""
+
+
 class PodSpec(Object):
     containers: list[Container] = msgspec.field(default_factory=list)
     init_containers: list[Container] | None = None
@@ -159,7 +165,7 @@ class PodSpec(Object):
     volumes: list[Volume] | None = None
     resource_claims: list[Any] | None = None
     workload_ref: dict[str, Any] | None = None
-    scheduling_group: dict[str, Any] | None = None
+    scheduling_group: SchedulingGroup | None = None
     termination_grace_period_seconds: int | None = None
 
 

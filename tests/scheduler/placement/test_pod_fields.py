@@ -36,6 +36,7 @@ def test_a_field_is_honoured_or_keeps_the_pod_waiting_by_name(row: dict[str, Any
         "tasks": "1 x 1 cpu",
         "labels": row.get("labels", {}),
         "pod": {"spec": row.get("pod", {})},
+        "podgroup": row.get("podgroup", {}),
     }
     world.load(
         {

@@ -1,0 +1,97 @@
+"""The shell of the mirror: which gang of Kubernetes to look at when a pod, a PodGroup or its mirror changes.
+
+The one rule: it begins when the API server serves PodGroups of ``scheduling.k8s.io``, which takes a feature gate;
+until then it does nothing, and nobody waits for it. Its keys are the gangs that pods of ours name; others are left
+alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from ...kube import NAMESPACES, PODGROUPS, PODS, Resource, WorkQueue
+from ...model.objects import Pod, PodGroup
+from ..runtime.controller import Context
+from ..runtime.executor import About
+from ..runtime.objects import KUBE_PODGROUPS, KubePodGroup
+from ..runtime.write_through_cache import WriteThroughCache
+from ..runtime.writes import ReconcileResult
+from .mirror import ObservedMirror, gang_of, original_of, reconcile
+
+
+class MirrorController:
+    """Mirrors of gangs; part of the PodGroup controller."""
+
+    name = "podgroup, gangs of scheduling.k8s.io"
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._queue = WorkQueue(self.name)
+        self._pods = context.view(PODS)
+        self._groups = context.view(PODGROUPS)
+        self._namespaces = context.view(NAMESPACES)
+        self._served: Resource[Any] | None = None
+        self._members: dict[str, dict[str, str]] = {}
+        """For each gang (key) its pods: uid to key."""
+        self._pods.informer.on_change(self._pod_changed)
+        self._groups.informer.on_change(self._mirror_changed)
+
+    async def run(self) -> None:
+        """Work until cancelled, once PodGroups are served."""
+        self._served = await self._context.first_served(KUBE_PODGROUPS)
+        originals = self._originals()
+        originals.informer.on_change(self._original_changed)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(originals.informer.run())
+            needs = (self._pods, self._groups, self._namespaces, originals)
+            group.create_task(self._context.work(self.name, self._queue, self._decide, *needs))
+
+    def _originals(self) -> WriteThroughCache[KubePodGroup]:
+        assert self._served is not None
+        return self._context.view(self._served)
+
+    def _pod_changed(self, before: Pod | None, after: Pod | None) -> None:
+        left, joined = self._key_of(before), self._key_of(after)
+        if before is not None and left:
+            members = self._members.get(left, {})
+            members.pop(before.metadata.uid, None)
+            if not members:
+                self._members.pop(left, None)
+        if after is not None and joined:
+            self._members.setdefault(joined, {})[after.metadata.uid] = after.metadata.key
+        going = after is not None and after.metadata.deletion_timestamp is not None
+        if before is None or after is None or left != joined or going:
+            for key in {left, joined} - {""}:
+                self._queue.add(key)
+
+    def _key_of(self, pod: Pod | None) -> str:
+        return gang_of(pod) if pod is not None and pod.spec.scheduler_name in self._context.scheduler_names else ""
+
+    def _mirror_changed(self, before: PodGroup | None, after: PodGroup | None) -> None:
+        group = after or before
+        if group is not None and (original_of(group) or group.metadata.key in self._members):
+            self._queue.add(group.metadata.key)
+
+    def _original_changed(self, before: KubePodGroup | None, after: KubePodGroup | None) -> None:
+        original = after or before
+        if original is None:
+            return
+        key = original.metadata.key
+        if key in self._members or self._groups.get(key) is not None:
+            self._queue.add(key)
+
+    def _decide(self, key: str) -> tuple[ReconcileResult, About | None]:
+        assert self._served is not None
+        original = self._originals().get(key)
+        pods = [pod for member in self._members.get(key, {}).values() if (pod := self._pods.get(member)) is not None]
+        home = self._namespaces.get(key.partition("/")[0])
+        seen = ObservedMirror(
+            resource=self._served,
+            original=original,
+            mirror=self._groups.get(key),
+            pods=pods,
+            namespace_annotations=home.metadata.annotations if home else None,
+            now=self._context.clock(),
+        )
+        return reconcile(seen), (self._served, original.metadata) if original is not None else None
