@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ..report import matrix
+from ..report import matrix, record
 from .answers import explains_errors
 
 
@@ -15,7 +15,7 @@ from .answers import explains_errors
 @click.option("--out", type=click.Path(path_type=Path), default=Path("out/matrix"), show_default=True, metavar="FOLDER")
 @explains_errors
 def matrix_command(runs: tuple[Path, ...], out: Path) -> int:
-    """Lay runs side by side: scheduler by version by scenario, as JSON, Markdown and a page.
+    """Lay runs side by side: scheduler by version by scenario, as JSON, Markdown and a page of their report.
 
     RUN is the folder of a run (pytest's --out) or its results.json. Runs of one scheduler in one version on one
     Kubernetes are one column.
@@ -25,7 +25,9 @@ def matrix_command(runs: tuple[Path, ...], out: Path) -> int:
       pytest features --scheduler kube-scheduler --cluster embedded --out out/kube-scheduler
       schedspec matrix out/run out/kube-scheduler
     """
-    files = matrix.write(matrix.make(map(matrix.read, runs)), out)
+    found = matrix.make(map(matrix.read, runs))
+    folders = [run if run.is_dir() else run.parent for run in runs]
+    files = matrix.write(found, out, list(record.read_all(folders)))
     for file in files:
         click.echo(file)
     return 0

@@ -63,7 +63,7 @@ def pytest_configure(config: pytest.Config) -> None:
     for line in ("embedded: needs the embedded cluster", "kind: needs a Kind cluster", "slow: takes more than 10 s"):
         config.addinivalue_line("markers", line)
     gating.declare_markers(config)
-    config.pluginmanager.register(Results(config, config.stash[OPTIONS].adapter.name), "schedspec-results")
+    config.pluginmanager.register(Results(config, config.stash[OPTIONS].adapter.title), "schedspec-results")
 
 
 def _with_a_folder_of_its_own(config: pytest.Config, given: options.Options) -> options.Options:
@@ -144,7 +144,7 @@ def world(live: LiveSession, request: pytest.FixtureRequest) -> Iterator[World]:
     running.session = live
     with live.scenario(running.name) as world:
         running.world, running.facts = world, live.facts
-        running.scheduler = (live.options.adapter.name, live.scheduler_version)
+        running.scheduler = (live.options.adapter.title, live.scheduler_version)
         request.config.hook.pytest_schedspec_begins(running=running)
         scenarios.opened(running)
         try:

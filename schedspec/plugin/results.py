@@ -61,6 +61,7 @@ class Results:
             feature=feature,
             scenario=scenario,
             example=example,
+            node_id=report.nodeid,
             run=run,
             verdict=verdict,
             why=why,

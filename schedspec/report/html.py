@@ -269,7 +269,7 @@ class Report:
 
 def render(records: Iterable[ScenarioRecord], views: Sequence[View] = ()) -> str:
     """The page. Pure: the same records make the same page."""
-    return _template("report.html.j2").render(report=Report(records), views=views)
+    return template("report.html.j2").render(report=Report(records), views=views)
 
 
 def write(records: Iterable[ScenarioRecord], path: Path, views: Sequence[View] = ()) -> Path:
@@ -280,7 +280,7 @@ def write(records: Iterable[ScenarioRecord], path: Path, views: Sequence[View] =
 
 def picture(record: ScenarioRecord) -> str:
     """One scenario's picture as an SVG file of its own."""
-    return _template("picture.svg.j2").render(scenario=Scenario(record))
+    return template("picture.svg.j2").render(scenario=Scenario(record))
 
 
 @lru_cache
@@ -293,7 +293,8 @@ def _environment() -> jinja2.Environment:
     return it
 
 
-def _template(name: str) -> jinja2.Template:
+def template(name: str) -> jinja2.Template:
+    """One of `page/`."""
     return _environment().get_template(name)
 
 

@@ -1,16 +1,18 @@
-"""Scheduler × version × scenario: what each does, from the results of runs. JSON, Markdown, and a page of its own.
+"""Scheduler × version × scenario: what each does, from the results of runs. JSON, Markdown, and a page of the report.
 `schedspec matrix` writes it. Runs of one scheduler in one version on one Kubernetes are one column.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
-import jinja2
 import msgspec
+from markupsafe import Markup
 
+from . import html
+from .record import ScenarioRecord
 from .results import Result, RunResults, Verdict, read
 
 _ORDER: tuple[Verdict, ...] = ("error", "failed", "known", "passed", "lacks", "skipped")
@@ -25,7 +27,7 @@ _SIGNS: dict[Verdict, str] = {
 LEGEND = "✓ passed, ✗ failed, ≠ known difference, – lacks what the scenario needs, ! could not be judged, · skipped"
 
 
-__all__ = ["Cell", "Column", "Matrix", "Row", "make", "markdown", "page", "read", "write"]
+__all__ = ["Cell", "Column", "Matrix", "Row", "make", "markdown", "read", "view", "write"]
 
 
 class Column(msgspec.Struct, frozen=True, order=True):
@@ -49,6 +51,8 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     passed: int
     runs: int
     why: str
+    node_id: str = ""
+    """Of the worst of the runs: its record has the same."""
     seconds_to_run: float | None
     evictions: float | None
     evicted_to_requested: float | None
@@ -58,6 +62,16 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
         """`✓`, or `2 of 3` where the runs differ."""
         sign = _SIGNS[self.verdict]
         return sign if self.passed in (0, self.runs) else f"{sign} {self.passed} of {self.runs}"
+
+    @property
+    def measured(self) -> str:
+        """The numbers of what ran: `0.31 s to run, 4 evicted, 2 × what was asked for`; empty where nothing did."""
+        if self.verdict in ("lacks", "skipped", "error") or self.seconds_to_run is None:
+            return ""
+        said = [f"{self.seconds_to_run:.2f} s to run"]
+        said += [f"{self.evictions:g} evicted"] if self.evictions else []
+        said += [] if self.evicted_to_requested is None else [f"{self.evicted_to_requested:g} × what was asked for"]
+        return ", ".join(said)
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,7 +123,7 @@ def markdown(matrix: Matrix) -> str:
     for feature in dict.fromkeys(row.feature for row in matrix.rows):
         rows = [row for row in matrix.rows if row.feature == feature]
         lines += [f"### {feature}", ""]
-        body = [[_escaped(row.scenario), *(cell.text if cell else "" for cell in row.cells)] for row in rows]
+        body = [[_escaped(row.scenario), *map(_shown, row.cells)] for row in rows]
         lines += [*_table(["scenario", *heads], body), ""]
     surprises = [
         f"- **{column.title}**, {row.feature}, {_escaped(row.scenario)}: {_escaped(cell.why)}"
@@ -120,19 +134,34 @@ def markdown(matrix: Matrix) -> str:
     return "\n".join([*lines, "### What happened instead", "", *(surprises or ["Nothing."])]) + "\n"
 
 
-def page(matrix: Matrix) -> str:
-    """One HTML page that needs nothing else."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=jinja2.StrictUndefined
-    )
-    return environment.get_template("matrix.html.j2").render(matrix=matrix, sums=_sums(matrix), legend=LEGEND)
+def view(matrix: Matrix, records: Iterable[ScenarioRecord]) -> html.View:
+    """The page of the report: a cell leads to the page of its scenario, where these records have it."""
+    anchors: dict[tuple[str, str, str, str], str] = {}
+    for scenario in html.Report(records).scenarios:
+        it = scenario.record
+        anchors[it.scheduler.name, it.scheduler.version, it.cluster.version, it.node_id] = scenario.anchor
+    links = [
+        [_link(anchors, column, cell) for column, cell in zip(matrix.columns, row.cells, strict=True)]
+        for row in matrix.rows
+    ]
+    rows = list(zip(matrix.rows, links, strict=True))
+    body = html.template("matrix.html.j2").render(matrix=matrix, rows=rows, sums=_sums(matrix), legend=LEGEND)
+    return html.View("schedulers", "What each scheduler does", Markup(body))  # noqa: S704 - escaped by the template
 
 
-def write(matrix: Matrix, folder: Path) -> list[Path]:
-    """matrix.json, matrix.md and matrix.html."""
+def _link(anchors: Mapping[tuple[str, str, str, str], str], column: Column, cell: Cell | None) -> str:
+    return anchors.get((*msgspec.structs.astuple(column), cell.node_id), "") if cell is not None else ""
+
+
+def write(matrix: Matrix, folder: Path, records: Sequence[ScenarioRecord] = ()) -> list[Path]:
+    """matrix.json, matrix.md and matrix.html: the report of these records, with the matrix as a page."""
     folder.mkdir(parents=True, exist_ok=True)
     json = msgspec.json.format(msgspec.json.encode(matrix)).decode()
-    texts = {"matrix.json": f"{json}\n", "matrix.md": markdown(matrix), "matrix.html": page(matrix)}
+    texts = {
+        "matrix.json": f"{json}\n",
+        "matrix.md": markdown(matrix),
+        "matrix.html": html.render(records, [view(matrix, records)]),
+    }
     for name, text in texts.items():
         (folder / name).write_text(text, "utf-8")
     return [folder / name for name in texts]
@@ -156,6 +185,7 @@ def _cell(results: Sequence[Result]) -> Cell | None:
         passed=sum(it.verdict == "passed" for it in results),
         runs=len(results),
         why=worst.why,
+        node_id=worst.node_id,
         seconds_to_run=_mean(it.seconds_to_run for it in numbers),
         evictions=_mean(it.evictions for it in numbers),
         evicted_to_requested=_mean(it.evicted_to_requested for it in numbers),
@@ -177,6 +207,10 @@ def _sums(matrix: Matrix) -> list[tuple[str, list[str]]]:
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     return [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)]
+
+
+def _shown(cell: Cell | None) -> str:
+    return "" if cell is None else f"{cell.text} <br>{cell.measured}" if cell.measured else cell.text
 
 
 def _escaped(text: str) -> str:

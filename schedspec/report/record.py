@@ -269,17 +269,19 @@ def read(path: Path) -> ScenarioRecord:
 
 
 def read_all(directories: Iterable[Path]) -> Iterator[ScenarioRecord]:
-    """Every record below these directories, each scenario once: of several runs of it the youngest.
+    """Every record below these directories, each scenario once a cluster and scheduler, in their versions: of several
+    runs of it the youngest.
 
     Raises RecordError.
     """
-    found: dict[str, ScenarioRecord] = {}
+    found: dict[tuple[str, ...], ScenarioRecord] = {}
     for directory in directories:
         if not directory.is_dir():
             raise RecordError(f"{directory}: not a folder")
         for path in sorted(directory.glob("**/scenarios/*/*.json")):
             record = read(path)
-            key = f"{record.cluster.name} {record.scheduler.name} {record.node_id}"
+            ground = (record.cluster.name, record.cluster.version, record.scheduler.name, record.scheduler.version)
+            key = (*ground, record.node_id)
             if key not in found or found[key].began < record.began:
                 found[key] = record
     yield from found.values()

@@ -5,6 +5,7 @@ A run writes it as `results.json` beside its reports.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -39,6 +40,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """Its file, relative to the root of the run."""
     scenario: str
     example: dict[str, str]
+    node_id: str = ""
+    """What pytest runs it by; its record has the same."""
     run: int
     verdict: Verdict
     why: str = ""
@@ -69,6 +72,13 @@ def read(path: Path) -> RunResults:
         raise HarnessError(f"{file}: {problem.strerror}\n  do next: name the folder of a run (--out)") from None
     except msgspec.MsgspecError as problem:
         raise HarnessError(f"{file} is no result of a run: {problem}") from None
+
+
+def read_all(folders: Iterable[Path]) -> Iterator[RunResults]:
+    """The results of every run below some folders. Raises HarnessError."""
+    for folder in folders:
+        for file in sorted(folder.glob(f"**/{FILE}")):
+            yield read(file)
 
 
 def numbers_of(history: History) -> Numbers:

@@ -122,6 +122,12 @@ class Adapter:
         """For the header of a run."""
         return self.name
 
+    @property
+    def title(self) -> str:
+        """For results and records: its name, and how gangs are written where that is not the usual way."""
+        usual = self.gang_api == self.gang_apis[0]
+        return self.name if usual else f"{self.name} with gangs of {self.gang_api}"
+
     def version(self, site: Site) -> str:
         """Which version of it this is, for instance `v1.36.3`; empty where it does not say."""
         raise NotImplementedError

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,8 +10,10 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
+from schedspec import report
 from schedspec.cli.matrix import matrix_command
-from schedspec.report import matrix
+from schedspec.report import html, matrix, record
+from schedspec.report.record import ScenarioRecord, Software
 from schedspec.report.results import Numbers, Result, RunResults, Verdict, read
 
 Run = Callable[..., pytest.RunResult]
@@ -79,9 +82,57 @@ def test_markdown_escapes_and_says_what_happened_instead() -> None:
 
 
 def test_the_page_escapes_too() -> None:
-    text = matrix.page(matrix.make([OURS, THEIRS]))
+    text = html.render([], [matrix.view(matrix.make([OURS, THEIRS]), [])])
     assert "&lt;other&gt;" in text
     assert "<other>" not in text
+
+
+def test_a_cell_leads_to_the_page_of_its_scenario() -> None:
+    def of(scheduler: str, kubernetes: str) -> ScenarioRecord:
+        return ScenarioRecord(
+            feature="f",
+            feature_file="features/f.feature",
+            scenario="one",
+            node_id="features/f.feature::one",
+            line=2,
+            cluster=Software("embedded", kubernetes),
+            scheduler=Software(scheduler, "v1"),
+            policy="",
+            policy_sha256="",
+            began=0.0,
+            seconds=1.0,
+            verdict="passed",
+        )
+
+    one = msgspec.structs.replace(result("one", "passed"), node_id="features/f.feature::one")
+    records = [of("ours", "v1.36.3"), of("theirs", "v1.36.3"), of("theirs", "v1.37.1")]
+    links = re.findall(r'href="#(features-f-2[^"]*)"', matrix.view(matrix.make([a_run("theirs", one)]), records).body)
+    titles = {it.anchor: it.record.scheduler.name + it.record.cluster.version for it in html.Report(records).scenarios}
+    assert [titles[link] for link in links] == ["theirsv1.36.3"]
+
+
+def test_what_was_measured_stands_in_the_cell() -> None:
+    ran = msgspec.structs.replace(result("one", "passed"), numbers=Numbers(0.314, 4, 2.0))
+    found = matrix.make([a_run("ours", ran, result("two", "lacks"))])
+    assert "| one | ✓ <br>0.31 s to run, 4 evicted, 2 × what was asked for |" in matrix.markdown(found)
+    assert "0.31 s to run, 4 evicted" in matrix.view(found, []).body
+    assert found.rows[1].cells[0] is not None
+    assert found.rows[1].cells[0].measured == ""
+
+
+def test_a_report_of_several_schedulers_has_the_matrix_as_a_page(tmp_path: Path) -> None:
+    template = {"feature": "f", "feature_file": "features/f.feature", "scenario": "one", "node_id": "n", "line": 2}
+    rest = {"policy": "", "policy_sha256": "", "began": 0.0, "seconds": 1.0, "verdict": "passed"}
+    for run in (OURS, THEIRS):
+        folder = tmp_path / run.scheduler
+        software = {"cluster": {"name": "embedded"}, "scheduler": {"name": run.scheduler}}
+        record.write(msgspec.convert({**template, **rest, **software}, ScenarioRecord), folder / "scenarios" / "f")
+        (folder / "results.json").write_bytes(msgspec.json.encode(run))
+    report.build([tmp_path / "ours"], tmp_path / "one.html")
+    report.build([tmp_path], tmp_path / "both.html")
+    heading = ">What each scheduler does</h1>"
+    assert heading not in (tmp_path / "one.html").read_text("utf-8")
+    assert heading in (tmp_path / "both.html").read_text("utf-8")
 
 
 def test_a_run_writes_its_results(specs: Run, pytester: pytest.Pytester) -> None:
