@@ -16,6 +16,7 @@ NAME = "gang"
 BURST = 2.0
 """Seconds between two acts on one gang that still belong to one decision."""
 
+_MODE = "schedspec.dev/disruption-mode"
 SWITCHES = {"reclaim": "enableReclaimable", "preempt": "enablePreemptable"}
 
 
@@ -28,9 +29,17 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
         for last in _ends_of_bursts(acts):
             if last.kind == "evict" and not rules.has_say("gang", SWITCHES.get(last.action, "enableReclaimable")):
                 continue
+            if last.kind == "evict" and _goes_pod_by_pod(ledger, group, last):
+                continue
             if last.kind == "bind" and not rules.has_say("gang", "enableJobReady"):
                 continue
             yield from _judge_burst(ledger, group, last)
+
+
+def _goes_pod_by_pod(ledger: Ledger, key: str, last: Act) -> bool:
+    """Whether the gang says that it may lose single pods."""
+    found = ledger.at(last.position, Kind.PODGROUP, key)
+    return found is not None and (found["metadata"].get("annotations") or {}).get(_MODE) == "pod"
 
 
 def _ends_of_bursts(acts: list[Act]) -> Iterator[Act]:

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..api.kinds import GANGS, Kind
+from ..api.marks import READ, USUAL
 from .history import Object, View
 
 GROUPS = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
-_PLACED = ("PodScheduled", "PodGroupScheduled", "PodGroupInitiallyScheduled")
-"""Conditions of pods and of Kubernetes' own PodGroups that are False while there is no room."""
 WORKLOAD = "schedspec.dev/workload"
 """The label with which our templates name the workload that a pod belongs to."""
 _WORKLOADS = (
@@ -57,18 +56,14 @@ def is_over(pod: Object) -> bool:
 
 def reason(obj: Object) -> str:
     """Why the scheduler has not placed a pod or PodGroup, in its own words; empty before it has spoken."""
-    for kind in _PLACED:
-        placed = condition(obj, kind)
-        if placed.get("status") == "False":
-            return str(placed.get("message") or placed.get("reason") or "")
-    unschedulable = condition(obj, "Unschedulable")
-    return str(unschedulable.get("message") or "") if unschedulable.get("status") == "True" else ""
+    read = obj.get(READ)
+    return str(read["reason"]) if read is not None else USUAL.reason(obj)
 
 
 def eviction(pod: Object) -> dict[str, Any] | None:
     """The condition with which a scheduler marks its victim, or None."""
-    found = condition(pod, "DisruptionTarget")
-    return found if found.get("status") == "True" and found.get("reason") == "PreemptionByScheduler" else None
+    read = pod.get(READ)
+    return read["evicted"] if read is not None else USUAL.eviction(pod)
 
 
 def group_of(pod: Object) -> str:

@@ -18,6 +18,7 @@ import urllib3
 from ..api.client import Api
 from ..api.errors import ClusterUnreachableError, HarnessError
 from ..api.kinds import SERVED, Kind, Ref
+from ..api.marks import USUAL, Marks
 from .history import Change, History, Object
 
 _PATIENCE = 10.0
@@ -33,9 +34,13 @@ class _StaleError(Exception):
 
 
 class HistoryWriter:
-    """What is live in the cluster, and the history of the scenario that runs now. Thread-safe."""
+    """What is live in the cluster, and the history of the scenario that runs now. Thread-safe.
 
-    def __init__(self) -> None:
+    `marks`: by what the scheduler says what it did and why.
+    """
+
+    def __init__(self, marks: Marks = USUAL) -> None:
+        self._marks = marks
         self._lock = threading.Lock()
         self._live: dict[Ref, Object] = {}
         self.history = History()
@@ -50,6 +55,7 @@ class HistoryWriter:
         """Record one object; without managedFields, which nobody reads."""
         meta = obj["metadata"]
         meta.pop("managedFields", None)
+        self._marks.read(obj)
         ref = Ref(kind, meta["name"], meta.get("namespace", ""))
         with self._lock:
             known = self._live.get(ref)

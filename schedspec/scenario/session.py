@@ -62,7 +62,7 @@ class LiveSession:
         own = Templates(template_folders(options), {}, options.policies)
         self.policy = options.policy.read_text("utf-8") if options.policy else own.policy("default")
         """What is in force where a scenario names no policy."""
-        self.recorder = HistoryWriter()
+        self.recorder = HistoryWriter(options.adapter.marks)
         self.first_running: float | None = None
         """Seconds from the start of the boot until a pod was first seen Running."""
         settings = replace(options.settings, gang_api=options.adapter.gang_api == KUBERNETES)

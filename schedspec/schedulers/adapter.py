@@ -15,6 +15,7 @@ from .. import distribution
 from ..api.capabilities import Capability
 from ..api.client import Api
 from ..api.errors import HarnessError
+from ..api.marks import USUAL, Marks
 from ..clusters import Cluster
 
 
@@ -95,6 +96,8 @@ class Adapter:
     """What it does not have, and why, for people."""
     monitors_off: ClassVar[Mapping[str, str]] = {}
     """The monitors whose law does not hold for it, and why."""
+    marks: ClassVar[Marks] = USUAL
+    """What counts as an eviction and as a reason: the conditions by which it says so."""
     templates: ClassVar[str] = ""
     """A folder in templates/ that is looked into first: its own policies and objects; empty for none."""
     known_file: ClassVar[Path | None] = None

@@ -1,0 +1,102 @@
+"""What counts as an eviction and as a reason, on answers of schedulers as they were recorded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from schedspec.api.kinds import Kind
+from schedspec.api.marks import USUAL, Mark, Marks
+from schedspec.monitors.ledger import Ledger
+from schedspec.observe import view
+from schedspec.observe.history import History
+from schedspec.observe.watcher import HistoryWriter
+from schedspec.schedulers import ADAPTERS
+
+VICTIMS = {
+    "volcano": {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "PreemptionByScheduler",
+        "message": "volcano: preempting to accommodate a higher priority pod",
+    },
+    "kube-scheduler": {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "PreemptionByScheduler",
+        "message": "kube-scheduler: preempting to accommodate a higher priority pod",
+    },
+    "schedspec": {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "PreemptionByScheduler",
+        "message": "preempt for t/new-0 (of job t/new in queue a)",
+    },
+}
+WAITING = {
+    "a pod": (
+        {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/2 nodes"},
+        "0/2 nodes",
+    ),
+    "a PodGroup of Volcano": (
+        {"type": "Unschedulable", "status": "True", "reason": "NotEnoughResources", "message": "2/0 tasks in gang"},
+        "2/0 tasks in gang",
+    ),
+    "a PodGroup of Kubernetes 1.36": (
+        {"type": "PodGroupScheduled", "status": "False", "reason": "Unschedulable", "message": "gang does not fit"},
+        "gang does not fit",
+    ),
+    "a PodGroup of Kubernetes 1.37": (
+        {"type": "PodGroupInitiallyScheduled", "status": "False", "reason": "Unschedulable", "message": ""},
+        "Unschedulable",
+    ),
+}
+NOT_YET = {"type": "PodScheduled", "status": "True"}
+KUEUE = Marks(
+    evicted=(Mark("TerminationTarget", "True", "WorkloadEvictedDueToPreempted"),),
+    waits=(Mark("QuotaReserved", "False"),),
+)
+
+
+def obj(*conditions: dict[str, Any], version: str = "1") -> dict[str, Any]:
+    meta = {"name": "p", "namespace": "t", "uid": "u", "resourceVersion": version}
+    return {"metadata": meta, "spec": {"nodeName": "n1"}, "status": {"conditions": list(conditions)}}
+
+
+@pytest.mark.parametrize("condition", VICTIMS.values(), ids=VICTIMS)
+def test_a_victim_is_known(condition: dict[str, Any]) -> None:
+    assert view.eviction(obj(condition)) == condition
+    assert view.eviction(obj({**condition, "reason": "EvictionByEvictionAPI"})) is None
+    assert view.eviction(obj({**condition, "status": "False"})) is None
+
+
+@pytest.mark.parametrize(("condition", "why"), WAITING.values(), ids=WAITING)
+def test_a_reason_is_read(condition: dict[str, Any], why: str) -> None:
+    assert view.reason(obj(NOT_YET, condition)) == why
+    assert view.reason(obj({**condition, "status": "Unknown"})) == ""
+    assert view.reason(obj()) == ""
+
+
+def test_every_adapter_of_ours_says_it_in_the_usual_conditions() -> None:
+    assert {adapter.marks for adapter in ADAPTERS.values()} == {USUAL}
+
+
+def test_what_another_scheduler_says_in_its_own_conditions_counts_too() -> None:
+    victim = {"type": "TerminationTarget", "status": "True", "reason": "WorkloadEvictedDueToPreempted", "message": "m"}
+    writer = HistoryWriter(KUEUE)
+    history: History = writer.begin("t")
+    writer.saw(Kind.POD, obj(version="2"))
+    writer.saw(Kind.POD, obj(victim, version="3"))
+    assert [act.kind for act in Ledger(history.versions(Kind.POD)).acts] == ["bind", "evict"]
+    assert view.eviction(history.now().get(Kind.POD, "p") or {}) == victim
+    writer.saw(Kind.POD, obj({"type": "QuotaReserved", "status": "False", "message": "no quota"}, version="4"))
+    assert view.reason(history.now().get(Kind.POD, "p") or {}) == "no quota"
+
+
+def test_what_is_no_mark_of_it_does_not_count() -> None:
+    writer = HistoryWriter(KUEUE)
+    history = writer.begin("t")
+    writer.saw(Kind.POD, obj(VICTIMS["volcano"], WAITING["a pod"][0]))
+    found = history.now().get(Kind.POD, "p") or {}
+    assert (view.eviction(found), view.reason(found)) == (None, "")

@@ -1,0 +1,215 @@
+"""Schedulers as processes: start, policy, refusal, end; their programs are scripts with recorded answers."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import psutil
+import pytest
+
+from schedspec.api.client import Api
+from schedspec.api.errors import PolicyRefusedError, SchedulerDiedError
+from schedspec.clusters import Settings, provide
+from schedspec.clusters.protocol import ClusterFacts
+from schedspec.schedulers import Scheduler, Site, UnsuitableClusterError
+from schedspec.schedulers.kube_scheduler import KubeScheduler
+from schedspec.schedulers.readiness import NotYetError, patiently
+from schedspec.schedulers.volcano import Volcano
+
+VOLCANO = """\
+#!/bin/sh
+echo "$@" > "$0.arguments"
+while [ $# -gt 0 ]; do [ "$1" = --scheduler-conf ] && conf=$2; shift; done
+if grep -q alocate "$conf"; then
+  echo "E1122 05:06:11.120 scheduler.go:201] Scheduler config $(cat "$conf") is invalid: failed to find Action alocate"
+fi
+echo "I1122 05:06:11.341 scheduler.go:114] Scheduler completes Initialization and start to run"
+exec sleep 60
+"""
+CONTROLLERS = '#!/bin/sh\necho "$@" > "$0.arguments"\nexec sleep 60\n'
+KUBE = """\
+#!/bin/sh
+echo "$@" > "$0.arguments"
+conf=$2
+if grep -q nonsense "$conf"; then
+  echo 'E1122 05:06:11.120 run.go:72] "command failed" err="no kind nonsense is registered"'
+  exit 1
+fi
+echo 'I1122 05:06:11.341 scheduler.go:1] "Handlers synced"'
+exec sleep 60
+"""
+
+
+class Server:
+    """An API server as far as a start needs it."""
+
+    def __init__(self) -> None:
+        self.applied: list[str] = []
+
+    def apply(self, body: dict[str, Any], manager: str) -> None:
+        self.applied.append(f"{manager} {body['metadata']['name']}")
+
+    def call(self, method: str, path: str, **more: Any) -> Any:
+        assert (method, path) == ("GET", "/apis/scheduling.volcano.sh/v1beta1/queues/default")
+        return {"status": {"state": "Open"}}
+
+
+class Cluster:
+    """A cluster as far as an adapter asks it."""
+
+    def __init__(self, version: str) -> None:
+        self._version = version
+
+    def facts(self) -> ClusterFacts:
+        return ClusterFacts(self._version, (), 0.0)
+
+
+def program(folder: Path, name: str, text: str) -> None:
+    (folder / name).write_text(text)
+    (folder / name).chmod(0o755)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    program(programs, "vc-scheduler", VOLCANO)
+    program(programs, "vc-controller-manager", CONTROLLERS)
+    program(programs, "kube-scheduler", KUBE)
+    return Site(
+        folder=tmp_path / "run",
+        api=cast(Api, Server()),
+        kubeconfig=tmp_path / "kubeconfig",
+        context="c",
+        cluster=provide(Settings(kind="embedded")),
+        programs=None,
+        scheduler_programs=programs,
+        scale=1.0,
+        tell=lambda _: None,
+    )
+
+
+def on(site: Site, kubernetes: str) -> Site:
+    return dataclasses.replace(site, cluster=cast(Any, Cluster(kubernetes)))
+
+
+@pytest.fixture
+def volcano(site: Site) -> Iterator[Scheduler]:
+    scheduler = Volcano().scheduler(site)
+    yield scheduler
+    scheduler.stop()
+
+
+@pytest.fixture
+def kube(site: Site) -> Iterator[Scheduler]:
+    scheduler = KubeScheduler().scheduler(on(site, "v1.36.3"))
+    yield scheduler
+    scheduler.stop()
+
+
+def said(site: Site, name: str) -> str:
+    assert site.scheduler_programs is not None
+    return (site.scheduler_programs / f"{name}.arguments").read_text()
+
+
+def running(handle: dict[str, Any]) -> list[bool]:
+    """Whether each process of a handle runs."""
+    return [psutil.pid_exists(pid) for pid in handle.values() if isinstance(pid, int)]
+
+
+def test_volcano_starts_with_its_controllers_and_the_policy(site: Site, volcano: Scheduler) -> None:
+    volcano.launch("actions: allocate\n")
+    volcano.start("actions: allocate\n")
+    volcano.check()
+    assert cast(Any, site.api).applied == ["schedspec volcano-system", "schedspec volcano-monitoring"]
+    arguments = said(site, "vc-scheduler")
+    assert f"--scheduler-conf {site.folder / 'policy.yaml'} --node-selector schedspec.dev/world:true" in arguments
+    assert "--scheduler-name schedspec" in said(site, "vc-controller-manager")
+    assert (site.folder / "policy.yaml").read_text() == "actions: allocate\n"
+
+
+def test_a_new_policy_is_a_new_scheduler_of_volcano_and_the_same_controllers(volcano: Scheduler) -> None:
+    volcano.start("actions: allocate\n")
+    before = volcano.handle()
+    volcano.use_policy("actions: allocate\n")
+    assert volcano.handle() == before
+    volcano.use_policy("actions: backfill\n")
+    after = volcano.handle()
+    assert before["scheduler"] != after["scheduler"]
+    assert before["controllers"] == after["controllers"]
+
+
+def test_volcano_refuses_a_policy_in_its_own_words(volcano: Scheduler) -> None:
+    volcano.start("actions: allocate\n")
+    with pytest.raises(PolicyRefusedError, match="failed to find Action alocate"):
+        volcano.use_policy("actions: alocate\n")
+
+
+@pytest.mark.parametrize("which", ["scheduler", "controllers"])
+def test_volcano_has_died_when_either_has(volcano: Scheduler, which: str) -> None:
+    volcano.start("actions: allocate\n")
+    os.kill(volcano.handle()[which], 9)
+    with pytest.raises(SchedulerDiedError, match="was killed by signal 9"):
+        _until_it_is_seen(volcano)
+
+
+def test_nothing_of_volcano_stays(volcano: Scheduler) -> None:
+    volcano.start("actions: allocate\n")
+    handle = volcano.handle()
+    volcano.stop()
+    volcano.stop()
+    assert running(handle) == [False, False]
+
+
+@pytest.mark.parametrize(
+    ("kubernetes", "gates"),
+    [
+        ("v1.36.3", "GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true"),
+        ("v1.37.1", "GenericWorkload=true"),
+    ],
+)
+def test_kube_scheduler_starts_with_the_gates_of_its_version(site: Site, kubernetes: str, gates: str) -> None:
+    scheduler = KubeScheduler().scheduler(on(site, kubernetes))
+    try:
+        scheduler.start("kind: KubeSchedulerConfiguration\n")
+        scheduler.check()
+        assert f"--feature-gates {gates} " in said(site, "kube-scheduler")
+        assert f"kubeconfig: {site.kubeconfig}" in (site.folder / "policy.yaml").read_text()
+    finally:
+        scheduler.stop()
+
+
+def test_kube_scheduler_refuses_a_configuration_in_its_own_words(kube: Scheduler) -> None:
+    kube.start("kind: KubeSchedulerConfiguration\n")
+    before = kube.handle()
+    kube.use_policy("kind: KubeSchedulerConfiguration\n")
+    assert kube.handle() == before
+    with pytest.raises(PolicyRefusedError, match="no kind nonsense is registered"):
+        kube.use_policy("kind: nonsense\n")
+
+
+def test_kube_scheduler_has_died_and_leaves_nothing(kube: Scheduler) -> None:
+    kube.start("kind: KubeSchedulerConfiguration\n")
+    handle = kube.handle()
+    os.kill(handle["pid"], 9)
+    with pytest.raises(SchedulerDiedError, match="was killed by signal 9"):
+        _until_it_is_seen(kube)
+    kube.stop()
+    assert running(handle) == [False]
+
+
+def test_kube_scheduler_without_gangs_is_no_cluster_for_it(site: Site) -> None:
+    with pytest.raises(UnsuitableClusterError, match=r"pinned for Kubernetes 1\.30"):
+        KubeScheduler().scheduler(on(site, "v1.30.0"))
+
+
+def _until_it_is_seen(scheduler: Scheduler) -> None:
+    """A killed process ends a moment later."""
+    for attempt in patiently(10.0, 0.02):
+        with attempt:
+            scheduler.check()
+            raise NotYetError("it runs still")
