@@ -66,8 +66,9 @@ features: .venv/.locked ## all features on the embedded cluster
 	$(call live,features --cluster embedded $(VERSION) -n $(WORKERS),$(OUT)/embedded/features-embedded)
 	@cp $(OUT)/embedded/features-embedded.xml $(OUT)/
 
-features-gang: .venv/.locked ## what every gang scheduler owes, on kube-scheduler
-	$(call live,features/gang --scheduler kube-scheduler --cluster embedded $(VERSION),$(OUT)/gang/features-gang)
+features-gang: .venv/.locked ## what every gang scheduler owes, in Kubernetes' own API: on kube-scheduler and on ours
+	$(call live,features/gang --scheduler kube-scheduler --cluster embedded $(VERSION),$(OUT)/gang/kube-scheduler)
+	$(call live,features/gang --gang-api kubernetes --cluster embedded $(VERSION),$(OUT)/gang/schedspec)
 
 features-kind: .venv/.locked ## all features on Kind, where there is one
 	@$(BIN)/python -m schedspec.clusters.kind.kind_gate $(FEATURES_ON_KIND) $(KIND_IMAGE); status=$$?; \
@@ -81,6 +82,8 @@ features-kind: .venv/.locked ## all features on Kind, where there is one
 MATRIX := --cluster embedded -q
 matrix: .venv/.locked ## ours and kube-scheduler side by side, scenario by scenario: out/matrix/
 	-$(PYTEST) features $(MATRIX) --out $(OUT)/matrix/schedspec
+	-$(PYTEST) features/gang $(MATRIX) --gang-api kubernetes --out $(OUT)/matrix/schedspec-gangs-1.36
+	-$(PYTEST) features/gang $(MATRIX) --gang-api kubernetes --kubernetes-version 1.37 --out $(OUT)/matrix/schedspec-gangs-1.37
 	-$(PYTEST) features $(MATRIX) --scheduler kube-scheduler --out $(OUT)/matrix/kube-scheduler-1.36
 	-$(PYTEST) features $(MATRIX) --scheduler kube-scheduler --kubernetes-version 1.37 --out $(OUT)/matrix/kube-scheduler-1.37
 	-test -z "$(VOLCANO)" || $(PYTEST) features $(MATRIX) --scheduler volcano --scheduler-binaries $(VOLCANO) --out $(OUT)/matrix/volcano

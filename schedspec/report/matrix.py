@@ -11,8 +11,8 @@ from statistics import fmean
 import msgspec
 from markupsafe import Markup
 
-from . import html
-from .record import ScenarioRecord
+from . import files, html
+from .record import ScenarioRecord, slug
 from .results import Result, RunResults, Verdict, read
 
 _ORDER: tuple[Verdict, ...] = ("error", "failed", "known", "passed", "lacks", "skipped")
@@ -136,10 +136,7 @@ def markdown(matrix: Matrix) -> str:
 
 def view(matrix: Matrix, records: Iterable[ScenarioRecord]) -> html.View:
     """The page of the report: a cell leads to the page of its scenario, where these records have it."""
-    anchors: dict[tuple[str, str, str, str], str] = {}
-    for scenario in html.Report(records).scenarios:
-        it = scenario.record
-        anchors[it.scheduler.name, it.scheduler.version, it.cluster.version, it.node_id] = scenario.anchor
+    anchors = {_place(scenario.record): scenario.anchor for scenario in html.Report(records).scenarios}
     links = [
         [_link(anchors, column, cell) for column, cell in zip(matrix.columns, row.cells, strict=True)]
         for row in matrix.rows
@@ -149,21 +146,42 @@ def view(matrix: Matrix, records: Iterable[ScenarioRecord]) -> html.View:
     return html.View("schedulers", "What each scheduler does", Markup(body))  # noqa: S704 - escaped by the template
 
 
+def pictures(matrix: Matrix, records: Iterable[ScenarioRecord]) -> dict[str, str]:
+    """The picture (SVG) of each difference that these records have, by the name of its file."""
+    known = {_place(it): it for it in records}
+    found = {}
+    for row in matrix.rows:
+        for column, cell in zip(matrix.columns, row.cells, strict=True):
+            if cell is None or cell.verdict not in ("failed", "known"):
+                continue
+            it = known.get((*msgspec.structs.astuple(column), cell.node_id))
+            if it is not None:
+                found[f"{slug(f'{column.scheduler}-{column.version}-{it.anchor}')}.svg"] = html.picture(it)
+    return found
+
+
+def _place(record: ScenarioRecord) -> tuple[str, str, str, str]:
+    return (record.scheduler.name, record.scheduler.version, record.cluster.version, record.node_id)
+
+
 def _link(anchors: Mapping[tuple[str, str, str, str], str], column: Column, cell: Cell | None) -> str:
     return anchors.get((*msgspec.structs.astuple(column), cell.node_id), "") if cell is not None else ""
 
 
 def write(matrix: Matrix, folder: Path, records: Sequence[ScenarioRecord] = ()) -> list[Path]:
-    """matrix.json, matrix.md and matrix.html: the report of these records, with the matrix as a page."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Write matrix.json, matrix.md, matrix.html (the report of these records, with the matrix as a page), and into
+    pictures/ one of each difference. Raises OSError.
+    """
     json = msgspec.json.format(msgspec.json.encode(matrix)).decode()
     texts = {
         "matrix.json": f"{json}\n",
         "matrix.md": markdown(matrix),
         "matrix.html": html.render(records, [view(matrix, records)]),
     }
+    texts |= {f"pictures/{name}": svg for name, svg in pictures(matrix, records).items()}
     for name, text in texts.items():
-        (folder / name).write_text(text, "utf-8")
+        files.make_folder((folder / name).parent)
+        files.write(folder / name, text)
     return [folder / name for name in texts]
 
 

@@ -87,23 +87,36 @@ def test_the_page_escapes_too() -> None:
     assert "<other>" not in text
 
 
-def test_a_cell_leads_to_the_page_of_its_scenario() -> None:
-    def of(scheduler: str, kubernetes: str) -> ScenarioRecord:
-        return ScenarioRecord(
-            feature="f",
-            feature_file="features/f.feature",
-            scenario="one",
-            node_id="features/f.feature::one",
-            line=2,
-            cluster=Software("embedded", kubernetes),
-            scheduler=Software(scheduler, "v1"),
-            policy="",
-            policy_sha256="",
-            began=0.0,
-            seconds=1.0,
-            verdict="passed",
-        )
+def of(scheduler: str, kubernetes: str) -> ScenarioRecord:
+    return ScenarioRecord(
+        feature="f",
+        feature_file="features/f.feature",
+        scenario="one",
+        node_id="features/f.feature::one",
+        line=2,
+        cluster=Software("embedded", kubernetes),
+        scheduler=Software(scheduler, "v1"),
+        policy="",
+        policy_sha256="",
+        began=0.0,
+        seconds=1.0,
+        verdict="passed",
+    )
 
+
+def test_each_difference_has_a_picture(tmp_path: Path) -> None:
+    results = [
+        msgspec.structs.replace(result("one", verdict), node_id="features/f.feature::one")
+        for verdict in ("known", "passed")
+    ]
+    found = matrix.make([a_run("theirs", results[0]), a_run("ours", results[1])])
+    files = matrix.write(found, tmp_path, [of("ours", "v1.36.3"), of("theirs", "v1.36.3")])
+    assert files[-1] == tmp_path / "pictures" / "theirs-v1-features-f-2.svg"
+    assert files[-1].read_text("utf-8").lstrip().startswith("<")
+    assert [it.parent.name for it in files].count("pictures") == 1
+
+
+def test_a_cell_leads_to_the_page_of_its_scenario() -> None:
     one = msgspec.structs.replace(result("one", "passed"), node_id="features/f.feature::one")
     records = [of("ours", "v1.36.3"), of("theirs", "v1.36.3"), of("theirs", "v1.37.1")]
     links = re.findall(r'href="#(features-f-2[^"]*)"', matrix.view(matrix.make([a_run("theirs", one)]), records).body)
