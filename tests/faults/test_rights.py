@@ -8,7 +8,15 @@ from typing import Any
 
 import pytest
 
-from scheduler.controllers.runtime.objects import BATCH_JOBS, COMMANDS, DEPLOYMENTS, JOBS, PYTORCH_JOBS, STATEFUL_SETS
+from scheduler.controllers.runtime.objects import (
+    BATCH_JOBS,
+    COMMANDS,
+    DEPLOYMENTS,
+    JOBS,
+    KUBE_PODGROUPS,
+    PYTORCH_JOBS,
+    STATEFUL_SETS,
+)
 from scheduler.kube import PODS, QUEUES, Patch, Resource
 from tests.faults.rights import Permission, granted, needed
 from tests.support.fake_server import run
@@ -30,6 +38,7 @@ TEMPLATE = {
     },
 }
 LASTING = {**TEMPLATE, "spec": {**TEMPLATE["spec"], "restartPolicy": "Always"}}
+OF_GANG = {**TEMPLATE, "spec": {**TEMPLATE["spec"], "schedulingGroup": {"podGroupName": "gang"}}}
 TORCH = {
     "spec": {
         "schedulerName": "schedspec",
@@ -41,6 +50,8 @@ OBJECTS: list[tuple[Resource[Any], str, dict[str, Any]]] = [
     (DEPLOYMENTS, "deployment", {"replicas": 1, "template": LASTING, **SELECTOR}),
     (STATEFUL_SETS, "set", {"replicas": 1, "template": LASTING, "serviceName": "x", **SELECTOR}),
     (BATCH_JOBS, "batch", {"template": TEMPLATE}),
+    (KUBE_PODGROUPS[1], "gang", {"schedulingPolicy": {"gang": {"minCount": 1}}}),
+    (BATCH_JOBS, "of-gang", {"template": OF_GANG}),
     (
         JOBS,
         "job",
@@ -88,8 +99,8 @@ async def _everything(ground: Ground, control: Callable[..., Scheduler]) -> None
     await ground.client.create(PODS, _plain("plain"), NAMESPACE)
     for resource, name, spec in OBJECTS:
         await ground.client.create(resource, {"metadata": {"name": name}, "spec": spec}, NAMESPACE)
-    await ground.bound(7)
-    await ground.gang("full", 9, "a")
+    await ground.bound(8)
+    await ground.gang("full", 8, "a")
     await ground.bound(16)
     await ground.gang("large", 40, "b")
     await ground.gang("claim", 6, "b")  # wherever the others are, one node is full again

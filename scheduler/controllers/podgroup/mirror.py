@@ -17,9 +17,10 @@ from ...model import names, resources
 from ...model.demand import requests_of
 from ...model.job import DisruptionMode
 from ...model.objects import Condition, Pod, PodGroup
+from ...model.resources import quantities
 from ...model.times import timestamp
 from ..runtime.objects import KubePodGroup
-from ..runtime.pods import controller_of, quantities
+from ..runtime.pods import controller_of
 from ..runtime.writes import ApplyObject, Create, EmitEvent, ReconcileResult, Remove, Write, owned_by
 
 API_GROUP = "scheduling.k8s.io/"

@@ -15,7 +15,7 @@ from tests.support.live.ground import Ground
 @pytest.fixture(scope="session")
 def cluster(components: list[subprocess.Popen[bytes]]) -> Iterator[EmbeddedCluster]:
     del components  # outlives the cluster
-    cluster = EmbeddedCluster(Settings(kind="embedded"))
+    cluster = EmbeddedCluster(Settings(kind="embedded", gang_api=True))
     cluster.up(lambda _: None)
     yield cluster
     cluster.down()
