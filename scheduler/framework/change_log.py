@@ -50,7 +50,7 @@ class ChangeLog:
 
     def commit(self) -> None:
         """What has been changed so far becomes a decision."""
-        self._work.commit()
+        self._work.end_attempt()
 
     def undo(self, savepoint: int) -> None:
         """Take back all changes but the first ``savepoint``, last first."""

@@ -95,7 +95,7 @@ class _JobsOfQueue:
         self._take_turns = session.backlog.takes_turns
         by_namespace: dict[str, list[Job]] = {}
         for job in jobs:
-            by_namespace.setdefault(self._name(job), []).append(job)
+            by_namespace.setdefault(job.namespace if self._take_turns else "", []).append(job)
         key = session.hooks.job_key
         self._jobs = {name: LazyPriorityQueue(key, some) for name, some in by_namespace.items()}
         self._names = LazyPriorityQueue(self._key, by_namespace)
@@ -104,7 +104,7 @@ class _JobsOfQueue:
         return bool(self._names)
 
     def push(self, job: Job) -> None:
-        name = self._name(job)
+        name = job.namespace if self._take_turns else ""
         jobs = self._jobs.setdefault(name, LazyPriorityQueue(self._session.hooks.job_key))
         if not jobs:
             self._names.push(name)
@@ -112,6 +112,11 @@ class _JobsOfQueue:
 
     def pop(self) -> Job:
         """Take out the next job."""
+        if not self._take_turns:
+            job = self._jobs[""].pop()
+            if not self._jobs[""]:
+                self._names.pop()
+            return job
         name = self._names.pop()
         jobs = self._jobs[name]
         job = jobs.pop()
@@ -123,9 +128,6 @@ class _JobsOfQueue:
         """Take out all jobs, the next one first."""
         while self:
             yield self.pop()
-
-    def _name(self, job: Job) -> str:
-        return job.namespace if self._take_turns else ""
 
     def _key(self, name: str) -> tuple[Any, ...]:
         return (self._session.backlog.spent_in_vain(self._queue, name) if self._take_turns else 0, name)

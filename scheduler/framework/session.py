@@ -6,8 +6,8 @@ what they compute for a cycle in themselves, and what outlives a cycle lives in 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
+from types import TracebackType
 from typing import Any, TypeVar, cast
 
 from ..model.cluster import Cluster
@@ -141,26 +141,9 @@ class Session:
         """
         return self.backlog.not_tried(self.undecided)
 
-    @contextmanager
-    def attempt(self, job: Job, on_cap: Callable[[], None] = lambda: None) -> Iterator[None]:
+    def attempt(self, job: Job, on_cap: Callable[[], None] = lambda: None) -> Attempt:
         """One job's turn in the action that runs. It is taken back where it costs more than a job may (``on_cap``)."""
-        decisions, before = self.decisions, self.work.spent
-        lists: tuple[list[Any], ...] = (decisions.binds, decisions.evictions, decisions.nominations)
-        savepoint, lengths = len(self.changes), [len(each) for each in lists]
-        self.backlog.begin(job)
-        self.work.spend(ATTEMPT)
-        try:
-            with self.work.attempt():
-                yield
-        except CapReached:
-            self.changes.undo(savepoint)
-            for each, length in zip(lists, lengths, strict=True):
-                del each[length:]
-            on_cap()
-            self.refuse(job, [TooCostly(self.backlog.action)])
-            self.backlog.late(job)
-        finally:
-            self.backlog.end(job, self.work.spent - before)
+        return Attempt(self, job, on_cap)
 
     def close(self) -> None:
         """Leave the state as it was found. What plugins have computed is void from then on."""
@@ -202,3 +185,41 @@ class Session:
     def queue_of(self, task: Task) -> Queue | None:
         job = self.jobs.get(task.job)
         return None if job is None else self.queues.get(job.queue)
+
+
+class Attempt:
+    """A context manager: what is done within for a job counts as its, and is taken back where that is too much.
+
+    A class and no generator: there are several a job in every cycle, and that costs a third.
+    """
+
+    __slots__ = ("_before", "_job", "_lengths", "_on_cap", "_savepoint", "_session")
+
+    def __init__(self, session: Session, job: Job, on_cap: Callable[[], None]) -> None:
+        self._session, self._job, self._on_cap = session, job, on_cap
+
+    def __enter__(self) -> None:
+        session, decisions = self._session, self._session.decisions
+        self._before, self._savepoint = session.work.spent, len(session.changes)
+        self._lengths = len(decisions.binds), len(decisions.evictions), len(decisions.nominations)
+        session.backlog.begin(self._job)
+        session.work.spend(ATTEMPT)
+        session.work.begin_attempt()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        session, job = self._session, self._job
+        session.work.end_attempt()
+        is_capped = kind is CapReached
+        if is_capped:
+            session.changes.undo(self._savepoint)
+            decisions = session.decisions
+            lists: tuple[list[Any], ...] = (decisions.binds, decisions.evictions, decisions.nominations)
+            for each, length in zip(lists, self._lengths, strict=True):
+                del each[length:]
+            self._on_cap()
+            session.refuse(job, [TooCostly(session.backlog.action)])
+            session.backlog.late(job)
+        session.backlog.end(job, session.work.spent - self._before)
+        return is_capped

@@ -68,15 +68,10 @@ class Work:
         self._has_begun = True
         return True
 
-    @contextmanager
-    def attempt(self) -> Iterator[None]:
-        """Let what is done within cost as much as one job may."""
+    def begin_attempt(self) -> None:
+        """Let what is done until :meth:`end_attempt` cost as much as one job may."""
         self._cap = self.spent + self.budget.job if self.budget.job else 0
-        try:
-            yield
-        finally:
-            self._cap = 0
 
-    def commit(self) -> None:
-        """What the job has got stands from here on, whatever the rest of its attempt costs."""
+    def end_attempt(self) -> None:
+        """The job's attempt is over, or what it has got stands from here on, whatever the rest of it costs."""
         self._cap = 0

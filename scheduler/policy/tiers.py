@@ -36,10 +36,13 @@ class Asked(Generic[*Ts, R]):
     def __init__(self, method: Callable[[Any, *Ts], R]) -> None:
         self.hook: Hook = HOOKS[method.__name__]
         self.entries: list[Registered[*Ts, R]] = []
+        self.functions: list[Callable[[*Ts], R]] = []
+        """Those of the entries, for who asks a hundred thousand times a cycle."""
         self._tiers: dict[int, list[Registered[*Ts, R]]] = {}
 
     def add(self, tier: int, entry: Registered[*Ts, R]) -> None:
         self.entries.append(entry)
+        self.functions.append(entry.fn)
         self._tiers.setdefault(tier, []).append(entry)
 
     def by_tier(self) -> list[tuple[int, list[Registered[*Ts, R]]]]:
@@ -51,15 +54,15 @@ class Keys(Asked[*Ts, Key]):
     """The keys of all make one; the smaller is first."""
 
     def __call__(self, *args: *Ts) -> tuple[Key, ...]:
-        return tuple([entry.fn(*args) for entry in self.entries])
+        return tuple([ask(*args) for ask in self.functions])
 
 
 class AllAgree(Asked[*Ts, bool]):
     """All must agree."""
 
     def __call__(self, *args: *Ts) -> bool:
-        for entry in self.entries:  # noqa: SIM110 - a generator would cost more than most answers
-            if not entry.fn(*args):
+        for ask in self.functions:  # noqa: SIM110 - a generator would cost more than most answers
+            if not ask(*args):
                 return False
         return True
 
@@ -178,12 +181,12 @@ class Hooks:
 
     def job_key(self, job: Job) -> tuple[Any, ...]:
         """A job's place among the jobs of its queue."""
-        return (*self.job_order(job), job.creation, job.key)
+        return (*[ask(job) for ask in self.job_order.functions], job.creation, job.key)
 
     def queue_key(self, queue: Queue) -> tuple[Any, ...]:
         """A queue's place among the queues."""
-        return (*self.queue_order(queue), queue.creation, queue.name)
+        return (*[ask(queue) for ask in self.queue_order.functions], queue.creation, queue.name)
 
     def task_key(self, task: Task) -> tuple[Any, ...]:
         """A task's place among the tasks of its job."""
-        return (*self.task_order(task), task.index, task.creation, task.key)
+        return (*[ask(task) for ask in self.task_order.functions], task.index, task.creation, task.key)
