@@ -148,7 +148,7 @@ def _(submit: Submit, expect: Expect, work: str, datatable: tables.Table) -> Non
 def _(submit: Submit, expect: Expect, work: str, datatable: tables.Table) -> None:
     """Work is submitted, and the scheduler has said of each why it waits."""
     for name in submit(work, datatable):
-        expect.decided(reasons.was_told_why(name))
+        expect.decided(reasons.waits_and_was_told_why(name))
         expect.now(pods.waits(name))
 
 

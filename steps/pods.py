@@ -32,7 +32,7 @@ def _(expect: Expect, name: str) -> None:
 @refers(name=WORKLOAD)
 def _(expect: Expect, name: str) -> None:
     """None of its pods gets a node, counted from when the scheduler has said why."""
-    expect.decided(reasons.was_told_why(name))
+    expect.decided(reasons.waits_and_was_told_why(name))
     expect.consistently(pods.waits(name), during=timeouts.HOLDS)
 
 

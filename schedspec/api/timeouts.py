@@ -47,6 +47,11 @@ PHASE: Final = 15.0
 COMPLETES: Final = 15.0
 """Work is told to finish → it has."""
 
+IN_FLUX: Final = 1.0
+"""What cannot lead to what is awaited, unless a controller is just about to change it, is given up after this long:
+work that is not there, pods that run and should wait.
+"""
+
 HOLDS: Final = 0.6
 """What `never` and `stays` watch, once the scheduler has said why. A change takes it some tens of milliseconds."""
 

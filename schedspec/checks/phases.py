@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from ..api.kinds import Kind
+from ..api.kinds import Kind, Ref
+from ..api.timeouts import IN_FLUX
+from ..gherkin.tables import nearest
 from ..monitors.amounts import parse
 from ..observe import view as views
 from ..observe.expect import Check, Outcome
 from ..observe.history import Object, View
-from .workloads import about
+from .workloads import about, of_known
 
 
+@of_known
 def group_is(name: str, phase: str) -> Check:
     """Its PodGroup is in that phase."""
 
@@ -24,6 +28,7 @@ def group_is(name: str, phase: str) -> Check:
     return check
 
 
+@of_known
 def group_went_through(name: str, phases: Sequence[str]) -> Check:
     """The workload's PodGroup was seen in these phases, in that order, others in between."""
 
@@ -38,6 +43,7 @@ def group_went_through(name: str, phases: Sequence[str]) -> Check:
     return check
 
 
+@of_known
 def job_is(name: str, phase: str) -> Check:
     """The Job is in that phase."""
 
@@ -49,6 +55,7 @@ def job_is(name: str, phase: str) -> Check:
     return check
 
 
+@of_known
 def job_went_through(name: str, phases: Sequence[str]) -> Check:
     """The Job was seen in these phases, in that order, others in between."""
 
@@ -62,10 +69,12 @@ def job_went_through(name: str, phases: Sequence[str]) -> Check:
 
 
 def queue_is(name: str, state: str) -> Check:
+    """The queue is in that state."""
+
     def check(view: View) -> Outcome:
         seen = str(((view.get(Kind.QUEUE, name) or {}).get("status") or {}).get("state", ""))
-        about = (view.history.ref(Kind.QUEUE, name),)
-        return Outcome(seen == state, f"queue {name} is {state}", seen or "no state yet", about)
+        outcome = Outcome(seen == state, f"queue {name} is {state}", seen or "no state yet", _ref(view, name))
+        return _of_queue(view, name, outcome)
 
     return check
 
@@ -77,12 +86,26 @@ def queue_has(name: str, field: str, amounts: dict[str, Any]) -> Check:
         status = (view.get(Kind.QUEUE, name) or {}).get("status") or {}
         seen, want = parse(status.get(field)), parse(amounts)
         ok = all(seen.get(dimension, 0) == amount for dimension, amount in want.items())
-        about = (view.history.ref(Kind.QUEUE, name),)
-        return Outcome(ok, f"queue {name} has {field} {amounts}", f"{field} {status.get(field) or 'not set'}", about)
+        expected, said = f"queue {name} has {field} {amounts}", f"{field} {status.get(field) or 'not set'}"
+        return _of_queue(view, name, Outcome(ok, expected, said, _ref(view, name)))
 
     return check
 
 
+def _ref(view: View, queue: str) -> tuple[Ref, ...]:
+    return (view.history.ref(Kind.QUEUE, queue),)
+
+
+def _of_queue(view: View, name: str, outcome: Outcome) -> Outcome:
+    """Of a queue that is not there nothing comes true."""
+    if view.get(Kind.QUEUE, name) is not None:
+        return outcome
+    there = views.names(view.mine(Kind.QUEUE))
+    text = f"there is no queue {name}{nearest(name, there)}; there are: {', '.join(there) or 'none'}"
+    return replace(outcome, ok=False, seen=text, hopeless=IN_FLUX)
+
+
+@of_known
 def group_needs(name: str, members: int) -> Check:
     """The workload's PodGroup has that minMember."""
 

@@ -9,16 +9,17 @@ from ..observe import queries
 from ..observe import view as views
 from ..observe.expect import Check, Outcome
 from ..observe.history import Object, View
-from .workloads import about, tally, wanted_pods
+from .workloads import about, of_known, since, tally, wanted_pods
 
 
+@of_known
 def runs(workload: str) -> Check:
     """Every pod that it wants is Running."""
 
     def check(view: View) -> Outcome:
         pods, wanted = views.pods_of(view, workload), wanted_pods(view, workload)
         if wanted is None:
-            return Outcome(False, f"{workload} runs", f"there is no workload {workload}", ())
+            return Outcome(False, f"{workload} runs", "it is gone", about(view, workload))
         running = [pod for pod in pods if views.runs(pod)]
         expected = f"all {wanted} pods of {workload} run" if wanted != 1 else f"the pod of {workload} runs"
         return Outcome(len(running) == wanted, expected, tally(pods, wanted), about(view, workload))
@@ -26,12 +27,14 @@ def runs(workload: str) -> Check:
     return check
 
 
+@of_known
 def count_runs(workload: str, number: int) -> Check:
     """Exactly so many of its pods are Running."""
 
     return _exactly(workload, number, views.runs, f"exactly {number} pods of {workload} run")
 
 
+@of_known
 def is_bound(workload: str) -> Check:
     """Every pod that it wants has a node."""
 
@@ -43,19 +46,21 @@ def is_bound(workload: str) -> Check:
     return check
 
 
+@of_known
 def waits(workload: str) -> Check:
     """It is there, and no pod of it has a node; whether its pods exist already is the admission's matter."""
 
     def check(view: View) -> Outcome:
         pods = views.pods_of(view, workload)
         there = wanted_pods(view, workload) is not None
-        ok = there and not any(pod["spec"].get("nodeName") and not views.is_leaving(pod) for pod in pods)
-        seen = tally(pods) if there else f"there is no workload {workload}"
-        return Outcome(ok, f"no pod of {workload} has a node", seen, about(view, workload))
+        bound = [pod for pod in pods if pod["spec"].get("nodeName") and not views.is_leaving(pod)]
+        seen = (since(view, bound) if bound else tally(pods)) if there else "it is gone"
+        return Outcome(there and not bound, f"no pod of {workload} has a node", seen, about(view, workload))
 
     return check
 
 
+@of_known
 def count_waits(workload: str, number: int) -> Check:
     """Exactly so many of its pods have no node."""
 
@@ -70,6 +75,7 @@ def _exactly(workload: str, number: int, state: Callable[[Object], bool], expect
     return check
 
 
+@of_known
 def is_whole(workload: str) -> Check:
     """All of its pods run, or none of them has a node."""
 
@@ -97,6 +103,7 @@ def some_run(number: int, workloads: Sequence[str]) -> Check:
     return check
 
 
+@of_known
 def has_run(workload: str) -> Check:
     """A pod of it has been seen running."""
 
@@ -108,13 +115,14 @@ def has_run(workload: str) -> Check:
     return check
 
 
+@of_known
 def has_no_pods(workload: str) -> Check:
     """It is there and none of its pods is."""
 
     def check(view: View) -> Outcome:
         pods = views.pods_of(view, workload)
         there = wanted_pods(view, workload) is not None
-        seen = tally(pods) if there else f"there is no workload {workload}"
+        seen = tally(pods) if there else "it is gone"
         return Outcome(there and not pods, f"{workload} has no pods", seen, about(view, workload))
 
     return check

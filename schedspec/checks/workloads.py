@@ -5,11 +5,71 @@ A workload is named as in the feature: a Volcano Job, a PyTorchJob, a Kubernetes
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import wraps
+from itertools import chain
+from typing import Concatenate, ParamSpec
 
-from ..api.kinds import OWNERS, Kind, Ref
+from ..api.kinds import GANGS, OWNERS, Kind, Ref
+from ..api.timeouts import IN_FLUX
+from ..gherkin.tables import nearest
 from ..observe import view as views
+from ..observe.expect import Check, Outcome
 from ..observe.history import Object, View
+
+P = ParamSpec("P")
+
+
+def of_known(factory: Callable[Concatenate[str, P], Check]) -> Callable[Concatenate[str, P], Check]:
+    """A check of a workload that does not hold, and has no hope, where there has never been a workload of that name."""
+
+    @wraps(factory)
+    def made(workload: str, /, *args: P.args, **named: P.kwargs) -> Check:
+        check = factory(workload, *args, **named)
+
+        def known(view: View) -> Outcome:
+            outcome = check(view)
+            if _is_known(view, workload):
+                return outcome
+            there = sorted({str(it["metadata"]["name"]) for kind in OWNERS for it in view.mine(kind)})
+            text = f"there is no workload {workload}{nearest(workload, there)}; there are: {', '.join(there) or 'none'}"
+            return replace(outcome, ok=False, seen=text, hopeless=IN_FLUX)
+
+        return known
+
+    return made
+
+
+def _is_known(view: View, workload: str) -> bool:
+    """It is there, or has been."""
+    if wanted_pods(view, workload) is not None or views.podgroup_of(view, workload) is not None:
+        return True
+    own = (it for kind in (*OWNERS, Kind.POD, *GANGS) for it in view.versions(kind, workload))
+    pods = (it for it in view.versions(Kind.POD) if views.workload_of(it.object) == workload)
+    return next(chain(own, pods), None) is not None
+
+
+def held(pods: Iterable[Object]) -> list[Object]:
+    """Those that have a node, and that nobody has told to go."""
+    return [it for it in pods if it["spec"].get("nodeName") and not views.is_leaving(it) and not views.eviction(it)]
+
+
+def since(view: View, pods: Iterable[Object]) -> str:
+    """`it runs since 0.44 s`, in seconds since the scenario began; of several pods who, and of each since when."""
+    told = [(str(pod["metadata"]["name"]), *_since(view, pod)) for pod in pods]
+    if len(told) == 1:
+        return f"it {told[0][1]} since {told[0][2]:.2f} s"
+    return ", ".join(f"{name} {does} since {at:.2f} s" for name, does, at in told)
+
+
+def _since(view: View, pod: Object) -> tuple[str, float]:
+    does = "runs" if views.runs(pod) else f"is on {pod['spec']['nodeName']}"
+    meta = pod["metadata"]
+    seen = (it for it in view.versions(Kind.POD, str(meta["name"])) if it.uid == str(meta.get("uid", "")))
+    like = (it for it in seen if views.runs(it.object) or (it.object["spec"].get("nodeName") and not views.runs(pod)))
+    first = next(like, None)
+    return does, view.history.seconds(first.at) if first is not None else 0.0
 
 
 def wanted_pods(view: View, workload: str) -> int | None:

@@ -27,6 +27,8 @@ class Outcome:
     seen: str
     about: tuple[Ref, ...] = ()
     """The objects whose history explains it."""
+    hopeless: float | None = None
+    """Seconds (to be scaled) after which to give up while it stays like this: 0 where nothing can undo it."""
 
 
 Check = Callable[[View], Outcome]
@@ -36,6 +38,25 @@ Guard = Callable[[], None]
 
 class _NotYetError(Unmet):
     """Worth another look."""
+
+
+class _Hope:
+    """How long a wait has been hopeless."""
+
+    def __init__(self, scale: float) -> None:
+        self._scale, self._began = scale, time.monotonic()
+        self._since: float | None = None
+
+    def check(self, outcome: Outcome, limit: float) -> None:
+        """Raises Unmet where waiting on is senseless."""
+        if outcome.hopeless is None:
+            self._since = None
+            return
+        now = time.monotonic()
+        self._since = now if self._since is None else self._since
+        if now - self._since >= outcome.hopeless * self._scale:
+            waited = f"within {limit:g} s; given up after {now - self._began:.2f} s"
+            raise Unmet(outcome.expected, outcome.seen, outcome.about, waited)
 
 
 class Expect:
@@ -57,8 +78,10 @@ class Expect:
             raise Unmet(outcome.expected, outcome.seen, outcome.about)
 
     def eventually(self, check: Check, within: float) -> None:
-        """It holds now or in some later state, be it for a moment, within that time. Raises Unmet."""
-        replay, limit = Replay(self._history), within * self._scale
+        """It holds now or in some later state, be it for a moment, within that time. Raises Unmet, as soon as it never
+        will.
+        """
+        replay, limit, hope = Replay(self._history), within * self._scale, _Hope(self._scale)
 
         def look() -> None:
             self._guard()
@@ -66,6 +89,7 @@ class Expect:
                 outcome = check(view)
                 if outcome.ok:
                     return
+            hope.check(outcome, limit)
             raise _NotYetError(outcome.expected, outcome.seen, outcome.about, f"within {limit:g} s")
 
         self._wait(look, replay, limit)
@@ -101,11 +125,13 @@ class Expect:
         self._wait(look, replay, span + 60.0)
 
     def settles(self, check: Check, within: float, during: float) -> None:
-        """Within that time it begins to hold and then does, in every state, for so long. Raises Unmet.
+        """Within that time it begins to hold and then does, in every state, for so long. Raises Unmet, as soon as it
+        never will.
 
         For a number that is passed on the way to another one: two of four pods run before four do.
         """
         replay, limit, span = Replay(self._history), within * self._scale, during * self._scale
+        hope = _Hope(self._scale)
         since: float | None = None
 
         def look() -> None:
@@ -115,6 +141,7 @@ class Expect:
                 outcome = check(view)
                 since = (since or time.monotonic()) if outcome.ok else None
             if since is None or time.monotonic() - since < span:
+                hope.check(outcome, limit)
                 seen = outcome.seen if since is None else f"{outcome.seen}, but not for {span:g} s"
                 raise _NotYetError(outcome.expected, seen, outcome.about, f"within {limit:g} s")
 

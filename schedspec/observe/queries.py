@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
@@ -65,9 +66,8 @@ def evicted_before(first: str, others: list[str]) -> Check:
         theirs = [it for other in others for it in of_workload(told, other)]
         ok = bool(mine) and all(mine[0].seq < it.seq for it in theirs)
         seen = ", ".join(it.pod for it in told) or "nothing was evicted"
-        return Outcome(
-            ok, f"{first} is evicted before {', '.join(others)}", f"in this order: {seen}", _refs(view, told)
-        )
+        expected = f"{first} is evicted before {', '.join(others)}"
+        return Outcome(ok, expected, f"in this order: {seen}", _refs(view, told), _never(bool(theirs) and not ok))
 
     return check
 
@@ -83,7 +83,8 @@ def start_in_order(workloads: list[str]) -> Check:
         started = {it.seq: name for name, it in zip(workloads, firsts, strict=True) if it is not None}
         seen = ", ".join(started[seq] for seq in sorted(started)) or "none has started"
         about = tuple(Ref(Kind.POD, it.pod, view.history.namespace) for it in firsts if it is not None)
-        return Outcome(ok, f"they start in this order: {', '.join(workloads)}", seen, about)
+        broken = order != [it.seq for it in firsts[: len(order)] if it is not None] or order != sorted(order)
+        return Outcome(ok, f"they start in this order: {', '.join(workloads)}", seen, about, _never(broken))
 
     return check
 
@@ -95,7 +96,8 @@ def evicted_exactly(pods: list[str]) -> Check:
         told = evictions(view)
         seen = sorted(it.pod for it in told)
         expected = f"evicted are exactly {', '.join(sorted(pods)) or 'none'}, once each"
-        return Outcome(seen == sorted(pods), expected, ", ".join(seen) or "nothing was evicted", _refs(view, told))
+        text, more = ", ".join(seen) or "nothing was evicted", Counter(seen) - Counter(pods)
+        return Outcome(seen == sorted(pods), expected, text, _refs(view, told), _never(bool(more)))
 
     return check
 
@@ -105,18 +107,25 @@ def evicted_count(number: int) -> Check:
 
     def check(view: View) -> Outcome:
         told = evictions(view)
-        ok = len(told) == number == len({it.pod for it in told})
+        twice = len(told) > len({it.pod for it in told})
         seen = ", ".join(it.pod for it in told) or "nothing was evicted"
-        return Outcome(ok, f"exactly {number} evictions, of {number} pods", seen, _refs(view, told))
+        expected, more = f"exactly {number} evictions, of {number} pods", len(told) > number or twice
+        return Outcome(len(told) == number and not twice, expected, seen, _refs(view, told), _never(more))
 
     return check
 
 
-def exactly_of(number: int, workloads: list[str], holds: str, check_one: Iterable[bool]) -> Outcome:
-    """How many of several workloads something holds for, as an outcome."""
+def exactly_of(number: int, workloads: list[str], happened: str, check_one: Iterable[bool]) -> Outcome:
+    """To how many of several workloads something has happened, as an outcome."""
     true = [name for name, ok in zip(workloads, check_one, strict=True) if ok]
     seen = f"{len(true)}: {', '.join(true)}" if true else "none"
-    return Outcome(len(true) == number, f"exactly {number} of {', '.join(workloads)} {holds}", seen)
+    expected = f"exactly {number} of {', '.join(workloads)} {happened}"
+    return Outcome(len(true) == number, expected, seen, hopeless=_never(len(true) > number))
+
+
+def _never(broken: bool) -> float | None:
+    """What has happened cannot be undone: where that is broken already, no wait mends it."""
+    return 0.0 if broken else None
 
 
 def _first(view: View, holds: Callable[[Version], bool]) -> list[Happened]:

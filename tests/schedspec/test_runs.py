@@ -136,6 +136,14 @@ Feature: What goes wrong
     Given something that would not go
   Scenario: It is gone all the same
     Given a node of 1 cpus
+  Scenario: It runs and should wait
+    Given a node of 4 cpus
+    And a queue "q"
+    When a job of 1 pods is submitted to "q"
+    Then "train" stays pending
+  Scenario: Nobody has submitted it
+    Given a node of 4 cpus
+    Then "train" has no pods
   Scenario: The scheduler dies
     Given a node of 4 cpus
     And a queue "q"
@@ -198,14 +206,24 @@ WRONG = {
         "  the scenario does not start from an empty cluster; there are: queue strange",
         "    do next: delete them, or *",
     ],
+    "It runs and should wait": [
+        'wrong.feature:46: Then "train" stays pending',
+        "  expected: the scheduler says why train waits (within 1 s; given up after *",
+        "      seen: it runs since *",
+    ],
+    "Nobody has submitted it": [
+        'wrong.feature:49: Then "train" has no pods',
+        "  expected: train has no pods (within 3 s; given up after *",
+        "      seen: there is no workload train; there are: none",
+    ],
     "The scheduler dies": [
-        "wrong.feature:4[67]: *",
+        "wrong.feature:5[45]: *",
         "  the scheduler under test was killed by signal 9; nothing is scheduled any more",
         "    log: *scheduler.log",
         "    | listening on 127.0.0.1:*",
     ],
     "It stays dead": [
-        "wrong.feature:49: Given a node of 4 cpus",
+        "wrong.feature:57: Given a node of 4 cpus",
         "  the scheduler under test was killed by signal 9; nothing is scheduled any more",
     ],
 }

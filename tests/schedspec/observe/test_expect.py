@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -111,6 +112,40 @@ def test_consistently_fails_on_a_state_that_lasts_for_no_time(history: History) 
 
     with meanwhile(blink), pytest.raises(Unmet, match="seen: Running"):
         Expect(history).consistently(is_in("Pending"), during=60)
+
+
+def hopeless(after: float) -> Callable[[View], Outcome]:
+    return lambda _: Outcome(False, "a miracle", "none", (POD,), hopeless=after)
+
+
+@pytest.mark.parametrize("wait", ["eventually", "settles"])
+def test_what_nothing_can_undo_is_given_up_at_once(history: History, wait: str) -> None:
+    expect = Expect(history)
+    began = time.monotonic()
+    with pytest.raises(Unmet, match=r"expected: a miracle \(within 600 s; given up after 0\.0") as raised:
+        expect.eventually(hopeless(0), within=600) if wait == "eventually" else expect.settles(
+            hopeless(0), within=600, during=1
+        )
+    assert time.monotonic() - began < 60
+    assert raised.value.about == (POD,)
+
+
+def test_what_may_be_in_flux_is_given_up_when_it_stays_so(history: History) -> None:
+    with pytest.raises(Unmet, match=r"given up after (0\.[1-9]|[1-9])"):
+        Expect(history, scale=2).eventually(hopeless(0.05), within=600)
+
+
+def test_hope_begins_anew_where_it_was_seen_in_between(history: History) -> None:
+    """The pod is hopeless while it is Pending; it is something else each time before patience ends."""
+
+    def check(view: View) -> Outcome:
+        outcome = is_in("Running")(view)
+        return replace(outcome, hopeless=0.3) if outcome.seen == "Pending" else outcome
+
+    phases = ["Unknown", "Pending"] * 10
+    acts = [lambda phase=phase: history.record(POD, "changed", pod(phase)) for phase in (*phases, "Running")]
+    with meanwhile(*acts):
+        Expect(history).eventually(check, within=60)
 
 
 def test_never_fails_on_the_first_state_in_which_it_holds(history: History) -> None:

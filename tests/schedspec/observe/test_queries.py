@@ -44,6 +44,39 @@ def view() -> View:
     return history.now()
 
 
+HOPELESS = {
+    "as many pods as wanted": (queries.evicted_exactly(["b-0", "c-0"]), False),
+    "one more may come": (queries.evicted_exactly(["b-0", "c-0", "d-0"]), False),
+    "another pod": (queries.evicted_exactly(["b-0", "d-0"]), True),
+    "any pod where none may": (queries.evicted_exactly([]), True),
+    "fewer than wanted": (queries.evicted_count(3), False),
+    "more than wanted": (queries.evicted_count(1), True),
+    "before the other": (queries.evicted_before("b", ["c"]), False),
+    "before one that has not": (queries.evicted_before("a", ["d"]), False),
+    "after the other": (queries.evicted_before("a", ["c"]), True),
+    "the last has not started": (queries.start_in_order(["a", "b", "d"]), False),
+    "the wrong order": (queries.start_in_order(["b", "a"]), True),
+    "the first has not started": (queries.start_in_order(["d", "a"]), True),
+}
+
+
+@pytest.mark.parametrize(("check", "hopeless"), HOPELESS.values(), ids=HOPELESS)
+def test_what_has_happened_cannot_be_undone(view: View, check: Check, hopeless: bool) -> None:
+    assert check(view).hopeless == (0.0 if hopeless else None)
+
+
+def test_a_pod_that_is_evicted_twice_is_one_too_many(view: View) -> None:
+    show(view.history, "b-0", uid="again", node="n1", phase="Running", evicted=True)
+    now = view.history.now()
+    assert queries.evicted_exactly(["b-0", "c-0"])(now).hopeless == 0.0
+    assert queries.evicted_count(3)(now).hopeless == 0.0
+
+
+def test_more_workloads_than_wanted_never_become_fewer() -> None:
+    assert queries.exactly_of(1, ["a", "b"], "lose a pod", [True, True]).hopeless == 0.0
+    assert queries.exactly_of(1, ["a", "b"], "lose a pod", [False, False]).hopeless is None
+
+
 def pods(happened: list[queries.Happened]) -> list[str]:
     return [it.pod for it in happened]
 

@@ -1,0 +1,138 @@
+"""Checks that know when waiting is in vain: of work that is not there, and of pods that run and should wait."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from schedspec.api.kinds import Kind, Ref
+from schedspec.api.timeouts import IN_FLUX
+from schedspec.checks import phases, pods, reasons
+from schedspec.observe.expect import Check, Outcome
+from schedspec.observe.history import History, View
+
+
+class Scene:
+    """A history made by hand, whose times are told: a job `train` of one pod, and a queue `team`."""
+
+    def __init__(self) -> None:
+        self.history = History("ns")
+        self.show(Kind.VCJOB, "train", spec={"tasks": [{"replicas": 1}]})
+        self.show(Kind.QUEUE, "team")
+
+    def show(self, kind: Kind, name: str, change: Any = "changed", **fields: Any) -> None:
+        space = "" if kind == Kind.QUEUE else "ns"
+        meta = {"name": name, "namespace": space, "uid": fields.pop("uid", name), **fields.pop("meta", {})}
+        self.history.record(Ref(kind, name, space), change, {"metadata": meta, "spec": {}, "status": {}, **fields})
+
+    def pod(self, phase: str, *conditions: dict[str, str], node: str = "", **meta: Any) -> None:
+        meta = {"labels": {"volcano.sh/job-name": "train"}, **meta}
+        spec = {"nodeName": node} if node else {}
+        self.show(Kind.POD, "train-task-0", meta=meta, spec=spec, status={"phase": phase, "conditions": [*conditions]})
+
+    def now(self) -> View:
+        return self.history.now()
+
+
+@pytest.fixture
+def scene() -> Scene:
+    return Scene()
+
+
+VICTIM = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+UNSCHEDULABLE = {"type": "PodScheduled", "status": "False", "message": "no room"}
+
+OF_WORK = {
+    "runs": pods.runs,
+    "exactly none run": lambda name: pods.count_runs(name, 0),
+    "is bound": pods.is_bound,
+    "waits": pods.waits,
+    "exactly none wait": lambda name: pods.count_waits(name, 0),
+    "as a whole or not at all": pods.is_whole,
+    "has run": pods.has_run,
+    "has no pods": pods.has_no_pods,
+    "was told why": reasons.was_told_why,
+    "waits and was told why": reasons.waits_and_was_told_why,
+    "waits because": lambda name: reasons.waits_because(name, "room"),
+    "its PodGroup": lambda name: phases.group_is(name, "Pending"),
+    "the course of its PodGroup": lambda name: phases.group_went_through(name, ["Pending"]),
+    "its phase": lambda name: phases.job_is(name, "Pending"),
+    "the course of its phases": lambda name: phases.job_went_through(name, ["Pending"]),
+    "what it needs": lambda name: phases.group_needs(name, 0),
+}
+
+
+@pytest.mark.parametrize("check", OF_WORK.values(), ids=OF_WORK)
+def test_of_work_that_was_never_there_nothing_holds(scene: Scene, check: Any) -> None:
+    outcome: Outcome = check("trian")(scene.now())
+    assert (outcome.ok, outcome.hopeless) == (False, IN_FLUX)
+    assert outcome.seen == "there is no workload trian (is 'train' meant?); there are: train"
+
+
+@pytest.mark.parametrize("check", OF_WORK.values(), ids=OF_WORK)
+def test_of_work_that_is_there_the_check_speaks_itself(scene: Scene, check: Any) -> None:
+    scene.pod("Pending", UNSCHEDULABLE)
+    outcome: Outcome = check("train")(scene.now())
+    assert "there is no workload" not in outcome.seen
+    assert outcome.hopeless is None
+
+
+def test_of_work_that_is_gone_no_pod_runs(scene: Scene) -> None:
+    scene.show(Kind.VCJOB, "train", "gone", spec={"tasks": [{"replicas": 1}]})
+    assert pods.count_runs("train", 0)(scene.now()).ok
+    assert pods.runs("train")(scene.now()).seen == "it is gone"
+
+
+@pytest.mark.parametrize(
+    "check",
+    [phases.queue_is("taem", "Open"), phases.queue_has("taem", "deserved", {})],
+    ids=["its state", "its amounts"],
+)
+def test_of_a_queue_that_is_not_there_nothing_holds(scene: Scene, check: Check) -> None:
+    outcome = check(scene.now())
+    assert (outcome.ok, outcome.hopeless) == (False, IN_FLUX)
+    assert outcome.seen == "there is no queue taem (is 'team' meant?); there are: team"
+
+
+WAITING = {
+    "the workload": reasons.waits_and_was_told_why("train"),
+    "the pod": reasons.pod_was_told_why("train-task-0"),
+    "nothing of it waits": reasons.was_told_why("train"),
+}
+
+
+@pytest.mark.parametrize("check", WAITING.values(), ids=WAITING)
+def test_a_pod_that_runs_and_should_wait_says_since_when(
+    scene: Scene, check: Check, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = iter(scene.history.began + at for at in (0.2, 0.44, 0.9))
+    monkeypatch.setattr("schedspec.observe.history.time.monotonic", lambda: next(clock))
+    scene.pod("Pending", node="n1")
+    scene.pod("Running", node="n1")
+    scene.pod("Running", node="n1", annotations={"seen": "again"})
+    outcome = check(scene.now())
+    assert (outcome.ok, outcome.seen, outcome.hopeless) == (False, "it runs since 0.44 s", IN_FLUX)
+
+
+def test_a_pod_that_is_bound_and_should_wait_says_where(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("schedspec.observe.history.time.monotonic", lambda: scene.history.began + 0.3)
+    scene.pod("Pending", node="n1")
+    assert reasons.waits_and_was_told_why("train")(scene.now()).seen == "it is on n1 since 0.30 s"
+    assert pods.waits("train")(scene.now()).seen == "it is on n1 since 0.30 s"
+
+
+@pytest.mark.parametrize(
+    "state",
+    [{"conditions": [VICTIM]}, {"deletionTimestamp": "2026-01-01T00:00:00Z"}],
+    ids=["marked as a victim", "on its way out"],
+)
+def test_a_pod_that_is_about_to_go_leaves_hope(scene: Scene, state: dict[str, Any]) -> None:
+    scene.pod("Running", *state.pop("conditions", ()), node="n1", **state)
+    for check in WAITING.values():
+        assert check(scene.now()).hopeless is None
+
+
+def test_a_pod_that_waits_and_was_told_why_is_what_was_asked_for(scene: Scene) -> None:
+    scene.pod("Pending", UNSCHEDULABLE)
+    assert all(check(scene.now()).ok for check in WAITING.values())
