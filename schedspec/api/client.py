@@ -16,8 +16,7 @@ from urllib.parse import urlencode
 import msgspec
 import urllib3
 from kubernetes import config as kubeconfig
-from kubernetes import stream
-from kubernetes.client import ApiClient, ApiException, Configuration, CoreV1Api
+from kubernetes.client import ApiClient, ApiException, Configuration
 
 from .errors import ClusterUnreachableError, RejectedError
 from .kinds import Resource
@@ -138,6 +137,9 @@ class Api:
 
 def run_in_pod(api: Api, namespace: str, pod: str, command: Sequence[str]) -> str:
     """Run a command in a real pod's container; what it wrote. Raises RejectedError."""
+    from kubernetes import stream  # noqa: PLC0415 - these two take as long to import as all else together
+    from kubernetes.client import CoreV1Api  # noqa: PLC0415
+
     call: Any = stream.stream  # it has no types
     core: Any = CoreV1Api(ApiClient(api.configuration))
     try:
