@@ -44,8 +44,8 @@ def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def outputs(results: Results, report: str) -> str:
-    """Lines for `$GITHUB_OUTPUT`: verdict, passed, failed, errors, skipped, report."""
+def outputs(results: Results, report: str, page: str = "") -> str:
+    """Lines for `$GITHUB_OUTPUT`: verdict, passed, failed, errors, skipped, report, page."""
     said = {
         "verdict": results.verdict,
         "passed": results.count("passed"),
@@ -53,6 +53,7 @@ def outputs(results: Results, report: str) -> str:
         "errors": results.count("error"),
         "skipped": results.count("skipped"),
         "report": report.replace("\n", " "),
+        "page": page.replace("\n", " "),
     }
     return "".join(f"{key}={value}\n" for key, value in said.items())
 

@@ -16,6 +16,8 @@ from .. import distribution
 from ..ci import github, results
 from ..ci.results import Results, ResultsError
 from ..ci.sharding import DURATIONS_FILE
+from ..report import build
+from ..report.files import PAGE, RECORDS
 from .answers import explains_errors
 
 
@@ -59,6 +61,8 @@ def ci_command(  # noqa: PLR0917 - an option each
 ) -> int:
     """Run features as a job of GitHub Actions does: summary, annotations, outputs, and files to upload.
 
+    --join writes one page of all shards too, and notices a shard that is missing.
+
     What GitHub is told goes where its variables say ($GITHUB_STEP_SUMMARY, $GITHUB_OUTPUT); without them only the
     headline is printed. Exits with pytest's status.
 
@@ -71,6 +75,7 @@ def ci_command(  # noqa: PLR0917 - an option each
     if join:
         found = results.read(join)
         _write_durations(join, out)
+        _join_reports(join, out / PAGE)
         status = 1 if found.bad else 0
     else:
         options = {"cluster": cluster, "policy": policy, "scheduler": scheduler, "shard": shard}
@@ -85,7 +90,8 @@ def ci_command(  # noqa: PLR0917 - an option each
 
 def _run(words: Sequence[str], out: Path) -> int:
     junit = out / "junit.xml"
-    junit.unlink(missing_ok=True)  # of an earlier run, should this one end before it writes
+    for earlier in (junit, out / PAGE):  # should this run end before it writes
+        earlier.unlink(missing_ok=True)
     command = [sys.executable, "-m", "pytest", "-p", "schedspec.plugin", f"--junitxml={junit}", f"--out={out}", *words]
     return subprocess.run(command, env=distribution.environment(), check=False).returncode
 
@@ -98,11 +104,14 @@ def _read(out: Path, status: int) -> Results:
 
 def _say(found: Results, out: Path, title: str) -> None:
     _append("GITHUB_STEP_SUMMARY", github.summary(found, title))
-    _append("GITHUB_OUTPUT", github.outputs(found, str(out)))
+    page = out / PAGE
+    _append("GITHUB_OUTPUT", github.outputs(found, str(out), str(page) if page.is_file() else ""))
     if os.environ.get("GITHUB_ACTIONS") == "true":
         for line in github.annotate(found, _prefix()):
             click.echo(line)
-    click.echo(f"{title}: {github.headline(found)}; results in {out}")
+    click.echo(
+        f"{title}: {github.headline(found)}; {'report: ' + str(page) if page.is_file() else f'results in {out}'}"
+    )
 
 
 def _append(variable: str, text: str) -> None:
@@ -118,6 +127,12 @@ def _prefix() -> str:
         return Path.cwd().relative_to(os.environ.get("GITHUB_WORKSPACE", ".")).as_posix()
     except ValueError:
         return ""
+
+
+def _join_reports(folders: Sequence[Path], page: Path) -> None:
+    """One page of all shards; none where no scenario was begun."""
+    if any(next(folder.glob(RECORDS), None) for folder in folders):
+        build(folders, page)
 
 
 def _write_durations(folders: Sequence[Path], out: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from ..monitors import Violation
 from ..report import cucumber, html, record
+from ..report.files import PAGE
 from ..report.from_run import make_record
 from ..scenario.run import ScenarioRun
 from . import scenarios
@@ -19,7 +20,6 @@ from .monitor_plugin import FINDINGS, turned_off
 
 RECORD, LINK = "schedspec-record", "schedspec-report"
 """Properties of a test, in JUnit too: the file of its record, and its place in the report."""
-PAGE = "report.html"
 
 
 class RunReport:

@@ -1,7 +1,6 @@
 """What a run leaves: a record of each scenario, the page and the exports drawn from records, the text of a failure.
 
-``build`` is what `schedspec report` calls. `schedspec ci` reads records (:func:`schedspec.report.record.read_all`) and
-finds in each its verdict, its ``headline``, ``where`` it failed and its ``anchor`` in the page.
+``build`` is what `schedspec report` and `schedspec ci --join` call.
 """
 
 from __future__ import annotations

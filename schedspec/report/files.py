@@ -12,6 +12,11 @@ import filelock
 
 from ..api.errors import HarnessError
 
+PAGE = "report.html"
+"""The page of a run, in its folder."""
+RECORDS = "**/scenarios/*/*.json"
+"""The records of a run, below its folder."""
+
 _MOST = 100
 
 

@@ -278,7 +278,7 @@ def read_all(directories: Iterable[Path]) -> Iterator[ScenarioRecord]:
     for directory in directories:
         if not directory.is_dir():
             raise RecordError(f"{directory}: not a folder")
-        for path in sorted(directory.glob("**/scenarios/*/*.json")):
+        for path in sorted(directory.glob(files.RECORDS)):
             record = read(path)
             ground = (record.cluster.name, record.cluster.version, record.scheduler.name, record.scheduler.version)
             key = (*ground, record.node_id)

@@ -73,8 +73,10 @@ def test_commands_are_escaped() -> None:
 
 
 def test_outputs_are_what_a_workflow_asks(read: Callable[..., Results]) -> None:
-    said = github.outputs(read(good=FEATURE), "out/report")
-    assert said == "verdict=failed\npassed=1\nfailed=1\nerrors=0\nskipped=0\nreport=out/report\n"
+    said = github.outputs(read(good=FEATURE), "out/run", "out/run/report.html")
+    assert said == (
+        "verdict=failed\npassed=1\nfailed=1\nerrors=0\nskipped=0\nreport=out/run\npage=out/run/report.html\n"
+    )
 
 
 def test_the_summary_has_the_story_and_the_files(read: Callable[..., Results]) -> None:

@@ -168,10 +168,13 @@ def test_ci_tells_github_and_fails(said: Said, tmp_path: Path) -> None:
     done = said("ci", SCHEDSPEC_FEATURES="features", SCHEDSPEC_POLICY="", **told)
     assert done.returncode == 1, done.stderr
     assert "::error file=features/f.feature,line=4,title=bad::" in done.stdout
-    assert "schedspec: 1 of 2 scenarios failed; results in out/ci" in done.stdout
+    assert "schedspec: 1 of 2 scenarios failed; report: out/ci/report.html" in done.stdout
     assert (tmp_path / "github_output").read_text().startswith("verdict=failed\npassed=1\nfailed=1\n")
+    records = [json.loads(path.read_bytes())["verdict"] for path in (tmp_path / "out/ci").glob("scenarios/*/*.json")]
+    assert sorted(records) == ["failed", "passed"]  # the report says the same
     assert "1 of 2 scenarios failed" in (tmp_path / "github_step_summary").read_text()
-    assert {"junit.xml", "durations.json"} <= set(os.listdir(tmp_path / "out/ci"))
+    assert {"junit.xml", "durations.json", "report.html"} <= set(os.listdir(tmp_path / "out/ci"))
+    assert (tmp_path / "github_output").read_text().endswith("report=out/ci\npage=out/ci/report.html\n")
 
 
 def test_ci_joins_shards(said: Said, tmp_path: Path) -> None:
@@ -182,4 +185,5 @@ def test_ci_joins_shards(said: Said, tmp_path: Path) -> None:
     done = said("ci", "--join", "out", "--out", "joined")
     assert (done.returncode, "2 scenarios passed" in done.stdout) == (0, True)
     assert len(json.loads((tmp_path / "joined/durations.json").read_text())) == 2
+    assert all(name in (tmp_path / "joined/report.html").read_text() for name in ("good", "bad"))
     assert "missing: 2" in said("ci", "--join", "out/1").stderr
