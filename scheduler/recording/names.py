@@ -33,7 +33,8 @@ class Names:
         self._called[kind].setdefault(key, set()).update({key, *plain, *(f"{namespace}/{it}" for it in plain)})
 
     def find(self, kind: str, asked: str) -> str:
-        """The key of the one that is meant: by its whole name, else by a part of it that no other has.
+        """The key of the one that is meant: by its whole name, else by a part that no other has; a part of a name
+        comes before one of a namespace.
 
         A workload that was made anew has several PodGroups of one name; the youngest is meant.
 
@@ -43,11 +44,10 @@ class Names:
         if asked in known:
             return asked
         whole = [key for key, names in known.items() if asked in names]
-        if whole and len({_UID.sub("", key) for key in whole}) == 1:
-            return whole[-1]
-        parts = whole or [key for key, names in known.items() if any(asked in name for name in names)]
-        if len(parts) == 1:
-            return parts[0]
+        bare = [key for key, names in known.items() if any(asked in name for name in names if "/" not in name)]
+        parts = whole or bare or [key for key, names in known.items() if any(asked in name for name in names)]
+        if len({_plain(key) for key in parts}) == 1:
+            return parts[-1]
         if parts:
             raise NotNamedError(f"{asked!r} may be any of these {kind}s; name one: {_listed(map(_plain, parts))}")
         near = difflib.get_close_matches(asked, {name: None for key in known for name in (_plain(key), _bare(key))})

@@ -108,6 +108,8 @@ UID = "6f1c2b34-0a1b-4c2d-8e3f-001122334455"
         (f"default/build-{UID}", f"default/build-{UID}"),
         ("chat", "default/podgroup-0815"),  # of a Deployment: its owner's name
         ("other/chat", "other/chat"),
+        ("buil", f"default/build-{UID}"),  # a part of its name, not of that of another's namespace
+        ("release-build", "release-build/nightly"),
     ],
 )
 def test_a_job_is_called_as_its_workload(asked: str, key: str) -> None:
@@ -116,6 +118,7 @@ def test_a_job_is_called_as_its_workload(asked: str, key: str) -> None:
     names.see("job", f"default/build-{UID}", "build")
     names.see("job", "default/podgroup-0815", "chat")
     names.see("job", "other/chat")
+    names.see("job", "release-build/nightly")
     if asked == "chat":
         with pytest.raises(NotNamedError, match="name one: default/podgroup-0815, other/chat"):
             names.find("job", asked)
