@@ -86,12 +86,13 @@ class Progress:
 
     @pytest.hookimpl(trylast=True)
     def pytest_bdd_after_scenario(self) -> None:
-        """All was said."""
-        self._running = None
+        """All was said; after Ctrl-C not: then what was waited for is still to be told."""
+        if self._running is not None and self._running.sentences[-1].ended is not None:
+            self._running = None
 
     def _ended(self) -> None:
         if self._running is not None and self._lines is not None:
-            self._lines.update(_step(self._running.sentences[-1]), _SUBJECT)
+            self._lines.tell(_step(self._running.sentences[-1]), _SUBJECT)  # a boot may have stood in between
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:  # noqa: ARG002
         """Say what was waited for, where the run was stopped."""
