@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from schedspec import distribution
+from schedspec.clusters.programs import binaries
 from tests.support.terminal import Terminal
 
 STEPS = '''
@@ -120,9 +121,12 @@ def test_a_paused_run_leaves_the_cluster_until_enter_is_pressed(project: Path, c
     asked = command("--cluster", "embedded", "--timeout-scale", "0.2", "--pause-on-failure", "live.feature")
     with Terminal(asked, cwd=project, env=cluster) as terminal:
         kubeconfig = terminal.wait_for(r"export KUBECONFIG=(\S+)", 300)[1]
-        looks = terminal.wait_for(r"(kubectl --namespace \S+ get pods),podgroups\S+")[1].split()
+        looks = terminal.wait_for(r"kubectl (--namespace \S+ get pods),podgroups\S+")[1].split()
         terminal.wait_for("press Enter to go on")
-        found = subprocess.run(looks, env={**os.environ, "KUBECONFIG": kubeconfig}, capture_output=True, check=False)
+        kubectl = binaries.provide(("kubectl",), folder=None, progress=print)["kubectl"].path
+        found = subprocess.run(
+            [kubectl, *looks], env={**os.environ, "KUBECONFIG": kubeconfig}, capture_output=True, check=False
+        )
         assert found.stdout.count(b"large-task-") == 3, found
         terminal.type("\n")
         assert terminal.ended() == pytest.ExitCode.TESTS_FAILED
