@@ -19,10 +19,12 @@ from _pytest._io import TerminalWriter
 from _pytest.compat import ascii_escaped
 from _pytest.pathlib import import_path
 from gherkin.dialect import Dialect
+from gherkin.errors import CompositeParserException
+from gherkin.parser import Parser
 from pytest_bdd.compat import get_fixture_names, getfixturedefs
-from pytest_bdd.exceptions import GherkinParseError
+from pytest_bdd.exceptions import GherkinParseError, TokenError
 from pytest_bdd.feature import features as parsed_features
-from pytest_bdd.gherkin_parser import Background, Tag, get_gherkin_document, handle_gherkin_parser_error
+from pytest_bdd.gherkin_parser import Background, GherkinDocument, Tag, handle_gherkin_parser_error
 from pytest_bdd.gherkin_parser import Feature as Document
 from pytest_bdd.gherkin_parser import Rule as RuleNode
 from pytest_bdd.gherkin_parser import Scenario as ScenarioNode
@@ -47,8 +49,10 @@ __all__ = [
     "all_definitions",
     "bind",
     "definitions_for",
+    "document_of",
     "filled",
     "first_steps",
+    "forget",
     "import_beside",
     "items_of",
     "keywords_of",
@@ -173,33 +177,40 @@ class Said:
 
 def read_document(path: Path) -> Document:
     """The parsed file, with the line of everything. Raises UnreadableFeatureError."""
-    parsed_features.pop(str(path), None)  # pytest-bdd keeps what it once read, though the file may have changed
+    forget(path)
+    return document_of(path.read_text("utf-8"))
+
+
+def forget(path: Path) -> None:
+    """pytest-bdd keeps what it once read, though the file may have changed."""
+    parsed_features.pop(str(path), None)
+
+
+def document_of(text: str) -> Document:
+    """The same of the text of a file. Raises UnreadableFeatureError, with everything that the parser could not take."""
     try:
-        feature = get_gherkin_document(str(path)).feature
-    except GherkinParseError as problem:
-        raise UnreadableFeatureError(list(_parse_errors(problem))) from None
+        return GherkinDocument.from_dict(Parser().parse(text)).feature
+    except CompositeParserException as problem:
+        raise UnreadableFeatureError([_parse_error(it) for it in problem.errors]) from None
     except KeyError:  # the parser has no word for a file without a feature
         raise UnreadableFeatureError([(1, "there is no Feature in this file")]) from None
-    return feature
 
 
-def _parse_errors(problem: GherkinParseError) -> Iterator[tuple[int, str]]:
-    """pytest-bdd tells the first error only; its cause has all of them."""
-    found = getattr(problem.__cause__, "errors", None)
-    for error in found or ():
-        line, text = int(error.location["line"]), str(error).partition(": ")[2]
-        try:
-            handle_gherkin_parser_error(str(error), line, "", "")
-        except GherkinParseError as known:
-            text = str(known.message)
-        yield line, text.strip()
-    if not found:
-        yield problem.line, problem.message.strip()
+def _parse_error(error: Any) -> tuple[int, str]:
+    """Line and text, in pytest-bdd's words where it has any."""
+    line, text = int(error.location["line"]), str(error).partition(": ")[2]
+    try:
+        handle_gherkin_parser_error(str(error), line, "", "")
+    except TokenError:
+        text = "no keyword begins this line"
+    except GherkinParseError as known:
+        text = str(known.message)
+    return line, text.strip()
 
 
 def keywords_of(language: str) -> Keywords:
-    """The keywords of a language as `# language:` names it."""
-    it: Any = Dialect.for_name(language)
+    """The keywords of a language as `# language:` names it; of one that there is not, the English ones."""
+    it: Any = Dialect.for_name(language) or Dialect.for_name("en")
     headings = {
         "feature": it.feature_keywords,
         "rule": it.rule_keywords,

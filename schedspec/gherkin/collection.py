@@ -6,11 +6,11 @@ import types
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
 
-from . import bdd, selection, step_check
+from . import bdd, lost_lines, selection, step_check
 from .things import Ground
 
 HIDDEN: pytest.StashKey[set[str]] = pytest.StashKey()
@@ -36,15 +36,17 @@ class FeatureFile(pytest.Module):
 
     def collect(self) -> Iterator[pytest.Item | pytest.Collector]:
         """Everything that is wrong with the file is told at once, before any of it runs."""
-        document = self._read()
-        index = step_check.StepIndex(bdd.definitions_for(self))
-        ground = self.config.stash.get(GROUND, Ground())
-        problems = [
-            *step_check.check_document(document, marker_names(self.config)),
-            *step_check.check_steps(document, self.path.read_text("utf-8").splitlines(), index, ground),
-        ]
-        if problems:
-            self._refuse(problems)
+        text = self.path.read_text("utf-8")
+        document, unreadable = lost_lines.read(text)
+        problems = [step_check.Problem(line, told) for line, told in unreadable]
+        if document is not None:
+            index = step_check.StepIndex(bdd.definitions_for(self))
+            ground = self.config.stash.get(GROUND, Ground())
+            problems += step_check.check_document(document, marker_names(self.config))
+            problems += step_check.check_steps(document, text.splitlines(), index, ground)
+        if problems or document is None:
+            raise self.CollectError(step_check.tell(self.path, self.config.rootpath, problems))
+        bdd.forget(self.path)
         functions = {node.name: bdd.bind(self.path, node) for node in bdd.scenarios_of(document)}
         vars(self.obj).update(functions)
         self.config.stash.setdefault(HIDDEN, set()).update(index.hidden)
@@ -53,15 +55,6 @@ class FeatureFile(pytest.Module):
                 yield from items_of(self, self, functions, list(found))
             else:
                 yield Rule.from_parent(self, name=name, functions=functions, entries=list(found))
-
-    def _read(self) -> bdd.Document:
-        try:
-            return bdd.read_document(self.path)
-        except bdd.UnreadableFeatureError as problem:
-            self._refuse([step_check.Problem(line, text) for line, text in problem.problems])
-
-    def _refuse(self, problems: list[step_check.Problem]) -> NoReturn:
-        raise self.CollectError(step_check.tell(self.path, self.config.rootpath, problems))
 
 
 class Rule(pytest.Collector):

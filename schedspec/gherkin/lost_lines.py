@@ -1,8 +1,9 @@
-"""Lines of a feature file that Gherkin takes for prose although they were meant to be said.
+"""Lines of a feature file that no keyword begins, although they were meant to be said.
 
-What no keyword begins is a description, wherever one may stand: `Scenaro: …` and all sentences below it are never run.
-Prose may have colons and may begin with any word: a line is refused only where it is a keyword but for its spelling,
-or where what follows its first word is a sentence that there is.
+Where a description may stand Gherkin takes them for prose: `Scenaro: …` and all sentences below it are never run. Prose
+may have colons and may begin with any word: a line is refused only where it is a keyword but for its spelling, or where
+what follows its first word is a sentence that there is. Elsewhere they end the parsing: `read` goes on without them, so
+that all that is wrong with a file is told at once.
 """
 
 from __future__ import annotations
@@ -14,8 +15,45 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from . import bdd
 
 _HEADING = re.compile(r"(?P<words>[^\W\d_]+(?: [^\W\d_]+){0,2}) ?(?P<colon>[:：])")
+_LANGUAGE = re.compile(r"\A\s*#\s*language\s*:\s*([\w-]+)")
 _FOREIGN = ("en", "zh-CN")
 """Languages whose keywords are known in a file of any language."""
+
+
+_PASSES = 50
+"""How many lines that no keyword begins are told of one file."""
+
+
+def read(text: str) -> tuple[bdd.Document | None, list[tuple[int, str]]]:
+    """The document, read as if its unreadable lines were mended; line and text of what is wrong with each of these."""
+    lines = text.splitlines()
+    problems: list[tuple[int, str]] = []
+    language = _LANGUAGE.match(text)
+    own = bdd.keywords_of(language[1] if language else "en")
+    for _ in range(_PASSES):
+        try:
+            return bdd.document_of("\n".join(lines)), problems
+        except bdd.UnreadableFeatureError as unreadable:
+            (number, told), *more = unreadable.problems
+            line = lines[number - 1] if number <= len(lines) else ""
+            mended, hint = _mended(line, own)
+            problems.append((number, f"{told}: {line.strip()}{hint}" if line.strip() else told))
+            if not line.strip() or line == mended:
+                return None, [*problems, *more]
+            lines[number - 1] = mended
+    return None, problems
+
+
+def _mended(line: str, own: bdd.Keywords) -> tuple[str, str]:
+    """A line with the keyword that was meant, and a word on it; as a comment where none is near."""
+    text = line.strip()
+    found = _HEADING.match(text)
+    if found is not None and (near := _nearest(found["words"], own.headings)):
+        return f"{near}:{text[found.end() :]}", f"\n    is {near}: meant?"
+    first, _, rest = text.partition(" ")
+    if first not in own.steps and (steps := difflib.get_close_matches(first, own.steps, n=1, cutoff=0.6)):
+        return f"{steps[0]} {rest}", f"\n    is {steps[0]} meant?"
+    return f"# {text}" if not text.startswith("#") else line, ""
 
 
 def find(document: bdd.Document, lines: Sequence[str], is_sentence: Callable[[str], bool]) -> Iterator[tuple[int, str]]:

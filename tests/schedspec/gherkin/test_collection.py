@@ -217,6 +217,55 @@ def test_everything_that_is_wrong_is_told_at_once(specs: Run) -> None:
     result.stdout.fnmatch_lines(["bad.feature:3: *one", "bad.feature:4: *two"])
 
 
+def test_what_cannot_be_parsed_hides_nothing_else(specs: Run) -> None:
+    """Lines that no keyword begins are told with what was meant, and the rest of the file is checked all the same."""
+    feature = """Feature: f
+  Scenario: s
+    Given there are 2 pods
+    Thn all is well
+  Scenaro: t
+    Given there are 2 pds
+      | a | b |
+      | c |
+    oops
+  Scenario: u
+    Then all is wel
+"""
+    result = specs(bad=feature)
+    assert [line for line in result.outlines if line.startswith(("bad.feature:", "    "))] == [
+        "bad.feature:4: no keyword begins this line: Thn all is well",
+        "    is Then meant?",
+        "bad.feature:5: no keyword begins this line: Scenaro: t",
+        "    is Scenario: meant?",
+        "bad.feature:6: no step says: Given there are 2 pds",
+        "    the nearest is: given there are {n:d} pods",
+        "bad.feature:8: inconsistent cell count within the table: | c |",
+        "bad.feature:9: no keyword begins this line: oops",
+        "bad.feature:11: no step says: Then all is wel",
+        "    the nearest is: then all is well",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("feature", "lines"),
+    [
+        ("Featur: f\n  Scenario: s\n    Then all is well\n", ["bad.feature:1: *Featur: f", "    is Feature: meant?"]),
+        ("# language: xx\nFeature: f\n", ["bad.feature:1: Language not supported: xx*"]),
+        ("Feature: f\n  Scenario: s\n    Given x\n      " + '"' * 3, ["bad.feature:*: unexpected end *"]),
+        (
+            "# language: zh-CN\n功能: f\n  场景: s\n    那么好\n  场景大刚: t\n",
+            ["bad.feature:5: *", "    is 场景大纲: meant?"],
+        ),
+    ],
+    ids=["no Feature", "no such language", "a text block without an end", "a misspelt Chinese heading"],
+)
+def test_what_cannot_be_parsed_says_what_was_meant(specs: Run, feature: str, lines: list[str]) -> None:
+    result = specs(bad=feature)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(lines)
+    result.stdout.no_fnmatch_line("*Traceback*")
+
+
 def test_two_steps_that_match_are_an_error_that_names_both(specs: Run) -> None:
     steps = "\n@then(parsers.parse('all is {what}'))\ndef other(what):\n    '''Anything.'''\n"
     result = specs(bad="Feature: f\n  Scenario: s\n    Then all is well\n", steps=steps)
