@@ -172,6 +172,8 @@ class Said:
 
     scenario: ScenarioNode
     row: Mapping[str, str]
+    row_line: int
+    """0 without examples."""
     sentences: tuple[Sentence, ...]
 
 
@@ -316,13 +318,16 @@ def _background(children: Sequence[Any]) -> list[tuple[str, StepNode]]:
 def _said(node: ScenarioNode, before: Sequence[tuple[str, StepNode]]) -> Iterator[Said]:
     steps = [*before, *_typed(node.steps, before[-1][0] if before else "given")]
     rows = [
-        {head.value: cell.value or "" for head, cell in zip(table.table_header.cells, row.cells, strict=True)}
+        (
+            {head.value: cell.value or "" for head, cell in zip(table.table_header.cells, row.cells, strict=True)},
+            row.location.line,
+        )
         for table in node.examples
         if table.table_header is not None
         for row in table.table_body or ()
     ]
-    for row in rows or [{}]:
-        yield Said(node, row, tuple(_sentence(kind, step, row) for kind, step in steps))
+    for row, line in rows or [({}, 0)]:
+        yield Said(node, row, line, tuple(_sentence(kind, step, row) for kind, step in steps))
 
 
 def _typed(steps: Sequence[StepNode], kind: str) -> Iterator[tuple[str, StepNode]]:

@@ -167,10 +167,12 @@ def check_steps(document: bdd.Document, lines: Sequence[str], index: StepIndex, 
     for said in bdd.said_in(document):
         known = Known(ground)
         for sentence in said.sentences:
-            row = f" (with {', '.join(f'{k}={v}' for k, v in sentence.values)})" if sentence.values else ""
+            values = ", ".join(f"{name}={value}" for name, value in sentence.values)
+            row = f" (with {values}, of line {said.row_line})" if values else ""
             for line, text in _check_sentence(sentence, row, index, known):
-                if (line, text) not in told:
-                    told.add((line, text))
+                same = (line, text.replace(row, values))  # as another row with these values said
+                if same not in told:
+                    told.add(same)
                     yield Problem(line, text)
     for line, text in lost_lines.find(document, lines, index.is_sentence):
         yield Problem(line, text)

@@ -135,7 +135,7 @@ WRONG = {
     ),
     "an undefined step of an example": (
         "Feature: f\n  Scenario Outline: s\n    Given there are <n> pods\n    Examples:\n      | n |\n      | x |\n",
-        ["bad.feature:3: no step says: Given there are x pods (with n=x)*"],
+        ["bad.feature:3: no step says: Given there are x pods (with n=x, of line 6)*"],
     ),
     "an undefined step of a background": (
         "Feature: f\n  Background:\n    Given a moon\n  Scenario: s\n    Then all is well\n",
