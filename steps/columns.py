@@ -76,12 +76,12 @@ QUEUE_CLAIMS = replace(QUEUES, columns={**QUEUES.columns, **_CLAIMS})
 
 def nodes_made(_: Mapping[str, Any], rows: Sequence[tables.Row]) -> list[Thing]:
     """The nodes of a table."""
-    return [(NODE, str(row["name"])) for row in rows if "name" in row]
+    return [(NODE, str(row.get("name", "*"))) for row in rows]
 
 
 def queues_made(_: Mapping[str, Any], rows: Sequence[tables.Row]) -> list[Thing]:
     """The queues of a table."""
-    return [(QUEUE, str(row["name"])) for row in rows if "name" in row]
+    return [(QUEUE, str(row.get("name", "*"))) for row in rows]
 
 
 @dataclass

@@ -94,16 +94,11 @@ def _heading(line: str, above: str, language: str, own: bdd.Keywords) -> str:
     if near:
         return f"is {near}: meant?"
     for other in _FOREIGN:
-        if other != language and (near := _nearest(words, bdd.keywords_of(other).headings)):
-            same = f"# language: {other}"
-            return f"{near}: is a keyword of {other}: begin the file with {same!r}, or write {_same(near, other, own)}:"
+        theirs = bdd.keywords_of(other).headings
+        if other != language and (near := _nearest(words, theirs)):
+            comment, same = f"# language: {other}", own.usual(theirs[near])
+            return f"{near}: is a keyword of {other}: begin the file with {comment!r}, or write {same}:"
     return ""
-
-
-def _same(keyword: str, language: str, own: bdd.Keywords) -> str:
-    """The keyword of this file's language for one of another."""
-    meant = bdd.keywords_of(language).headings[keyword]
-    return own.usual(meant)
 
 
 def _nearest(words: str, keywords: Iterable[str]) -> str:

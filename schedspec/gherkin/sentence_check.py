@@ -18,15 +18,18 @@ def check_sentence(sentence: Sentence, step: StepDefinition, known: Known) -> It
     shape = step_decorators.shape_of(step.function, values, sentence.columns)
     yield from _arguments(sentence, step, shape)
     for placeholder, kinds in step_decorators.references_of(step.function).items():
-        for name in tables.names(str(values.get(placeholder, ""))):
+        value = str(values.get(placeholder, ""))
+        for name in tables.names(value) if placeholder.endswith("s") else [value]:
             if problem := known.problem(kinds, name):
                 yield sentence.line, problem
     rows: list[tables.Row] = []
     if shape is not None and sentence.table:
         rows = yield from _table(sentence, shape, known)
     made = step_decorators.made_by(step.function, values, rows)
-    if made is not None:
-        known.add(made, sentence.line)
+    if shape is not None and not rows:  # a mistake that was told, and hides what there would be
+        known.add_anything()
+    elif made is not None:
+        known.add(made)
     elif step.type != "then" and not own_steps.is_ours(step):
         known.add_anything()
 
@@ -41,10 +44,8 @@ def _arguments(sentence: Sentence, step: StepDefinition, shape: tables.Shape | N
         if line and takes is False:
             yield line, f"this sentence takes no {what}, and would ignore it: {sentence}"
         if not line and takes:
-            yield (
-                sentence.line,
-                f"this sentence needs a {what} below it: {sentence}{columns if what == 'table' else ''}",
-            )
+            more = columns if what == "table" else ""
+            yield sentence.line, f"this sentence needs a {what} below it: {sentence}{more}"
 
 
 def _table(sentence: Sentence, shape: tables.Shape, known: Known) -> Generator[Found, None, list[tables.Row]]:

@@ -84,7 +84,10 @@ def table(shape: Shape | Mapping[str, Shape]) -> Callable[[Step], Step]:
 
 
 def refers(**kinds: str) -> Callable[[Step], Step]:
-    """Say which placeholders name things (several of them with commas), and what kinds of things, with `|` for or."""
+    """Say which placeholders name things, and what kinds of things, with `|` for or.
+
+    One in the plural, such as `names`, names several with commas between them.
+    """
 
     def decorate(function: Step) -> Step:
         setattr(function, _REFERS, kinds)

@@ -41,22 +41,22 @@ class Known:
     """The things that are there at some point of a scenario."""
 
     ground: Ground
-    _things: dict[str, dict[str, int]] = field(default_factory=dict)
-    """Kind → name → the line of the sentence that made it."""
+    _things: dict[str, list[str]] = field(default_factory=dict)
+    """Kind → names, in the order in which they came."""
     _open: set[str] = field(default_factory=set)
     """Kinds of which there may be others, which no sentence names."""
     _anything: bool = False
 
     def __post_init__(self) -> None:
         self._anything = not self.ground.checks_names
-        self.add(_AT_FIRST, 0)
+        self.add(_AT_FIRST)
 
-    def add(self, things: Iterable[tuple[str, str]], line: int) -> None:
+    def add(self, things: Iterable[tuple[str, str]]) -> None:
         """These are there now; of a kind with the name `*`, anything may be."""
         for kind, name in things:
             if name == "*":
                 self._open.add(kind)
-            self._things.setdefault(kind, {}).setdefault(name, line)
+            self._things.setdefault(kind, []).append(name)
 
     def add_anything(self) -> None:
         """Somebody made something, and does not say what."""
@@ -73,17 +73,14 @@ class Known:
         wanted = kinds.split("|")
         if self._anything or any(self._is_there(kind, name) for kind in wanted):
             return ""
-        there = list(dict.fromkeys(it for kind in wanted for it in self._names(kind)))
+        there = list(dict.fromkeys(it for kind in wanted for it in self._things.get(kind, ())))
         told = ", ".join(it for it in there if "*" not in it) or ", ".join(there) or "none"
         return f"nothing before this makes a {' or '.join(wanted)} {name!r}{nearest(name, there)}; there are: {told}"
 
     def _is_there(self, kind: str, name: str) -> bool:
-        known = self._names(kind)
+        own = self._things.get(WORKLOAD, ()) if self.ground.own_templates else ()
         return (
             kind in self._open
-            or any(fnmatchcase(name, it) for it in known)
-            or (self.ground.own_templates and any(name.startswith(f"{it}-") for it in self._names(WORKLOAD)))
+            or any(fnmatchcase(name, it) for it in self._things.get(kind, ()))
+            or any(name.startswith(f"{it}-") for it in own)
         )
-
-    def _names(self, kind: str) -> list[str]:
-        return list(self._things.get(kind, ()))

@@ -56,6 +56,10 @@ def table(sentence: str, *rows: str) -> str:
     return "\n".join([f"    {sentence}", *(f"      | {row} |" for row in rows)]) + "\n"
 
 
+JOBS = (
+    "job, queue, priority, cpu, memory, cards, card, replicas, preemptable, start after, stop after, "
+    "task, min available, max retry, on PodEvicted, on TaskCompleted"
+)
 NODES = "node, cpu, memory, cards, card, pods"
 JOB = table("When these jobs are submitted:", "job | cpu", "build | 1")
 SINGLE: dict[str, tuple[str, list[str]]] = {
@@ -230,6 +234,21 @@ SINGLE: dict[str, tuple[str, list[str]]] = {
     "one of several names": (
         scenario(JOB + '    Then each of "build, tset" has run\n'),
         ["6: nothing before this makes a workload 'tset'; there are: build"],
+    ),
+    "two names where one is meant": (
+        scenario(table("When these jobs are submitted:", "job", "a", "b") + '    Then "a, b" runs\n'),
+        ["7: nothing before this makes a workload 'a, b'; there are: a, b"],
+    ),
+    "no name": (
+        scenario(JOB + '    Then "" runs\n'),
+        ["6: nothing before this makes a workload ''; there are: build"],
+    ),
+    "a table without names, which hides no name": (
+        scenario(table("When these jobs are submitted:", "jobb", "a") + '    Then "a" runs\n'),
+        [
+            f"4: unknown column 'jobb' (is 'job' meant?); this table takes: {JOBS}",
+            "4: the column 'job' is missing; there are: jobb",
+        ],
     ),
     "a pod beyond the replicas": (
         scenario(JOB + '    Then pod "build-task-1" stays pending\n'),
