@@ -75,6 +75,7 @@ from .resource import (
     VOLUMES,
     Resource,
 )
+from .scope import Scope
 from .workqueue import WorkQueue
 
 __all__ = [
@@ -115,6 +116,7 @@ __all__ = [
     "Present",
     "Reflector",
     "Resource",
+    "Scope",
     "ServerError",
     "TooManyRequests",
     "Unauthorized",

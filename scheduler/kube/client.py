@@ -18,6 +18,7 @@ from .decoding import UNREADABLE, Listing, read
 from .errors import UnreadableAnswer
 from .http import Http
 from .resource import PODS, Resource, T
+from .scope import EVERYTHING, Scope
 from .wire import Answer
 
 PAGE = 1000
@@ -42,11 +43,12 @@ class Client:
     """Operations on one API server. Every method raises ApiError (by its subclasses) or Unreachable.
 
     ``once``: nothing but the page of a list is tried a second time; for callers that have a queue in which what is to
-    be repeated waits.
+    be repeated waits. ``scope`` is what reflectors tell of.
     """
 
-    def __init__(self, http: Http, *, once: bool = False) -> None:
+    def __init__(self, http: Http, *, once: bool = False, scope: Scope = EVERYTHING) -> None:
         self.http = http
+        self.scope = scope
         self._once = once
 
     # -------------------------------------------------------------------------------------------------------- reading

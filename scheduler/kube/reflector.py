@@ -33,7 +33,8 @@ _LATE = 30.0
 class Reflector(Generic[T]):
     """One kind of objects, told to ``handler`` as it changes. ``synced`` is set once the first list was told.
 
-    ``labels`` and ``fields`` are selectors; an object that stops matching is told as Absent.
+    ``labels`` and ``fields`` are selectors; an object that stops matching is told as Absent. What the client's scope
+    does not cover is not told at all.
     """
 
     def __init__(
@@ -55,7 +56,8 @@ class Reflector(Generic[T]):
         """What keeps it from listing or watching right now, for people; empty if nothing does."""
         self._client = client
         self._handlers = [handler]
-        self._scope: dict[str, Any] = {"namespace": namespace, "labels": labels, "fields": fields}
+        labels = ",".join(filter(None, (labels, client.scope.labels(resource))))
+        self._query: dict[str, Any] = {"namespace": namespace, "labels": labels, "fields": fields}
         self._watch_seconds = watch_seconds
         self._known: dict[str, T | Malformed] = {}
         self._version = ""
@@ -103,11 +105,11 @@ class Reflector(Generic[T]):
     # ------------------------------------------------------------------------------------------------------------- list
 
     async def _list(self) -> None:
-        listing = await self._client.list(self.resource, **self._scope)
+        listing = await self._client.list(self.resource, **self._query)
         self.lists += 1
         missing = dict(self._known)
         told = 0
-        for item in listing.items:
+        for item in (*self._client.scope.presumed(self.resource), *listing.items):
             meta = item.metadata  # type: ignore[attr-defined]
             missing.pop(meta.key, None)
             if not self._is_known(meta):
@@ -139,7 +141,7 @@ class Reflector(Generic[T]):
     async def _read(self, seconds: int) -> None:
         tail = b""
         told = 0
-        asked = self._client.watch(self.resource, self._version, **self._scope, seconds=seconds)
+        asked = self._client.watch(self.resource, self._version, **self._query, seconds=seconds)
         async with asked as pieces:
             self.trouble = ""
             async for piece in pieces:
@@ -212,6 +214,9 @@ class Reflector(Generic[T]):
 
     def _present(self, item: T) -> None:
         meta = item.metadata  # type: ignore[attr-defined]
+        if not self._client.scope.covers(self.resource, item):
+            self._absent(meta.key, meta.uid)
+            return
         before = self._known.get(meta.key)
         if before is not None and (uid := _version_of(before)[0]) != meta.uid:
             self._tell(Absent(meta.key, uid))
@@ -224,7 +229,9 @@ class Reflector(Generic[T]):
 
     def _unreadable(self, malformed: Malformed) -> None:
         meta = malformed.metadata
-        if not self._is_known(meta) or not meta.key:
+        if not self._client.scope.covers(self.resource, malformed):
+            self._absent(meta.key, meta.uid)
+        elif not self._is_known(meta) or not meta.key:
             self._known[meta.key] = malformed
             self._tell(Unreadable(meta.key, malformed))
 

@@ -57,7 +57,7 @@ class App:
         self.leader = self._leader(connection)
         may_write = self.leader.may_write if self.leader is not None else lambda: True
         self.http = Http(connection, _IN_FLIGHT, agent=f"{COMPONENT}-scheduler", may_write=may_write)
-        self.client = Client(self.http, once=True)
+        self.client = Client(self.http, once=True, scope=options.scope)
         self.record = RunningRecord(options.record, options.record_bytes) if options.record is not None else None
         cluster = Cluster(options.scheduler_names, options.node_selector)
         self.feed = StateFeed(cluster, self.client, on_input=self.record.add if self.record is not None else None)

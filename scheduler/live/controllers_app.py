@@ -34,7 +34,7 @@ class ControllersApp:
         self._leader = leader_of(options, connection, NAME)
         may_write = self._leader.may_write if self._leader is not None else lambda: True
         self._http = Http(connection, agent=NAME, may_write=may_write)
-        self._client = Client(self._http, once=True)
+        self._client = Client(self._http, once=True, scope=options.scope)
         self._events = EventRecorder(self._client, options.scheduler_names[0])
         self._stopping = asyncio.Event()
         self._context: Context | None = None

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..kube import Scope
 from ..recording.segments import KEPT, SEGMENT_BYTES
 
 CONTROLLERS = ("podgroup", "queue", "job", "pytorchjob")
@@ -25,6 +26,7 @@ class Options:
     context: str | None
     scheduler_names: tuple[str, ...]
     node_selector: dict[str, str]
+    scope: Scope
     controllers: tuple[str, ...]
     queue_command_namespace: str
     listen: tuple[str, int]
@@ -73,6 +75,19 @@ def _add_cluster(parser: argparse.ArgumentParser) -> None:
         metavar="K=V[,K=V]",
         help="labels of the nodes to schedule to; other nodes get no pods and count in no total",
     )
+    cluster.add_argument(
+        "--queue-selector",
+        type=_label,
+        default=None,
+        metavar="K[=V]",
+        help="the label of the queues there are; others are neither seen nor written, root and default are presumed",
+    )
+    cluster.add_argument(
+        "--namespace-prefix",
+        default="",
+        metavar="PREFIX",
+        help="how the names of namespaces begin whose jobs, groups and pods are seen; others are left alone",
+    )
 
 
 def _add_what(what: argparse._ArgumentGroup, others: str) -> None:
@@ -111,12 +126,14 @@ def _add_process(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
 
 def options_from(given: argparse.Namespace) -> Options:
     """The options that the parsed arguments mean."""
+    names = tuple(given.scheduler_names or ("schedspec",))
     return Options(
         policy=given.policy,
         kubeconfig=given.kubeconfig,
         context=given.context,
-        scheduler_names=tuple(given.scheduler_names or ("schedspec",)),
+        scheduler_names=names,
         node_selector=given.node_selector,
+        scope=Scope(given.queue_selector, given.namespace_prefix, names),
         controllers=tuple(given.controllers),
         queue_command_namespace=given.queue_command_namespace,
         listen=given.listen,
@@ -142,6 +159,13 @@ def _selector(text: str) -> dict[str, str]:
     if any(not key or not sign for key, sign, _ in pairs):
         raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE[,KEY=VALUE], as in schedspec.dev/world=true")
     return {key: value for key, _, value in pairs}
+
+
+def _label(text: str) -> tuple[str, str]:
+    key, sign, value = text.partition("=")
+    if not key or "," in text or (sign and not value):
+        raise argparse.ArgumentTypeError(f"{text!r} is not KEY or KEY=VALUE, as in schedspec.dev/scenario")
+    return key, value
 
 
 def _controllers(text: str) -> tuple[str, ...]:

@@ -137,8 +137,8 @@ class StatusBuilder:
         for name, numbers in decisions.queues.items():
             queue = self._feed.cluster.queues.get(name)
             status = statuses.of_queue(numbers)
-            if queue is None or self._queues.get(name) == status:
-                continue
+            if queue is None or not queue.object.metadata.uid or self._queues.get(name) == status:
+                continue  # without a uid: presumed (kube/scope.py)
             self._queues[name] = status
             self._publisher.apply(QUEUES, "", name, queue.object.metadata.uid, status, trust=float("inf"))
         for gone in self._queues.keys() - decisions.queues.keys():

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any, Final
+
 from . import names, objects, resources
 from .times import seconds
 
 ROOT, DEFAULT = "root", "default"
+ALWAYS_THERE: Final[dict[str, dict[str, Any]]] = {
+    ROOT: {"weight": 1, "reclaimable": False},
+    DEFAULT: {"weight": 1, "reclaimable": True, "parent": ROOT},
+}
+"""The specs of the queues that jobs and queues which name none are in."""
 
 
 class Queue:

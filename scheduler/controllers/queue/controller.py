@@ -9,12 +9,13 @@ from collections import Counter
 
 from ...kube import PODGROUPS, WorkQueue
 from ...model.objects import PodGroup
+from ...model.queue import ALWAYS_THERE
 from ..runtime.commands import is_overreach, orders_to, refusal
 from ..runtime.controller import Context, unreadable
 from ..runtime.executor import About
 from ..runtime.objects import COMMANDS, QUEUES, Command, Queue
 from ..runtime.writes import ReconcileResult
-from .reconcile import ALWAYS_THERE, ObservedQueue, reconcile
+from .reconcile import ObservedQueue, reconcile
 from .state import children_of, is_news, parent_of
 
 _CALM = 0.1
@@ -76,6 +77,8 @@ class QueueController:
         queue = known.get(key)
         if queue is None and (problem := unreadable(self._queues, key)):
             return problem, None
+        if queue is not None and not queue.metadata.uid:
+            return ReconcileResult(), None  # presumed (kube/scope.py): there is nothing to write to
         now = self._context.clock()
         space = self._context.queue_command_namespace
         meant = self._commands.by("target", f"{QUEUES.kind} {key}")

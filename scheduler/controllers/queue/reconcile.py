@@ -12,19 +12,15 @@ from typing import Any
 
 from ...model import names, resources
 from ...model.objects import Condition, Quantities
+from ...model.queue import ALWAYS_THERE
 from ...model.resources import QuantityError, Resource
 from ...model.times import timestamp
 from ..runtime.objects import COMMANDS, QUEUES, Command, Queue, QueueSpec
 from ..runtime.writes import ApplyObject, Create, EmitEvent, ReconcileResult, Remove, Write
-from .state import DEFAULT, ROOT, QueueState, is_in_cycle, parent_of
+from .state import ROOT, QueueState, is_in_cycle, parent_of
 
 MANAGER = "schedspec-queue-controller"
 CONDITION = "Ready"
-ALWAYS_THERE: dict[str, dict[str, Any]] = {
-    ROOT: {"weight": 1, "reclaimable": False},
-    DEFAULT: {"weight": 1, "reclaimable": True, "parent": ROOT},
-}
-"""Queues that are created where they are missing."""
 _STATES = frozenset((QueueState.OPEN, QueueState.CLOSING, QueueState.CLOSED, QueueState.UNKNOWN))
 
 

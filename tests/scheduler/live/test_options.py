@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from scheduler.kube import Scope
 from scheduler.live.options import parse
 
 
@@ -24,7 +25,14 @@ def test_without_options_everything_has_a_sensible_value() -> None:
     assert parse(["--controllers", "none"]).controllers == ()
 
 
+def test_on_a_shared_cluster_queues_are_selected_by_label_and_namespaces_by_prefix() -> None:
+    options = parse(["--queue-selector", "x/y", "--namespace-prefix", "spec-", "--scheduler-name", "a"])
+    assert options.scope == Scope(("x/y", ""), "spec-", ("a",))
+    assert parse(["--queue-selector", "x/y=z"]).scope.queue_label == ("x/y", "z")
+
+
 REFUSED = {
+    "--queue-selector =z": "'=z' is not KEY or KEY=VALUE, as in schedspec.dev/scenario",
     "--node-selector world": "'world' is not KEY=VALUE[,KEY=VALUE], as in schedspec.dev/world=true",
     "--controllers job,jobs": "no controller 'jobs'; there are podgroup, queue, job, pytorchjob, all, or none",
     "--listen 8080": "'8080' is not HOST:PORT, as in 127.0.0.1:8080 (port 0: any free one)",

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from scheduler.kube import Client, Connection, Http
 from scheduler.live import server as server_module
 from scheduler.live.endpoints import Endpoints
 from scheduler.live.metrics import Metrics
@@ -27,7 +28,7 @@ from scheduler.model.cluster import Cluster
 
 @pytest.fixture
 def feed() -> StateFeed:
-    return StateFeed(Cluster(), None)  # type: ignore[arg-type]
+    return StateFeed(Cluster(), Client(Http(Connection("127.0.0.1", 9))))
 
 
 @pytest.fixture

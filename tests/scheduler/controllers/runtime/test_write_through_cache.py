@@ -13,7 +13,7 @@ from scheduler.controllers.runtime import write_through_cache as module
 from scheduler.controllers.runtime.controller import Context
 from scheduler.controllers.runtime.ownership import INDEXES
 from scheduler.controllers.runtime.write_through_cache import WriteThroughCache
-from scheduler.kube import PODS, Absent, Client, EventRecorder, Present, Reflector
+from scheduler.kube import PODS, Absent, Client, EventRecorder, Http, Present, Reflector
 from scheduler.model.objects import Pod
 
 
@@ -29,7 +29,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[WriteThroughCac
 
     def run(test: Callable[[WriteThroughCache[Pod], Any], None]) -> None:
         async def main() -> None:
-            view = WriteThroughCache(cast(Client, None), PODS, INDEXES)
+            view = WriteThroughCache(Client(cast(Http, None)), PODS, INDEXES)
             test(view, view.informer._hear)
 
         asyncio.run(main())
@@ -116,7 +116,7 @@ def test_a_write_that_the_watch_never_shows_is_forgotten(told: Any, monkeypatch:
 
 def test_what_is_watched_anyway_is_not_watched_again() -> None:
     async def test() -> None:
-        client = cast(Client, None)  # nothing may be asked of it
+        client = Client(cast(Http, None))  # nothing may be asked of it
         running = Reflector(client, PODS, lambda _: None)
         context = Context(client, cast(EventRecorder, None), ["schedspec"], reflectors=[running])
         view = context.view(PODS)

@@ -1,0 +1,110 @@
+"""On a shared cluster only what is ours is told, so that nothing else can be written."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+from urllib.parse import parse_qs, urlparse
+
+import pytest
+
+from scheduler.controllers import Context, build
+from scheduler.controllers.runtime.objects import COMMANDS, JOBS
+from scheduler.kube import (
+    NAMESPACES,
+    NODES,
+    PODGROUPS,
+    PODS,
+    QUEUES,
+    Client,
+    EventRecorder,
+    Reflector,
+    Scope,
+)
+from scheduler.kube.resource import Resource
+from tests.support.fake_server import Answer, Asked, Reply, cancelled, run, standing_in, until
+
+OURS = Scope(("schedspec.dev/scenario", ""), "spec-", ("schedspec",))
+
+
+def body(name: str, namespace: str = "", scheduler: str = "", **labels: str) -> dict[str, Any]:
+    meta = {"name": name, "namespace": namespace, "uid": f"uid-{name}", "resourceVersion": "1", "labels": labels}
+    return {"metadata": meta, "spec": {"schedulerName": scheduler} if scheduler else {}}
+
+
+LABEL = {"schedspec.dev/scenario": "spec-a-1"}
+SEEN: list[tuple[Resource[Any], dict[str, Any], bool]] = [
+    (PODGROUPS, body("g", "spec-a-1"), True),
+    (PODGROUPS, body("g", "team"), False),
+    (JOBS, body("j", "team"), False),
+    (COMMANDS, body("c", "kube-system"), False),
+    (COMMANDS, body("c", "kube-system", **LABEL), True),
+    (NAMESPACES, body("spec-a-1"), True),
+    (NAMESPACES, body("team"), False),
+    (NODES, body("n"), True),
+    (PODS, body("p", "spec-a-1", "schedspec"), True),
+    (PODS, body("p", "team", "default-scheduler"), True),
+    (PODS, body("p", "team", "schedspec"), False),
+]
+
+
+def listed(*items: dict[str, Any]) -> Reply:
+    return Reply(body={"metadata": {"resourceVersion": "5"}, "items": list(items)})
+
+
+async def told(resource: Resource[Any], scope: Scope, *items: dict[str, Any]) -> tuple[list[str], list[Asked]]:
+    """The names that a reflector tells, and what it asked."""
+    heard: list[str] = []
+
+    def answer(asked: Asked) -> Answer:
+        return Reply(chunks=[], then="hang") if "watch=true" in asked.path else listed(*items)
+
+    async with standing_in(answer) as (server, client):
+        scoped = Client(client.http, scope=scope)
+        reflector = Reflector(scoped, resource, lambda change: heard.append(change.object.metadata.name))  # type: ignore[union-attr]
+        task = asyncio.create_task(reflector.run())
+        try:
+            await until(reflector.synced.is_set)
+        finally:
+            await cancelled(task)
+        return heard, server.asked
+
+
+@pytest.mark.parametrize(("resource", "item", "is_seen"), SEEN)
+def test_what_is_in_foreign_namespaces_is_not_seen_but_pods_that_take_room(
+    resource: Resource[Any], item: dict[str, Any], is_seen: bool
+) -> None:
+    heard, _ = run(lambda: told(resource, OURS, item))
+    assert heard == [item["metadata"]["name"]] * is_seen
+
+
+@pytest.mark.parametrize(("resource", "item"), [(resource, item) for resource, item, _ in SEEN])
+def test_without_a_scope_everything_is_seen(resource: Resource[Any], item: dict[str, Any]) -> None:
+    heard, asked = run(lambda: told(resource, Scope(), item))
+    assert heard == [item["metadata"]["name"]]
+    assert "labelSelector" not in asked[0].path
+
+
+def test_queues_are_asked_for_by_label_and_root_and_default_are_presumed() -> None:
+    heard, asked = run(lambda: told(QUEUES, OURS, body("q", **LABEL)))
+    assert heard == ["root", "default", "q"]
+    assert parse_qs(urlparse(asked[0].path).query)["labelSelector"] == ["schedspec.dev/scenario"]
+
+
+def test_no_controller_writes_to_a_queue_that_is_presumed() -> None:
+    async def test() -> list[str]:
+        def answer(asked: Asked) -> Answer:
+            return Reply(chunks=[], then="hang") if "watch=true" in asked.path else listed()
+
+        async with standing_in(answer) as (server, client):
+            scoped = Client(client.http, scope=OURS)
+            context = Context(scoped, EventRecorder(scoped, "schedspec"), ["schedspec"])
+            (controller,) = build(["queue"], context)
+            tasks = [asyncio.create_task(context.watch()), asyncio.create_task(controller.run())]
+            await until(lambda: not context.unlisted())
+            await asyncio.sleep(0.3)
+            for task in tasks:
+                await cancelled(task)
+            return [asked.method for asked in server.asked if asked.method != "GET"]
+
+    assert run(test) == []
