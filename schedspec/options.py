@@ -27,6 +27,7 @@ FLAGS: dict[str, tuple[str, str]] = {
         "auto, embedded, kind or existing (default: auto: kind where Docker and a node image are, else embedded)",
     ),
     "kube-context": ("NAME", "the context of an existing cluster; never the current one by accident"),
+    "adopt-nodes": ("NAMES", "an existing cluster's own nodes that scenarios may use: NAME,NAME (put back at the end)"),
     "reuse-cluster": ("", "take a running cluster of the same configuration and leave it running"),
     "keep-cluster": ("", "leave the cluster running at the end"),
     "kind-image": ("IMAGE", "the node image of a Kind cluster"),
@@ -86,6 +87,8 @@ class Options:
     """Seconds by node id."""
     pause: bool = False
     """Wait for Enter when a scenario has failed."""
+    adopt_nodes: tuple[str, ...] = ()
+    """Of an existing cluster the nodes that scenarios may use."""
 
     @property
     def kubernetes_version(self) -> str:
@@ -101,6 +104,7 @@ class Options:
         said += [] if usual else [f"gangs of {self.adapter.gang_api}"]
         said += [f"its programs {self.scheduler_binaries}"] if self.scheduler_binaries else []
         said += [f"context {it.kube_context}"] if it.kube_context else []
+        said += [f"its nodes {', '.join(self.adopt_nodes)}"] if self.adopt_nodes else []
         said += ["reused"] if it.reuse else []
         said += ["kept"] if it.keep else []
         said += [f"node image {it.kind_image}"] if it.kind_image else []
@@ -175,7 +179,16 @@ def read(config: pytest.Config) -> Options:
         shard=shard,
         shard_durations=durations,
         pause=_pause(config),
+        adopt_nodes=_adopt_nodes(config, settings),
     )
+
+
+def _adopt_nodes(config: pytest.Config, settings: Settings) -> tuple[str, ...]:
+    named = _text(config, "adopt-nodes") or ""
+    if named and settings.kind != "existing":
+        what = f"is for an existing cluster, and this run is to use {settings.kind!r}"
+        raise _refusal("adopt-nodes", named, what, "add --cluster existing, or leave --adopt-nodes out")
+    return tuple(dict.fromkeys(filter(None, map(str.strip, named.split(",")))))
 
 
 def _pause(config: pytest.Config) -> bool:

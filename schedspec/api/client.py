@@ -121,9 +121,11 @@ class Api:
             content_type=APPLY,
         )
 
-    def delete(self, path: str, *, grace: int | None = None, propagation: str = "Background") -> bool:
-        """False if there was nothing to delete. `path` may name a collection."""
+    def delete(self, path: str, *, grace: int | None = None, propagation: str = "Background", uid: str = "") -> bool:
+        """False if there was nothing to delete. `path` may name a collection; with `uid`, a successor is refused."""
         options: Object = {"propagationPolicy": propagation}
+        if uid:
+            options["preconditions"] = {"uid": uid}
         if grace is not None:
             options["gracePeriodSeconds"] = grace
         try:

@@ -49,6 +49,18 @@ class DirtyClusterError(HarnessError):
     """A scenario found what it should not have found, or left what it should not have left."""
 
 
+class ForeignObjectError(HarnessError):
+    """Something of the cluster's that is not ours stands in the way. It is left as it is; the text names it."""
+
+
+class MissingRightsError(HarnessError):
+    """The user of the kubeconfig may not do what a run does; the text names every right that is missing."""
+
+
+class ClusterInUseError(HarnessError):
+    """Another run has the cluster; the text says who, and since when."""
+
+
 class Unmet(AssertionError):  # noqa: N818 - it reads as what it is
     """An expectation that was not met. `about` names the objects whose history explains it."""
 

@@ -43,7 +43,8 @@ class EmbeddedCluster(MadeCluster):
     kind: ClusterKind = "embedded"
     simulated = True
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, *, audit_policy: Path | None = None) -> None:
+        """With an audit policy, a file, `audit_log` has what the API server is asked; such a cluster is not reused."""
         versions = kubernetes_versions()
         if settings.kubernetes_version not in (None, *versions):
             raise SettingsError(
@@ -54,6 +55,7 @@ class EmbeddedCluster(MadeCluster):
         minor = settings.kubernetes_version or next(iter(versions))
         self._gates = GANG_GATES[minor] if settings.gang_api else NO_GATES
         equals = fingerprint(kind_config() / "stages", settings.kubernetes_version, self._gates)
+        self._audit_policy = audit_policy
         super().__init__(settings, equals if settings.reuse else secrets.token_hex(3))
 
     def up(self, progress: Progress, served: Served = nobody_waits) -> None:
@@ -74,6 +76,11 @@ class EmbeddedCluster(MadeCluster):
     def facts(self) -> ClusterFacts:
         made_of = tuple(str(binary) for name, binary in self._binaries.items() if name not in ("kubectl", "kwokctl"))
         return ClusterFacts(_probe(self._stay.record).version(), made_of, self._boot_seconds)
+
+    @property
+    def audit_log(self) -> Path:
+        """One event a line; there only with an audit policy. Raises BootError where there is no cluster."""
+        return self._stay.record.kubeconfig.parent / "logs" / "audit.log"
 
     def load_image(self, archive: Path) -> None:
         """Nothing to do: no node runs containers."""
@@ -101,7 +108,8 @@ class EmbeddedCluster(MadeCluster):
         paths = {name: binary.path for name, binary in self._binaries.items()}
         config = record.home / "create.yaml"
         stages = kind_config() / "stages"
-        config.write_text(kwokctl_config(paths, version, Ports(*record.ports), stages, self._gates), "utf-8")
+        ports, policy = Ports(*record.ports), self._audit_policy
+        config.write_text(kwokctl_config(paths, version, ports, stages, self._gates, audit_policy=policy), "utf-8")
         command: list[str | Path] = [
             paths["kwokctl"],
             "create",

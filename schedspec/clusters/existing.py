@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from .protocol import (
+    SCENARIO,
     BinaryError,
     ClusterError,
     ClusterFacts,
@@ -64,8 +65,8 @@ class ExistingCluster:
             self.kubeconfig.write_text(yaml.safe_dump(only), "utf-8")
             progress(f"{self.context}: asking for its version")
             self._version = server_version(self.kubeconfig, self.context)
-            self._simulate(progress)
             served()
+            self._simulate(progress)
         except BaseException:
             self.down()
             raise
@@ -89,13 +90,14 @@ class ExistingCluster:
         )
 
     def _simulate(self, progress: Progress) -> None:
-        """Simulated nodes work here too: KWOK plays the nodes that carry its annotation, and no other.
+        """Simulated nodes work here too: KWOK plays those of scenarios, and no other that carries its annotation.
 
         Without a KWOK the cluster is still of use: the facts say what is missing.
         """
         from .kwok import Kwok  # noqa: PLC0415 - after the cluster has answered
 
-        kwok = Kwok(self.kubeconfig, self.kubeconfig.parent, progress=progress, folder=self._settings.binaries)
+        home, folder = self.kubeconfig.parent, self._settings.binaries
+        kwok = Kwok(self.kubeconfig, home, progress=progress, folder=folder, label=SCENARIO)
         try:
             kwok.start()
         except BinaryError as error:

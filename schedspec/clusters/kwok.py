@@ -48,12 +48,15 @@ class Kwok:
         progress: Progress,
         folder: Path | None = None,
         keep: bool = False,
+        label: str = "",
     ) -> None:
+        """`label`: nodes without it are not played, whatever their annotations."""
         self._kubeconfig = kubeconfig
         self._home = home
         self._progress = progress
         self._folder = folder
         self._keep = keep
+        self._label = label
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -89,6 +92,7 @@ class Kwok:
             f"--config={config}",
             "--manage-all-nodes=false",
             f"--manage-nodes-with-annotation-selector={NODE_ANNOTATION}={NODE_ANNOTATION_VALUE}",
+            *([f"--manage-nodes-with-label-selector={self._label}"] if self._label else []),
             f"--node-lease-duration-seconds={_LEASE_SECONDS}",
             f"--server-address=127.0.0.1:{port}",
             "--node-ip=127.0.0.1",

@@ -63,9 +63,17 @@ KWOK_OPTIONS = {
 
 
 def kwokctl_config(
-    binaries: Mapping[str, Path], kube_version: str, ports: Ports, stages: Path, gates: Gates = NO_GATES
+    binaries: Mapping[str, Path],
+    kube_version: str,
+    ports: Ports,
+    stages: Path,
+    gates: Gates = NO_GATES,
+    *,
+    audit_policy: Path | None = None,
 ) -> str:
-    """The YAML documents for `kwokctl create cluster --config`. `stages` is a folder of *.yaml."""
+    """The YAML documents for `kwokctl create cluster --config`. `stages` is a folder of *.yaml; with an audit policy
+    the API server writes a log of what is asked of it.
+    """
     options = {
         "runtime": "binary",
         "kubeVersion": kube_version,
@@ -82,6 +90,8 @@ def kwokctl_config(
         "kubeControllerManagerPort": ports.kube_controller_manager,
         "kwokControllerPort": ports.kwok,
     }
+    if audit_policy is not None:
+        options["kubeAuditPolicy"] = str(audit_policy)
     patches = [
         {
             "name": component,

@@ -14,6 +14,9 @@ from typing import Literal, Protocol, runtime_checkable
 ClusterKind = Literal["auto", "embedded", "kind", "existing"]
 KINDS: tuple[ClusterKind, ...] = ("auto", "embedded", "kind", "existing")
 
+SCENARIO = "schedspec.dev/scenario"
+"""The label of everything that a run makes; of a scenario's objects its value is the scenario's namespace."""
+
 Progress = Callable[[str], None]
 """Takes one line for the person who waits: what is going on now. Called from the thread that called `up`."""
 Served = Callable[[], None]

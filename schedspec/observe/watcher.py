@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -36,11 +36,15 @@ class _StaleError(Exception):
 class HistoryWriter:
     """What is live in the cluster, and the history of the scenario that runs now. Thread-safe.
 
-    `marks`: by what the scheduler says what it did and why.
+    `marks`: by what the scheduler says what it did and why. What `covers` says no to is left out; an object that it no
+    longer covers is gone.
     """
 
-    def __init__(self, marks: Marks = USUAL) -> None:
+    def __init__(
+        self, marks: Marks = USUAL, covers: Callable[[Kind, Object], bool] = lambda _kind, _obj: True
+    ) -> None:
         self._marks = marks
+        self._covers = covers
         self._lock = threading.Lock()
         self._live: dict[Ref, Object] = {}
         self.history = History()
@@ -59,6 +63,10 @@ class HistoryWriter:
         ref = Ref(kind, meta["name"], meta.get("namespace", ""))
         with self._lock:
             known = self._live.get(ref)
+            if not self._covers(kind, obj):
+                if known is None:
+                    return
+                gone = True
             if known is not None and not gone:
                 if known["metadata"]["resourceVersion"] == meta["resourceVersion"]:
                     return

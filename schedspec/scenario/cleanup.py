@@ -14,14 +14,13 @@ from ..api import timeouts
 from ..api.client import MERGE, Api, Object
 from ..api.errors import DirtyClusterError, RejectedError, Unmet
 from ..api.kinds import GANGS, OWNERS, SERVED, Kind, Ref
+from ..clusters.protocol import SCENARIO
 from ..observe.expect import Expect, Outcome
 from ..observe.history import History, View
 from . import nodes
 from .restore import give_back
 
-SCENARIO = "schedspec.dev/scenario"
-"""The label of everything that a scenario makes; its value is the scenario's namespace."""
-BUILT_IN_QUEUES = ("root", "default")
+BUILT_IN_QUEUES: Final = ("root", "default")
 """The scheduler makes them, and they cannot be deleted."""
 
 NAMESPACED: Final = (*OWNERS, Kind.COMMAND, *GANGS, Kind.POD)
@@ -37,8 +36,6 @@ class Cleanup:
 
     def __init__(self, api: Api, history: History) -> None:
         self._api, self._history = api, history
-        self.adopted: list[str] = []
-        """Real nodes that the scenario labelled."""
         self.borrowed: set[Ref] = set()
         """Objects that were there before the scenario changed them."""
 
@@ -80,12 +77,9 @@ class Cleanup:
             raise DirtyClusterError(f"the scenario left something behind that would not go; {problem.seen}") from None
 
     def _give_back(self) -> None:
-        for name in self.adopted:
-            with contextlib.suppress(RejectedError):
-                body = {"metadata": {"labels": {nodes.WORLD: None}}}
-                self._api.call("PATCH", f"/api/v1/nodes/{name}", body=body, content_type=MERGE)
         for ref in self.borrowed:
-            give_back(self._api, ref)
+            with contextlib.suppress(RejectedError):  # somebody else has deleted it
+                give_back(self._api, ref)
 
     def _left(self, view: View) -> Iterator[tuple[Ref, Object]]:
         for kind in NAMESPACED:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from ..api.errors import DirtyClusterError
 from ..api.kinds import Kind, Ref
@@ -18,11 +18,13 @@ _HOUSEKEEPING = ("kube-system", "kube-public", "kube-node-lease", "local-path-st
 
 def real(view: View) -> list[str]:
     """The nodes with a kubelet that take ordinary pods."""
-    return sorted(
-        node["metadata"]["name"]
-        for node in view.all(Kind.NODE)
-        if SIMULATED not in (node["metadata"].get("annotations") or {})
-        and not any(taint["effect"] != "PreferNoSchedule" for taint in node["spec"].get("taints") or ())
+    return sorted(node["metadata"]["name"] for node in view.all(Kind.NODE) if is_real(node))
+
+
+def is_real(node: Object) -> bool:
+    """Whether a node has a kubelet and takes ordinary pods."""
+    return SIMULATED not in (node["metadata"].get("annotations") or {}) and not any(
+        taint["effect"] != "PreferNoSchedule" for taint in node["spec"].get("taints") or ()
     )
 
 
@@ -34,20 +36,19 @@ def cards(node: Object | None) -> tuple[str, int]:
     return str(model), int((node.get("status", {}).get("allocatable") or {}).get("nvidia.com/gpu", 0))
 
 
-def guests(view: View, names: Collection[str]) -> list[Object]:
-    """The pods bound to these nodes, those of the cluster's own housekeeping left out."""
+def without_housekeeping(pods: Iterable[Object]) -> list[Object]:
+    """Pods without those of the cluster itself, which are on every node."""
     return [
         pod
-        for pod in view.all(Kind.POD)
-        if pod["spec"].get("nodeName") in names
-        and pod["metadata"]["namespace"] not in _HOUSEKEEPING
+        for pod in pods
+        if pod["metadata"]["namespace"] not in _HOUSEKEEPING
         and not any(owner["kind"] in ("DaemonSet", "Node") for owner in pod["metadata"].get("ownerReferences") or ())
     ]
 
 
 def require_empty(view: View, names: Collection[str]) -> None:
     """Raise DirtyClusterError if anything is bound to these nodes."""
-    found = guests(view, names)
+    found = without_housekeeping(pod for pod in view.all(Kind.POD) if pod["spec"].get("nodeName") in names)
     if found:
         listed = ", ".join(
             f"{pod['metadata']['namespace']}/{pod['metadata']['name']} on {pod['spec']['nodeName']}"

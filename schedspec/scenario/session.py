@@ -7,6 +7,7 @@ import functools
 import itertools
 import os
 import re
+import secrets
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -17,16 +18,19 @@ import psutil
 from msgspec import structs
 
 from ..api import crds, timeouts
-from ..api.client import Api
+from ..api.client import Api, Object
 from ..api.errors import HarnessError
 from ..api.kinds import SERVED, Kind
 from ..clusters import Cluster, ClusterFacts, provide
+from ..clusters.protocol import SCENARIO
 from ..observe.expect import Expect, Guard
 from ..observe.history import History
 from ..observe.watcher import HistoryWriter, Watches
 from ..options import Options
 from ..schedulers import KUBERNETES, Scheduler, Site, UnsuitableClusterError, deployment
-from . import cleanup, sweep
+from . import cleanup, preflight, sweep
+from .lease import RunLease
+from .ownership import Ownership
 from .shared_cluster import ClusterHandle, SharedCluster
 from .templates import Templates
 from .world import World
@@ -62,7 +66,11 @@ class LiveSession:
         own = Templates(template_folders(options), {}, options.policies)
         self.policy = options.policy.read_text("utf-8") if options.policy else own.policy("default")
         """What is in force where a scenario names no policy."""
-        self.recorder = HistoryWriter(options.adapter.marks)
+        shared = options.settings.kind == "existing"
+        # Whoever else has namespaces there: none of theirs begins like ours.
+        prefix = f"spec-{secrets.token_hex(3)}-" if shared else "spec-"
+        self.ownership = Ownership(shared, prefix, options.adopt_nodes)
+        self.recorder = HistoryWriter(options.adapter.marks, self._covers)
         self.first_running: float | None = None
         """Seconds from the start of the boot until a pod was first seen Running."""
         settings = replace(options.settings, gang_api=options.adapter.gang_api == KUBERNETES)
@@ -80,6 +88,10 @@ class LiveSession:
         self._watches: Watches | None = None
         self._youngest = 0.0
         self.scheduler: Scheduler | None = None
+        self._lease: RunLease | None = None
+
+    def _covers(self, kind: Kind, obj: Object) -> bool:
+        return self.ownership.covers(kind, obj)
 
     @property
     def api(self) -> Api:
@@ -126,6 +138,7 @@ class LiveSession:
         if self._sharing is not None:
             self._ground = self._sharing.enter(self._boot)
             self._closing.callback(self._sharing.leave)
+            self.ownership = replace(self.ownership, namespace_prefix=self._ground.namespace_prefix)
         else:
             self._ground = self._boot()
         if self._api is None:
@@ -151,12 +164,14 @@ class LiveSession:
             context=self.cluster.context,
             booted_at=time.monotonic() - seconds,
             boot_seconds=seconds,
+            namespace_prefix=self.ownership.namespace_prefix,
             scheduler=None,
         )
-        sweep.sweep(self.api)
         settings = self.options.settings
-        if self.cluster.kind == "existing" or settings.keep or settings.reuse:
-            self._closing.callback(sweep.require_gone, self.api)
+        if not self.ownership.shared:
+            sweep.sweep(self.api)
+            if settings.keep or settings.reuse:
+                self._closing.callback(sweep.require_gone, self.api)
         if self.cluster.kind == "kind":
             deployment.remove(self.api)  # of a run that was killed
         if self.scheduler is not None:
@@ -174,13 +189,34 @@ class LiveSession:
             raise UnsuitableClusterError(
                 "the cluster serves no PodGroups of scheduling.k8s.io (the feature gate GenericWorkload)"
             )
+        definitions = adapter.definitions(self.site)
+        if self.ownership.shared:
+            self._claim(definitions)
         self.scheduler = adapter.scheduler(self.site)
         if self.scheduler is not None:
             self._closing.callback(self.scheduler.stop)
             self.scheduler.launch(self.policy)
-        definitions = adapter.definitions(self.site)
         if definitions is not None:
-            self._youngest = crds.install(self.api, definitions, overwrite=self.cluster.kind != "existing")
+            self._youngest = crds.install(self.api, definitions, SCENARIO if self.ownership.shared else "")
+
+    def _claim(self, definitions: Path | None) -> None:
+        """Make a cluster of others ours for this run, once it is known that nothing of theirs stands in the way; what a
+        killed run has left is taken away. Raises HarnessError.
+        """
+        adapter = self.options.adapter
+        self._tell(f"{self.cluster.context}: asking what is there, and what is permitted")
+        preflight.check(self.api, self.ownership, adapter.starts(self.site), sees_all=adapter.sees_all)
+        self._lease = RunLease(self.api, self.cluster.context)
+        self._lease.acquire()
+        self._closing.callback(self._lease.release)
+        if definitions is not None:
+            self._closing.callback(self._remove_definitions, definitions)
+        self._closing.callback(sweep.require_gone, self.api)
+        sweep.sweep(self.api)
+
+    def _remove_definitions(self, folder: Path) -> None:
+        for kept in crds.remove(self.api, folder, SCENARIO):
+            self._tell(f"{self.cluster.context}: kept the definition {kept}")
 
     def _connect(self, kubeconfig: Path, context: str) -> None:
         self._api = Api(kubeconfig, context)
@@ -215,6 +251,7 @@ class LiveSession:
             kubeconfig=self.cluster.kubeconfig if self._ground is None else Path(self._ground.kubeconfig),
             context=self.cluster.context if self._ground is None else self._ground.context,
             cluster=self.cluster,
+            namespace_prefix=self.ownership.namespace_prefix if self.ownership.shared else "",
             programs=self.options.settings.binaries,
             scheduler_programs=self.options.scheduler_binaries,
             scale=self.options.timeout_scale,
@@ -235,6 +272,8 @@ class LiveSession:
         if self._watches is None:
             raise HarnessError("the session is not open")
         guards: list[Guard] = [self._watches.check]
+        if self._lease is not None:
+            guards.append(self._lease.check)
         if self.scheduler is not None:
             self.scheduler.check()
             self.scheduler.use_policy(self.policy)
@@ -250,7 +289,7 @@ class LiveSession:
             "gang_api_version": self._gang_api_version,
         }
         templates = Templates(template_folders(self.options), common, self.options.policies)
-        world = World(self.api, history, expect, templates, self.scheduler)
+        world = World(self.api, history, expect, templates, self.scheduler, ownership=self.ownership)
         try:
             world.open()
             yield world
@@ -263,7 +302,7 @@ class LiveSession:
     def _namespace(self, name: str) -> str:
         slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:32].strip("-") or "scenario"
         worker = f"-{self._worker}" if self._worker else ""
-        return f"spec-{slug}{worker}-{next(self._numbers)}"
+        return f"{self.ownership.namespace_prefix}{slug}{worker}-{next(self._numbers)}"
 
     def _note_first_running(self, history: History) -> None:
         if self.first_running is None:

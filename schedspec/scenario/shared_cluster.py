@@ -27,6 +27,8 @@ class ClusterHandle(msgspec.Struct, frozen=True):
     booted_at: float
     """Monotonic: when its boot began."""
     boot_seconds: float
+    namespace_prefix: str
+    """How the names of all namespaces of the run begin."""
     scheduler: dict[str, Any] | None
     """What `SchedulerProcess.attach` takes."""
 

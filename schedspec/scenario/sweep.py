@@ -1,6 +1,6 @@
 """What a killed run left in a cluster that outlives runs is taken away before the first scenario.
 
-Only what carries the label of a scenario is touched, and a queue that a scenario has borrowed.
+Only what carries the label of a scenario is touched, and what a scenario has borrowed: it says so itself.
 """
 
 from __future__ import annotations
@@ -10,30 +10,30 @@ import contextlib
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from ..api import timeouts
-from ..api.client import MERGE, Api
+from ..api.client import Api
 from ..api.errors import DirtyClusterError, RejectedError
 from ..api.kinds import QUEUE_COMMAND_NAMESPACE, SERVED, Kind, Ref
-from . import cleanup, nodes
-from .restore import give_back
+from ..clusters.protocol import SCENARIO
+from . import cleanup
+from .restore import give_back, is_borrowed
 
 
 def sweep(api: Api) -> bool:
     """Delete every object of earlier scenarios; False if there were none. Raises RejectedError."""
     found = False
-    for space in _labelled(api, "/api/v1/namespaces"):
+    for space in labelled(api, "/api/v1/namespaces"):
         found = True
         cleanup.delete_namespace(api, space)
     for name in cleanup.BUILT_IN_QUEUES:
         with contextlib.suppress(RejectedError):  # a cluster that has none yet
             found |= give_back(api, Ref(Kind.QUEUE, name))
     for kind, space in (*((kind, "") for kind in cleanup.CLUSTER_WIDE), (Kind.COMMAND, QUEUE_COMMAND_NAMESPACE)):
-        for name in _labelled(api, SERVED[kind].path(namespace=space)):
+        for name in labelled(api, SERVED[kind].path(namespace=space)):
             found = True
             api.delete(Ref(kind, name, space).path(), grace=0)
-    for name in _labelled(api, "/api/v1/nodes", f"{nodes.WORLD}=true"):
-        found = True
-        body = {"metadata": {"labels": {nodes.WORLD: None}}}
-        api.call("PATCH", f"/api/v1/nodes/{name}", body=body, content_type=MERGE)
+    for node in api.call("GET", SERVED[Kind.NODE].path())["items"]:
+        if is_borrowed(node):
+            found |= give_back(api, Ref(Kind.NODE, node["metadata"]["name"]))
     return found
 
 
@@ -46,7 +46,7 @@ def require_gone(api: Api) -> None:
         reraise=True,
     ):
         with attempt:
-            left = _labelled(api, "/api/v1/namespaces")
+            left = labelled(api, "/api/v1/namespaces")
             if left:
                 raise DirtyClusterError(
                     f"the run leaves namespaces behind that do not go: {', '.join(left)}\n"
@@ -54,9 +54,10 @@ def require_gone(api: Api) -> None:
                 )
 
 
-def _labelled(api: Api, path: str, selector: str = cleanup.SCENARIO) -> list[str]:
+def labelled(api: Api, path: str) -> list[str]:
+    """The names of all objects there that a run has made. Raises RejectedError."""
     try:
-        items = api.call("GET", path, query={"labelSelector": selector})["items"]
+        items = api.call("GET", path, query={"labelSelector": SCENARIO})["items"]
     except RejectedError as problem:
         if problem.status != 404:
             raise

@@ -79,6 +79,8 @@ class Site:
     cluster: Cluster
     programs: Path | None
     """The folder of the cluster's programs, where the user has named one (`--binaries`)."""
+    namespace_prefix: str
+    """On a cluster that is shared with others: how the names of the namespaces begin that the scheduler may touch."""
     scheduler_programs: Path | None
     """The folder of the scheduler's programs (`--scheduler-binaries`)."""
     scale: float
@@ -111,6 +113,8 @@ class Adapter:
     names_preemptors: ClassVar[bool] = False
     """It says in an event of each victim (`related`) for which pod that was evicted; the end of a scenario waits for
     these."""
+    sees_all: ClassVar[bool] = False
+    """It writes to every queue, job and PodGroup that there is, and cannot be kept from those of others."""
     gang_apis: ClassVar[Sequence[str]] = (VOLCANO,)
     """The APIs that it takes gangs in; the first is the usual one."""
     scheduler_name: str = "schedspec"
@@ -138,6 +142,11 @@ class Adapter:
     def scheduler(self, site: Site) -> Scheduler | None:
         """The scheduler, not yet started; None where one runs already. Raises AdapterError."""
         raise NotImplementedError
+
+    def starts(self, site: Site) -> str:
+        """What pods name as the scheduler that this run starts; empty where one runs already."""
+        del site
+        return self.scheduler_name
 
     def template_folders(self) -> list[str]:
         """The folders in templates/ that are looked into first."""

@@ -18,3 +18,7 @@ class Nobody(Adapter):
 
     def scheduler(self, site: Site) -> None:
         del site
+
+    def starts(self, site: Site) -> str:
+        del site
+        return ""

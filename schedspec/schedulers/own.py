@@ -32,7 +32,14 @@ class Own(Adapter):
             return ""
 
     def scheduler(self, site: Site) -> SchedulerProcess | SchedulerInCluster:
-        return SchedulerProcess(self.command, site.folder, site.kubeconfig, site.context, scale=site.scale)
+        return SchedulerProcess(
+            self.command,
+            site.folder,
+            site.kubeconfig,
+            site.context,
+            scale=site.scale,
+            namespace_prefix=site.namespace_prefix,
+        )
 
 
 class InCluster(Own):

@@ -16,6 +16,7 @@ from tenacity import Retrying
 
 from .. import distribution
 from ..api import timeouts
+from ..clusters.protocol import SCENARIO
 from .daemon import Daemon
 from .readiness import NotYetError, patiently, require_in_force
 
@@ -37,7 +38,9 @@ class SchedulerProcess:
         context: str,
         *,
         scale: float = 1.0,
+        namespace_prefix: str = "",
     ) -> None:
+        """`namespace_prefix`: the cluster is shared, and only namespaces of such names and labelled queues are ours."""
         self._daemon = Daemon("the scheduler under test", folder / "scheduler.log", readable)
         self.policy_file = folder / "policy.yaml"
         self._recording = folder / "recording"
@@ -48,6 +51,8 @@ class SchedulerProcess:
             *("--node-selector", "schedspec.dev/world=true", "--listen", "127.0.0.1:0"),
             *("--record", str(self._recording), "--record-bytes", str(_SEGMENT_BYTES)),
         ]
+        if namespace_prefix:
+            self._arguments += ["--queue-selector", SCENARIO, "--namespace-prefix", namespace_prefix]
         self._scale = max(scale, 1.0)  # less patience with scenarios makes no process start sooner
         self._address = ""
         self._http = urllib3.PoolManager(retries=False)

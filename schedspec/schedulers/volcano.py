@@ -34,6 +34,7 @@ class Volcano(Adapter):
     templates: ClassVar[str] = "volcano"
     runs: ClassVar[int] = 3
     silent_for: ClassVar[float] = 3.0
+    sees_all: ClassVar[bool] = True
     lacks: ClassVar[Mapping[Capability, str]] = {
         Capability.POLICY_REFUSAL: "it goes on with the policy that it had, with a line in its log",
         Capability.CARDS: "the plugin capacity-card is in no release",
@@ -57,6 +58,9 @@ class Volcano(Adapter):
             self.scheduler_name = "volcano"
             return DeployedVolcano(site)
         return VolcanoProcesses(site, _programs(site))
+
+    def starts(self, site: Site) -> str:
+        return "" if _deployed(site) else self.scheduler_name
 
     def definitions(self, site: Site) -> Path | None:
         if _deployed(site):

@@ -41,8 +41,9 @@ class VolcanoProcesses:
     def start(self, policy: str) -> None:
         """Return when the queue `default` is open and the policy is in force."""
         for name in NAMESPACES:
-            body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-            self._site.api.apply(body, "schedspec")
+            if self._site.api.raw("GET", f"/api/v1/namespaces/{name}").status == 404:
+                body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+                self._site.api.call("POST", "/api/v1/namespaces", body=body)
         it = self._site
         switches: list[str | Path] = [
             "--kubeconfig",

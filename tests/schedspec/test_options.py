@@ -26,6 +26,14 @@ REFUSED = {
         ["--cluster", "existing", "--kube-context", "prod"],
         ["*no context is called 'prod'; there are: test", "*config", "*name one of them"],
     ),
+    "nodes to adopt of a cluster that is ours": (
+        ["--adopt-nodes", "n1,n2"],
+        [
+            "*'n1,n2' is for an existing cluster, and this run is to use 'auto'",
+            "*--adopt-nodes*",
+            "*--cluster existing*",
+        ],
+    ),
     "an unknown scheduler": (
         ["--scheduler", "/no/such/program --fast"],
         [

@@ -14,6 +14,7 @@ from schedspec.clusters import ClusterError, Settings, provide
 from schedspec.clusters.embedded import EmbeddedCluster
 from schedspec.clusters.kwok import Kwok
 from schedspec.clusters.processes import programs_of
+from schedspec.clusters.protocol import SCENARIO
 from schedspec.clusters.registry import Registry
 from tests.support.cluster_api import Api, condition, node, phase, pod, within
 
@@ -99,8 +100,12 @@ def test_an_existing_cluster_is_used_and_left_as_it_was(bare: EmbeddedCluster, a
     assert cluster.facts().server_version == bare.facts().server_version
     assert cluster.facts().boot_seconds == 0
     other = Api(cluster)
-    other.create("/api/v1/nodes", node("theirs", cpu="1", memory="1Gi", pods="10"))
-    within(20, lambda: condition(other.get("/api/v1/nodes/theirs"), "Ready"), lambda seen: seen == "True")
+    played, theirs = (node(name, cpu="1", memory="1Gi", pods="10") for name in ("played", "theirs"))
+    played["metadata"]["labels"] = {SCENARIO: "spec-x"}
+    other.create("/api/v1/nodes", theirs)
+    other.create("/api/v1/nodes", played)
+    within(20, lambda: condition(other.get("/api/v1/nodes/played"), "Ready"), lambda seen: seen == "True")
+    assert condition(other.get("/api/v1/nodes/theirs"), "Ready") is None  # whoever made it may have a KWOK of its own
     other.close()
     home = cluster.kubeconfig.parent
     cluster.down()
@@ -108,5 +113,6 @@ def test_an_existing_cluster_is_used_and_left_as_it_was(bare: EmbeddedCluster, a
     assert not home.exists()
     assert programs_of(home) == []
     assert bare.kubeconfig.read_text() == before
-    assert condition(api.get("/api/v1/nodes/theirs"), "Ready") == "True"  # down removes nothing of the cluster's
-    api.delete("/api/v1/nodes/theirs")
+    assert condition(api.get("/api/v1/nodes/played"), "Ready") == "True"  # down removes nothing of the cluster's
+    for name in ("played", "theirs"):
+        api.delete(f"/api/v1/nodes/{name}")

@@ -5,59 +5,91 @@ from __future__ import annotations
 import copy
 from typing import Any, cast
 
-from schedspec.api.client import JSON_PATCH, MERGE, Api
-from schedspec.api.errors import RejectedError
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schedspec.api.client import MERGE, Api
 from schedspec.api.kinds import Kind, Ref
-from schedspec.scenario.restore import WAS, borrow, give_back
+from schedspec.scenario.restore import WAS, at, borrow, give_back
 from schedspec.scenario.sweep import sweep
+from tests.support.memory_api import MemoryApi, merged
 
-DEFAULT = Ref(Kind.QUEUE, "default")
+DEFAULT, NODE = Ref(Kind.QUEUE, "default"), Ref(Kind.NODE, "real")
+QUEUE = {"metadata": {"labels": {"a": "1"}}, "spec": {"weight": 1, "capability": {"cpu": 4}}}
+REAL = {
+    "metadata": {"labels": {"kubernetes.io/os": "linux"}, "annotations": {"other": "x"}},
+    "spec": {"taints": [{"key": "soft", "effect": "PreferNoSchedule"}]},
+    "status": {"allocatable": {"cpu": "8"}},
+}
 
-
-class OneQueue:
-    """An API server with one object, the queue `default`."""
-
-    def __init__(self) -> None:
-        self.object: dict[str, Any] = {"metadata": {"name": "default", "labels": {"a": "1"}}, "spec": {"weight": 1}}
-
-    def call(self, verb: str, path: str, *, body: Any = None, content_type: str = "", query: Any = None) -> Any:
-        if query is not None:
-            return {"items": []}
-        if not path.endswith("/queues/default"):
-            raise RejectedError("not found", 404, "NotFound")
-        match verb, content_type:
-            case "PATCH", kind if kind == MERGE:
-                self.object["metadata"].setdefault("annotations", {}).update(body["metadata"]["annotations"])
-            case "PATCH", kind if kind == JSON_PATCH:
-                for change in body:
-                    *parents, last = change["path"].strip("/").split("/")
-                    place = self.object
-                    for parent in parents:
-                        place = place[parent]
-                    place[last] = change["value"]
-        return copy.deepcopy(self.object)
+_keys = st.sampled_from("abc")
+_leaves = st.none() | st.integers(0, 3) | st.lists(st.integers(0, 3), max_size=2)
+_patches = st.recursive(_leaves, lambda inner: st.dictionaries(_keys, inner, max_size=3), max_leaves=6)
+_objects = st.dictionaries(_keys, _patches, max_size=3).map(lambda it: merged({}, it))
 
 
-def changed() -> tuple[OneQueue, Api, dict[str, Any]]:
-    server = OneQueue()
-    api = cast("Api", server)
-    before = copy.deepcopy(server.object)
-    borrow(api, DEFAULT, copy.deepcopy(server.object))
-    server.object["spec"] = {"weight": 7, "reclaimable": False}
-    server.object["metadata"]["labels"]["b"] = "2"
-    return server, api, before
+def changed(api: MemoryApi, ref: Ref, change: dict[str, Any], subresource: str = "") -> None:
+    """What a scenario does to an object that is not its own."""
+    borrow(cast("Api", api), ref, copy.deepcopy(api.objects[ref.path()]), change, subresource)
+    api.call("PATCH", ref.path(subresource), body=change, content_type=MERGE)
 
 
-def test_what_was_borrowed_is_what_it_was_and_says_no_more_that_it_is_borrowed() -> None:
-    server, api, before = changed()
-    assert WAS in server.object["metadata"]["annotations"]
-    assert give_back(api, DEFAULT)
-    assert server.object == {**before, "metadata": {**before["metadata"], "annotations": {}}}
-    assert not give_back(api, DEFAULT)
+def without_version(obj: dict[str, Any]) -> dict[str, Any]:
+    meta = {key: value for key, value in obj["metadata"].items() if key != "resourceVersion" and value != {}}
+    return {**obj, "metadata": meta}
 
 
-def test_the_run_after_a_killed_one_puts_it_back() -> None:
-    server, api, before = changed()
-    assert sweep(api)
-    assert server.object["spec"] == before["spec"]
-    assert not sweep(api)
+@given(before=_objects, changes=st.lists(st.dictionaries(_keys, _patches, max_size=3), min_size=1, max_size=4))
+def test_any_number_of_changes_is_taken_back(before: dict[str, Any], changes: list[dict[str, Any]]) -> None:
+    api = MemoryApi((NODE.path(), {**before, "metadata": {"annotations": {"x": "y"}}}))
+    was = without_version(api.objects[NODE.path()])
+    for change in changes:
+        changed(api, NODE, change)
+    assert give_back(cast("Api", api), NODE)
+    assert without_version(api.objects[NODE.path()]) == was
+    assert not give_back(cast("Api", api), NODE)
+
+
+def test_labels_taints_and_amounts_of_a_node_are_what_they_were() -> None:
+    api = MemoryApi((NODE.path(), REAL))
+    was = without_version(api.objects[NODE.path()])
+    changed(api, NODE, {"metadata": {"labels": {"w": "true"}}, "spec": {"taints": [{"key": "t"}]}})
+    changed(api, NODE, {"status": {"allocatable": {"cpu": "1", "x": "2"}}}, "status")
+    changed(api, NODE, {"metadata": {"labels": {"kubernetes.io/os": "other"}}})
+    assert without_version(api.objects[NODE.path()])["spec"] == {"taints": [{"key": "t"}]}
+    assert sweep(cast("Api", api))  # the run after a killed one
+    assert without_version(api.objects[NODE.path()]) == was
+    assert not sweep(cast("Api", api))
+
+
+def test_what_others_have_changed_meanwhile_stays() -> None:
+    api = MemoryApi((NODE.path(), REAL))
+    changed(api, NODE, {"metadata": {"labels": {"w": "true"}}})
+    api.call("PATCH", NODE.path(), body={"metadata": {"labels": {"theirs": "1"}}}, content_type=MERGE)
+    give_back(cast("Api", api), NODE)
+    assert api.objects[NODE.path()]["metadata"]["labels"] == {"kubernetes.io/os": "linux", "theirs": "1"}
+    assert WAS not in api.objects[NODE.path()]["metadata"]["annotations"]
+
+
+def test_the_run_after_a_killed_one_puts_a_queue_back() -> None:
+    api = MemoryApi((DEFAULT.path(), QUEUE))
+    changed(api, DEFAULT, {"spec": {"weight": 7, "reclaimable": False}, "metadata": {"labels": {"b": "2"}}})
+    assert sweep(cast("Api", api))
+    assert api.objects[DEFAULT.path()]["spec"] == QUEUE["spec"]
+
+
+@pytest.mark.parametrize(
+    ("pointer", "value", "after"),
+    [
+        ("/spec/capability", {"memory": 2}, {"weight": 1, "capability": {"memory": 2}}),
+        ("/spec/weight", 3, {"weight": 3, "capability": {"cpu": 4}}),
+        ("/spec/new", {"x": 1}, {"weight": 1, "capability": {"cpu": 4}, "new": {"x": 1}}),
+    ],
+)
+def test_a_replaced_field_is_taken_back_whole(pointer: str, value: object, after: dict[str, Any]) -> None:
+    api = MemoryApi((DEFAULT.path(), QUEUE))
+    changed(api, DEFAULT, at(pointer, value, QUEUE))
+    assert api.objects[DEFAULT.path()]["spec"] == after
+    assert give_back(cast("Api", api), DEFAULT)
+    assert api.objects[DEFAULT.path()]["spec"] == QUEUE["spec"]

@@ -10,7 +10,7 @@ import pytest
 
 from schedspec.scenario.shared_cluster import ClusterHandle, SharedCluster
 
-GROUND = ClusterHandle("kind", False, "/kubeconfig", "kind-x", 1.0, 2.0, None)
+GROUND = ClusterHandle("kind", False, "/kubeconfig", "kind-x", 1.0, 2.0, "spec-", None)
 
 
 def never() -> ClusterHandle:

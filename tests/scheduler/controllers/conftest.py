@@ -23,7 +23,7 @@ def live() -> Iterator[tuple[Api, Controllers]]:
     cluster.up(print)
     try:
         api = Api(cluster.kubeconfig, cluster.context)
-        install(api, CRDS, overwrite=True)
+        install(api, CRDS)
         _a_node(api)
         controllers = Controllers(cluster)
         controllers.start()

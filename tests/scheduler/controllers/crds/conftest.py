@@ -25,7 +25,7 @@ def api() -> Iterator[Api]:
     cluster.up(print)
     try:
         api = Api(cluster.kubeconfig, cluster.context)
-        install(api, CRDS, overwrite=True)
+        install(api, CRDS)
         _wait_for_policies(api)
         yield api
         api.close()

@@ -1,0 +1,161 @@
+"""What has to be so before a run writes anything to a cluster of others. It only asks.
+
+Every refusal is typed, and names what stands in the way and what to do about it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import yaml
+
+from ..api.client import Api, Object
+from ..api.errors import ForeignObjectError, HarnessError, MissingRightsError
+from ..api.kinds import SERVED, Kind, Ref
+from ..clusters.protocol import SCENARIO
+from . import nodes
+from .cleanup import BUILT_IN_QUEUES
+from .ownership import Ownership
+from .restore import is_borrowed
+from .sweep import labelled
+
+RIGHTS: Final = Path(__file__).with_name("rights.yaml")
+"""The ClusterRole that a run needs."""
+_REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+_AT_A_TIME = 8
+_SHOWN = 8
+"""So many names are shown of a long list."""
+
+
+class Right(NamedTuple):
+    """What may be done with a resource, in all namespaces. `*` is all of them."""
+
+    group: str
+    resource: str
+    verb: str
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.resource}{f'.{self.group}' if self.group else ''}"
+
+
+def check(api: Api, ownership: Ownership, scheduler_name: str, *, sees_all: bool) -> None:
+    """Refuse a cluster that a run must not begin on.
+
+    `scheduler_name` is that of the scheduler that the run starts, empty where it starts none; one that `sees_all`
+    cannot be kept from the queues and jobs of others. Raises MissingRightsError, ForeignObjectError, HarnessError.
+    """
+    require_rights(api, required())
+    homes = set(labelled(api, "/api/v1/namespaces"))  # of scenarios of a killed run: they are swept
+    _require_nodes(api, ownership, homes)
+    if scheduler_name:
+        _require_no_pods_of(api, scheduler_name, homes)
+    if scheduler_name and sees_all:
+        _require_alone(api, homes)
+
+
+def required() -> Iterator[Right]:
+    """Every right of the ClusterRole."""
+    for rule in yaml.safe_load(RIGHTS.read_text("utf-8"))["rules"]:
+        yield from itertools.starmap(Right, itertools.product(rule["apiGroups"], rule["resources"], rule["verbs"]))
+
+
+def require_rights(api: Api, rights: Iterable[Right]) -> None:
+    """Ask the API server for each right. Raises MissingRightsError, which names all that are missing."""
+    if _is_permitted(api, Right("*", "*", "*")):
+        return
+    rights = list(rights)
+    with ThreadPoolExecutor(_AT_A_TIME) as pool:
+        answers = list(pool.map(lambda right: _is_permitted(api, right), rights))
+    missing = [str(right) for right, permitted in zip(rights, answers, strict=True) if not permitted]
+    if missing:
+        raise MissingRightsError(
+            f"the user of the kubeconfig lacks {len(missing)} of the {len(rights)} rights of a run: {_few(missing)}\n"
+            f"  where: {api.server}\n"
+            f"  do next: let an administrator apply {RIGHTS} and bind the role to the user"
+        )
+
+
+def bound_to(api: Api, node: str, homes: Iterable[str] = ()) -> list[str]:
+    """The pods that take room on a node, by namespace and name; without those of `homes`, DaemonSets and the system."""
+    pods = api.call("GET", "/api/v1/pods", query={"fieldSelector": f"spec.nodeName={node}"})["items"]
+    taken = [pod for pod in nodes.without_housekeeping(pods) if pod["metadata"]["namespace"] not in homes]
+    return [f"{pod['metadata']['namespace']}/{pod['metadata']['name']}" for pod in taken]
+
+
+def _require_nodes(api: Api, ownership: Ownership, homes: set[str]) -> None:
+    """What the scheduler under test would use must be ours, or named by the user, and nothing of others on it."""
+    there: dict[str, Object] = {node["metadata"]["name"]: node for node in api.call("GET", "/api/v1/nodes")["items"]}
+    for name, node in there.items():
+        labels = node["metadata"].get("labels") or {}
+        if nodes.WORLD in labels and SCENARIO not in labels and not is_borrowed(node):
+            raise ForeignObjectError(
+                f"node {name} bears the label {nodes.WORLD} and is not a scenario's: the scheduler under test would "
+                f"use it\n  do next: kubectl label node {name} {nodes.WORLD}-"
+            )
+    for name in ownership.adoptable:
+        if name not in there:
+            raise HarnessError(
+                f"there is no node {name}\n  where: --adopt-nodes\n  do next: name some of: {_few(sorted(there))}"
+            )
+        if not nodes.is_real(there[name]) and not is_borrowed(there[name]):
+            raise HarnessError(
+                f"node {name} takes no ordinary pods: it is tainted, or simulated\n"
+                f"  where: --adopt-nodes\n  do next: name another, or see: kubectl describe node {name}"
+            )
+        if taken := bound_to(api, name, homes):
+            raise ForeignObjectError(
+                f"{len(taken)} pods of others are bound to node {name}: {_few(taken)}\n"
+                f"  where: --adopt-nodes\n  do next: kubectl drain {name} --ignore-daemonsets, or name another node"
+            )
+
+
+def _require_no_pods_of(api: Api, scheduler_name: str, homes: set[str]) -> None:
+    query = {"fieldSelector": f"spec.schedulerName={scheduler_name}", "limit": "500"}
+    pods = (item["metadata"] for item in api.call("GET", "/api/v1/pods", query=query)["items"])
+    theirs = [f"{meta['namespace']}/{meta['name']}" for meta in pods if meta["namespace"] not in homes]
+    if theirs:
+        raise ForeignObjectError(
+            f"{len(theirs)} pods of others name the scheduler that this run would start, {scheduler_name}: "
+            f"{_few(theirs)}\n"
+            "  do next: judge the scheduler that is there (--scheduler none), or run on a cluster of your own "
+            "(--cluster embedded)"
+        )
+
+
+def _require_alone(api: Api, homes: set[str]) -> None:
+    for kind in (Kind.QUEUE, Kind.PODGROUP, Kind.VCJOB):
+        answer = api.raw("GET", SERVED[kind].path(), query={"limit": "500"})
+        items = answer.json()["items"] if answer.status == 200 else []
+        refs = [(Ref(kind, it["metadata"]["name"], it["metadata"].get("namespace", "")), it) for it in items]
+        theirs = [
+            str(ref)
+            for ref, item in refs
+            if ref.namespace not in homes
+            and SCENARIO not in (item["metadata"].get("labels") or {})
+            and not (kind == Kind.QUEUE and ref.name in BUILT_IN_QUEUES)
+        ]
+        if theirs:
+            raise ForeignObjectError(
+                f"the scheduler under test would write to what is others': {_few(theirs)}; it cannot be kept from it\n"
+                "  do next: run on a cluster of your own (--cluster embedded), or with --scheduler schedspec"
+            )
+
+
+def _is_permitted(api: Api, right: Right) -> bool:
+    resource, _, subresource = right.resource.partition("/")
+    asked = {"group": right.group, "resource": resource, "subresource": subresource, "verb": right.verb}
+    body = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": asked},
+    }
+    return bool(api.call("POST", _REVIEWS, body=body)["status"]["allowed"])
+
+
+def _few(names: list[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"{', '.join(names[:_SHOWN])}{more}"

@@ -1,0 +1,135 @@
+"""One run at a time has a cluster that outlives runs, and the second is told who has it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+
+import pytest
+
+from schedspec.api.client import Api
+from schedspec.api.errors import ClusterInUseError, ForeignObjectError, RejectedError
+from schedspec.clusters.protocol import SCENARIO
+from schedspec.scenario.lease import PATH, RunLease
+from tests.support.memory_api import Answer, MemoryApi
+
+
+def stamp(seconds_ago: float) -> str:
+    return (datetime.now(UTC) - timedelta(seconds=seconds_ago)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def held(seconds_ago: float, duration: int = 1) -> dict[str, Any]:
+    spec = {
+        "holderIdentity": "ann@lab, process 7 (ab12)",
+        "leaseDurationSeconds": duration,
+        "acquireTime": stamp(600),
+        "renewTime": stamp(seconds_ago),
+    }
+    return {"metadata": {"labels": {SCENARIO: "run"}}, "spec": spec}
+
+
+def lease(api: MemoryApi) -> RunLease:
+    return RunLease(cast("Api", api), "lab", seconds=1)
+
+
+def watch(mine: RunLease) -> None:
+    """Ask for ten seconds whether it is lost."""
+    for _ in range(1000):
+        mine.check()
+        time.sleep(0.01)
+
+
+@pytest.fixture(autouse=True)
+def no_thread_stays() -> Iterator[None]:
+    yield
+    assert not [thread for thread in threading.enumerate() if thread.name == "lease"]
+
+
+def test_it_is_made_renewed_and_taken_away() -> None:
+    api = MemoryApi()
+    mine = lease(api)
+    mine.acquire()
+    first = api.objects[PATH]["spec"]
+    assert first["holderIdentity"] == mine.holder
+    deadline = time.monotonic() + 10
+    while api.objects[PATH]["spec"]["renewTime"] == first["renewTime"]:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert api.objects[PATH]["spec"]["acquireTime"] == first["acquireTime"]
+    mine.check()
+    mine.release()
+    mine.release()
+    assert PATH not in api.objects
+
+
+def test_the_second_run_is_told_who_has_the_cluster_since_when_and_writes_nothing() -> None:
+    api = MemoryApi((PATH, held(seconds_ago=3, duration=30)))
+    before = dict(api.objects[PATH])
+    with pytest.raises(ClusterInUseError) as caught:
+        lease(api).acquire()
+    said = str(caught.value)
+    assert f"another run has the cluster: ann@lab, process 7 (ab12), since {before['spec']['acquireTime']}" in said
+    assert "lease kube-system/schedspec-run, context lab" in said
+    assert "run again in 27 s" in said
+    assert api.objects[PATH] == before
+
+
+def test_a_lease_that_has_run_out_is_taken_over() -> None:
+    api = MemoryApi((PATH, held(seconds_ago=5)))
+    mine = lease(api)
+    mine.acquire()
+    assert api.objects[PATH]["spec"]["holderIdentity"] == mine.holder
+    mine.release()
+
+
+def test_a_holder_whose_clock_is_behind_is_not_taken_for_gone() -> None:
+    api = MemoryApi((PATH, held(seconds_ago=500)))
+
+    def renew() -> None:
+        time.sleep(0.1)
+        api.call("PUT", PATH, body={**api.objects[PATH], "spec": {**held(499)["spec"]}})
+
+    other = threading.Thread(target=renew)
+    other.start()
+    with pytest.raises(ClusterInUseError, match="ann@lab"):
+        lease(api).acquire()
+    other.join()
+
+
+def test_a_run_that_has_lost_the_lease_hears_of_it_and_leaves_it_alone() -> None:
+    api = MemoryApi()
+    mine = lease(api)
+    mine.acquire()
+    api.call("PUT", PATH, body={**api.objects[PATH], "spec": held(0, 30)["spec"]})
+    with pytest.raises(ClusterInUseError, match="this run has lost the cluster: ann@lab"):
+        watch(mine)
+    mine.release()
+    assert api.objects[PATH]["spec"]["holderIdentity"].startswith("ann@lab")
+
+
+def test_an_api_server_that_is_away_for_longer_than_the_lease_lasts_loses_it() -> None:
+    api = MemoryApi()
+    mine = lease(api)
+    mine.acquire()
+    api.raw = lambda verb, path, **_: Answer(503, {"message": "away"})  # type: ignore[method-assign]
+    with pytest.raises(ClusterInUseError, match="away"):
+        watch(mine)
+    mine.release()
+
+
+def test_a_lease_of_that_name_that_is_not_a_runs_is_left_alone() -> None:
+    theirs = {**held(500), "metadata": {}}
+    api = MemoryApi((PATH, theirs))
+    with pytest.raises(ForeignObjectError, match="kube-system/schedspec-run is not of a run"):
+        lease(api).acquire()
+    assert api.objects[PATH]["spec"] == theirs["spec"]
+
+
+def test_who_must_not_make_it_hears_the_api_servers_words() -> None:
+    api = MemoryApi()
+    api.raw = lambda verb, path, **_: Answer(403, {"reason": "Forbidden", "message": "not you"})  # type: ignore[method-assign]
+    with pytest.raises(RejectedError, match="not you"):
+        lease(api).acquire()

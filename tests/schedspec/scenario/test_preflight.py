@@ -1,0 +1,158 @@
+"""A run on a cluster of others begins only where nothing stands in its way, and has written nothing until it knows."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from schedspec.api.client import Api, Object
+from schedspec.api.errors import ForeignObjectError, HarnessError, MissingRightsError
+from schedspec.clusters.protocol import SCENARIO
+from schedspec.scenario import preflight
+from schedspec.scenario.nodes import WORLD
+from schedspec.scenario.ownership import Ownership
+from schedspec.scenario.restore import WAS
+from tests.support.memory_api import MemoryApi
+
+Stored = tuple[str, Object]
+
+
+def node(name: str, *taints: str, labels: dict[str, str] | None = None, **annotations: str) -> Stored:
+    meta = {"labels": labels or {}, "annotations": annotations}
+    return f"/api/v1/nodes/{name}", {"metadata": meta, "spec": {"taints": [{"key": t, "effect": t} for t in taints]}}
+
+
+def pod(
+    name: str, namespace: str = "team", scheduler: str = "default-scheduler", owner: str = "", on: str = ""
+) -> Stored:
+    meta: dict[str, Any] = {"name": name, "namespace": namespace}
+    meta |= {"ownerReferences": [{"kind": owner}]} if owner else {}
+    spec = {"nodeName": on, "schedulerName": scheduler}
+    return f"/api/v1/namespaces/{namespace}/pods/{name}", {"metadata": meta, "spec": spec}
+
+
+def namespace(name: str, **labels: str) -> Stored:
+    return f"/api/v1/namespaces/{name}", {"metadata": {"labels": labels}}
+
+
+def of_volcano(plural: str, name: str, **labels: str) -> Stored:
+    return f"/apis/scheduling.volcano.sh/v1beta1/{plural}/{name}", {"metadata": {"labels": labels}}
+
+
+LEFT = namespace("spec-1-a-1", **{SCENARIO: "spec-1-a-1"})
+"""Of a scenario of a run that was killed."""
+
+FINE: dict[str, list[Stored]] = {
+    "an empty cluster": [],
+    "work, queues and nodes of others": [
+        node("n"),
+        pod("p", on="n"),
+        of_volcano("queues", "team-a"),
+        namespace("team"),
+    ],
+    "a node to adopt with housekeeping on it": [
+        node("real", "PreferNoSchedule"),
+        pod("proxy", "kube-system", on="real"),
+        pod("logs", owner="DaemonSet", on="real"),
+    ],
+    "a scenario's node of a killed run": [node("n", labels={WORLD: "true", SCENARIO: "spec-1-a-1"}), node("real")],
+    "an adopted node of a killed run": [
+        LEFT,
+        ("/api/v1/nodes/real", {"metadata": {"labels": {WORLD: "true"}, "annotations": {WAS: "{}"}}, "spec": {}}),
+        pod("a", "spec-1-a-1", "schedspec", on="real"),
+    ],
+}
+
+REFUSED: dict[str, tuple[list[Stored], type[Exception], str]] = {
+    "a labelled node that is nobody's": (
+        [node("n7", labels={WORLD: "true"})],
+        ForeignObjectError,
+        rf"node n7 bears the label {WORLD} .*\n  do next: kubectl label node n7 {WORLD}-",
+    ),
+    "a node that is not there": (
+        [node("n1")],
+        HarnessError,
+        r"there is no node real\n.*--adopt-nodes\n.*name some of: n1",
+    ),
+    "a tainted node": ([node("real", "NoSchedule")], HarnessError, r"node real takes no ordinary pods"),
+    "a simulated node": (
+        [node("real", **{"kwok.x-k8s.io/node": "fake"})],
+        HarnessError,
+        r"node real takes no ordinary pods: it is tainted, or simulated",
+    ),
+    "foreign work on a node": (
+        [node("real"), pod("db-0", on="real"), pod("db-1", on="real")],
+        ForeignObjectError,
+        r"2 pods of others are bound to node real: team/db-0, team/db-1\n(.|\n)*kubectl drain real",
+    ),
+    "pods of our scheduler": (
+        [node("real"), pod("prod", scheduler="schedspec")],
+        ForeignObjectError,
+        r"1 pods of others name the scheduler that this run would start, schedspec: team/prod\n.*--scheduler none",
+    ),
+}
+
+
+def check(api: MemoryApi, *, sees_all: bool = False, scheduler: str = "schedspec", adopt: tuple[str, ...] = ()) -> None:
+    preflight.check(cast("Api", api), Ownership(True, "spec-x-", adopt), scheduler, sees_all=sees_all)
+
+
+@pytest.mark.parametrize("objects", FINE.values(), ids=FINE)
+def test_what_is_no_obstacle(objects: list[Stored]) -> None:
+    api = MemoryApi(*objects)
+    check(api, adopt=("real",) if any(path.endswith("/real") for path, _ in objects) else ())
+    assert api.writes == []
+
+
+@pytest.mark.parametrize(("objects", "error", "said"), REFUSED.values(), ids=REFUSED)
+def test_what_is_refused_by_name_before_anything_is_written(
+    objects: list[Stored], error: type[Exception], said: str
+) -> None:
+    api = MemoryApi(*objects)
+    with pytest.raises(error, match=said):
+        check(api, adopt=("real",) if "adopt" in said or "real" in said or len(objects) > 1 else ())
+    assert api.writes == []
+
+
+def test_a_scheduler_that_sees_everything_is_not_let_loose_on_what_is_others() -> None:
+    api = MemoryApi(
+        of_volcano("queues", "default"), of_volcano("queues", "team-a"), of_volcano("queues", "q", **{SCENARIO: "x"})
+    )
+    with pytest.raises(ForeignObjectError, match=r"write to what is others': queue team-a; it cannot be kept from it"):
+        check(api, sees_all=True)
+    check(api, sees_all=True, scheduler="")  # it runs already
+
+
+def test_every_right_that_is_missing_is_named() -> None:
+    api = MemoryApi()
+    api.permits = lambda asked: (
+        asked["group"] != "*"
+        and (asked["resource"], asked["verb"])
+        not in {
+            ("queues", "create"),
+            ("nodes", "patch"),
+        }
+    )
+    with pytest.raises(MissingRightsError) as caught:
+        check(api)
+    said = str(caught.value)
+    assert "lacks 3 of the" in said
+    assert "patch nodes, patch nodes/status, create queues.scheduling.volcano.sh" in said
+    assert "schedspec/scenario/rights.yaml" in said
+    assert api.writes == []
+
+
+def test_an_administrator_is_asked_once() -> None:
+    asked: list[Object] = []
+    api = MemoryApi()
+    api.permits = lambda it: bool(asked.append(it) or True)
+    check(api)
+    assert asked == [{"group": "*", "resource": "*", "subresource": "", "verb": "*"}]
+
+
+def test_the_rights_are_those_of_the_role_that_users_apply() -> None:
+    rights = set(preflight.required())
+    assert preflight.Right("", "nodes", "patch") in rights
+    assert preflight.Right("coordination.k8s.io", "leases", "update") in rights
+    assert len(rights) == len(list(preflight.required()))
