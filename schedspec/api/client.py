@@ -68,7 +68,7 @@ class Api:
 
         Raises ClusterUnreachableError.
         """
-        headers: dict[str, str] = {"Accept": "application/json"}
+        headers: dict[str, str] = {"Accept": "application/json", "User-Agent": "schedspec"}
         params: list[tuple[str, str]] = []
         self._client.update_params_for_auth(headers, params, ["BearerToken"], path, method, body)
         if body is not None:

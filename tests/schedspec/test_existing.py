@@ -1,0 +1,275 @@
+"""A run on a cluster of others: the audit log shows no write of it to what is theirs, and all of that is as it was."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from schedspec.api.client import MERGE, Object
+from schedspec.api.kinds import Kind, Ref
+from schedspec.clusters.protocol import SCENARIO
+from schedspec.scenario import lease
+from schedspec.scenario.lease import RunLease
+from schedspec.scenario.nodes import WORLD
+from schedspec.scenario.restore import WAS, is_borrowed
+from tests.support.cluster_api import within
+from tests.support.foreign_cluster import (
+    CONTEXT,
+    KEPT_ALIVE,
+    ForeignCluster,
+    bears_our_label,
+    content,
+    foreign_cluster,
+    name_of,
+)
+
+pytestmark = [pytest.mark.embedded, pytest.mark.slow]
+
+ROOT = Path(__file__).parents[2]
+SUITE = ("features/lifecycle/first_job.feature", "features/queue_capacity/freed_room.feature", "features/kubeflow")
+"""Of the suite: jobs, services, PyTorchJobs, reclaim and preemption, priority classes, the queue `default`."""
+
+STEPS = '''
+import time
+from schedspec.api import timeouts
+from schedspec.api.kinds import Kind
+from schedspec.gherkin.step_decorators import given, then, when
+
+@when("the scenario wants to change their node")
+def patched(world):
+    """Without having adopted it."""
+    world.patch(Kind.NODE, "worker-1", {"spec": {"unschedulable": True}})
+
+@when("the scenario wants to remove their node")
+def removed(world):
+    """A real one."""
+    world.remove_node("worker-1")
+
+@when('the scenario wants to delete their queue')
+def deleted(world):
+    """A queue of others."""
+    world.delete(Kind.QUEUE, "team-a")
+
+@when('adopted nodes have {cpu:d} cpus and a taint')
+def changed(world, cpu):
+    """As a scenario may change what it has adopted."""
+    world.patch(Kind.NODE, "spare", {"status": {"allocatable": {"cpu": str(cpu)}}}, subresource="status")
+    world.patch(Kind.NODE, "spare", {"metadata": {"labels": {"zone": "a"}}})
+
+@then("it hangs")
+def hangs():
+    """Until it is killed."""
+    time.sleep(600)
+'''
+
+COLLISIONS = """\
+Feature: Names that others have
+  Scenario: Their node
+    Given these nodes:
+      | node     | cpu | memory |
+      | n1       | 4   | 8Gi    |
+      | worker-1 | 4   | 8Gi    |
+  Scenario: Their queue
+    Given these queues:
+      | queue  | weight |
+      | team-a | 1      |
+  Scenario: The default queue
+    Given these queues:
+      | queue   | weight |
+      | default | 7      |
+  Scenario: Their priority class
+    Given these priority classes:
+      | priority      | value |
+      | team-critical | 5     |
+  Scenario: A command to their queue
+    When queue "team-a" is closed
+  Scenario: A change of their node
+    When the scenario wants to change their node
+  Scenario: The removal of their node
+    When the scenario wants to remove their node
+  Scenario: The deletion of their queue
+    When the scenario wants to delete their queue
+  Scenario: Their nodes that nobody named
+    Given the real nodes of the cluster
+"""
+
+REFUSED = {
+    "Their node": ["*node worker-1 is there and not the scenario's*", "*do next: *(--adopt-nodes worker-1)"],
+    "Their queue": ["*queue team-a is there and not the scenario's*", "*do next: call the scenario's queue otherwise"],
+    "The default queue": ["*queue default is there and not the scenario's*"],
+    "Their priority class": ["*priorityclass team-critical is there and not the scenario's*"],
+    "A command to their queue": ["*queue team-a is there and not the scenario's*"],
+    "A change of their node": ["*node worker-1 is there and not the scenario's*"],
+    "The removal of their node": ["*node worker-1 is there and not the scenario's*"],
+    "The deletion of their queue": ["*queue team-a is there and not the scenario's*"],
+    "Their nodes that nobody named": ["*no real nodes that scenarios may use", "*--adopt-nodes NAME*"],
+}
+
+ADOPTED = """\
+Feature: A node of the cluster
+  Scenario: It is used and changed
+    Given the real nodes of the cluster
+    When adopted nodes have 3 cpus and a taint
+"""
+HANGS = f"{ADOPTED}    Then it hangs\n"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForeignCluster]:
+    with foreign_cluster(tmp_path_factory.mktemp("foreign")) as it:
+        yield it
+
+
+@pytest.fixture
+def untouched(cluster: ForeignCluster) -> Iterator[None]:
+    """Whatever a test does: in the end nothing of theirs was written to, all of it is as it was, and ours is gone."""
+    before, seen = cluster.everything(), len(cluster.audited())
+    yield
+    after = cluster.everything()
+    writes = cluster.audited()[seen:]
+    allowed = {f"nodes /{KEPT_ALIVE}"} if any(name_of(it) == f"nodes /{KEPT_ALIVE}" for it in writes) else set()
+    wrong = [
+        f"{it['verb']} {name_of(it)} by {it['userAgent']}" for it in writes if name_of(it) in before.keys() - allowed
+    ]
+    assert not wrong
+    homes = {key.partition("/")[2] for key in before if key.startswith("namespaces ")}
+    strange = {f"{it['verb']} {name_of(it)}" for it in writes if _is_strange(it, homes)}
+    assert not strange
+    assert {key: content(obj) for key, obj in after.items() if key in before} == {
+        key: content(obj) for key, obj in before.items()
+    }
+    assert not [key for key, obj in after.items() if bears_our_label(obj) or is_borrowed(obj)]
+    ours = {manager for obj in after.values() for manager in _managers(obj) if manager.startswith("schedspec-")}
+    assert not ours
+    assert cluster.api.raw("GET", lease.PATH).status == 404
+
+
+def _is_strange(event: Object, homes: set[str]) -> bool:
+    """Whether a write went into a namespace of others where nothing of a run belongs."""
+    ref = event["objectRef"]
+    if ref.get("namespace", "") not in homes:
+        return False
+    where = (ref["namespace"], ref["resource"])
+    return where not in {
+        ("kube-system", "leases"),
+        ("kube-system", "events"),
+        ("kube-system", "commands"),
+        ("default", "events"),
+        ("kube-node-lease", "leases"),
+    }
+
+
+def _managers(obj: Object) -> set[str]:
+    return {entry["manager"] for entry in obj["metadata"].get("managedFields") or ()}
+
+
+def command(cluster: ForeignCluster, folder: Path, *arguments: str) -> tuple[list[str], dict[str, str]]:
+    given = ["--cluster", "existing", "--kube-context", CONTEXT, "--out", str(folder / "out"), *arguments]
+    call = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-v", *given]
+    return call, {**os.environ, "KUBECONFIG": str(cluster.kubeconfig), "PYTHONPATH": str(ROOT)}
+
+
+def run(cluster: ForeignCluster, folder: Path, feature: str, *arguments: str) -> pytest.LineMatcher:
+    """Run a feature of the test's own."""
+    call, environment = command(cluster, folder, "-p", "schedspec.plugin", *arguments)
+    _write(folder, feature)
+    done = subprocess.run(call, cwd=folder, env=environment, capture_output=True, text=True, timeout=240, check=False)
+    return pytest.LineMatcher((done.stdout + done.stderr).splitlines())
+
+
+def _write(folder: Path, feature: str) -> None:
+    (folder / "pytest.ini").write_text("[pytest]\nstrict = true\n")
+    (folder / "conftest.py").write_text(STEPS)
+    (folder / "it.feature").write_text(feature)
+
+
+@pytest.mark.usefixtures("untouched")
+def test_the_suite_leaves_all_of_theirs_as_it_is_and_nothing_of_its_own(
+    cluster: ForeignCluster, tmp_path: Path
+) -> None:
+    before = cluster.everything()
+    call, environment = command(cluster, tmp_path, *SUITE)
+    done = subprocess.run(call, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
+    assert re.search(r"= \d\d passed", done.stdout)
+    written = {name_of(event) for event in cluster.audited()}
+    made = {"queues /research", "nodes /n1", "customresourcedefinitions /pytorchjobs.kubeflow.org"}
+    assert made <= written, "the audit log shows what the run did"
+    assert not made & before.keys()
+    assert not cluster.everything().keys() & made
+
+
+@pytest.mark.usefixtures("untouched")
+def test_what_others_have_by_the_same_name_is_refused_by_name(cluster: ForeignCluster, tmp_path: Path) -> None:
+    said = run(cluster, tmp_path, COLLISIONS)
+    parts = re.split(r"^_+ (.+?) _+$", said.str(), flags=re.MULTILINE)
+    told = dict(zip(parts[1::2], parts[2::2], strict=True))
+    assert told.keys() == REFUSED.keys(), said.str()
+    for scenario, lines in REFUSED.items():
+        pytest.LineMatcher(told[scenario].splitlines()).fnmatch_lines(lines)
+
+
+@pytest.mark.usefixtures("untouched")
+def test_a_run_that_is_refused_has_written_nothing(cluster: ForeignCluster, tmp_path: Path) -> None:
+    before = len(cluster.audited())
+    said = run(cluster, tmp_path, ADOPTED, "--adopt-nodes", "worker-1")
+    said.fnmatch_lines(["*pods of others are bound to node worker-1: *", "*kubectl drain worker-1*"])
+    assert {event["objectRef"]["resource"] for event in cluster.audited()[before:]} == {"selfsubjectaccessreviews"}
+
+
+@pytest.mark.usefixtures("untouched")
+def test_the_second_run_is_told_who_has_the_cluster(cluster: ForeignCluster, tmp_path: Path) -> None:
+    first = RunLease(cluster.api, CONTEXT)
+    first.acquire()
+    try:
+        said = run(cluster, tmp_path, ADOPTED)
+    finally:
+        first.release()
+    said.fnmatch_lines([f"*another run has the cluster: {first.holder}, since 20*"])
+
+
+@pytest.mark.usefixtures("untouched")
+def test_an_adopted_node_is_put_back(cluster: ForeignCluster, tmp_path: Path) -> None:
+    said = run(cluster, tmp_path, ADOPTED, "--adopt-nodes", KEPT_ALIVE)
+    said.fnmatch_lines(["*1 passed*"])
+    _as_it_was(cluster)
+
+
+@pytest.mark.usefixtures("untouched")
+def test_after_a_killed_run_the_next_one_puts_the_node_back(cluster: ForeignCluster, tmp_path: Path) -> None:
+    call, environment = command(cluster, tmp_path, "-p", "schedspec.plugin", "--adopt-nodes", KEPT_ALIVE)
+    _write(tmp_path, HANGS)
+    with subprocess.Popen(call, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL) as killed:
+        within(90, lambda: _spare(cluster)["metadata"]["labels"].get("zone"))
+        os.kill(killed.pid, signal.SIGKILL)
+    changed = _spare(cluster)
+    assert WORLD in changed["metadata"]["labels"]
+    assert WAS in changed["metadata"]["annotations"]
+    assert {"key": SCENARIO, "effect": "NoSchedule"} in changed["spec"]["taints"]
+    refused = run(cluster, tmp_path, ADOPTED, "--adopt-nodes", KEPT_ALIVE)
+    refused.fnmatch_lines(
+        ["*another run has the cluster: *", "*if it was killed, run again in * s: its lease runs out"]
+    )
+    past = {"spec": {"renewTime": "2020-01-01T00:00:00.000000Z", "leaseDurationSeconds": 3}}
+    cluster.api.call("PATCH", lease.PATH, body=past, content_type=MERGE)  # instead of waiting for it
+    said = run(cluster, tmp_path, ADOPTED, "--adopt-nodes", KEPT_ALIVE)
+    said.fnmatch_lines(["*1 passed*"])
+    _as_it_was(cluster)
+
+
+def _spare(cluster: ForeignCluster) -> Object:
+    return cluster.api.call("GET", Ref(Kind.NODE, KEPT_ALIVE).path())
+
+
+def _as_it_was(cluster: ForeignCluster) -> None:
+    """Of its status too; the rest is compared by `untouched`."""
+    node = _spare(cluster)
+    assert node["status"]["allocatable"]["cpu"] == "64"
+    assert "zone" not in node["metadata"]["labels"]
