@@ -86,7 +86,7 @@ Feature: Names that others have
       | default | 7      |
   Scenario: Their priority class
     Given these priority classes:
-      | priority      | value |
+      | class         | value |
       | team-critical | 5     |
   Scenario: A command to their queue
     When queue "team-a" is closed
@@ -198,7 +198,7 @@ def test_the_suite_leaves_all_of_theirs_as_it_is_and_nothing_of_its_own(
     call, environment = command(cluster, tmp_path, *SUITE)
     done = subprocess.run(call, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
-    assert re.search(r"= \d\d passed", done.stdout)
+    assert re.search(r"= \d+ passed", done.stdout)
     written = {name_of(event) for event in cluster.audited()}
     made = {"queues /research", "nodes /n1", "customresourcedefinitions /pytorchjobs.kubeflow.org"}
     assert made <= written, "the audit log shows what the run did"
@@ -253,10 +253,6 @@ def test_after_a_killed_run_the_next_one_puts_the_node_back(cluster: ForeignClus
     assert WORLD in changed["metadata"]["labels"]
     assert WAS in changed["metadata"]["annotations"]
     assert {"key": SCENARIO, "effect": "NoSchedule"} in changed["spec"]["taints"]
-    refused = run(cluster, tmp_path, ADOPTED, "--adopt-nodes", KEPT_ALIVE)
-    refused.fnmatch_lines(
-        ["*another run has the cluster: *", "*if it was killed, run again in * s: its lease runs out"]
-    )
     past = {"spec": {"renewTime": "2020-01-01T00:00:00.000000Z", "leaseDurationSeconds": 3}}
     cluster.api.call("PATCH", lease.PATH, body=past, content_type=MERGE)  # instead of waiting for it
     said = run(cluster, tmp_path, ADOPTED, "--adopt-nodes", KEPT_ALIVE)

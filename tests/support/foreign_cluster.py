@@ -124,7 +124,7 @@ THEIRS: list[Object] = [
         "close",
         "kube-system",
         action="CloseQueue",
-        target={"apiVersion": _VOLCANO, "kind": "Queue", "name": "team-a"},
+        target={"apiVersion": _VOLCANO, "kind": "Queue", "name": "team-a", "uid": "u"},
     ),
     _of(
         "policy/v1",
@@ -156,7 +156,7 @@ class ForeignCluster:
                     where = f"/apis/{definition['spec']['group']}/{definition['spec']['versions'][0]['name']}"
                     within(20, lambda it=definition, at=where: self._lists(f"{at}/{it['spec']['names']['plural']}"))
         for obj in THEIRS:
-            within(20, lambda it=obj: self._applied(it))
+            within(20, lambda it=obj: self._refusal(it), lambda said: not said)
         queue = {"state": "Open", "allocated": {"cpu": "8"}}
         for name in ("root", "default", "team-a", "team-a-child"):
             path = f"/apis/{_VOLCANO}/queues/{name}/status"
@@ -172,11 +172,13 @@ class ForeignCluster:
     def _lists(self, path: str) -> bool:
         return self.api.raw("GET", path).status == 200
 
-    def _applied(self, obj: Object) -> bool:
-        with suppress(RejectedError):  # its kind is young, or its namespace has no service account yet
+    def _refusal(self, obj: Object) -> str:
+        """Apply it; why not, as long as its kind is young, or its namespace has no service account yet."""
+        try:
             self.api.apply(copy.deepcopy(obj), "them")
-            return True
-        return False
+        except RejectedError as problem:
+            return str(problem)
+        return ""
 
     def _make_user(self, cluster: EmbeddedCluster) -> None:
         rbac = "rbac.authorization.k8s.io"
