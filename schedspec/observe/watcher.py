@@ -40,9 +40,7 @@ class HistoryWriter:
     longer covers is gone.
     """
 
-    def __init__(
-        self, marks: Marks = USUAL, covers: Callable[[Kind, Object], bool] = lambda _kind, _obj: True
-    ) -> None:
+    def __init__(self, marks: Marks = USUAL, covers: Callable[[Kind, Object], bool] = lambda _kind, _obj: True) -> None:
         self._marks = marks
         self._covers = covers
         self._lock = threading.Lock()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import product, starmap
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
+import yaml
 
 from schedspec.api.client import Api, Object
 from schedspec.api.errors import ForeignObjectError, HarnessError, MissingRightsError
@@ -16,6 +19,7 @@ from schedspec.scenario.restore import WAS
 from tests.support.memory_api import MemoryApi
 
 Stored = tuple[str, Object]
+ROOT = Path(__file__).parents[3]
 
 
 def node(name: str, *taints: str, labels: dict[str, str] | None = None, **annotations: str) -> Stored:
@@ -151,8 +155,11 @@ def test_an_administrator_is_asked_once() -> None:
     assert asked == [{"group": "*", "resource": "*", "subresource": "", "verb": "*"}]
 
 
-def test_the_rights_are_those_of_the_role_that_users_apply() -> None:
+def test_the_rights_are_each_asked_for_once_and_hold_those_of_the_scheduler_and_its_controllers() -> None:
     rights = set(preflight.required())
-    assert preflight.Right("", "nodes", "patch") in rights
-    assert preflight.Right("coordination.k8s.io", "leases", "update") in rights
     assert len(rights) == len(list(preflight.required()))
+    assert preflight.Right("coordination.k8s.io", "leases", "update") in rights
+    roles = yaml.safe_load_all((ROOT / "deploy/rbac.yaml").read_text())
+    for rule in (rule for role in roles if role["kind"] == "ClusterRole" for rule in role["rules"]):
+        for right in starmap(preflight.Right, product(rule["apiGroups"], rule["resources"], rule["verbs"])):
+            assert right in rights
