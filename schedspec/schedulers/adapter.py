@@ -79,14 +79,14 @@ class Site:
     cluster: Cluster
     programs: Path | None
     """The folder of the cluster's programs, where the user has named one (`--binaries`)."""
-    namespace_prefix: str
-    """On a cluster that is shared with others: how the names of the namespaces begin that the scheduler may touch."""
     scheduler_programs: Path | None
     """The folder of the scheduler's programs (`--scheduler-binaries`)."""
     scale: float
     """Stretches every timeout."""
     tell: Callable[[str], None]
     """Says to who waits what is going on."""
+    namespace_prefix: str = ""
+    """On a cluster that is shared with others: how the names of the namespaces begin that the scheduler may touch."""
 
 
 class Adapter:

@@ -41,9 +41,12 @@ class VolcanoProcesses:
     def start(self, policy: str) -> None:
         """Return when the queue `default` is open and the policy is in force."""
         for name in NAMESPACES:
-            if self._site.api.raw("GET", f"/api/v1/namespaces/{name}").status == 404:
-                body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+            body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+            try:
                 self._site.api.call("POST", "/api/v1/namespaces", body=body)
+            except RejectedError as problem:
+                if problem.status != 409:  # it is there
+                    raise
         it = self._site
         switches: list[str | Path] = [
             "--kubeconfig",

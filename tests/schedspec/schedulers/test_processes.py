@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from schedspec.api.client import Api
-from schedspec.api.errors import PolicyRefusedError, SchedulerDiedError
+from schedspec.api.errors import PolicyRefusedError, RejectedError, SchedulerDiedError
 from schedspec.clusters import Settings, provide
 from schedspec.clusters.protocol import ClusterFacts
 from schedspec.schedulers import Scheduler, Site, UnsuitableClusterError
@@ -48,12 +48,15 @@ class Server:
     """An API server as far as a start needs it."""
 
     def __init__(self) -> None:
-        self.applied: list[str] = []
-
-    def apply(self, body: dict[str, Any], manager: str) -> None:
-        self.applied.append(f"{manager} {body['metadata']['name']}")
+        self.made: list[str] = []
 
     def call(self, method: str, path: str, **more: Any) -> Any:
+        if (method, path) == ("POST", "/api/v1/namespaces"):
+            name = more["body"]["metadata"]["name"]
+            if name in self.made:
+                raise RejectedError("it is there", 409, "AlreadyExists")
+            self.made.append(name)
+            return more["body"]
         assert (method, path) == ("GET", "/apis/scheduling.volcano.sh/v1beta1/queues/default")
         return {"status": {"state": "Open"}}
 
@@ -125,7 +128,7 @@ def test_volcano_starts_with_its_controllers_and_the_policy(site: Site, volcano:
     volcano.launch("actions: allocate\n")
     volcano.start("actions: allocate\n")
     volcano.check()
-    assert cast(Any, site.api).applied == ["schedspec volcano-system", "schedspec volcano-monitoring"]
+    assert cast(Any, site.api).made == ["volcano-system", "volcano-monitoring"]
     arguments = said(site, "vc-scheduler")
     assert f"--scheduler-conf {site.folder / 'policy.yaml'} --node-selector schedspec.dev/world:true" in arguments
     assert "--scheduler-name schedspec" in said(site, "vc-controller-manager")

@@ -80,7 +80,6 @@ def site(tmp_path: Path, server: Server) -> Site:
         context="c",
         cluster=provide(Settings(kind="embedded")),
         programs=None,
-        namespace_prefix="",
         scheduler_programs=None,
         scale=0.01,
         tell=lambda _: None,
