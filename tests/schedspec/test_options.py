@@ -66,6 +66,14 @@ REFUSED = {
         ["--scheduler-binaries", "no"],
         ["*no' is not a folder", "*--scheduler-binaries *", "*"],
     ),
+    "gangs in an API that is none": (
+        ["--gang-api", "slurm"],
+        ["*'slurm' is no API that schedspec takes gangs in", "*--gang-api *", "*name one of: volcano, kubernetes"],
+    ),
+    "gangs in an API that the scheduler does not take": (
+        ["--gang-api", "kubernetes", "--scheduler", "volcano"],
+        ["*'kubernetes' is no API that volcano takes gangs in", "*--gang-api *", "*name one of: volcano"],
+    ),
     "a scale that is no number": (
         ["--timeout-scale", "x"],
         ["*'x' is not a factor above 0", "*--timeout-scale *", "*"],

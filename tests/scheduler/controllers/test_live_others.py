@@ -59,6 +59,69 @@ class TestPodGroups:
         assert _group(place.get("Pod", "other") or {}) == ""
 
 
+class TestGangsOfKubernetes:
+    def test_one_has_a_podgroup_for_as_long_as_it_has_pods(self, place: LiveControllers) -> None:
+        self._gang(place, "g", minCount=2)
+        self._pod(place, "a", "g")
+        group = until(lambda: place.get("PodGroup", "g"), "a PodGroup")
+        assert (group["spec"]["minMember"], group["spec"]["minResources"]) == (2, {"cpu": "2"})
+        assert group["metadata"]["annotations"]["schedspec.dev/disruption-mode"] == "group"
+        assert group["metadata"]["ownerReferences"][0]["apiVersion"] == "scheduling.k8s.io/v1alpha2"
+        assert _group(place.get("Pod", "a") or {}) == ""
+        place.delete("Pod", "a", grace=0)
+        until(lambda: place.get("PodGroup", "g") is None, "the PodGroup to go with the last pod")
+        self._pod(place, "b", "g")
+        until(lambda: place.get("PodGroup", "g"), "a new PodGroup")
+        place.delete("Pod", "b", grace=0)
+        place.delete("Gang", "g")
+        until(lambda: not place.all("PodGroup"), "the PodGroup to go with the gang")
+
+    def test_what_is_said_of_the_podgroup_is_said_of_it(self, place: LiveControllers) -> None:
+        self._gang(place, "g", minCount=1)
+        self._pod(place, "a", "g")
+        until(lambda: place.get("PodGroup", "g"), "a PodGroup")
+        for kind, word, message in (
+            ("Unschedulable", ("False", "Unschedulable"), "no room"),
+            ("Scheduled", ("True", "Scheduled"), "ready"),
+        ):
+            condition = {"type": kind, "status": "True", "reason": "r", "message": message}
+            condition["lastTransitionTime"] = "2026-01-01T00:00:00Z"
+            place.patch("PodGroup", "g", {"status": {"conditions": [condition]}}, "status")
+            until(lambda said=(*word, message): self._said(place) == said, f"the gang to say {message}")
+
+    def test_a_podgroup_of_its_name_that_is_another_stays(self, place: LiveControllers) -> None:
+        place.create("PodGroup", "g", {"minMember": 5})
+        self._gang(place, "g", minCount=1)
+        self._pod(place, "a", "g")
+        until(lambda: place.events("PodGroupExists"), "an event")
+        until(lambda: self._said(place)[1] == "SchedulerError", "the gang to say so")
+        assert (place.get("PodGroup", "g") or {})["spec"]["minMember"] == 5
+
+    def test_one_of_another_schedulers_pods_is_left_alone(self, place: LiveControllers) -> None:
+        self._gang(place, "theirs", minCount=1)
+        self._pod(place, "other", "theirs", "somebody")
+        self._gang(place, "ours", minCount=1)
+        self._pod(place, "mine", "ours")
+        until(lambda: place.get("PodGroup", "ours"), "a PodGroup")
+        assert place.get("PodGroup", "theirs") is None
+
+    @staticmethod
+    def _gang(place: LiveControllers, name: str, **gang: Any) -> None:
+        spec = {"schedulingPolicy": {"gang": gang}, "disruptionMode": "PodGroup"}
+        place.api.call("POST", place.path("Gang"), body={"metadata": {"name": name}, "spec": spec})
+
+    @staticmethod
+    def _pod(place: LiveControllers, name: str, gang: str, scheduler: str = SCHEDULER) -> None:
+        group = {"schedulerName": scheduler, "schedulingGroup": {"podGroupName": gang}}
+        place.create("Pod", name, {**template()["spec"], **group})
+
+    @staticmethod
+    def _said(place: LiveControllers) -> tuple[str, str, str]:
+        conditions = (place.get("Gang", "g") or {}).get("status", {}).get("conditions") or []
+        found = next((it for it in conditions if it["type"] == "PodGroupScheduled"), {})
+        return found.get("status", ""), found.get("reason", ""), found.get("message", "")
+
+
 class TestTheGarbageCollectorsWork:
     def test_a_deleted_job_takes_its_pods_along(self, place: LiveControllers) -> None:
         place.create("Job", "j", {"tasks": [task(2)]})

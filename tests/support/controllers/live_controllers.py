@@ -25,6 +25,7 @@ PLACES = {
     "Deployment": ("apps/v1", "deployments"),
     "NetworkPolicy": ("networking.k8s.io/v1", "networkpolicies"),
     "PodGroup": ("scheduling.volcano.sh/v1beta1", "podgroups"),
+    "Gang": ("scheduling.k8s.io/v1alpha2", "podgroups"),
     "Queue": ("scheduling.volcano.sh/v1beta1", "queues"),
     "Job": ("batch.volcano.sh/v1alpha1", "jobs"),
     "Command": ("bus.volcano.sh/v1alpha1", "commands"),
