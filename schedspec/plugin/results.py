@@ -7,6 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from ..api.errors import ClusterUnreachableError, DirtyClusterError
+from ..clusters import ClusterError
 from ..gherkin import bdd
 from ..report.results import FILE, Numbers, Result, RunResults, Verdict, numbers_of
 from ..scenario.run import ScenarioRun
@@ -14,6 +16,9 @@ from .gating import LACKS
 from .scenarios import RUN
 
 _ITEM, _NUMBERS, _GROUND = "schedspec-scenario", "schedspec-numbers", "schedspec-ground"
+_UNJUDGED = "schedspec-unjudged"
+_NO_JUDGEMENT = (ClusterError, ClusterUnreachableError, DirtyClusterError)
+"""What says nothing of the scheduler: the ground was not there, or not clean."""
 
 
 class Results:
@@ -46,13 +51,19 @@ class Results:
         item.user_properties.append((_NUMBERS, msgspec.to_builtins(numbers_of(running.history))))
         item.user_properties.append((_GROUND, session.described()))
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+        """Tell what was not judged from what failed, while the exception is there."""
+        if call.excinfo is not None and isinstance(call.excinfo.value, _NO_JUDGEMENT):
+            item.user_properties.append((_UNJUDGED, True))
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """The worst of setup, call and teardown is what came of a scenario."""
         said: dict[str, Any] = dict(report.user_properties)
         if _ITEM not in said:
             return
         self._ground |= said.get(_GROUND, {})
-        verdict, why = _verdict(report)
+        verdict, why = _verdict(report, judged=_UNJUDGED not in said)
         before = self._rows.get(report.nodeid)
         if before is not None and (verdict == "passed" or before.verdict in ("failed", "error")):
             verdict, why = before.verdict, before.why
@@ -87,7 +98,7 @@ class Results:
         (out / FILE).write_bytes(msgspec.json.format(msgspec.json.encode(found)))
 
 
-def _verdict(report: pytest.TestReport) -> tuple[Verdict, str]:
+def _verdict(report: pytest.TestReport, *, judged: bool) -> tuple[Verdict, str]:
     if hasattr(report, "wasxfail") and report.skipped:
         return "known", str(report.wasxfail)
     if report.skipped:
@@ -96,4 +107,4 @@ def _verdict(report: pytest.TestReport) -> tuple[Verdict, str]:
     if report.passed:
         return "passed", ""
     text = getattr(getattr(report.longrepr, "reprcrash", None), "message", "") or str(report.longrepr)
-    return ("failed" if report.when == "call" else "error"), text
+    return ("failed" if report.when == "call" and judged else "error"), text

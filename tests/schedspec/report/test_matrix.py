@@ -163,6 +163,21 @@ def test_a_run_writes_its_results(specs: Run, pytester: pytest.Pytester) -> None
     assert "assert" in found.results[1].why
 
 
+def test_a_scenario_without_a_cluster_was_not_judged(specs: Run, pytester: pytest.Pytester) -> None:
+    steps = """
+from schedspec.clusters import ClusterError
+from schedspec.gherkin.step_decorators import then
+
+@then("there is no cluster")
+def no_cluster():
+    raise ClusterError("it did not boot", "here", "try again")
+"""
+    specs("--out", "out/here", steps=steps, f="Feature: f\n  Scenario: s\n    Then there is no cluster\n")
+    (found,) = read(pytester.path / "out/here").results
+    assert found.verdict == "error"
+    assert "it did not boot" in found.why
+
+
 def test_the_workers_of_a_run_write_one_file(specs: Run, pytester: pytest.Pytester) -> None:
     specs("-n", "2", "--out", "out/here", f="Feature: f\n  Scenario: s\n    Then all is well\n")
     assert [it.verdict for it in read(pytester.path / "out/here").results] == ["passed"]
