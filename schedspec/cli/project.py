@@ -51,7 +51,7 @@ def init_command(folder: Path) -> int:
 @output_option
 @explains_errors
 def check_command(paths: tuple[Path, ...], output: str) -> int:
-    """Check features and policies without a cluster: sentences, tags, names, examples; what lint says of policies.
+    """Check features and policies without a cluster: sentences, tables, names, tags, examples, policies by lint.
 
     Paths are feature files, policy files and folders; without any, the project's. As a pre-commit hook:
     .pre-commit-hooks.yaml has `schedspec-check`.

@@ -20,7 +20,7 @@ from ..schedulers import Own
 def of_run(options: Options) -> Ground:
     """For the scheduler and the folders that these options name."""
     templates = Templates(template_folders(options), {}, options.policies)
-    own = any(next(folder.glob("*.j2"), None) for folder in options.templates[:-1])
+    own = any(next(folder.rglob("*.j2"), None) for folder in options.templates[:-1])
     judged = isinstance(options.adapter, Own)
 
     @functools.cache
