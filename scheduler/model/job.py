@@ -168,6 +168,8 @@ class Job:
     @property
     def binding_roles(self) -> dict[str, int]:
         """The role minima that bind: all of them where the gang's minimum covers their sum, else none."""
+        if not self.role_minima:
+            return self.role_minima
         return self.role_minima if self.min_available >= sum(self.role_minima.values()) else {}
 
     @property

@@ -115,7 +115,11 @@ def _added(total: Vector | None, part: Vector | None, weight: float) -> Vector |
 
 def _fraction(used: Amounts, allocatable: Amounts) -> Vector:
     """The part that is used, at most all; of nothing, all."""
-    part = np.divide(used, allocatable, out=np.ones(used.shape), where=allocatable > 0)
+    some = allocatable > 0
+    if some.all():  # nearly always, and half as dear
+        part: Vector = used / allocatable
+    else:
+        part = np.divide(used, allocatable, out=np.ones(used.shape), where=some)
     return np.minimum(part, 1.0, out=part)
 
 
