@@ -44,8 +44,8 @@ class LastCycle:
 def decide(
     cluster: Cluster, policy: Policy, now: float, step: Step = no_trace, *, budget: Budget = UNLIMITED
 ) -> Decisions:
-    """One cycle. ``now`` is seconds since the epoch; ``step`` is told of each plugin and action; ``budget`` says after
-    how much work jobs are left for the next cycle.
+    """One cycle. ``now`` is seconds since the epoch; ``step`` is told of each plugin, action and attempt; ``budget``
+    says after how much work jobs are left for the next cycle.
 
     Where nothing has changed since the last cycle on this state, nor has the time come that it named (``wake_at``),
     its decisions stand, and are not made again. Jobs that an earlier cycle refused, as the state remembers it, are

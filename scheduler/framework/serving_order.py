@@ -2,7 +2,8 @@
 
 The one rule: the queue first, then its job, both as the policy orders them at that moment. In the cycles after one that
 was cut they take turns instead, until the action has come to all of them: whoever has spent least in vain is next,
-queue by queue and in a queue namespace by namespace, so that nobody's jobs keep those of others from being tried.
+queue by queue and in a queue namespace by namespace, so that nobody's jobs keep those of others from being tried. What
+gave nobody a node is spent in vain, admissions included: thousands of them are no reason to let others wait.
 A job that cost more than a job may is tried last.
 """
 
@@ -76,9 +77,9 @@ class ServingOrder:
         while jobs and self._session.work.may_go_on():
             yield jobs.pop()
 
-    def _progress(self) -> tuple[int, int, int]:
+    def _progress(self) -> tuple[int, int]:
         decisions = self._session.decisions
-        return len(decisions.binds), len(decisions.evictions), len(self._session.phases)
+        return len(decisions.binds), len(decisions.evictions)
 
     def _queue_key(self, queue: Queue) -> tuple[Any, ...]:
         return (self._session.backlog.spent_in_vain(queue.name), *self._session.hooks.queue_key(queue))

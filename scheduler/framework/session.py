@@ -42,7 +42,8 @@ class Session:
     something to do for (jobs that nothing new could help are passed over); ``total`` is what all ready nodes have;
     ``now`` is seconds since the epoch, given by the shell. ``decisions`` is what has been decided so far.
     ``placement`` knows where tasks may go. ``plugins`` are those of the policy, by name. ``step`` is told of each
-    plugin that opens. ``work`` counts what the jobs cost, ``backlog`` is what is remembered of those that wait.
+    plugin that opens and of each job that is tried. ``work`` counts what the jobs cost, ``backlog`` is what is
+    remembered of those that wait.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class Session:
     ) -> None:
         self.cluster = cluster
         self.work = Work(budget)
+        self.step = step
         self.policy = policy
         self.now = now
         self.nodes = cluster.nodes
@@ -193,7 +195,7 @@ class Attempt:
     A class and no generator: there are several a job in every cycle, and that costs a third.
     """
 
-    __slots__ = ("_before", "_job", "_lengths", "_on_cap", "_savepoint", "_session")
+    __slots__ = ("_before", "_job", "_lap", "_lengths", "_on_cap", "_savepoint", "_session")
 
     def __init__(self, session: Session, job: Job, on_cap: Callable[[], None]) -> None:
         self._session, self._job, self._on_cap = session, job, on_cap
@@ -205,11 +207,14 @@ class Attempt:
         session.backlog.begin(self._job)
         session.work.spend(ATTEMPT)
         session.work.begin_attempt()
+        self._lap = session.step("job", session.backlog.action)
+        self._lap.__enter__()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
         session, job = self._session, self._job
+        self._lap.__exit__(None, None, None)
         session.work.end_attempt()
         is_capped = kind is CapReached
         if is_capped:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from typing import Literal, Protocol
 
-Kind = Literal["action", "plugin"]
-"""An action's whole run; a plugin's opening, in which it computes what it answers by."""
+Kind = Literal["action", "job", "plugin"]
+"""An action's whole run; one job's attempt within it; a plugin's opening, in which it computes what it answers by."""
 
 
 class Step(Protocol):

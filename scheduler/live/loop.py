@@ -173,7 +173,7 @@ class CycleLoop:
         self.decided += 1
         took = loop.time() - started
         self._metrics.cycle(took, decisions, watch.laps)
-        self._pace.note(decisions.steps, sum(lap.seconds for lap in watch.laps if lap.kind == "action"))
+        self._pace.note(decisions.steps, watch.jobs)
         self._feed.apply(Decided(self.number, now, decisions, budget))
         self._carry_out(decisions)
         # at most half of the time goes into cycles, so that a large state cannot starve the writes; a tenth while many

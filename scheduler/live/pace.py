@@ -1,7 +1,8 @@
 """How many steps of the core a cycle may cost, from how long steps took.
 
 The one rule: the core counts steps, which cost the same wherever they are counted; only here do they meet a clock. A
-cycle's budget is an input like any other, recorded and replayed.
+cycle's budget is an input like any other, recorded and replayed. Only the attempts of jobs are measured: what a cycle
+costs apart from them does not become less where it tries fewer, and would be taken for ever slower steps.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Pace:
         return Budget(round(CYCLE / self._seconds), round(JOB / self._seconds))
 
     def note(self, steps: int, seconds: float) -> None:
-        """The actions of a cycle cost so many steps, and took so long."""
+        """The jobs of a cycle cost so many steps, and their attempts took so long."""
         if steps >= TELLING and seconds:  # none where the last decisions stood
             measured = min(max(seconds / steps, FASTEST), SLOWEST)
             # to become slower is believed at once: the next cycle would be too long

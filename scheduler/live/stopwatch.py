@@ -23,10 +23,13 @@ class Lap:
 
 
 class Stopwatch:
-    """``laps`` are the steps in the order in which they ended; none where a cycle had nothing to decide anew."""
+    """``laps`` are actions and plugins in the order in which they ended; none where a cycle had nothing to decide anew.
+    ``jobs`` is how many seconds all attempts of jobs took together.
+    """
 
     def __init__(self) -> None:
         self.laps: list[Lap] = []
+        self.jobs = 0.0
 
     @contextmanager
     def step(self, kind: Kind, name: str, /) -> Iterator[None]:
@@ -35,4 +38,8 @@ class Stopwatch:
         try:
             yield
         finally:
-            self.laps.append(Lap(kind, name, time.perf_counter() - started))
+            took = time.perf_counter() - started
+            if kind == "job":
+                self.jobs += took
+            else:
+                self.laps.append(Lap(kind, name, took))

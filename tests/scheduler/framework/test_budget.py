@@ -167,6 +167,21 @@ def test_who_has_spent_nothing_in_vain_is_next_after_a_cut(queue: str, namespace
     assert max(first.steps, second.steps) < whole // 3
 
 
+def test_thousands_that_are_admitted_keep_nobody_else_from_it() -> None:
+    """A namespace that comes first by its name, and whose jobs enqueue admits as fast as it can."""
+    world = world_of([])
+    bad = [never(f"bad{n:03}", phase="Pending", priority=1) for n in range(300)]
+    good = {"name": "good", "tasks": "1 x 1 cpu", "queue": "q"}
+    for namespace, jobs in (("a", bad), ("b", [good])):
+        for kind, item in world.notation.objects({"jobs": jobs}):
+            if "namespace" in item["metadata"]:
+                item["metadata"]["namespace"] = namespace
+            world.put(kind, item)
+    seen = [cycle(world, Budget(3_000)) for _ in range(3)]
+    assert seen[0].cut
+    assert [bind.job for decisions in seen for bind in decisions.binds] == ["b/good"]
+
+
 def test_an_action_that_costs_a_lot_leaves_budget_for_those_after_it() -> None:
     policy = 'actions: "allocate, reclaim"\ntiers: [{plugins: [{name: gang}, {name: predicates}, {name: capacity}]}]'
     bad = [never(f"bad{n:02}", "q", pod=costly(50, f"k{n}-")) for n in range(40)]

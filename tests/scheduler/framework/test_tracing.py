@@ -48,7 +48,15 @@ def test_every_plugin_and_then_every_action_is_told_in_the_order_of_the_policy()
     decide(world.cluster, world.policy, world.now, told.step)
     steps = [f"plugin {option.name}" for tier in world.policy.tiers for option in tier]
     steps += [f"action {name}" for name in world.policy.actions]
-    assert told.heard == [f"{step} {what}" for step in steps for what in ("begins", "ends")]
+    heard = [step for step in told.heard if not step.startswith("job ")]
+    assert heard == [f"{step} {what}" for step in steps for what in ("begins", "ends")]
+
+
+def test_every_attempt_of_a_job_is_told_within_its_action() -> None:
+    world, told = a_world(), RecordingTracer()
+    decide(world.cluster, world.policy, world.now, told.step)
+    begins, ends = map(told.heard.index, ("action enqueue begins", "action enqueue ends"))
+    assert told.heard[begins + 1 : ends] == ["job enqueue begins", "job enqueue ends"] * 2
 
 
 def test_being_told_changes_no_decision() -> None:

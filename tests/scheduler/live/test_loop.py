@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from scheduler.framework.decisions import Bind, Decisions, Evict
+from scheduler.framework.decisions import Bind, Decisions, Evict, Memory, Waiting
 from scheduler.kube import Client, Connection, EventRecorder, Http
 from scheduler.live import loop as cycles
 from scheduler.live.loop import CycleLoop
@@ -24,7 +24,7 @@ from scheduler.live.status_writer import StatusWriter
 from scheduler.live.writer import Writer
 from scheduler.model.cluster import Cluster
 from scheduler.model.task import TaskStatus
-from scheduler.reasons import VictimReason
+from scheduler.reasons import Refusal, VictimReason
 from scheduler.recording.events import Input, ObjectGone, ObjectSeen
 from tests.scheduler.live.test_state_feed import pod
 from tests.support.fake_server import cancelled, run, until
@@ -42,9 +42,13 @@ class Loop:
 
 
 @asynccontextmanager
-async def looping(monkeypatch: pytest.MonkeyPatch, decide: Decide) -> AsyncIterator[Loop]:
-    """A cycle loop whose core is ``decide`` and whose writer carries nothing out."""
-    monkeypatch.setattr(cycles, "decide", lambda cluster, policy, now, step, *, budget: decide(cluster))
+async def looping(
+    monkeypatch: pytest.MonkeyPatch, decide: Decide, core: Callable[..., Decisions] | None = None
+) -> AsyncIterator[Loop]:
+    """A cycle loop whose core is ``decide`` (or ``core``, which is given all that the core is) and whose writer carries
+    nothing out.
+    """
+    monkeypatch.setattr(cycles, "decide", core or (lambda cluster, policy, now, step, *, budget: decide(cluster)))
     client = Client(Http(Connection("127.0.0.1", 9)))
     metrics = Metrics()
     inputs: list[Input] = []
@@ -164,6 +168,41 @@ def test_time_alone_leads_to_a_cycle_where_the_core_asks_for_it_and_else_to_none
             assert loop.cycles.number == 4
             loop.cycles.want()
             await until(lambda: loop.cycles.number == 5)
+
+    run(test)
+
+
+def test_a_cycle_that_was_cut_is_gone_on_with_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[float] = []
+
+    def decide(_: Cluster) -> Decisions:
+        ended.append(time.monotonic())
+        return Decisions(cut=["allocate"] if len(ended) < 4 else [])
+
+    async def test() -> None:
+        async with looping(monkeypatch, decide) as loop:
+            await until(lambda: len(ended) == 4)
+            await asyncio.sleep(0.2)
+            assert loop.cycles.number == 4
+            assert b'schedspec_cycle_cut_total{action="allocate"} 3.0' in loop.metrics.render()
+
+    run(test)
+
+
+def test_a_job_that_is_due_is_tried_at_once_and_one_that_rests_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    called = 0
+
+    def decide(_: Cluster) -> Decisions:
+        nonlocal called
+        called += 1
+        rests = time.time() + 60 if called > 2 else 0.0
+        return Decisions(memory=Memory("p", {"ns/j": Waiting(Refusal(), not_before=rests)}, due=["ns/j"]))
+
+    async def test() -> None:
+        async with looping(monkeypatch, decide) as loop:
+            await until(lambda: loop.cycles.number == 3)
+            await asyncio.sleep(0.2)
+            assert loop.cycles.number == 3
 
     run(test)
 

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from scheduler.__main__ import main
+from scheduler.framework.work import Budget
 from scheduler.recording.events import KINDS, ObjectSeen
 from scheduler.recording.segments import cut, segments
 from tests.scheduler.recording.conftest import POLICY
@@ -38,6 +39,30 @@ def test_assumptions_survive_a_checkpoint(scheduler: Callable[..., Any], capsys:
     assert len(segments(live.recorder.directory)) == 3
     assert main(["replay", str(live.recorder.directory)]) == 0
     assert capsys.readouterr().out == "3 cycles, 0 decided otherwise\n"
+
+
+@pytest.mark.parametrize("segment_bytes", [1, 2_000, 1_000_000])
+def test_cycles_that_were_cut_are_decided_alike(
+    scheduler: Callable[..., Any], capsys: pytest.CaptureFixture[str], segment_bytes: int
+) -> None:
+    """Whether they are decided again one after the other, or from a checkpoint between them."""
+    live = scheduler(segment_bytes=segment_bytes, keep=20)
+    live.budget = Budget(150, 2_000)
+    live.show({"nodes": [{"name": "n1", "has": "8 cpu"}], "queues": [{"name": "default"}, {"name": "other"}]})
+    live.show({"jobs": [{"name": f"never{n}", "tasks": "9 x 1 cpu", "phase": "Inqueue"} for n in range(8)]})
+    live.show({"jobs": [{"name": "small", "queue": "other", "tasks": "3 x 1 cpu", "phase": "Inqueue"}]})
+    cut = []
+    for number in range(14):
+        live.budget = Budget(150 + 10 * number, 2_000)  # as the shell measures
+        cut.append(bool(live.cycle().cut))
+        if number == 9:
+            live.lose("Pod", "t/small-0")
+    live.recorder.close()
+
+    assert any(cut)
+    assert not all(cut)
+    assert main(["replay", str(live.recorder.directory)]) == 0
+    assert capsys.readouterr().out == "14 cycles, 0 decided otherwise\n"
 
 
 def test_the_oldest_segments_are_dropped_and_the_rest_still_replay(

@@ -1,0 +1,131 @@
+"""Which changes have a waiting job tried again: by the reason that it was refused for."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import pytest
+
+from scheduler import reasons as r
+from scheduler.decide import decide
+from scheduler.framework.hints import ANY, ROOM, hints_of
+from scheduler.model import backlog as b
+from scheduler.model.job import Job
+from scheduler.recording.events import Decided, apply_input
+from tests.support.core.events import happen, policy_of
+from tests.support.core.world import World
+
+HOSTNAME = "kubernetes.io/hostname"
+NEIGHBOURS = {b.FREED, b.PLACED, b.CLAIMS}
+QUOTA = {b.FREED, b.GROUPS, b.CLAIMS}
+NODE_RULES: dict[str, set[str]] = {
+    "resource": {ROOM, b.CLAIMS},
+    "pods": {ROOM, b.CLAIMS},
+    "taint": set(),
+    "selector": set(),
+    "affinity": set(),
+    "unschedulable": set(),
+    "not-ready": set(),
+    "card": set(),
+    "volume": {b.VOLUMES},
+    "attachments": {*NEIGHBOURS, b.VOLUMES},
+    "pod-affinity": NEIGHBOURS,
+    "pod-anti-affinity": NEIGHBOURS,
+    "spread": NEIGHBOURS,
+    "port": NEIGHBOURS,
+    "card-quota": QUOTA,
+    "one that is not known here": set(ANY),
+}
+REASONS: list[tuple[r.UnschedulableReason, set[str]]] = [
+    (r.QueueLimit("q", "cpu", 1, 1, "capability", 1), {*QUOTA, "placed:q"}),
+    (r.ClusterLimit("cpu", 1, 0), {*QUOTA, "placed:q"}),
+    (r.NotEntitled("q"), QUOTA),
+    (r.QueueClosed("q", "Closed"), QUOTA),
+    (r.QueueBroken("q", "loops"), QUOTA),
+    (r.GangShort(1, 2), {ROOM, b.CLAIMS}),
+    (r.PodsMissing(1, 2), set()),
+    (r.Gated(1), set()),
+    (r.NotBackfilled(1), set()),
+    (r.Unsupported("t/j-0", "f"), {b.VOLUMES}),
+    (r.WrongCard("t/j-0", "p"), set()),
+    (r.WrongService("t/j-0", "s"), set()),
+    (r.NeverPreempts("t/j-0"), set()),
+    (r.TooCostly("allocate"), set()),
+    (r.NoVictims("preempt", "t/j-0", 0), set(ANY)),
+    (r.NoGroup("t/j"), set(ANY)),
+    (r.Outranked("t/other"), set(ANY)),
+    (r.NodeUnfit("n1"), set(ANY)),
+    (r.PluginMessage("plugin", "m"), set(ANY)),
+]
+
+
+def job_of_queue(name: str) -> Job:
+    world = World(policy_of("plain"))
+    world.load({"queues": [{"name": name}], "jobs": [{"name": "j", "queue": name, "tasks": "1 x 1 cpu"}]})
+    return world.cluster.jobs["t/j"]
+
+
+def test_every_reason_stands_in_the_table() -> None:
+    assert {type(why) for why, _ in REASONS} | {r.NoNode} == set(get_args(r.UnschedulableReason))
+
+
+@pytest.mark.parametrize(("why", "topics"), REASONS, ids=lambda it: type(it).__name__)
+def test_a_reason_names_what_it_comes_from(why: r.UnschedulableReason, topics: set[str]) -> None:
+    assert hints_of(job_of_queue("q"), [why]) == topics
+
+
+@pytest.mark.parametrize("rule", NODE_RULES)
+def test_what_excludes_a_node_names_what_it_comes_from(rule: str) -> None:
+    assert hints_of(job_of_queue("q"), [r.NoNode("t/j-0", 1, (r.NodeRule(1, rule),))]) == NODE_RULES[rule]
+
+
+def test_several_reasons_name_all_that_they_come_from() -> None:
+    assert hints_of(job_of_queue("q"), [r.GangShort(1, 2), r.Unsupported("t/j-0", "f")]) == {ROOM, b.CLAIMS, b.VOLUMES}
+
+
+POLICY = 'actions: "allocate"\ntiers: [{plugins: [{name: gang}, {name: predicates}]}]'
+WAITS: dict[str, dict[str, Any]] = {
+    "room": {"tasks": "1 x 6 cpu"},
+    "selector": {"tasks": "1 x 1 cpu", "pod": {"spec": {"nodeSelector": {"a": "b"}}}},
+    "pods": {"tasks": "1 x 1 cpu", "min": 2},
+}
+HAPPENS: list[tuple[dict[str, Any], set[str]]] = [
+    ({"delete": {"pod": "tiny-0"}}, set()),  # less room than any of them needs
+    ({"delete": {"pod": "large-0"}}, {"room"}),
+    ({"add": {"jobs": [{"name": "pods-more", "queue": "q", "tasks": "1 x 9 cpu"}]}}, set()),
+    ({"add": {"nodes": [{"name": "n2", "has": "1 cpu"}]}}, set(WAITS)),
+    ({"change": {"Node n1": {"metadata": {"labels": {"a": "b"}}}}}, set(WAITS)),
+    ({"change": {"Queue other": {"spec": {"weight": 5}}}}, set(WAITS)),
+    ({"change": {"PodGroup selector": {"spec": {"minMember": 2}}}}, {"room", "selector"}),  # it may have kept room
+]
+
+
+@pytest.mark.parametrize(("event", "tried"), HAPPENS, ids=str)
+def test_after_an_event_those_are_tried_whom_it_could_help_and_no_others(
+    event: dict[str, Any], tried: set[str]
+) -> None:
+    world = World(policy_of(POLICY))
+    world.load(
+        {
+            "nodes": [{"name": "n1", "has": "8 cpu", "labels": {HOSTNAME: "n1"}}],
+            "queues": [{"name": "q"}, {"name": "other"}],
+            "jobs": [
+                {"name": "tiny", "queue": "q", "min": 1, "tasks": "1 x 1 cpu running on n1", "phase": "Running"},
+                {"name": "large", "queue": "q", "min": 1, "tasks": "1 x 6 cpu running on n1", "phase": "Running"},
+                *({"name": name, "queue": "q", "phase": "Inqueue", **row} for name, row in WAITS.items()),
+            ],
+        }
+    )
+    decide_again(world)
+    assert {key.removeprefix("t/") for key in world.cluster.backlog.entries} == set(WAITS)
+    happen(world, event)
+    assert decide_again(world) & set(WAITS) == tried
+
+
+def decide_again(world: World) -> set[str]:
+    """The jobs that a cycle tries."""
+    attempts: set[str] = set()
+    decisions = decide(world.cluster, world.policy, world.now)
+    attempts.update(decisions.memory.waiting, decisions.memory.forgotten, (bind.job for bind in decisions.binds))
+    apply_input(world.cluster, Decided(0, world.now, decisions))
+    return {key.removeprefix("t/") for key in attempts}
