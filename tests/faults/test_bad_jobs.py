@@ -1,6 +1,7 @@
 """Whatever a namespace asks of the controllers, a job of another starts within a second of its usual time.
 
-The one rule: the usual time is that of the same job on the same cluster, measured right before.
+The one rule: the usual time is that of the same job on the same cluster, measured right before; and the second is one
+of this machine as busy as it is then (:mod:`tests.support.live.busy`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from scheduler.controllers.runtime.objects import COMMANDS, JOBS, PYTORCH_JOBS
 from scheduler.kube import NAMESPACES, PODS, QUEUES, Conflict, NotFound
 from tests.support.fake_server import run
 from tests.support.live.api_objects import queue
+from tests.support.live.busy import busy
 from tests.support.live.ground import NAMESPACE, RECLAIM, Ground
 from tests.support.live.status_queries import events, eventually, status
 
@@ -24,7 +26,7 @@ pytestmark = [pytest.mark.embedded, pytest.mark.faults]
 
 BAD = "bad-jobs"
 MORE = 1.0
-"""Seconds that a job may take longer than usual."""
+"""Seconds that a job may take longer than usual, on a machine that has time for it."""
 TREE = RECLAIM.replace("{name: capacity}", "{name: capacity, enableHierarchy: true}")
 MOST = 150_000
 """Replicas that the definitions take."""
@@ -51,7 +53,7 @@ async def seconds_of_a_job(ground: Ground, name: str) -> float:
     loop = asyncio.get_running_loop()
     before, began = len(ground.history.bound()), loop.time()
     await ground.client.create(JOBS, job(name, 3), NAMESPACE)
-    await ground.bound(before + 3, seconds=20)
+    await ground.bound(before + 3, seconds=60)
     return loop.time() - began
 
 
@@ -67,8 +69,10 @@ async def two_namespaces(ground: Ground) -> AsyncIterator[None]:
         try:
             yield
             for i in range(4):
-                took = await seconds_of_a_job(ground, f"good{i}")
-                assert took <= usual + MORE, f"{took:.2f} s instead of {usual:.2f} s"
+                async with busy() as times:
+                    took = await seconds_of_a_job(ground, f"good{i}")
+                more = MORE * max(times)
+                assert took <= usual + more, f"{took:.2f} s instead of {usual:.2f} s, where {more:.2f} s more are well"
         finally:
             for resource in (JOBS, PYTORCH_JOBS):
                 for space in (BAD, NAMESPACE):

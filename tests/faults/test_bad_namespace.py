@@ -1,7 +1,9 @@
 """Whatever the writes of one namespace meet with, a job of another starts within a second of its usual time.
 
 The one rule: the usual time is that of the same job on the same cluster, measured right before. The median of three
-jobs counts on both sides, since what else runs on the machine makes single ones slow.
+jobs counts on both sides, since what else runs on the machine makes single ones slow; and the second is one of this
+machine as busy as it is then (:mod:`tests.support.live.busy`), since a scheduler that gets a fifth of a processor needs
+five seconds for what takes it one.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from scheduler.live.leader import LEASES
 from scheduler.live.leader import NAME as LEASE
 from tests.support.fake_server import run
 from tests.support.live.api_objects import gangs, pod_body
+from tests.support.live.busy import busy
 from tests.support.live.ground import NAMESPACE, Ground
 from tests.support.live.proxy import Answer, Body, Call, Ignore, Verdict
 
@@ -32,7 +35,7 @@ log = logging.getLogger(__name__)
 BAD = "bad"
 LONGEST = round(progress.LONGEST)
 MORE = 1.0
-"""Seconds that a job may take longer than usual."""
+"""Seconds that a job may take longer than usual, on a machine that has time for it."""
 
 NO_VERDICT: dict[str, Verdict] = {
     "500": Answer(500, "InternalError"),
@@ -65,16 +68,18 @@ class Tenants:
             await self.ground.client.create(JOBS, job(name), NAMESPACE)
         else:
             await self.ground.gang(name, 3, cpu="100m")
-        await self.ground.bound(before + 3, seconds=20)
+        await self.ground.bound(before + 3, seconds=60)
         return loop.time() - started
 
     async def usual(self, *, by_controller: bool = False) -> float:
         return statistics.median([await self.job(by_controller=by_controller) for _ in range(3)])
 
     async def still_as_usual(self, usual: float, *, by_controller: bool = False) -> None:
-        took = await self.usual(by_controller=by_controller)
-        log.info("usually %.2f s, now %.2f s", usual, took)
-        assert took <= usual + MORE, f"{took:.2f} s instead of {usual:.2f} s"
+        async with busy() as times:
+            took = await self.usual(by_controller=by_controller)
+        more = MORE * statistics.median(times)
+        log.info("usually %.2f s, now %.2f s; work takes %.1f times its time", usual, took, more / MORE)
+        assert took <= usual + more, f"{took:.2f} s instead of {usual:.2f} s, where {more:.2f} s more are well"
 
     def meet(self, verdict: Verdict, calls: Callable[[Call], bool]) -> list[Call]:
         """Treat such calls of the bad namespace so; what was treated."""
@@ -248,7 +253,7 @@ def test_two_thousand_gangs_that_never_fit(ground: Ground) -> None:
             await gangs(ground.client, "never", 2_000, 2, "default", cpu="40", namespace=BAD)
             await tenants.still_as_usual(usual)
 
-    run(test, seconds=240)
+    run(test, seconds=480)
 
 
 CORRUPT = {
