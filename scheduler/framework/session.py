@@ -72,7 +72,7 @@ class Session:
         self.undecided: list[Job] = []
         named = any(queue.namespaces is not None for queue in self.queues.values())
         asleep, refusals = self.backlog.asleep, self.decisions.refusals
-        for key, job in sorted(cluster.jobs.items()):
+        for key, job in cluster.jobs_in_order().items():
             if (entry := asleep.get(key)) is not None:  # was here, with its queue, or it would have been told
                 self.jobs[key] = job
                 if entry.refusal.items:

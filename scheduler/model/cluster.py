@@ -76,6 +76,7 @@ class Cluster(Others):
         self.tasks: dict[str, Task] = {}
         self.nominated: set[str] = set()
         self.jobs: dict[str, Job] = {}
+        self._are_in_order = True
         self.queues: dict[str, Queue] = {}
         self.priority_classes: dict[str, objects.PriorityClass] = {}
         self.last_cycle: Any = None
@@ -255,7 +256,15 @@ class Cluster(Others):
         job = self.jobs.get(key)
         if job is None:
             job = self.jobs[key] = Job(key)
+            self._are_in_order = False
         return job
+
+    def jobs_in_order(self) -> dict[str, Job]:
+        """The jobs by key, in the order of the keys; sorted only after one has come."""
+        if not self._are_in_order:
+            self.jobs = dict(sorted(self.jobs.items()))
+            self._are_in_order = True
+        return self.jobs
 
     @names_the_object
     def set_podgroup(self, group: objects.PodGroup) -> None:

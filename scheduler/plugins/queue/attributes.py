@@ -160,17 +160,18 @@ class Accounts:
     def open(self) -> None:
         """Take in what jobs hold, ask for and have reserved, and follow the session from now on."""
         sums = {name: _Sums() for name in self.by_name}
+        in_requests, minimum_of, pending = self._counting.in_requests, self._counting.minimum, TaskStatus.PENDING
         for job in self.session.jobs.values():  # most of them run, and only hold: every line here is paid for each
             of_queue = sums[job.queue]
-            held = job.allocated if self._counting.in_requests else self._sum(job.having(HOLDING))
-            if minimum := self._counting.minimum(job):
+            held = job.allocated if in_requests else self._sum(job.having(HOLDING))
+            if minimum := minimum_of(job):
                 self.with_minimum.append(job)
                 resources.add_to(of_queue.bound, held)
                 resources.add_to(of_queue.beyond, resources.exceeded_part(held, minimum))
             elif held:
                 resources.add_to(of_queue.free, held)
-            if job.by_status.get(TaskStatus.PENDING):
-                waiting = job.pending_request if self._counting.in_requests else self._asked(job)
+            if job.by_status.get(pending):
+                waiting = job.pending_request if in_requests else self._asked(job)
                 resources.add_to(of_queue.waiting, waiting)
         for name, of_queue in sums.items():
             held = without_pods(resources.plus(of_queue.free, of_queue.bound))
