@@ -65,11 +65,12 @@ def waits_because(workload: str, text: str) -> Check:
     """What the scheduler has published names `text`."""
 
     def check(view: View) -> Outcome:
-        group = views.podgroup_of(view, workload)
-        objects = [*views.pods_of(view, workload), *([group] if group is not None else [])]
+        pods, group = views.pods_of(view, workload), views.podgroup_of(view, workload)
+        objects = [*pods, *([group] if group is not None else [])]
         said = sorted({views.reason(obj) for obj in objects} - {""})
         ok = any(text.lower() in reason.lower() for reason in said)
         seen = "; ".join(said) or "the scheduler has said nothing"
-        return Outcome(ok, f'{workload} waits because of "{text}"', seen, about(view, workload))
+        outcome = Outcome(ok, f'{workload} waits because of "{text}"', seen, about(view, workload))
+        return outcome if ok or any(map(views.waits, pods)) else _unless_held(view, outcome, pods)
 
     return check

@@ -99,6 +99,7 @@ WAITING = {
     "the workload": reasons.waits_and_was_told_why("train"),
     "the pod": reasons.pod_was_told_why("train-task-0"),
     "nothing of it waits": reasons.was_told_why("train"),
+    "for a reason": reasons.waits_because("train", "room"),
 }
 
 
