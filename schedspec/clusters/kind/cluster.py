@@ -29,7 +29,7 @@ from .config_file import CARDS_LABEL, CARDS_RESOURCE, KindFile, read
 _CREATE_SECONDS = 240.0
 _READY_SECONDS = 120.0
 _LOGS_SECONDS = 60.0
-_LOAD_SECONDS = 120.0
+_LOAD_SECONDS = 600.0
 _ATTEMPTS = 2
 _PORT_TAKEN = ("port is already allocated", "address already in use")
 
@@ -88,8 +88,9 @@ class KindCluster(MadeCluster):
             [self._binaries["kind"].path, "load", "image-archive", archive, "--name", self.name], deadline=_LOAD_SECONDS
         )
         if done.status != 0:
+            how = f"within {_LOAD_SECONDS:.0f} s" if done.status is None else f"(exit status {done.status})"
             raise DockerError(
-                f"kind could not load an image (exit status {done.status}):\n{done.last_lines}",
+                f"kind could not load an image {how}:\n{done.last_lines}",
                 f"kind load image-archive {archive} --name {self.name}",
                 "give it an archive as `docker save` writes it",
             )
