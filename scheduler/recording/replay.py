@@ -29,6 +29,13 @@ from .segments import RecordError, read_segment, segments
 _encode = msgspec.json.Encoder().encode
 
 
+class _Otherwise(msgspec.Struct, frozen=True):
+    """A cycle that would have been decided otherwise, for programs."""
+
+    cycle: str
+    says: list[str]
+
+
 @dataclass(frozen=True, slots=True)
 class Cycle:
     """A recorded cycle, with the state that it decided on.
@@ -104,6 +111,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recording", type=Path, help="directory of `run --record`, or one of its files")
     parser.add_argument("--policy", type=Path, help="decide with this policy file and show what differs")
     parser.add_argument("--cycle", type=int, help="only this cycle")
+    parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="for people, or for programs")
 
 
 def main(given: argparse.Namespace) -> int:
@@ -114,7 +122,8 @@ def main(given: argparse.Namespace) -> int:
     out = sys.stdout.write
     try:
         other = load_policy(given.policy.read_text(), str(given.policy)) if given.policy else None
-        count, differing = 0, 0
+        count = 0
+        differing: list[_Otherwise] = []
         for cycle in cycles(given.recording):
             if given.cycle not in (None, cycle.decided.cycle):
                 continue
@@ -126,8 +135,10 @@ def main(given: argparse.Namespace) -> int:
             lines = difference(cycle.decided.decisions, would_be)
             if other and not lines:
                 continue
-            differing += 1
-            out(f"{cycle.title}\n" + "".join(f"  {line}\n" for line in lines or ["(in numbers only)"]))
+            said = _Otherwise(cycle.title, lines or ["(in numbers only)"])
+            differing.append(said)
+            if given.output == "text":
+                out(f"{said.cycle}\n" + "".join(f"  {line}\n" for line in said.says))
     except (RecordError, PolicyError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
@@ -137,5 +148,9 @@ def main(given: argparse.Namespace) -> int:
     if not count:
         sys.stderr.write(f"{given.recording} holds no cycle" + (f" {given.cycle}\n" if given.cycle else "\n"))
         return 2
-    out(f"{count} cycles, {differing} decided otherwise{' with this policy' if other else ''}\n")
+    if given.output == "json":
+        answer = {"cycles": count, "otherwise": differing}
+        out(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode() + "\n")
+    else:
+        out(f"{count} cycles, {len(differing)} decided otherwise{' with this policy' if other else ''}\n")
     return 1 if differing and not other else 0

@@ -112,6 +112,10 @@ def test_another_policy_shows_what_it_would_have_decided(
     out = capsys.readouterr().out
     assert "- evict t/old-3: reclaimed for t/new of queue a (victim's queue: b)" in out
     assert "+ t/new waits: " in out
+    assert main(["replay", str(reclaimed), "--policy", str(other), "-o", "json"]) == 0
+    answer = msgspec.json.decode(capsys.readouterr().out)
+    assert answer["cycles"] == 3
+    assert [line for it in answer["otherwise"] for line in it["says"] if line.startswith("+ t/new waits: ")]
 
 
 @pytest.mark.parametrize(
