@@ -18,6 +18,7 @@ LOCKED = {
     "requirements.lock": [*OURS, *GROUPS["dev"]],
     "requirements-docs.lock": [*OURS, *GROUPS["docs"]],
     "requirements-mutation.lock": GROUPS["mutation"],
+    "deploy/suite/requirements.lock": OURS,
 }
 """Lock file → what CONTRIBUTING.md says that it is made from."""
 
@@ -48,3 +49,8 @@ def test_every_package_has_its_hashes_and_none_has_a_host(lock: str) -> None:
     packages = re.split(r"^(?=[\w.-]+==)", text, flags=re.MULTILINE)
     assert [it.partition("\n")[0] for it in packages if it and "--hash=sha256:" not in it] == []
     assert "://" not in text
+
+
+def test_the_suite_in_a_cluster_has_the_versions_that_are_tested() -> None:
+    tested = pinned("requirements.lock")
+    assert {name: it for name, it in pinned("deploy/suite/requirements.lock").items() if tested.get(name) != it} == {}

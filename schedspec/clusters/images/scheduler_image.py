@@ -1,6 +1,6 @@
 """The scheduler as an image, made from this checkout by deploy/Dockerfile: what runs is what is under test.
 
-The one rule: the build itself uses no network. The wheels are fetched before, by pip as it is configured here.
+The one rule: the build itself uses no network; the wheels are fetched before.
 
 python -m schedspec.clusters.images.scheduler_image     # makes it, prints its name and the archive's path
 """
@@ -10,24 +10,17 @@ from __future__ import annotations
 import hashlib
 import shutil
 import sys
-import tarfile
 import tempfile
 from pathlib import Path
 
 from ... import terminal
-from .. import subprocess_run
 from ..docker import Docker
 from ..paths import part
-from ..protocol import BinaryError, ClusterError, Progress
-from . import archives, python_base
+from ..protocol import ClusterError, Progress
+from . import archives, dockerfile, python_base, wheels
 
 NAME = "schedspec.local/scheduler"
 """The image's name in deploy/deployment.yaml; its tag there is replaced by ours."""
-
-_FETCH_SECONDS = 600.0
-_BUILD_SECONDS = 600.0
-_MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
-_PLATFORMS = ("manylinux_2_28", "manylinux_2_17", "manylinux2014")
 
 
 def tag() -> str:
@@ -46,69 +39,23 @@ def archive(docker: Docker, progress: Progress) -> tuple[str, Path]:
 
 
 def _make(docker: Docker, now: str, to: Path, progress: Progress) -> None:
-    base = python_base.provide(docker, progress)
-    reference = f"{NAME}:{now}"
-    wheels = _wheels(docker, progress)
+    packages = wheels.provide(docker, "wheels", _lock(), progress)
     with tempfile.TemporaryDirectory(dir=to.parent, prefix=".scheduler-") as folder:
         context = Path(folder)
-        _fill(context, wheels)
-        progress(f"{reference}: building on {base}")
-        docker.call(
-            *("build", "--quiet", "--network", "none", "--tag", reference, "--file", _dockerfile()),
-            *("--build-arg", f"BASE={base}", "--build-arg", "PIP_NO_INDEX=1", context),
-            deadline=_BUILD_SECONDS,
-            tick=lambda s: progress(f"{reference}: building on {base}, {s:.0f} s"),
-        )
-    docker.call("save", "--output", to, reference, tick=lambda s: progress(f"{reference}: saving, {s:.0f} s"))
-    for old in docker.call("images", "--format", "{{.Tag}}", NAME).split():
-        if old != now:
-            docker.succeeds("rmi", f"{NAME}:{old}", deadline=60)
+        _fill(context, packages)
+        dockerfile.build(docker, f"{NAME}:{now}", _dockerfile(), context=context, to=to, progress=progress)
 
 
-def _fill(context: Path, wheels: Path) -> None:
-    """What the Dockerfile copies, readable by anybody whatever umask the checkout was made with."""
+def _fill(context: Path, packages: Path) -> None:
+    """What the Dockerfile copies."""
     (context / "deploy").mkdir()
-    shutil.copy(_lock(), context / "deploy")
+    shutil.copyfile(_lock(), context / "deploy" / _lock().name)
     root = part("scheduler")
     for source in _sources():
         copy = context / "scheduler" / source.relative_to(root)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, copy)
-    with tarfile.open(wheels) as tar:
-        tar.extractall(context / "wheels", filter="data")
-    for path in context.rglob("*"):
-        path.chmod(0o755 if path.is_dir() else 0o644)
-
-
-def _wheels(docker: Docker, progress: Progress) -> Path:
-    """The locked packages for the engine's machine and the base's Python, as a tar of wheels."""
-    said = docker.call("version", "--format", "{{.Server.Arch}}").split()[-1]
-    machine = _MACHINES.get(said, said)
-    key = hashlib.sha256(f"{machine} {python_base.PYTHON}\0".encode() + _lock().read_bytes()).hexdigest()[:12]
-    return archives.kept(f"wheels-{key}.tar", lambda path: _fetch(machine, path, progress), progress)
-
-
-def _fetch(machine: str, to: Path, progress: Progress) -> None:
-    with tempfile.TemporaryDirectory(dir=to.parent, prefix=".wheels-") as folder:
-        command = [*(sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check")]
-        command += ["--require-hashes", "--only-binary", ":all:", "--dest", folder, "--requirement", str(_lock())]
-        command += ["--implementation", "cp", "--python-version", python_base.PYTHON]
-        for platform in _PLATFORMS:
-            command += ["--platform", f"{platform}_{machine}"]
-        done = subprocess_run.run(
-            command,
-            deadline=_FETCH_SECONDS,
-            tick=lambda s: progress(f"{NAME}: fetching the locked packages, {s:.0f} s"),
-        )
-        if done.status != 0:
-            raise BinaryError(
-                f"pip could not fetch the packages of the scheduler (exit status {done.status}):\n{done.last_lines}",
-                str(_lock()),
-                "repair what it says above; if it reaches no index, look at `pip config list`",
-            )
-        with tarfile.open(to, "w") as tar:
-            for wheel in sorted(Path(folder).iterdir()):
-                tar.add(wheel, wheel.name)
+    wheels.unpack(packages, context)
 
 
 def _lock() -> Path:

@@ -1,0 +1,173 @@
+"""The suite as an Indexed Job: what its pods may do, how a shard and the collecting go, and all of it on Kind."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from schedspec import distribution
+from schedspec.clusters import Settings, provide
+from schedspec.clusters.docker import Docker
+from schedspec.clusters.images import suite_image
+from schedspec.clusters.paths import kind_config
+from schedspec.clusters.programs import binaries
+
+ROOT = Path(__file__).parents[2]
+SUITE = ROOT / "deploy" / "suite"
+
+
+@pytest.fixture
+def job() -> dict[str, Any]:
+    spec: dict[str, Any] = yaml.safe_load((SUITE / "job.yaml").read_text("utf-8"))["spec"]
+    return spec
+
+
+@pytest.fixture
+def container(job: dict[str, Any]) -> dict[str, Any]:
+    (only,) = job["template"]["spec"]["containers"]
+    return dict(only)
+
+
+def program(folder: Path, name: str, text: str) -> None:
+    (folder / name).write_text(f"#!/bin/sh\n{text}")
+    (folder / name).chmod(0o755)
+
+
+def test_a_shard_is_a_pod_without_any_privilege(job: dict[str, Any], container: dict[str, Any]) -> None:
+    pod = job["template"]["spec"]
+    assert (pod["securityContext"]["runAsNonRoot"], pod["automountServiceAccountToken"]) == (True, False)
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert not {"hostNetwork", "hostPID", "hostIPC"} & pod.keys()
+    assert {kind for volume in pod["volumes"] for kind in volume} == {"name", "emptyDir"}
+    namespace = yaml.safe_load((SUITE / "namespace.yaml").read_text("utf-8"))
+    assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
+
+
+def test_every_shard_has_its_pod(job: dict[str, Any], container: dict[str, Any]) -> None:
+    variables = {it["name"]: it["value"] for it in container["env"]}
+    assert job["completionMode"] == "Indexed"
+    assert str(job["completions"]) == str(job["parallelism"]) == variables["SHARDS"]
+    assert job["backoffLimitPerIndex"] == 0
+
+
+@pytest.mark.parametrize("status", [0, 1])
+def test_a_shard_says_its_status_and_waits_until_it_was_fetched(tmp_path: Path, status: int) -> None:
+    program(tmp_path, "python3", f'printf "%s " "$@" > "$RESULTS/asked"\nexit {status}\n')
+    variables = {"RESULTS": str(tmp_path), "JOB_COMPLETION_INDEX": "1", "SHARDS": "3", "FEATURES": "features"}
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    shard = subprocess.Popen([SUITE / "shard"], env={"PATH": path, "KEEP_SECONDS": "60", **variables})
+    with pytest.raises(subprocess.TimeoutExpired):
+        shard.wait(2)
+    assert (tmp_path / "status").read_text() == f"{status}\n"
+    (tmp_path / "fetched").touch()
+    assert shard.wait(30) == status
+    assert "schedspec ci --cluster embedded --shard 2/3 --features features" in (tmp_path / "asked").read_text()
+
+
+def test_a_shard_that_nobody_fetches_ends(tmp_path: Path) -> None:
+    program(tmp_path, "python3", "exit 0\n")
+    variables = {"RESULTS": str(tmp_path), "JOB_COMPLETION_INDEX": "0", "SHARDS": "1", "FEATURES": "f"}
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        [SUITE / "shard"], env={"PATH": path, "KEEP_SECONDS": "1", **variables}, check=False, timeout=60
+    )
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("pods", "status", "said"),
+    [
+        (["true/Running/suite-0-x ", "true/Running/suite-1-x "], 0, "shard 1 of 2, pod suite-1-x: ended with status 0"),
+        (["true/Running/suite-0-x ", "true/Running/suite-1-bad "], 1, "pod suite-1-bad: ended with status 1"),
+        (["true/Running/suite-0-x ", "false/Failed/suite-1-x "], 1, "shard 1 of 2 ended without results: suite-1-x"),
+    ],
+)
+def test_collecting_takes_what_there_is_and_fails_for_what_there_is_not(
+    tmp_path: Path, pods: list[str], status: int, said: str
+) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/junit.xml").write_text("<testsuites/>")
+    cases = "\n".join(f"*completion-index={number}*) echo '{pod}' ;;" for number, pod in enumerate(pods))
+    program(
+        tmp_path,
+        "kubectl",
+        f'case "$*" in\n*"get job"*) echo {len(pods)} ;;\n{cases}\n'
+        f'*"-- tar"*) tar -C {tmp_path}/run -c . ;;\n*bad*"-- cat"*) echo 1 ;;\n*"-- cat"*) echo 0 ;;\n'
+        f'*touch*) echo "$*" >> {tmp_path}/touched ;;\nesac\n',
+    )
+    done = subprocess.run(
+        [SUITE / "collect", tmp_path / "out"],
+        env={"PATH": os.environ["PATH"], "KUBECTL": str(tmp_path / "kubectl")},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, said in done.stdout + done.stderr) == (status, True), done
+    fetched = [number for number, pod in enumerate(pods) if "Running" in pod]
+    assert [path.parent.name for path in sorted((tmp_path / "out").glob("*/junit.xml"))] == list(map(str, fetched))
+    assert len((tmp_path / "touched").read_text().splitlines()) == len(fetched)
+
+
+def test_the_tag_changes_with_the_features(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = suite_image.tag()
+    assert suite_image.tag() == before
+    (tmp_path / "f.feature").write_text("Feature: f\n")
+    parts = suite_image.part
+    monkeypatch.setattr(suite_image, "part", lambda name: tmp_path if name == "features" else parts(name))
+    assert suite_image.tag() != before
+
+
+FEATURES = "features/lifecycle/first_job.feature features/queue_capacity/shares.feature"
+
+
+@pytest.mark.kind
+@pytest.mark.slow
+def test_three_shards_run_on_kind_and_join_into_one_report(tmp_path: Path) -> None:
+    cluster = provide(Settings(kind="kind", kind_config=kind_config() / "one-node.yaml"))
+    kubectl = binaries.provide(("kubectl",), folder=None, progress=print)["kubectl"].path
+    environment = {**distribution.environment(), "KUBECTL": str(kubectl)}
+
+    def run(*command: str | Path) -> str:
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    tag, archive = suite_image.archive(Docker(), print)
+    asked = [
+        {"op": "replace", "path": "/spec/template/spec/containers/0/env/1/value", "value": FEATURES},
+        # One after the other: three control planes at once are more than a small machine boots in time.
+        {"op": "replace", "path": "/spec/parallelism", "value": 1},
+    ]
+    overlay = {
+        "resources": [os.path.relpath(SUITE, tmp_path)],
+        "images": [{"name": suite_image.NAME, "newTag": tag}],
+        "patches": [{"target": {"kind": "Job"}, "patch": json.dumps(asked)}],
+    }
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(overlay))
+    cluster.up(print)
+    try:
+        environment["KUBECONFIG"] = str(cluster.kubeconfig)
+        cluster.load_image(archive)
+        run(kubectl, "apply", "-k", tmp_path)
+        run(SUITE / "collect", tmp_path / "results")
+        run(kubectl, "--namespace", "schedspec-suite", "wait", "job/suite", "--for=condition=Complete", "--timeout=60s")
+    finally:
+        cluster.down()
+    shards = sorted((tmp_path / "results").iterdir())
+    assert [len(list(shard.glob("scenarios/*/*.json"))) > 0 for shard in shards] == [True] * 3
+    joined = run(sys.executable, "-m", "schedspec", "report", "results")
+    assert joined.startswith("report.html: ")
+    assert "passed" in run(sys.executable, "-m", "schedspec", "ci", "--join", "results")
