@@ -145,6 +145,9 @@ def untouched(cluster: ForeignCluster) -> Iterator[None]:
     assert {key: content(obj) for key, obj in after.items() if key in before} == {
         key: content(obj) for key, obj in before.items()
     }
+    of_schedulers = [key for key in before if key.partition(" ")[0] in ("queues", "podgroups", "commands")]
+    assert {"queues /team-a", "queues /default", "podgroups team/waits"} <= set(of_schedulers)
+    assert [after[key] for key in of_schedulers] == [before[key] for key in of_schedulers], "their statuses too"
     assert not [key for key, obj in after.items() if bears_our_label(obj) or is_borrowed(obj)]
     ours = {manager for obj in after.values() for manager in _managers(obj) if manager.startswith("schedspec-")}
     assert not ours
