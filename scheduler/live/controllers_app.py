@@ -14,15 +14,18 @@ from collections.abc import Mapping
 
 from ..controllers import Context, run_controllers
 from ..kube import Client, EventRecorder, Http, connect
+from .controller_metrics import ControllerMetrics
 from .leader import leader_of
 from .options import Options
-from .server import Answer, Page, Query, text
+from .server import METRICS, Answer, Page, Query, text
 
 log = logging.getLogger(__name__)
 
 NAME = "schedspec-controllers"
 """Of the lease, and in what the API server logs."""
+_BEAT = 0.5
 _HANGS_AFTER = 30.0
+"""Seconds."""
 
 
 class ControllersApp:
@@ -39,6 +42,7 @@ class ControllersApp:
         self._stopping = asyncio.Event()
         self._context: Context | None = None
         self._beat = time.monotonic()
+        self._metrics = ControllerMetrics(self._http, self._events, lambda: self._context, lambda: self._silent)
 
     async def run(self) -> int:
         """Live until told to stop (0), deposed or broken (1)."""
@@ -92,17 +96,26 @@ class ControllersApp:
     async def _keep_beating(self) -> None:
         while True:
             self._beat = time.monotonic()
-            await asyncio.sleep(0.5)
+            await asyncio.sleep(_BEAT)
+
+    @property
+    def _silent(self) -> float:
+        """For how long the event loop has not been heard of, beyond what lies between two beats."""
+        return max(time.monotonic() - self._beat - _BEAT, 0.0)
 
     # ----------------------------------------------------------------------------------------------------------- pages
 
     def pages(self) -> Mapping[str, Page]:
         """By path; asked from the server's thread."""
-        return {"/healthz": self._healthz, "/readyz": self._readyz}
+        return {"/healthz": self._healthz, "/readyz": self._readyz, "/metrics": self._render}
 
     def _healthz(self, _: Query) -> Answer:
-        silent = time.monotonic() - self._beat
+        silent = self._silent
         return text(200, "ok") if silent < _HANGS_AFTER else text(503, f"the event loop hangs for {silent:.0f} s")
+
+    def _render(self, query: Query) -> Answer:
+        """All metrics, or those named by ``name[]``."""
+        return 200, METRICS, self._metrics.render(query.get("name[]", ()))
 
     def _readyz(self, _: Query) -> Answer:
         """200 once everything is listed; a stand-by is ready too."""

@@ -71,6 +71,8 @@ class Context:
         self.queue_command_namespace = queue_command_namespace
         """Commands to queues count only here."""
         self.clock = clock
+        self.queues: dict[str, WorkQueue] = {}
+        """By controller, once it works."""
         self.capacity = Capacity(node_selector or {})
         """What the nodes have; followed once :meth:`watch_nodes` was called."""
         self._views: dict[str, WriteThroughCache[Any]] = {}
@@ -134,6 +136,7 @@ class Context:
         *needs: WriteThroughCache[Any],
     ) -> None:
         """Work a queue of keys: decide, carry out, look again when told to. Begins once ``needs`` have been listed."""
+        self.queues[name] = queue
         await _listed(name, needs)
 
         async def turn(key: str) -> None:

@@ -1,0 +1,58 @@
+"""Numbers of the process in which only controllers run, for Prometheus.
+
+The one rule: nothing is counted here: a scrape, in the server's thread, reads what the parts know of themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from ..controllers import Context
+from ..kube import EventRecorder, Http
+
+
+class ControllerMetrics(Collector):
+    """``context`` is None until this replica controls; ``silent`` is how long the event loop has not been heard of, in
+    seconds.
+    """
+
+    def __init__(
+        self, http: Http, events: EventRecorder, context: Callable[[], Context | None], silent: Callable[[], float]
+    ) -> None:
+        self._http, self._events, self._context, self._silent = http, events, context, silent
+        self._registry = CollectorRegistry(auto_describe=True)
+        self._registry.register(self)
+
+    def render(self, names: Collection[str] = ()) -> bytes:
+        """The text that a scrape gets; with ``names`` (of samples), only of the metrics that have them."""
+        return generate_latest(self._registry.restricted_registry(names) if names else self._registry)
+
+    def collect(self) -> Iterator[Metric]:
+        """One scrape."""
+        context = self._context()
+        waiting = GaugeMetricFamily(
+            "schedspec_controller_waiting_objects", "Objects that wait for a turn of their controller", labels=["name"]
+        )
+        failures = CounterMetricFamily(
+            "schedspec_controller_failures", "Turns of a controller that failed and are repeated", labels=["name"]
+        )
+        for name, queue in sorted(context.queues.items()) if context is not None else ():
+            waiting.add_metric([name], len(queue))
+            failures.add_metric([name], queue.failures)
+        yield waiting
+        yield failures
+        for name, help_, value in (
+            ("schedspec_leader", "1 where this replica controls", float(context is not None)),
+            ("schedspec_progress_age_seconds", "How long the event loop has not been heard of", self._silent()),
+            (
+                "schedspec_throttled_requests",
+                "Requests that the API server answered with 429",
+                float(self._http.throttled),
+            ),
+            ("schedspec_dropped_events", "Events given up", float(self._events.dropped)),
+        ):
+            yield GaugeMetricFamily(name, help_, value)
