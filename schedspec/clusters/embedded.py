@@ -22,6 +22,7 @@ from .processes import runs
 from .programs import binaries
 from .programs.pinned import EMBEDDED, kubernetes_versions
 from .protocol import (
+    ApiServerLateError,
     BootError,
     ClusterFacts,
     ClusterKind,
@@ -94,10 +95,11 @@ class EmbeddedCluster(MadeCluster):
                     str(files / "kubeconfig.yaml"), f"kwok-{self.name}", ports=len(Ports._fields)
                 ) as record:
                     self._create(record, record.home / files, served)
-            except PortTakenError as error:
+            except (PortTakenError, ApiServerLateError) as error:
                 if attempt == _ATTEMPTS:
                     raise
-                progress(f"{self.name}: {error.what}; trying other ports")
+                then = "trying other ports" if isinstance(error, PortTakenError) else "booting again"
+                progress(f"{self.name}: {error.what.partition(':')[0]}; {then}")
             else:
                 self._boot_seconds = time.monotonic() - start
                 return
@@ -178,6 +180,8 @@ def _why(record: ClusterRecord, files: Path, done: subprocess_run.Finished) -> B
             f"127.0.0.1:{taken[1]}",
             f"run it again; `ss -ltnp 'sport = :{taken[1]}'` shows who listens there",
         )
+    if "failed to wait for apiserver being healthy" in said:
+        return ApiServerLateError(f"{fallen} gave up waiting for the API server", record.name, _DO_NEXT)
     last = "\n".join(said.splitlines()[-8:])
     return BootError(f"{fallen} ended during the boot of the embedded cluster:\n{last}", record.name, _DO_NEXT)
 

@@ -19,6 +19,8 @@ from schedspec.clusters import ClusterError, Settings, provide
 from schedspec.clusters.embedded import EmbeddedCluster
 from schedspec.clusters.lifecycle import ClusterLifecycle
 from schedspec.clusters.processes import programs_of
+from schedspec.clusters.programs import binaries
+from schedspec.clusters.programs.pinned import EMBEDDED
 from schedspec.clusters.protocol import Cluster, PortTakenError
 from schedspec.clusters.registry import ClusterRecord, Registry
 from tests.support.cluster_api import Api, ApiError, a_node, condition, phase, pod, within
@@ -201,6 +203,26 @@ def test_a_port_that_is_taken_after_its_choice_means_other_ports(state: Path, mo
         cluster.down()
     assert any(f"port {taken} was taken" in line and "trying other ports" in line for line in said)
     assert not Registry().records()
+
+
+@pytest.mark.embedded
+def test_a_controller_manager_that_gave_up_waiting_is_started_again(state: Path, tmp_path: Path) -> None:
+    real = binaries.provide(EMBEDDED, folder=None, progress=print)["kube-controller-manager"].path
+    folder, has_failed = tmp_path / "programs", tmp_path / "has-failed"
+    folder.mkdir()
+    program = folder / "kube-controller-manager"
+    program.write_text(
+        "#!/bin/sh\n"
+        f'case "$*" in *--version*) exec {real} "$@";; esac\n'
+        f'test -e {has_failed} && exec {real} "$@"\n'
+        f"touch {has_failed}; echo 'failed to wait for apiserver being healthy: timed out' >&2; exit 1\n"
+    )
+    program.chmod(0o755)
+    said: list[str] = []
+    cluster = EmbeddedCluster(Settings(kind="embedded", binaries=folder))
+    cluster.up(said.append)
+    cluster.down()
+    assert any("gave up waiting for the API server; booting again" in line for line in said)
 
 
 @pytest.mark.embedded
