@@ -42,6 +42,10 @@ from schedspec.api import timeouts
 from schedspec.api.kinds import Kind
 from schedspec.gherkin.step_decorators import given, then, when
 
+@given('others have a queue "team-a"')
+def known():
+    """What follows a sentence of a project's own may name what that has made, as far as anybody can tell unasked."""
+
 @when("the scenario wants to change their node")
 def patched(world):
     """Without having adopted it."""
@@ -89,6 +93,7 @@ Feature: Names that others have
       | class         | value |
       | team-critical | 5     |
   Scenario: A command to their queue
+    Given others have a queue "team-a"
     When queue "team-a" is closed
   Scenario: A change of their node
     When the scenario wants to change their node
