@@ -24,6 +24,10 @@ def counted(page: str) -> list[str]:
     return [line for line in page.splitlines() if line.startswith("schedspec_malformed_objects{")]
 
 
+LEFT_OUT = "cannot be read and is left out: "
+"""The scheduler's own words: the queue's controller has others about the same field."""
+
+
 def test_what_cannot_be_read_says_so_on_itself_until_it_is_mended_and_the_others_go_on(ground: Ground) -> None:
     bad: list[tuple[Resource[Any], str, str, str, dict[str, Any], dict[str, Any]]] = [
         (PODGROUPS, "bad-0", NAMESPACE, NAMESPACE, {"minResources": UNREADABLE}, {"minResources": {"cpu": "2"}}),
@@ -47,12 +51,11 @@ def test_what_cannot_be_read_says_so_on_itself_until_it_is_mended_and_the_others
             for resource, name, namespace, where, _, _ in bad:
 
                 async def is_told(kind: str = resource.kind, name: str = name, where: str = where) -> bool:
-                    return "Malformed" in await events(client, where, kind, name)
+                    return "Malformed" in await events(client, where, kind, name, LEFT_OUT)
 
                 await eventually(f"an event about {name}", is_told)
-                severity, message = (await events(client, where, resource.kind, name))["Malformed"]
+                severity, message = (await events(client, where, resource.kind, name, LEFT_OUT))["Malformed"]
                 assert severity == "Warning"
-                assert message.startswith("cannot be read and is left out: ")
                 assert "1e1.5" in message
 
                 async def has_condition(
