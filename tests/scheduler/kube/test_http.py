@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import ssl
+import weakref
 
 import pytest
 
@@ -22,6 +24,7 @@ from scheduler.kube import (
     Unreachable,
 )
 from scheduler.kube.errors import error_of
+from scheduler.kube.wire import Wire
 from tests.support.fake_server import Answer, Cut, Garbage, Hang, Reply, cancelled, run, scripted, standing_in, status
 
 POD = {"metadata": {"name": "p", "namespace": "ns", "uid": "u"}}
@@ -33,6 +36,29 @@ def test_a_connection_is_kept_for_the_next_request() -> None:
             for _ in range(5):
                 await client.get(PODS, "p", "ns")
             assert server.connections == 1
+
+    run(test)
+
+
+def test_a_closed_connection_leaves_nothing_to_the_garbage_collector(monkeypatch: pytest.MonkeyPatch) -> None:
+    wires: list[weakref.ref[Wire]] = []
+    made = Wire.connection_made
+
+    def connection_made(wire: Wire, transport: asyncio.BaseTransport) -> None:
+        wires.append(weakref.ref(wire))
+        made(wire, transport)
+
+    monkeypatch.setattr(Wire, "connection_made", connection_made)
+
+    async def test() -> None:
+        gc.disable()
+        try:
+            async with standing_in(lambda asked: Reply(body=POD)) as (_, client):
+                await client.get(PODS, "p", "ns")
+            await asyncio.sleep(0.05)
+            assert [wire() for wire in wires] == [None]
+        finally:
+            gc.enable()
 
     run(test)
 
