@@ -96,6 +96,7 @@ def _story(case: Case) -> str:
         lines = [*lines[:_STORY_LINES], f"… {len(lines) - _STORY_LINES} more lines"]
     fence = "`" * max(3, 1 + max((_run(line) for line in lines), default=0))
     where = f"<code>{_html(str(case.places[0]))}</code> " if case.places else ""
+    where += f"(<code>report.html#{_html(case.anchor)}</code>) " if case.anchor else ""
     body = "\n".join(lines)
     return f"<details open><summary>{where}{_html(case.name)}</summary>\n\n{fence}text\n{body}\n{fence}\n\n</details>\n"
 

@@ -20,6 +20,8 @@ from .sharding import SHARD_FILE, ShardFacts
 Verdict = Literal["passed", "failed", "error", "skipped"]
 PLACE = "schedspec-place"
 """The property of a test case that says where its scenario stands: `path:line`."""
+LINK = "schedspec-report"
+"""The property that says where the report shows it: `page#anchor`."""
 _PLACE = re.compile(r"(?P<path>[^\n:]+\.feature):(?P<line>\d+): (?P<text>.*)")
 _TAGS: dict[str, Verdict] = {"failure": "failed", "error": "error", "skipped": "skipped"}
 
@@ -53,6 +55,8 @@ class Case:
     """Why it failed, as pytest has printed it; empty for what passed."""
     places: tuple[Place, ...]
     """The lines that the text blames, the first one first."""
+    anchor: str = ""
+    """Of its section in the report's page, which is that of its record; empty where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +145,12 @@ def _case(case: ElementTree.Element) -> Case:
     order: tuple[Verdict, ...] = ("error", "failed", "skipped")
     verdict: Verdict = next((it for it in order if it in ended), "passed")
     text = "\n".join((child.text or child.get("message") or "").strip("\n") for _, child in found)
-    stands = next((it.get("value", "") for it in case.iter("property") if it.get("name") == PLACE), "")
+    said = {it.get("name"): it.get("value", "") for it in case.iter("property")}
+    stands, anchor = said.get(PLACE, ""), said.get(LINK, "").partition("#")[2]
     name = case.get("name", "")
     places = [Place(it["path"], int(it["line"]), it["text"]) for it in _PLACE.finditer(text)]
     if not places and stands:
         path, _, line = stands.rpartition(":")
         places = [Place(path, int(line), next(iter(text.splitlines()), ""))]
     group = stands.rpartition(":")[0] or (name if name.endswith(".feature") else case.get("classname", ""))
-    return Case(name, group, verdict, float(case.get("time") or 0), text, tuple(places))
+    return Case(name, group, verdict, float(case.get("time") or 0), text, tuple(places), anchor)

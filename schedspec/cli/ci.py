@@ -6,7 +6,8 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -14,9 +15,9 @@ import msgspec
 
 from .. import distribution
 from ..ci import github, results
-from ..ci.results import Results, ResultsError
+from ..ci.results import Place, Results, ResultsError
 from ..ci.sharding import DURATIONS_FILE
-from ..report import build
+from ..report import build, record
 from ..report.files import PAGE, RECORDS
 from .answers import explains_errors
 
@@ -73,7 +74,7 @@ def ci_command(  # noqa: PLR0917 - an option each
       schedspec ci --join results --out joined
     """
     if join:
-        found = results.read(join)
+        found = _as_recorded(results.read(join), [it for it in join if it.is_dir()])
         _write_durations(join, out)
         _join_reports(join, out / PAGE)
         status = 1 if found.bad else 0
@@ -83,7 +84,7 @@ def ci_command(  # noqa: PLR0917 - an option each
         words = [f"--{name}={value}" for name, value in options.items() if value]
         words += [*shlex.split(features or ""), *shlex.split(arguments or ""), *more]
         status = _run(words, out)
-        found = _read(out, status)
+        found = _as_recorded(_read(out, status), [out])
     _say(found, out, f"schedspec {cluster}" if cluster else "schedspec")
     return status
 
@@ -100,6 +101,22 @@ def _read(out: Path, status: int) -> Results:
     if not (out / "junit.xml").is_file():
         raise ResultsError(f"pytest ended with status {status} before it wrote {out / 'junit.xml'}; it says above why")
     return results.read([out / "junit.xml"])
+
+
+def _as_recorded(found: Results, folders: Iterable[Path]) -> Results:
+    """The results, with the line and the words of each failure as its record, and so the report, has them. What has no
+    record, as a file that cannot be collected, stays as JUnit has it.
+    """
+    records = {it.anchor: it for it in record.read_all(folders) if it.failure is not None}
+    cases = []
+    for case in found.cases:
+        it = records.get(case.anchor)
+        if it is None or case.verdict != "failed":
+            cases.append(case)
+            continue
+        path, _, line = it.where.rpartition(":")
+        cases.append(replace(case, places=(Place(path, int(line), it.headline), *case.places[1:])))
+    return Results(tuple(cases))
 
 
 def _say(found: Results, out: Path, title: str) -> None:

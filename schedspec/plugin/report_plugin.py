@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from ..ci.results import LINK
 from ..monitors import Violation
 from ..report import cucumber, html, record
 from ..report.files import PAGE
@@ -18,8 +19,8 @@ from ..scenario.run import ScenarioRun
 from . import scenarios
 from .monitor_plugin import FINDINGS, turned_off
 
-RECORD, LINK = "schedspec-record", "schedspec-report"
-"""Properties of a test, in JUnit too: the file of its record, and its place in the report."""
+RECORD = "schedspec-record"
+"""The property of a test, in JUnit too, that names the file of its record."""
 
 
 class RunReport:

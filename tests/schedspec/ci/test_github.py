@@ -82,7 +82,8 @@ def test_outputs_are_what_a_workflow_asks(read: Callable[..., Results]) -> None:
 def test_the_summary_has_the_story_and_the_files(read: Callable[..., Results]) -> None:
     said = github.summary(read(good=FEATURE))
     assert said.startswith("## schedspec: 1 of 2 scenarios failed\n")
-    assert "<code>good.feature:5</code> bad, with a comma</summary>" in said
+    assert "<code>good.feature:5</code> (<code>report.html#" in said
+    assert "</code>) bad, with a comma</summary>" in said
     assert "in the sentence: Then all is lost" in said
     assert "| `good.feature` | 1 | 1 |" in said
 

@@ -167,12 +167,14 @@ def test_ci_tells_github_and_fails(said: Said, tmp_path: Path) -> None:
     told |= {name: str(tmp_path / name.lower()) for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
     done = said("ci", SCHEDSPEC_FEATURES="features", SCHEDSPEC_POLICY="", **told)
     assert done.returncode == 1, done.stderr
-    assert "::error file=features/f.feature,line=4,title=bad::" in done.stdout
+    assert "::error file=features/f.feature,line=5,title=bad::here" in done.stdout
     assert "schedspec: 1 of 2 scenarios failed; report: out/ci/report.html" in done.stdout
     assert (tmp_path / "github_output").read_text().startswith("verdict=failed\npassed=1\nfailed=1\n")
     records = [json.loads(path.read_bytes())["verdict"] for path in (tmp_path / "out/ci").glob("scenarios/*/*.json")]
     assert sorted(records) == ["failed", "passed"]  # the report says the same
-    assert "1 of 2 scenarios failed" in (tmp_path / "github_step_summary").read_text()
+    summary = (tmp_path / "github_step_summary").read_text()
+    assert "1 of 2 scenarios failed" in summary
+    assert "(<code>report.html#features-f-4</code>) bad</summary>" in summary
     assert {"junit.xml", "durations.json", "report.html"} <= set(os.listdir(tmp_path / "out/ci"))
     assert (tmp_path / "github_output").read_text().endswith("report=out/ci\npage=out/ci/report.html\n")
 
