@@ -13,11 +13,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ... import terminal
 from ..docker import Docker
 from ..paths import part
-from ..protocol import ClusterError, Progress
-from . import archives, dockerfile, python_base, wheels
+from ..protocol import Progress
+from . import archives, command, dockerfile, python_base, wheels
 
 NAME = "schedspec.local/scheduler"
 """The image's name in deploy/deployment.yaml; its tag there is replaced by ours."""
@@ -70,18 +69,5 @@ def _sources() -> list[Path]:
     return sorted(part("scheduler").rglob("*.py"))
 
 
-def main() -> int:
-    lines = terminal.on_stderr()
-    try:
-        now, path = archive(Docker(), lines.tell)
-    except ClusterError as error:
-        lines.close()
-        sys.stderr.write(f"{error}\n")
-        return 1
-    lines.close()
-    sys.stdout.write(f"{NAME}:{now}\n{path}\n")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command.run(NAME, archive))

@@ -14,13 +14,13 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from ... import distribution, terminal
+from ... import distribution
 from ..docker import Docker
 from ..paths import part
 from ..programs.binaries import provide
 from ..programs.pinned import EMBEDDED, programs
-from ..protocol import ClusterError, Progress
-from . import archives, dockerfile, python_base, wheels
+from ..protocol import Progress
+from . import archives, command, dockerfile, python_base, wheels
 
 NAME = "schedspec.local/suite"
 """The image's name in deploy/suite/job.yaml; its tag there is to be replaced by ours."""
@@ -80,18 +80,5 @@ def _suite() -> Path:
     return part("deploy") / "suite"
 
 
-def main() -> int:
-    lines = terminal.on_stderr()
-    try:
-        now, path = archive(Docker(), lines.tell)
-    except ClusterError as error:
-        lines.close()
-        sys.stderr.write(f"{error}\n")
-        return 1
-    lines.close()
-    sys.stdout.write(f"{NAME}:{now}\n{path}\n")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command.run(NAME, archive))
