@@ -13,6 +13,7 @@ from ..runtime.controller import Context
 from ..runtime.executor import About
 from ..runtime.objects import Workload
 from ..runtime.writes import ReconcileResult
+from .members import Members
 from .mirror_controller import MirrorController
 from .reconcile import OWNERS, ObservedGang, group_of, reconcile
 
@@ -29,8 +30,7 @@ class PodGroupController:
         self._groups = context.view(PODGROUPS)
         self._namespaces = context.view(NAMESPACES)
         self._owners = [context.view(resource) for resource in OWNERS]
-        self._members: dict[str, dict[str, str]] = {}
-        """For each PodGroup (key) its pods: uid to key."""
+        self._members = Members(self._pods, self._key_of)
         self._pods.informer.on_change(self._pod_changed)
         self._groups.informer.on_change(self._group_changed)
         for view in self._owners:
@@ -44,22 +44,15 @@ class PodGroupController:
             group.create_task(self._mirror.run())
 
     def _pod_changed(self, before: Pod | None, after: Pod | None) -> None:
-        left, joined = self._key_of(before), self._key_of(after)
-        if before is not None and left:
-            members = self._members.get(left, {})
-            members.pop(before.metadata.uid, None)
-            if not members:
-                self._members.pop(left, None)
-        if after is not None and joined:
-            self._members.setdefault(joined, {})[after.metadata.uid] = after.metadata.key
+        left, joined = self._members.follow(before, after)
         told = before is not None and after is not None and _annotations(before) == _annotations(after)
         for key in {left, joined} if left != joined or not told else ():
             if key:
                 self._queue.add(key)
 
-    def _key_of(self, pod: Pod | None) -> str:
+    def _key_of(self, pod: Pod) -> str:
         """The key of the PodGroup that is ours to make for a pod, or empty."""
-        if pod is None or pod.spec.scheduler_name not in self._context.scheduler_names:
+        if pod.spec.scheduler_name not in self._context.scheduler_names:
             return ""
         name = group_of(pod)
         return f"{pod.metadata.namespace}/{name}" if name else ""
@@ -79,7 +72,7 @@ class PodGroupController:
 
     def _decide(self, key: str) -> tuple[ReconcileResult, About | None]:
         namespace, _, name = key.partition("/")
-        pods = [pod for member in self._members.get(key, {}).values() if (pod := self._pods.get(member)) is not None]
+        pods = self._members.of(key)
         group = self._groups.get(key)
         if not name.startswith("podgroup-"):
             return ReconcileResult(), None

@@ -17,6 +17,7 @@ from ..runtime.executor import About
 from ..runtime.objects import KUBE_PODGROUPS, KubePodGroup
 from ..runtime.write_through_cache import WriteThroughCache
 from ..runtime.writes import ReconcileResult
+from .members import Members
 from .mirror import ObservedMirror, gang_of, original_of, reconcile
 
 
@@ -32,8 +33,7 @@ class MirrorController:
         self._groups = context.view(PODGROUPS)
         self._namespaces = context.view(NAMESPACES)
         self._served: Resource[Any] | None = None
-        self._members: dict[str, dict[str, str]] = {}
-        """For each gang (key) its pods: uid to key."""
+        self._members = Members(self._pods, self._key_of)
         self._pods.informer.on_change(self._pod_changed)
         self._groups.informer.on_change(self._mirror_changed)
 
@@ -52,21 +52,14 @@ class MirrorController:
         return self._context.view(self._served)
 
     def _pod_changed(self, before: Pod | None, after: Pod | None) -> None:
-        left, joined = self._key_of(before), self._key_of(after)
-        if before is not None and left:
-            members = self._members.get(left, {})
-            members.pop(before.metadata.uid, None)
-            if not members:
-                self._members.pop(left, None)
-        if after is not None and joined:
-            self._members.setdefault(joined, {})[after.metadata.uid] = after.metadata.key
+        left, joined = self._members.follow(before, after)
         going = after is not None and after.metadata.deletion_timestamp is not None
         if before is None or after is None or left != joined or going:
             for key in {left, joined} - {""}:
                 self._queue.add(key)
 
-    def _key_of(self, pod: Pod | None) -> str:
-        return gang_of(pod) if pod is not None and pod.spec.scheduler_name in self._context.scheduler_names else ""
+    def _key_of(self, pod: Pod) -> str:
+        return gang_of(pod) if pod.spec.scheduler_name in self._context.scheduler_names else ""
 
     def _mirror_changed(self, before: PodGroup | None, after: PodGroup | None) -> None:
         group = after or before
@@ -84,7 +77,7 @@ class MirrorController:
     def _decide(self, key: str) -> tuple[ReconcileResult, About | None]:
         assert self._served is not None
         original = self._originals().get(key)
-        pods = [pod for member in self._members.get(key, {}).values() if (pod := self._pods.get(member)) is not None]
+        pods = self._members.of(key)
         home = self._namespaces.get(key.partition("/")[0])
         seen = ObservedMirror(
             resource=self._served,
