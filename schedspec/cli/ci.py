@@ -107,6 +107,8 @@ def _as_recorded(found: Results, folders: Iterable[Path]) -> Results:
     """The results, with the line and the words of each failure as its record, and so the report, has them. What has no
     record, as a file that cannot be collected, stays as JUnit has it.
     """
+    if not found.bad:
+        return found
     records = {it.anchor: it for it in record.read_all(folders) if it.failure is not None}
     cases = []
     for case in found.cases:
