@@ -100,7 +100,7 @@ HAPPENS: list[tuple[dict[str, Any], set[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("event", "tried"), HAPPENS, ids=str)
+@pytest.mark.parametrize(("event", "tried"), HAPPENS, ids=[str(event) for event, _ in HAPPENS])
 def test_after_an_event_those_are_tried_whom_it_could_help_and_no_others(
     event: dict[str, Any], tried: set[str]
 ) -> None:
