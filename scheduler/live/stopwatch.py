@@ -6,8 +6,7 @@ The one rule: one for each cycle; it is written in the thread that decides, and 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from ..framework.tracing import Kind
@@ -31,15 +30,25 @@ class Stopwatch:
         self.laps: list[Lap] = []
         self.jobs = 0.0
 
-    @contextmanager
-    def step(self, kind: Kind, name: str, /) -> Iterator[None]:
+    def step(self, kind: Kind, name: str, /) -> AbstractContextManager[object]:
         """Measure one step: a :class:`scheduler.framework.tracing.Step`."""
-        started = time.perf_counter()
-        try:
-            yield
-        finally:
-            took = time.perf_counter() - started
-            if kind == "job":
-                self.jobs += took
-            else:
-                self.laps.append(Lap(kind, name, took))
+        return _Running(self, kind, name)
+
+
+class _Running:
+    """A step that runs. A class and no generator: there are several a job in every cycle."""
+
+    __slots__ = ("_kind", "_name", "_started", "_watch")
+
+    def __init__(self, watch: Stopwatch, kind: Kind, name: str) -> None:
+        self._watch, self._kind, self._name = watch, kind, name
+
+    def __enter__(self) -> None:
+        self._started = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        took = time.perf_counter() - self._started
+        if self._kind == "job":
+            self._watch.jobs += took
+        else:
+            self._watch.laps.append(Lap(self._kind, self._name, took))
