@@ -131,4 +131,4 @@ class _JobsOfQueue:
             yield self.pop()
 
     def _key(self, name: str) -> tuple[Any, ...]:
-        return (self._session.backlog.spent_in_vain(self._queue, name) if self._take_turns else 0, name)
+        return (self._session.backlog.spent_in_vain(self._queue, name), name)
