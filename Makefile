@@ -20,13 +20,6 @@ IN_CLUSTER := features/lifecycle/first_job.feature features/lifecycle/states.fea
 ON_KIND = --cluster kind --kind-config $(KIND_CONFIG) $(if $(KIND_IMAGE),--kind-image $(KIND_IMAGE))
 PARTS := lint test-unit test-embedded test-faults features features-kind
 
-# What needs a live cluster gets a second try of what failed, and says so: a machine under load is no finding. $(1): how
-# to run, $(2): the JUnit file without its ending.
-define live
-$(PYTEST) $(1) --junitxml=$(2).xml || { echo "== FLAKY? once more, only what failed: $(2)"; \
-  $(PYTEST) $(1) --lf --lfnf=none --junitxml=$(2)-again.xml; }
-endef
-
 .DEFAULT_GOAL := test
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
@@ -57,25 +50,25 @@ test-unit: .venv/.locked ## what needs no cluster
 	$(PYTEST) tests -m "$(UNIT)" -n $(WORKERS) --dist worksteal -q --junitxml=$(OUT)/tests-unit.xml
 
 test-embedded: .venv/.locked ## the live tests, on embedded clusters
-	$(call live,tests -m "embedded and not faults" -n $(WORKERS) --dist loadfile -q,$(OUT)/tests-embedded)
+	$(PYTEST) tests -m "embedded and not faults" -n $(WORKERS) --dist loadfile -q --junitxml=$(OUT)/tests-embedded.xml
 
 test-faults: .venv/.locked ## crashes, partitions, hostile objects, on embedded clusters
-	$(call live,tests -m faults -n $(WORKERS) --dist worksteal -q,$(OUT)/tests-faults)
+	$(PYTEST) tests -m faults -n $(WORKERS) --dist worksteal -q --junitxml=$(OUT)/tests-faults.xml
 
 features: .venv/.locked ## all features on the embedded cluster
-	$(call live,features --cluster embedded $(VERSION) -n $(WORKERS),$(OUT)/embedded/features-embedded)
+	$(PYTEST) features --cluster embedded $(VERSION) -n $(WORKERS) --junitxml=$(OUT)/embedded/features-embedded.xml
 	@cp $(OUT)/embedded/features-embedded.xml $(OUT)/
 
 features-gang: .venv/.locked ## what every gang scheduler owes, in Kubernetes' own API: on kube-scheduler and on ours
-	$(call live,features/gang --scheduler kube-scheduler --cluster embedded $(VERSION),$(OUT)/gang/kube-scheduler)
-	$(call live,features/gang --gang-api kubernetes --cluster embedded $(VERSION),$(OUT)/gang/schedspec)
+	$(PYTEST) features/gang --scheduler kube-scheduler --cluster embedded $(VERSION) --junitxml=$(OUT)/gang/kube-scheduler.xml
+	$(PYTEST) features/gang --gang-api kubernetes --cluster embedded $(VERSION) --junitxml=$(OUT)/gang/schedspec.xml
 
 features-kind: .venv/.locked ## all features on Kind, where there is one
 	@$(BIN)/python -m schedspec.clusters.kind.kind_gate $(FEATURES_ON_KIND) $(KIND_IMAGE); status=$$?; \
 	test $$status != 3 || exit 0; test $$status = 0 || exit $$status; set -e; \
-	$(call live,tests -m kind -q,$(OUT)/tests-kind); \
-	$(call live,features $(ON_KIND),$(OUT)/kind/features-kind); \
-	$(call live,$(IN_CLUSTER) $(ON_KIND) --scheduler-in-cluster,$(OUT)/in-cluster/features-in-cluster); \
+	$(PYTEST) tests -m kind -q --junitxml=$(OUT)/tests-kind.xml; \
+	$(PYTEST) features $(ON_KIND) --junitxml=$(OUT)/kind/features-kind.xml; \
+	$(PYTEST) $(IN_CLUSTER) $(ON_KIND) --scheduler-in-cluster --junitxml=$(OUT)/in-cluster/features-in-cluster.xml; \
 	cp $(OUT)/kind/features-kind.xml $(OUT)/in-cluster/features-in-cluster.xml $(OUT)/
 
 # Volcano is a column where its programs are named: make matrix VOLCANO=FOLDER
