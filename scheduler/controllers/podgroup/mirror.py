@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...kube import WARNING
 from ...kube.resource import PODGROUPS, Resource
@@ -34,6 +34,8 @@ _MODES = {
 _CONDITIONS = {"v1alpha2": "PodGroupScheduled", "v1beta1": "PodGroupInitiallyScheduled"}
 """What tells, by version of the API, whether a gang is scheduled; the younger one stays True once it was."""
 _FINAL = "PodGroupInitiallyScheduled"
+DISRUPTION_TARGET = "DisruptionTarget"
+PREEMPTED = "PreemptionByScheduler"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +51,27 @@ class ObservedMirror:
     now: float = 0.0
 
 
+class _Said(NamedTuple):
+    """What a condition says."""
+
+    status: str
+    reason: str
+    message: str
+
+    @classmethod
+    def of(cls, condition: Condition | None) -> _Said | None:
+        return cls(condition.status, condition.reason, condition.message) if condition is not None else None
+
+
 def gang_of(pod: Pod) -> str:
     """The key of the PodGroup of Kubernetes that a pod names; or empty."""
     named = pod.spec.scheduling_group
     return f"{pod.metadata.namespace}/{named.pod_group_name}" if named is not None and named.pod_group_name else ""
+
+
+def is_going(pod: Pod) -> bool:
+    """Whether it is being deleted, or is a victim and about to be."""
+    return pod.metadata.deletion_timestamp is not None or _victim(pod) is not None
 
 
 def original_of(mirror: PodGroup) -> str:
@@ -68,15 +87,18 @@ def reconcile(seen: ObservedMirror) -> ReconcileResult:
     if mirror is not None and stands_for and (original is None or stands_for != original.metadata.uid or not seen.pods):
         return ReconcileResult([] if mirror.metadata.deletion_timestamp else [Remove.of(PODGROUPS, mirror.metadata)])
     pods = [pod for pod in seen.pods if pod.metadata.deletion_timestamp is None]
-    if original is None or original.metadata.deletion_timestamp is not None or not pods:
+    if original is None or original.metadata.deletion_timestamp is not None:
         return ReconcileResult()
+    if not pods:
+        return ReconcileResult(_status(seen, original))
     if mirror is None:
-        return ReconcileResult([Create(PODGROUPS, _body(seen.resource, original, pods, seen.namespace_annotations))])
+        create = Create(PODGROUPS, _body(seen.resource, original, pods, seen.namespace_annotations))
+        return ReconcileResult([create, *_status(seen, original)])
     if not stands_for:
         told = f"PodGroup {mirror.metadata.name} of scheduling.volcano.sh exists and is another; delete or rename it"
         event = EmitEvent(seen.resource, original.metadata, WARNING, "PodGroupExists", told)
-        return ReconcileResult([event, *_status(seen, original, "False", "SchedulerError", told)])
-    return ReconcileResult([*_changes(original, mirror, pods), *_verdict(seen, original, mirror)])
+        return ReconcileResult([event, *_status(seen, original, _Said("False", "SchedulerError", told))])
+    return ReconcileResult([*_changes(original, mirror, pods), *_status(seen, original, _verdict(mirror))])
 
 
 def _changes(original: KubePodGroup, mirror: PodGroup, pods: Sequence[Pod]) -> list[Write]:
@@ -91,32 +113,51 @@ def _changes(original: KubePodGroup, mirror: PodGroup, pods: Sequence[Pod]) -> l
     return [ApplyObject(PODGROUPS, meta.namespace, meta.name, spec, uid=meta.uid)]
 
 
-def _verdict(seen: ObservedMirror, original: KubePodGroup, mirror: PodGroup) -> list[Write]:
-    """What the scheduler said of the mirror, as a condition of the original."""
+def _verdict(mirror: PodGroup) -> _Said | None:
+    """What the scheduler said of the mirror; None where it has not."""
     said = {condition.type: condition for condition in mirror.status.conditions or ()}
     scheduled, refused = said.get("Scheduled"), said.get("Unschedulable")
     if scheduled is not None and scheduled.status == "True":
-        return _status(seen, original, "True", "Scheduled", scheduled.message)
+        return _Said("True", "Scheduled", scheduled.message)
     if refused is not None and refused.status == "True":
-        return _status(seen, original, "False", "Unschedulable", refused.message)
-    return []
+        return _Said("False", "Unschedulable", refused.message)
+    return None
 
 
-def _status(seen: ObservedMirror, original: KubePodGroup, status: str, reason: str, message: str) -> list[Write]:
+def _disruption(seen: ObservedMirror, original: KubePodGroup) -> _Said | None:
+    """Whether a gang that goes as a whole is going: one of its pods is a victim. A gang that is disrupted pod by pod
+    does not go.
+    """
+    if _mode(original) != DisruptionMode.GROUP:
+        return None
+    return next((said for pod in seen.pods if (said := _victim(pod)) is not None), None)
+
+
+def _victim(pod: Pod) -> _Said | None:
+    """What a victim of preemption is told; None where a pod is none."""
+    said = (_Said.of(it) for it in pod.status.conditions or () if it.type == DISRUPTION_TARGET)
+    return next((it for it in said if it is not None and (it.status, it.reason) == ("True", PREEMPTED)), None)
+
+
+def _status(seen: ObservedMirror, original: KubePodGroup, verdict: _Said | None = None) -> list[Write]:
+    """The conditions of the original: what is said of it now, and what was said and still holds."""
     kind = _CONDITIONS[seen.resource.version]
-    before = next((it for it in original.status.conditions or () if it.type == kind), Condition())
-    settled = kind == _FINAL and before.status == "True"
-    if settled or (before.status, before.reason, before.message) == (status, reason, message):
-        return []
-    since = before.last_transition_time if before.status == status else None
-    condition = {
-        "type": kind,
-        "status": status,
-        "reason": reason,
-        "message": message,
-        "lastTransitionTime": since or timestamp(seen.now),
+    before = {it.type: it for it in original.status.conditions or () if it.type in (kind, DISRUPTION_TARGET)}
+    was, gone = before.get(kind), not seen.pods
+    settled = verdict is None or (kind == _FINAL and was is not None and was.status == "True")
+    wanted = {
+        kind: _Said.of(was) if settled else verdict,
+        DISRUPTION_TARGET: _Said.of(before.get(DISRUPTION_TARGET)) if gone else _disruption(seen, original),
     }
-    meta, body = original.metadata, {"status": {"conditions": [condition]}}
+    if all(_Said.of(before.get(name)) == said for name, said in wanted.items()):
+        return []
+    conditions = []
+    for name, said in wanted.items():
+        old = before.get(name)
+        if said is not None:
+            since = old.last_transition_time if old is not None and old.status == said.status else None
+            conditions.append({"type": name, **said._asdict(), "lastTransitionTime": since or timestamp(seen.now)})
+    meta, body = original.metadata, {"status": {"conditions": conditions}}
     version = meta.resource_version
     return [
         ApplyObject(seen.resource, meta.namespace, meta.name, body, "status", version=version, manager=MANAGER),

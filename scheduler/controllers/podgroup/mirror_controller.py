@@ -18,7 +18,7 @@ from ..runtime.objects import KUBE_PODGROUPS, KubePodGroup
 from ..runtime.write_through_cache import WriteThroughCache
 from ..runtime.writes import ReconcileResult
 from .members import Members
-from .mirror import ObservedMirror, gang_of, original_of, reconcile
+from .mirror import ObservedMirror, gang_of, is_going, original_of, reconcile
 
 
 class MirrorController:
@@ -53,8 +53,7 @@ class MirrorController:
 
     def _pod_changed(self, before: Pod | None, after: Pod | None) -> None:
         left, joined = self._members.follow(before, after)
-        going = after is not None and after.metadata.deletion_timestamp is not None
-        if before is None or after is None or left != joined or going:
+        if before is None or after is None or left != joined or is_going(after):
             for key in {left, joined} - {""}:
                 self._queue.add(key)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
 
 from schedspec.api.client import MERGE
+from scheduler.model.times import timestamp
 from tests.support.controllers.live_controllers import (
     SCHEDULER,
     LiveControllers,
@@ -89,6 +91,22 @@ class TestGangsOfKubernetes:
             place.patch("PodGroup", "g", {"status": {"conditions": [condition]}}, "status")
             until(lambda said=(*word, message): self._said(place) == said, f"the gang to say {message}")
 
+    def test_one_that_is_preempted_says_so_until_other_pods_take_its_place(self, place: LiveControllers) -> None:
+        self._gang(place, "g", minCount=1)
+        self._pod(place, "a", "g")
+        until(lambda: place.get("PodGroup", "g"), "a PodGroup")
+        told = ("True", "PreemptionByScheduler", "for ns/grand")
+        condition = dict(zip(("status", "reason", "message"), told, strict=True))
+        now = timestamp(time.time())  # Kubernetes takes old ones back
+        condition |= {"type": "DisruptionTarget", "lastTransitionTime": now}
+        place.patch("Pod", "a", {"status": {"conditions": [condition]}}, "status")
+        until(lambda: self._said(place, "DisruptionTarget") == told, "the gang to say so")
+        place.delete("Pod", "a", grace=0)
+        until(lambda: place.get("PodGroup", "g") is None, "the PodGroup to go with the last pod")
+        assert self._said(place, "DisruptionTarget") == told
+        self._pod(place, "b", "g")
+        until(lambda: self._said(place, "DisruptionTarget") == ("", "", ""), "the gang to take it back")
+
     def test_a_podgroup_of_its_name_that_is_another_stays(self, place: LiveControllers) -> None:
         place.create("PodGroup", "g", {"minMember": 5})
         self._gang(place, "g", minCount=1)
@@ -116,9 +134,9 @@ class TestGangsOfKubernetes:
         place.create("Pod", name, {**template()["spec"], **group})
 
     @staticmethod
-    def _said(place: LiveControllers) -> tuple[str, str, str]:
+    def _said(place: LiveControllers, kind: str = "PodGroupScheduled") -> tuple[str, str, str]:
         conditions = (place.get("Gang", "g") or {}).get("status", {}).get("conditions") or []
-        found = next((it for it in conditions if it["type"] == "PodGroupScheduled"), {})
+        found = next((it for it in conditions if it["type"] == kind), {})
         return found.get("status", ""), found.get("reason", ""), found.get("message", "")
 
 

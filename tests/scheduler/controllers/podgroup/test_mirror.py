@@ -19,11 +19,11 @@ OWNER = {"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup", "name": 
 GANG_OF_TWO = {"schedulingPolicy": {"gang": {"minCount": 2}}}
 
 
-def pod(name: str = "p", cpu: str = "1", meta: dict[str, Any] | None = None, **spec: Any) -> Pod:
+def pod(name: str = "p", cpu: str = "1", meta: dict[str, Any] | None = None, told: Any = None, **spec: Any) -> Pod:
     containers = [{"name": "x", "resources": {"requests": {"cpu": cpu}}}]
     given = {"containers": containers, "schedulingGroup": {"podGroupName": "g"}, **spec}
     about = {"name": name, "namespace": "ns", "uid": f"uid-{name}", **(meta or {})}
-    return msgspec.convert({"metadata": about, "spec": given}, Pod)
+    return msgspec.convert({"metadata": about, "spec": given, "status": {"conditions": told}}, Pod)
 
 
 def original(conditions: Any = None, meta: dict[str, Any] | None = None, **spec: Any) -> KubePodGroup:
@@ -194,6 +194,49 @@ def test_what_is_said_of_the_mirror_is_said_of_the_gang(
 def test_initially_scheduled_stays_true(version: Any, kind: str, stays: bool) -> None:
     once = [{"type": kind, "status": "True", "reason": "Scheduled", "message": "ready"}]
     assert (writes(original(once), mirror(status=WAITS), version=version) == []) is stays
+
+
+VICTIM = [
+    {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "message": "for ns/grand"},
+]
+GOES = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+
+
+def conditions(of: KubePodGroup, *pods: Pod, version: Any = BETA) -> Any:
+    """What is said of the original, by type; None where nothing is written."""
+    status = [it for it in writes(of, mirror(status=READY), *pods, version=version) if isinstance(it, ApplyObject)]
+    return {it["type"]: it for it in status[0].body["status"]["conditions"]} if status else None
+
+
+@pytest.mark.parametrize(("version", "mode"), [(ALPHA, "PodGroup"), (BETA, {"all": {}})])
+@pytest.mark.parametrize("meta", [{}, GOES])
+def test_a_gang_that_is_preempted_as_a_whole_is_told_so(version: Any, mode: Any, meta: Any) -> None:
+    of, victims = original(disruptionMode=mode), [pod(name, meta=meta, told=VICTIM) for name in "ab"]
+    said = conditions(of, *victims, version=version)
+    target = said["DisruptionTarget"]
+    assert {key: target[key] for key in VICTIM[0]} == VICTIM[0]
+    assert target["lastTransitionTime"] == "1970-01-01T00:16:40Z"
+    assert conditions(original(list(said.values()), disruptionMode=mode), *victims, version=version) is None
+
+
+@pytest.mark.parametrize("mode", [None, "Pod", {"single": {}}])
+def test_a_gang_that_loses_single_pods_does_not_go(mode: Any) -> None:
+    assert "DisruptionTarget" not in conditions(original(disruptionMode=mode), pod("a", told=VICTIM), pod("b"))
+
+
+def test_what_was_said_of_a_gang_that_goes_is_kept_without_it_and_taken_back_of_its_successor() -> None:
+    """Pods that come after the victims are not about to go."""
+    whole = {"disruptionMode": {"all": {}}}
+    said = list(conditions(original(**whole), pod("a", told=VICTIM)).values())
+    of = original(said, **whole)
+    assert reconcile(ObservedMirror(BETA, of, None, (), now=2000.0)).writes == []
+    assert conditions(of, pod("a", meta=GOES, told=VICTIM), pod("c")) is None
+    assert list(conditions(of, pod("c"), pod("d"))) == ["PodGroupInitiallyScheduled"]
+
+
+def test_a_disruption_by_others_is_not_called_preemption() -> None:
+    told = [{**VICTIM[0], "reason": "EvictionByEvictionAPI"}]
+    assert "DisruptionTarget" not in conditions(original(disruptionMode="PodGroup"), pod("a", told=told))
 
 
 def test_pods_of_a_gang_have_no_podgroup_of_their_owners() -> None:
