@@ -27,6 +27,7 @@ _COMMANDS = {
     "matrix": ("matrix", "lay runs of several schedulers side by side"),
     "report": ("report", "join the records of runs into one page"),
     "run": ("scheduling", "schedule a cluster"),
+    "controllers": ("scheduling", "run the controllers in a process of their own, beside run --controllers none"),
     "lint": ("scheduling", "say what is wrong, and what is probably wrong, with policy files"),
     "explain": ("scheduling", "say why a pod or job of a recording got what it got"),
     "replay": ("scheduling", "decide recorded cycles again, or with another policy"),

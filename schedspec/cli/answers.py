@@ -21,6 +21,11 @@ def output_option(function: Function) -> Function:
     return click.option("-o", "--output", type=choice, default="text", help="For people, or for programs.")(function)
 
 
+def count(number: int, one: str, many: str) -> str:
+    """`no scenarios`, `1 scenario`, `2 scenarios`."""
+    return f"{number or 'no'} {one if number == 1 else many}"
+
+
 def say_json(answer: object) -> None:
     """One JSON document on standard output."""
     click.echo(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode())

@@ -15,7 +15,7 @@ import msgspec
 from .. import distribution
 from ..gherkin import catalogue
 from . import collected
-from .answers import explains_errors, output_option, say_json
+from .answers import count, explains_errors, output_option, say_json
 
 _BEGINNING = Path(__file__).parent / "beginning"
 """What `init` writes, by the path in the new project; `dot-` stands for a dot."""
@@ -74,7 +74,8 @@ def check_command(paths: tuple[Path, ...], output: str) -> int:
         for it in found:
             place = f"{it['file']}:{it['line']}: " if it["file"] else ""
             click.echo(f"{place}{'' if it['kind'] == 'error' else 'warning: '}{it['text']}")
-        click.echo(f"{checked} scenarios, {len(policies)} policies: {len(errors) or 'no'} errors")
+        judged = f"{count(checked, 'scenario', 'scenarios')}, {count(len(policies), 'policy', 'policies')}"
+        click.echo(f"{judged}: {count(len(errors), 'error', 'errors')}")
     return 1 if errors else 0
 
 

@@ -1,4 +1,4 @@
-"""`schedspec run`, `lint`, `explain` and `replay`: the scheduler's own commands, with its own options.
+"""`schedspec run`, `controllers`, `lint`, `explain` and `replay`: the scheduler's own commands, with its own options.
 
 The scheduler is a program of its own that knows nothing of this package; its parsers are argparse's. Here they get
 help with examples and completion, and their arguments are handed over as they are.
@@ -18,6 +18,9 @@ _EXAMPLES = {
     "run": """\
   schedspec run --kubeconfig ~/.kube/config --context staging --policy policies/team.yaml
   schedspec run --policy team.yaml --record recording   # for explain and replay""",
+    "controllers": """\
+  schedspec controllers --kubeconfig ~/.kube/config     # beside:
+  schedspec run --kubeconfig ~/.kube/config --policy team.yaml --controllers none""",
     "lint": """\
   schedspec lint policies/*.yaml --strict
   kubectl get configmap volcano-scheduler -o jsonpath='{.data.conf}' | schedspec lint -""",
@@ -59,6 +62,7 @@ class SchedulerCommand(click.Command):
 
 
 run_command = SchedulerCommand("run")
+controllers_command = SchedulerCommand("controllers")
 lint_command = SchedulerCommand("lint")
 explain_command = SchedulerCommand("explain")
 replay_command = SchedulerCommand("replay")

@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from ..policy.loader import PolicyError, read_document
+from ..reasons.text import count
 from .findings import Finding
 from .objects import Manifest, ManifestError, read_objects
 from .policy_rules import policy_findings
@@ -56,7 +57,7 @@ def main(arguments: argparse.Namespace) -> int:
     else:
         for finding in findings:
             sys.stdout.write(finding.render() + "\n")
-        sys.stdout.write(f"{errors} errors, {len(findings) - errors} warnings\n")
+        sys.stdout.write(f"{count(errors, 'error')}, {count(len(findings) - errors, 'warning')}\n")
     return 1 if errors or (arguments.strict and findings) else 0
 
 

@@ -44,7 +44,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     _add_cluster(parser)
     what = parser.add_argument_group("what is scheduled, and how")
     what.add_argument("--policy", type=Path, metavar="FILE", help="Volcano's configuration file; read again on change")
-    _add_what(what, ", all (default) or none: they then run by `python -m scheduler controllers`")
+    _add_what(what, ", all (default) or none: the command `controllers` then runs them apart")
     process = _add_process(parser)
     process.add_argument("--record", type=Path, metavar="DIR", help="write what `replay` and `explain` read")
     process.add_argument(

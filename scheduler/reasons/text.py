@@ -32,7 +32,8 @@ _NODE_RULES = {
 }  # fmt: skip
 
 
-def _count(number: int, noun: str) -> str:
+def count(number: int, noun: str) -> str:
+    """``1 node``, ``2 nodes``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
@@ -65,9 +66,9 @@ def _node_unfit(why: w.NodeUnfit) -> str:
 def _no_node(why: w.NoNode) -> str:
     rules = ", ".join(_node_rule(rule) for rule in sorted(why.rules, key=lambda r: (-r.nodes, r.rule, r.detail)))
     return (
-        f"{_count(why.nodes, 'node')}: {rules}"
+        f"{count(why.nodes, 'node')}: {rules}"
         if rules
-        else f"{_count(why.nodes, 'node')}, none is suitable for {why.task}"
+        else f"{count(why.nodes, 'node')}, none is suitable for {why.task}"
     )
 
 
@@ -86,7 +87,7 @@ def _no_victims(why: w.NoVictims) -> str:
         return f"{why.action}: no candidates"
     spared = ", ".join(f"{item.count} {render_denial(item.why)}" for item in why.spared)
     return (
-        f"{why.action}: {_count(why.candidates, 'candidate')}: {spared or 'evicting all of them would not free enough'}"
+        f"{why.action}: {count(why.candidates, 'candidate')}: {spared or 'evicting all of them would not free enough'}"
     )
 
 
@@ -107,8 +108,8 @@ _WHY: dict[type, Callable[[Any], str]] = {
     w.NoNode: _no_node,
     w.GangShort: lambda why: f"gang: {why.placed} of at least {why.minimum} tasks{_role(why.role)} can be placed",
     w.PodsMissing: lambda why: f"gang: {why.pods} of at least {why.minimum} pods{_role(why.role)} exist",
-    w.Gated: lambda why: f"{_count(why.pods, 'pod')} held by scheduling gates",
-    w.NotBackfilled: lambda why: f"{_count(why.pods, 'pod')} without requests, and the policy names no backfill action",
+    w.Gated: lambda why: f"{count(why.pods, 'pod')} held by scheduling gates",
+    w.NotBackfilled: lambda why: f"{count(why.pods, 'pod')} without requests, and the policy names no backfill action",
     w.Unsupported: lambda why: f"{why.task}: {why.field} is not supported by this scheduler",
     w.Outranked: lambda why: f"{why.job}, of higher priority, takes the room",
     w.NodeUnfit: _node_unfit,
@@ -177,7 +178,7 @@ def render_victim(reason: v.VictimReason) -> str:
         f"queue {reason.preemptor_queue} (victim's queue: {reason.queue})"
     )  # fmt: skip
     stay = reason.members_that_stay
-    gang = (", the whole gang" if reason.whole_gang else "") + (f" but for {_count(stay, 'pod')}" if stay else "")
+    gang = (", the whole gang" if reason.whole_gang else "") + (f" but for {count(stay, 'pod')}" if stay else "")
     votes = ", ".join(f"{plugin} {'permits' if permits else 'vetoes'}" for plugin, permits in reason.votes)
     decided = f"; tier {reason.tier + 1} decided ({votes})" if votes else ""
     spared = ", ".join(f"{item.count} {render_denial(item.why)}" for item in reason.spared)

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import sysconfig
 import venv
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 Call = Callable[..., "subprocess.CompletedProcess[str]"]
+Start = Callable[..., "subprocess.Popen[str]"]
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,12 @@ class Environment:
     def program(self, name: str) -> str:
         """A program of it."""
         return str(self.folder / "bin" / name)
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """What its programs find in their environment."""
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "PYTHON", "GITHUB"))}
+        return {**kept, "PATH": f"{self.folder / 'bin'}{os.pathsep}{os.environ['PATH']}"}
 
 
 @pytest.fixture(scope="session")
@@ -57,18 +64,36 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
 
 
 @pytest.fixture
+def start(environment: Environment, tmp_path: Path) -> Iterator[Start]:
+    """Start programs of that environment in the project's folder; those that run at the end are killed."""
+    started: list[subprocess.Popen[str]] = []
+
+    def begin(program: str, *arguments: object) -> subprocess.Popen[str]:
+        command = [environment.program(program), *map(str, arguments)]
+        with (tmp_path / f"{len(started)}.log").open("wb") as log:
+            process = subprocess.Popen(
+                command, cwd=tmp_path, env=environment.variables, stdout=subprocess.PIPE, stderr=log, text=True
+            )
+        started.append(process)
+        return process
+
+    yield begin
+    for process in started:
+        with process:  # waits for it, and closes its output
+            process.kill()
+
+
+@pytest.fixture
 def call(environment: Environment, tmp_path: Path) -> Call:
     """Run a program of that environment in the project's folder; its standard output and error together."""
 
     def run(
         program: str, *arguments: object, cwd: Path = tmp_path, **variables: str
     ) -> subprocess.CompletedProcess[str]:
-        kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "PYTHON", "GITHUB"))}
-        path = f"{environment.folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
         return subprocess.run(
             [environment.program(program), *map(str, arguments)],
             cwd=cwd,
-            env={**kept, "PATH": path, **variables},
+            env={**environment.variables, **variables},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

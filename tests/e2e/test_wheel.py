@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import ROOT, Call, Environment
+from scheduler.controllers.runtime.objects import JOBS
+from scheduler.kube import PODS
+from tests.e2e.conftest import ROOT, Call, Environment, Start
+from tests.support.live.api_objects import client_of, fresh_cluster, prepare
 
 FILES = {
     "features/lent.feature": """\
@@ -152,7 +156,7 @@ def test_a_project_passes_on_kind(passes: Callable[..., str]) -> None:
 def test_an_empty_folder_begins(tmp_path: Path, call: Call) -> None:
     assert "written      features/lending.feature" in call("schedspec", "init").stdout
     done = call("schedspec", "check")
-    assert (done.returncode, "2 scenarios, 1 policies: no errors" in done.stdout) == (0, True), done.stdout
+    assert (done.returncode, "2 scenarios, 1 policy: no errors" in done.stdout) == (0, True), done.stdout
     assert {path.name for path in tmp_path.iterdir()} >= {
         "conftest.py",
         "features",
@@ -165,6 +169,30 @@ def test_an_empty_folder_begins(tmp_path: Path, call: Call) -> None:
 def test_the_scheduler_is_found_whatever_stands_in_the_folder(project: Path, call: Call) -> None:
     done = call("schedspec", "lint", "policies/house.yaml")
     assert (done.returncode, "0 errors" in done.stdout) == (0, True), done.stdout
+
+
+@pytest.mark.embedded
+@pytest.mark.slow
+def test_scheduler_and_controllers_run_as_two_processes(environment: Environment, start: Start) -> None:
+    policy = environment.site / "schedspec/templates/policies/default.yaml"
+    container = {"name": "main", "image": "worker", "resources": {"requests": {"cpu": "1"}}}
+    task = {"name": "t", "replicas": 2, "template": {"spec": {"containers": [container], "restartPolicy": "Never"}}}
+    job = {"metadata": {"name": "build"}, "spec": {"minAvailable": 2, "schedulerName": "schedspec", "tasks": [task]}}
+
+    async def run(kubeconfig: Path) -> None:
+        async with client_of(kubeconfig) as client:
+            await prepare(client, 1, [])
+            given = ("--kubeconfig", kubeconfig, "--listen", "127.0.0.1:0")
+            control = start("schedspec", "controllers", *given)
+            schedule = start("schedspec", "run", *given, "--policy", policy, "--controllers", "none")
+            await client.create(JOBS, job, "default")
+            async with asyncio.timeout(60):
+                while len([pod for pod in (await client.list(PODS)).items if pod.spec.node_name]) < 2:
+                    assert (control.poll(), schedule.poll()) == (None, None)
+                    await asyncio.sleep(0.1)
+
+    with fresh_cluster() as kubeconfig:
+        asyncio.run(run(kubeconfig))
 
 
 @pytest.mark.embedded

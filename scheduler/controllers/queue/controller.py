@@ -11,7 +11,7 @@ from ...kube import PODGROUPS, WorkQueue
 from ...model.objects import PodGroup
 from ...model.queue import ALWAYS_THERE
 from ..runtime.commands import is_overreach, orders_to, refusal
-from ..runtime.controller import Context, unreadable
+from ..runtime.controller import Context
 from ..runtime.executor import About
 from ..runtime.objects import COMMANDS, QUEUES, Command, Queue
 from ..runtime.writes import ReconcileResult
@@ -75,8 +75,8 @@ class QueueController:
             return (refusal(command, self._context.queue_command_namespace) if command else ReconcileResult()), None
         known = {queue.metadata.name: queue for queue in self._queues}
         queue = known.get(key)
-        if queue is None and (problem := unreadable(self._queues, key)):
-            return problem, None
+        if queue is None and key in self._queues.informer.malformed:
+            return ReconcileResult(), None  # it is there; the scheduler says what is wrong with it
         if queue is not None and not queue.metadata.uid:
             return ReconcileResult(), None  # presumed (kube/scope.py): there is nothing to write to
         now = self._context.clock()

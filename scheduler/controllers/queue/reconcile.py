@@ -21,6 +21,7 @@ from .state import ROOT, QueueState, is_in_cycle, parent_of
 
 MANAGER = "schedspec-queue-controller"
 CONDITION = "Ready"
+_MALFORMED = "Malformed"
 _STATES = frozenset((QueueState.OPEN, QueueState.CLOSING, QueueState.CLOSED, QueueState.UNKNOWN))
 
 
@@ -111,8 +112,9 @@ def _status(seen: ObservedQueue, queue: Queue, state: str) -> tuple[list[Write],
     old = next((one for one in before.conditions or () if one.type == CONDITION), Condition())
     same = (old.status, old.reason, old.message) == (condition["status"], reason, message)
     told: list[Write] = []
-    if not same and problems:
-        told.append(EmitEvent(QUEUES, queue.metadata, "Warning", reason, message))
+    news = [it for it in problems if it[0] != _MALFORMED]  # the scheduler says itself what it leaves out
+    if not same and news:
+        told.append(EmitEvent(QUEUES, queue.metadata, "Warning", news[0][0], "; ".join(text for _, text in news)))
     if before.state and before.state != state:
         told.append(EmitEvent(QUEUES, queue.metadata, "Normal", state, f"the queue is {state}"))
     if same and all(getattr(before, key) == value for key, value in wanted.items()):
@@ -139,7 +141,7 @@ def _problems(seen: ObservedQueue, queue: Queue) -> Iterator[tuple[str, str]]:
         try:
             resources.parse(quantities)
         except QuantityError as error:
-            yield "Malformed", f"spec.{what}: {error}"
+            yield _MALFORMED, f"spec.{what}: {error}"
     children = [child for child in seen.known.values() if parent_of(child) == seen.name]
     for what, of in (("deserved", _deserved), ("guarantee.resource", _guarantee)):
         own, total = of(queue), resources.total_of(of(child) for child in children)

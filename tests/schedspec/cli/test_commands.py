@@ -68,6 +68,7 @@ def test_a_shell_gets_its_completion(said: Said, shell: str) -> None:
         ([], "re", {"replay", "report"}),
         (["up"], "--kind", {"--kind-image", "--kind-config"}),
         (["run"], "--leader", {"--leader-elect"}),
+        (["controllers"], "--queue-", {"--queue-selector", "--queue-command-namespace"}),
         (["explain"], "--cy", {"--cycle"}),
     ],
 )
@@ -79,6 +80,13 @@ def test_words_are_completed(words: list[str], begun: str, offered: set[str]) ->
 def test_a_wrong_word_is_refused_with_the_usage(said: Said) -> None:
     done = said("stepz")
     assert (done.returncode, "No such command 'stepz'" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("command", ["run", "controllers"])
+def test_what_starts_a_process_is_refused_with_one_sentence(said: Said, command: str) -> None:
+    done = said(command, "--kubeconfig", "missing.yaml")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert "missing.yaml" in done.stderr
 
 
 def test_lint_reads_several_files_and_the_standard_input(said: Said, tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def test_the_command_reports_every_error_and_warning_and_fails_on_errors(
         f"{bad}:1: error: actions: 'alocate': no such action; did you mean allocate?",
         f"{bad}:3: error: tiers[0].plugins[0].name: 'gangg': no such plugin; did you mean gang?",
         f"{queues}:1: warning: Queue a.spec.deserved: 3 cpu is more than its capability, 2 cpu; {remedy}",
-        "2 errors, 1 warnings",
+        "2 errors, 1 warning",
     ]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scheduler.kube import PODGROUPS, PODS, QUEUES, Patch, Resource
+from scheduler.kube import EVENTS, PODGROUPS, PODS, QUEUES, Patch, Resource
 from tests.support.fake_server import run
 from tests.support.live.api_objects import pod_body, queue
 from tests.support.live.ground import NAMESPACE, Ground
@@ -22,10 +22,6 @@ UNREADABLE = {"cpu": "1e1.5"}
 
 def counted(page: str) -> list[str]:
     return [line for line in page.splitlines() if line.startswith("schedspec_malformed_objects{")]
-
-
-LEFT_OUT = "cannot be read and is left out: "
-"""The scheduler's own words: the queue's controller has others about the same field."""
 
 
 def test_what_cannot_be_read_says_so_on_itself_until_it_is_mended_and_the_others_go_on(ground: Ground) -> None:
@@ -51,10 +47,10 @@ def test_what_cannot_be_read_says_so_on_itself_until_it_is_mended_and_the_others
             for resource, name, namespace, where, _, _ in bad:
 
                 async def is_told(kind: str = resource.kind, name: str = name, where: str = where) -> bool:
-                    return "Malformed" in await events(client, where, kind, name, LEFT_OUT)
+                    return "Malformed" in await events(client, where, kind, name)
 
                 await eventually(f"an event about {name}", is_told)
-                severity, message = (await events(client, where, resource.kind, name, LEFT_OUT))["Malformed"]
+                severity, message = (await events(client, where, resource.kind, name))["Malformed"]
                 assert severity == "Warning"
                 assert "1e1.5" in message
 
@@ -82,6 +78,9 @@ def test_what_cannot_be_read_says_so_on_itself_until_it_is_mended_and_the_others
 
                 await eventually(f"{name} without the condition", is_clear)
             assert counted(scheduler.page("/metrics")) == []
+            told = [event for _, _, _, where, _, _ in bad for event in (await client.list(EVENTS, where)).items]
+            about = sorted(event.involved_object.name for event in told if event.reason == "Malformed")
+            assert about == ["bad", "bad-0"]  # one each, whoever else sees them
 
     run(test, seconds=90)
 

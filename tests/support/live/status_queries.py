@@ -33,11 +33,11 @@ class _StatusOnly(Object):
     status: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
-async def events(client: Client, namespace: str, kind: str, name: str, says: str = "") -> dict[str, tuple[str, str]]:
-    """Type and message of an object's events that say this, by reason."""
+async def events(client: Client, namespace: str, kind: str, name: str) -> dict[str, tuple[str, str]]:
+    """Type and message of an object's events, by reason."""
     found = (await client.list(EVENTS, namespace)).items
     about = [event for event in found if (event.involved_object.kind, event.involved_object.name) == (kind, name)]
-    return {event.reason: (event.type, event.message) for event in about if says in event.message}
+    return {event.reason: (event.type, event.message) for event in about}
 
 
 async def conditions(client: Client, resource: Resource[Any], name: str, namespace: str = "") -> dict[str, Condition]:

@@ -228,3 +228,12 @@ def test_amounts_that_cannot_be_read_are_told_of_the_queue_that_has_them_and_of_
     assert (status, reason) == ("False", "Malformed")
     assert message.startswith("spec.capability: memory: '999")
     assert problem(seen("above", above, bad))[1] == "ChildrenDeservedExceed"
+
+
+def test_of_amounts_that_cannot_be_read_the_schedulers_event_tells() -> None:
+    bad = queue("bad", capability={"memory": "9" * 400})
+    lost = queue("lost", parent="gone", capability={"memory": "9" * 400})
+    told = [it for given in (seen("bad", bad), seen("lost", lost)) for it in reconcile(given).writes]
+    (event,) = [it for it in told if isinstance(it, EmitEvent)]
+    assert (event.about.name, event.reason) == ("lost", "ParentMissing")
+    assert "memory" not in event.message
