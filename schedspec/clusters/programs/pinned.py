@@ -1,6 +1,7 @@
 """Which programs there are, in which version, and where each comes from: data, and functions over kind-config/tools.
 
-A version is written once, in the go.mod of the module that builds the program.
+A version is written once, in the go.mod of the module that builds the program. Nothing is downloaded whose checksum
+does not stand in kind-config/tools/checksums.txt.
 """
 
 from __future__ import annotations
@@ -22,18 +23,17 @@ EMBEDDED = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl", "kwo
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """An official build, with the checksum that its makers publish beside it."""
+    """An official build, with the checksum that kind-config/tools/checksums.txt has of it."""
 
     url: str
-    checksum_url: str
-    """A text with `HEX` or lines of `HEX  FILE`; or a GitHub release as JSON, whose assets have digests."""
+    sha256: str
     member: str | None = None
     """The program's path if `url` is a .tar.gz."""
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One program: how to build it, and the release that is its equal, if there is one for this platform."""
+    """One program: how to build it, and the release that is its equal, if its checksum is known."""
 
     name: str
     version: str
@@ -66,9 +66,7 @@ class _Family:
     """With {version} and {minor}."""
     url: str = ""
     """With {name}, {version}, {os}, {arch}."""
-    checksum_url: str = ""
     member: str | None = None
-    platforms: tuple[str, ...] = ("linux", "darwin")
 
 
 _VERSION = "k8s.io/component-base/version"
@@ -78,8 +76,6 @@ _KUBERNETES = _Family(
     package="k8s.io/kubernetes/cmd/{name}",
     ldflags=f"-X {_VERSION}.gitVersion={{version}} -X {_VERSION}.gitMajor=1 -X {_VERSION}.gitMinor={{minor}}",
     url="https://dl.k8s.io/release/{version}/bin/{os}/{arch}/{name}",
-    checksum_url="https://dl.k8s.io/release/{version}/bin/{os}/{arch}/{name}.sha256",
-    platforms=("linux",),
 )
 _GITHUB = "https://github.com"
 _ETCD = f"{_GITHUB}/etcd-io/etcd/releases/download/{{version}}"
@@ -89,7 +85,6 @@ _KWOK = _Family(
     package="sigs.k8s.io/kwok/cmd/{name}",
     ldflags="-X sigs.k8s.io/kwok/pkg/consts.Version={version}",
     url=f"{_GITHUB}/kubernetes-sigs/kwok/releases/download/{{version}}/{{name}}-{{os}}-{{arch}}",
-    checksum_url="https://api.github.com/repos/kubernetes-sigs/kwok/releases/tags/{version}",
 )
 _FAMILIES = {
     "etcd": _Family(
@@ -97,16 +92,13 @@ _FAMILIES = {
         require="go.etcd.io/etcd/server/v3",
         package="go.etcd.io/etcd/server/v3",
         url=f"{_ETCD}/etcd-{{version}}-{{os}}-{{arch}}.tar.gz",
-        checksum_url=f"{_ETCD}/SHA256SUMS",
         member="etcd-{version}-{os}-{arch}/etcd",
-        platforms=("linux",),  # darwin's is a .zip
     ),
     "kind": _Family(
         module="kind",
         require="sigs.k8s.io/kind",
         package="sigs.k8s.io/kind",
         url=f"{_GITHUB}/kubernetes-sigs/kind/releases/download/{{version}}/kind-{{os}}-{{arch}}",
-        checksum_url=f"{_GITHUB}/kubernetes-sigs/kind/releases/download/{{version}}/kind-{{os}}-{{arch}}.sha256sum",
     ),
     "kwok": _KWOK,
     "kwokctl": _KWOK,
@@ -156,11 +148,16 @@ def program(name: str, kubernetes: str | None = None) -> Program:
     version = required_version(module / "go.mod", family.require)
     system, arch = target()
     words = {"name": name, "version": version, "minor": version.split(".")[1], "os": system, "arch": arch}
-    release = None
-    if system in family.platforms:
-        member = family.member.format(**words) if family.member else None
-        release = Release(family.url.format(**words), family.checksum_url.format(**words), member)
+    url = family.url.format(**words)
+    known = checksums().get(url)
+    release = Release(url, known, family.member.format(**words) if family.member else None) if known else None
     return Program(name, version, module, family.package.format(**words), family.ldflags.format(**words), release)
+
+
+def checksums() -> dict[str, str]:
+    """The SHA-256 of every file that may be downloaded, by URL."""
+    lines = (kind_config() / "tools" / "checksums.txt").read_text("utf-8").splitlines()
+    return {url: digest for digest, url in (line.split() for line in lines if line and not line.startswith("#"))}
 
 
 def programs(names: Iterable[str], kubernetes: str | None = None) -> list[Program]:

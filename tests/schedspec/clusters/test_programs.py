@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,8 +17,16 @@ import pytest
 from schedspec.clusters.programs import build
 from schedspec.clusters.programs.binaries import Provider, named_folder
 from schedspec.clusters.programs.cache import Cache
-from schedspec.clusters.programs.download import Downloads, sha256
-from schedspec.clusters.programs.pinned import EMBEDDED, Program, Release, program, required_version
+from schedspec.clusters.programs.download import Downloads
+from schedspec.clusters.programs.pinned import (
+    EMBEDDED,
+    Program,
+    Release,
+    checksums,
+    kubernetes_versions,
+    program,
+    required_version,
+)
 from schedspec.clusters.protocol import BinaryError, SettingsError
 
 ROOT = Path(__file__).parents[3]
@@ -41,7 +51,7 @@ def _tool(module: Path, release: Release | None = None) -> Program:
 
 
 def _provider(tmp_path: Path, said: list[str], folder: Path | None = None) -> Provider:
-    return Provider(Cache(tmp_path / "cache"), Downloads(checksum_seconds=1), folder, said.append)
+    return Provider(Cache(tmp_path / "cache"), Downloads(answer_seconds=1), folder, said.append)
 
 
 @needs_go
@@ -49,7 +59,7 @@ def test_go_builds_what_cannot_be_downloaded_once(
     tmp_path: Path, module: Path, serve_files: Callable[[dict[str, bytes]], str]
 ) -> None:
     address = serve_files({})
-    tool = _tool(module, Release(f"http://{address}/tool", f"http://{address}/tool.sha256"))
+    tool = _tool(module, Release(f"http://{address}/tool", "0" * 64))
     said: list[str] = []
     binary = _provider(tmp_path, said).provide([tool])["tool"]
     assert (binary.origin, str(binary)) == ("built with Go", "tool v1 (built with Go)")
@@ -64,9 +74,8 @@ def test_go_builds_what_cannot_be_downloaded_once(
 def test_a_release_is_taken_and_said_to_be_one(
     tmp_path: Path, module: Path, serve_files: Callable[[dict[str, bytes]], str]
 ) -> None:
-    (tmp_path / "x").write_bytes(b"program")
-    address = serve_files({"/tool": b"program", "/tool.sha256": sha256(tmp_path / "x").encode()})
-    tool = _tool(module, Release(f"http://{address}/tool", f"http://{address}/tool.sha256"))
+    address = serve_files({"/tool": b"program"})
+    tool = _tool(module, Release(f"http://{address}/tool", hashlib.sha256(b"program").hexdigest()))
     binary = _provider(tmp_path, []).provide([tool])["tool"]
     assert (binary.origin, binary.path.read_bytes()) == ("release", b"program")
 
@@ -187,6 +196,29 @@ def test_three_runs_at_once_build_once(tmp_path: Path, module: Path) -> None:
     assert len({text.splitlines()[-1] for text in said}) == 1
     assert (tmp_path / "log").read_text() == "built\n"
     assert sum("another run is making programs" in text for text in said) == 2
+
+
+DOWNLOADED = (*EMBEDDED, "kind", "kubelet", "kubeadm", "kube-proxy", "kube-scheduler")
+
+
+def _on(machine: str, monkeypatch: pytest.MonkeyPatch, kubernetes: str | None = None) -> dict[str, Release | None]:
+    monkeypatch.setattr("schedspec.clusters.programs.pinned.target", lambda: tuple(machine.split("/")))
+    return {name: program(name, kubernetes).release for name in DOWNLOADED}
+
+
+def test_no_program_is_downloaded_without_a_checksum_of_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
+    known, offered = checksums(), {}
+    for machine in ("linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "linux/riscv64"):
+        for version in kubernetes_versions():
+            releases = filter(None, _on(machine, monkeypatch, version).values())
+            offered |= {release.url: release.sha256 for release in releases}
+    assert offered == known  # a sum of what no go.mod requires any more is one to be replaced
+    assert [digest for digest in known.values() if not re.fullmatch("[0-9a-f]{64}", digest)] == []
+
+
+@pytest.mark.parametrize("machine", ["linux/amd64", "linux/arm64"])
+def test_what_a_default_cluster_needs_can_be_downloaded(machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [name for name, release in _on(machine, monkeypatch).items() if release is None] == []
 
 
 def test_the_pinned_programs_name_one_version_of_kubernetes() -> None:
