@@ -120,6 +120,12 @@ class Nominations:
         else:
             statement.pipeline(task, node)
 
+    def wait_again(self, job: Job, statement: Statement) -> None:
+        """Restore the nominations of a job whose room had been given up for others."""
+        for task in self._claims.get(job.key, ()):
+            if task.status is TaskStatus.PENDING and task.key not in self._whys:
+                self._restore(job, task, statement)
+
     def bind_ready(self) -> None:
         """Bind the jobs whose preemptors all find their room by now; the others go on waiting."""
         session = self._session

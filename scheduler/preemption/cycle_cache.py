@@ -21,7 +21,7 @@ from ..reasons import UnschedulableReason
 from .eligibility import VictimFilter
 from .node_queue import NodeCostQueue
 from .order import Ages, Order
-from .reprieve import Reprieve
+from .reprieve import Reprieve, wait_again
 from .request import RECLAIM, PreemptionRequest
 from .units import members_that_stay
 from .victim import Victim
@@ -145,6 +145,7 @@ class CycleCache:
         statement = self._session.statement()
         needed = self._reprieve.unneeded(before, statement)
         self._victims = self._reprieve.without_spare_members(needed, statement, self._ages.of)
+        wait_again(self._session, {victim.option.job for victim in before if victim.option.whole}, statement)
         kept = {task.uid for victim in self._victims for task in victim.tasks}
         back = {task.uid for victim in before for task in victim.tasks} - kept
         if back:

@@ -210,6 +210,14 @@ class _Check:
         return False
 
 
+def wait_again(session: Session, gangs: Iterable[str], statement: Statement) -> None:
+    """Of gangs that had been taken whole and can go on after all, have those wait again for whom room was freed."""
+    for key in sorted(gangs):
+        job = session.jobs[key]
+        if job.allocated and runs_on(job):
+            session.nominations.wait_again(job, statement)
+
+
 def _without(placed: Placed, question: Callable[[Placed], bool], statement: Statement) -> bool:
     """Ask a question about a placed task as if it were not placed yet."""
     savepoint = statement.savepoint()

@@ -21,9 +21,9 @@ from .cost import Pricing
 from .cycle_cache import Shared, evicted_to_requested
 from .eligibility import EligibleUnit
 from .node_queue import Cost, NodeCostQueue
-from .reprieve import Reprieve
+from .reprieve import Reprieve, wait_again
 from .request import RECLAIM, PreemptionRequest
-from .units import Unit, is_still_whole
+from .units import Unit, give_up_waiting, is_still_whole
 from .victim import Victim
 from .victim_set import VictimOption, is_waste
 
@@ -45,6 +45,8 @@ class Solver:
         self.refused = False
         """Whether victims would have made room for a task, of which one had to stay."""
         self.victims: list[Victim] = []
+        self._gangs: set[str] = set()
+        """Jobs that were taken whole, for the time being or for good."""
         self._served: set[bytes] = set()
         self._freed_for: dict[str, int] = {}
         self._freed_twice: set[str] = set()
@@ -84,6 +86,7 @@ class Solver:
         """Give back who is not needed after all, and of gangs those members that are not."""
         self._give_back_units()
         self.victims[:] = self.reprieve.without_spare_members(self.victims, self.statement, self._shared.order.age_key)
+        wait_again(self._session, self._gangs, self.statement)
 
     def _give_back_units(self) -> None:
         """Who is not needed may be found where room was freed for more than one task."""
@@ -196,10 +199,13 @@ class Solver:
 
     def _evict(self, task: Task, verdict: EligibleUnit, option: VictimOption, node: NodeInfo | None = None) -> bool:
         """Evict a unit unless, after what has been evicted before, something stands against it now."""
-        unit = verdict.unit
+        unit, before = verdict.unit, self.statement.savepoint()
         if not is_still_whole(unit):
             return False
+        if unit.whole:
+            give_up_waiting(unit.job, self.statement)
         if (denial := self.victim_filter.objection(task, unit.tasks)) is not None:
+            self.statement.rollback(before)
             self.victim_filter.denials.update((member.key, denial) for member in unit.tasks)
             return False
         reason = VictimReason(
@@ -215,10 +221,12 @@ class Solver:
         savepoint = self.statement.savepoint()
         self._take(unit, reason)
         if self._leaves_someone_alone(savepoint, unit, reason, task, node):
-            self.statement.rollback(savepoint)
+            self.statement.rollback(before)
             self.victim_filter.denials.update((member.key, Protected("neighbour")) for member in unit.tasks)
             return False
         self.victims.append(Victim(verdict, option, task, self.victim_filter.objection))
+        if unit.whole:
+            self._gangs.add(unit.job.key)
         return True
 
     def _take(self, unit: Unit, reason: VictimReason) -> None:

@@ -12,6 +12,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+from ..framework.statement import Statement
 from ..model.job import DisruptionMode, Job
 from ..model.task import HOLDING, Task, TaskStatus
 
@@ -94,6 +95,12 @@ def is_still_whole(unit: Unit) -> bool:
     if not all(task.status & HOLDING for task in unit.tasks):
         return False
     return not unit.limits or single(unit.job, unit.tasks[0], gangs=True) is not None
+
+
+def give_up_waiting(job: Job, statement: Statement) -> None:
+    """Release the room that tasks of a job wait for which is about to go as a whole: they cannot start without it."""
+    for task in job.having(TaskStatus.PIPELINED):
+        statement.release(task)
 
 
 def whole_gang(job: Job) -> Unit:

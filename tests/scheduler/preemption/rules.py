@@ -50,6 +50,7 @@ def starts_whom_it_evicts_for(cluster: Cluster, decisions: Decisions) -> None:
 
 def leaves_no_gang_in_part(cluster: Cluster, policy: Policy, decisions: Decisions) -> None:
     gone = {evict.task for evict in decisions.evictions}
+    bound = Counter(bind.job for bind in decisions.binds)
     for evict in decisions.evictions:
         if not _gang_protects(policy, evict.reason.action):
             continue
@@ -58,7 +59,8 @@ def leaves_no_gang_in_part(cluster: Cluster, policy: Policy, decisions: Decision
             continue  # within a job as many come as go
         left = [task for task in job.having(HOLDING | TaskStatus.SUCCEEDED) if task.key not in gone]
         holding = [task for task in left if task.status & HOLDING]
-        assert not holding or len(left) >= job.min_available, f"{job.key} keeps {len(left)} of {job.min_available}"
+        count = len(left) + bound[job.key]
+        assert not holding or count >= job.min_available, f"{job.key} keeps {count} of {job.min_available}"
 
 
 def _gang_protects(policy: Policy, action: str) -> bool:
@@ -145,7 +147,13 @@ def _hold(cluster: Cluster, held: dict[str, Resource], task: Task) -> None:
 
 
 def keeps_guarantees(cluster: Cluster, decisions: Decisions) -> None:
+    """What was bound in this cycle, or waits where an earlier one freed its room, is part of what a queue keeps."""
     before, lost = allocated(cluster), defaultdict(dict)
+    lost_place = {nominate.task for nominate in decisions.nominations if not nominate.node}
+    waiting = decisions.pipelined.items()
+    kept = (key for key, node in waiting if cluster.tasks[key].nominated == node and key not in lost_place)
+    for key in (*kept, *(bind.task for bind in decisions.binds)):
+        _hold(cluster, before, cluster.tasks[key])
     for evict in decisions.evictions:
         if evict.reason.action == "reclaim":
             for name in lineage(cluster, cluster.jobs[evict.job].queue):
@@ -190,7 +198,9 @@ def _room(cluster: Cluster, decisions: Decisions) -> dict[str, Resource]:
 
 
 def _exceeds_a_limit(cluster: Cluster, policy: Policy, decisions: Decisions, unit: list[tuple[Evict, Task]]) -> bool:
-    """Whether with the unit back a queue that it shares with someone placed would be above what it may hold."""
+    """Whether with the unit back a queue that it shares with someone placed would be above what it may hold, or above
+    what it may reclaim up to.
+    """
     _, first = unit[0]
     if policy.plugin("capacity-card"):
         return _exceeds_a_quota(cluster, decisions, unit)
@@ -206,9 +216,14 @@ def _exceeds_a_limit(cluster: Cluster, policy: Policy, decisions: Decisions, uni
     for key in gone:
         for name in lineage(cluster, cluster.jobs[cluster.tasks[key].job].queue):
             resources.take_from(held[name], cluster.tasks[key].request)
+    claims = (
+        cluster.jobs[evict.reason.preemptor].queue for evict in decisions.evictions if evict.reason.action == "reclaim"
+    )
+    reclaiming = {name for queue in set(claims) for name in lineage(cluster, queue)}
     for name in shared:
         numbers = decisions.queues[name]
-        limit = numbers.deserved if policy.plugin("proportion") else numbers.capability
+        up_to_deserved = policy.plugin("proportion") or name in reclaiming
+        limit = numbers.deserved if up_to_deserved else numbers.capability
         if any(held[name].get(n, 0) > amount for n, amount in limit.items() if n != PODS):
             return True
     return False
