@@ -5,7 +5,7 @@ reasoning.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 
 from scheduler.framework.decisions import Decisions, Evict
 from scheduler.model import resources
@@ -107,8 +107,12 @@ def lineage(cluster: Cluster, queue: str) -> list[str]:
     return line
 
 
-def reclaims_above_deserved(cluster: Cluster, decisions: Decisions) -> None:
-    """Claim by claim: what a queue got in this cycle counts as held when it is judged later on."""
+def claim_by_claim(
+    cluster: Cluster, decisions: Decisions, given_up: Container[str] = ()
+) -> Iterator[tuple[list[tuple[Evict, Task]], dict[str, Resource]]]:
+    """The victims as they were taken, each with what the queues held before: what a queue got earlier in this cycle
+    counts, unless it was ``given_up`` again.
+    """
     held = allocated(cluster)
     preemptors = {evict.reason.preemptor for evict in decisions.evictions}
     made: dict[str, list[Task]] = defaultdict(list)
@@ -116,7 +120,7 @@ def reclaims_above_deserved(cluster: Cluster, decisions: Decisions) -> None:
         task = cluster.tasks[key]
         if task.job in preemptors and task.nominated != node:
             made[task.job].append(task)
-        else:
+        elif key not in given_up:
             _hold(cluster, held, task)
     preemptor = ""
     for unit in units(cluster, decisions):
@@ -125,20 +129,26 @@ def reclaims_above_deserved(cluster: Cluster, decisions: Decisions) -> None:
             for task in made.pop(preemptor, ()):
                 _hold(cluster, held, task)
             preemptor = evict.reason.preemptor
+        yield unit, held
+        request = resources.total_of(task.request for _, task in unit)
+        for name in lineage(cluster, cluster.jobs[first.job].queue):
+            resources.take_from(held[name], request)
+
+
+def reclaims_above_deserved(cluster: Cluster, decisions: Decisions) -> None:
+    for unit, held in claim_by_claim(cluster, decisions):
+        evict, first = unit[0]
+        if evict.reason.action != "reclaim":
+            continue
         job = cluster.jobs[first.job]
         request = resources.total_of(task.request for _, task in unit)
-        if evict.reason.action == "reclaim":
-            queue = cluster.queues[job.queue]
-            assert job.queue != cluster.jobs[evict.reason.preemptor].queue, (
-                f"{evict.task} is reclaimed from its own queue"
-            )
-            assert queue.reclaimable, f"{evict.task} is of queue {queue.name}, which is not reclaimable"
-            due = decisions.queues[queue.name].deserved  # as the queue plugin cut it: it has tests of its own
-            relevant = [name for name in request if name in due and name != PODS and request[name] > 0]
-            above = any(held[queue.name].get(name, 0) > due[name] for name in relevant)
-            assert above or not relevant, f"{evict.task}: queue {queue.name} holds {held[queue.name]}, due {due}"
-        for name in lineage(cluster, job.queue):
-            resources.take_from(held[name], request)
+        queue = cluster.queues[job.queue]
+        assert job.queue != cluster.jobs[evict.reason.preemptor].queue, f"{evict.task} is reclaimed from its own queue"
+        assert queue.reclaimable, f"{evict.task} is of queue {queue.name}, which is not reclaimable"
+        due = decisions.queues[queue.name].deserved  # as the queue plugin cut it: it has tests of its own
+        relevant = [name for name in request if name in due and name != PODS and request[name] > 0]
+        above = any(held[queue.name].get(name, 0) > due[name] for name in relevant)
+        assert above or not relevant, f"{evict.task}: queue {queue.name} holds {held[queue.name]}, due {due}"
 
 
 def _hold(cluster: Cluster, held: dict[str, Resource], task: Task) -> None:
@@ -147,23 +157,18 @@ def _hold(cluster: Cluster, held: dict[str, Resource], task: Task) -> None:
 
 
 def keeps_guarantees(cluster: Cluster, decisions: Decisions) -> None:
-    """What was bound in this cycle, or waits where an earlier one freed its room, is part of what a queue keeps."""
-    before, lost = allocated(cluster), defaultdict(dict)
-    lost_place = {nominate.task for nominate in decisions.nominations if not nominate.node}
-    waiting = decisions.pipelined.items()
-    kept = (key for key, node in waiting if cluster.tasks[key].nominated == node and key not in lost_place)
-    for key in (*kept, *(bind.task for bind in decisions.binds)):
-        _hold(cluster, before, cluster.tasks[key])
-    for evict in decisions.evictions:
-        if evict.reason.action == "reclaim":
-            for name in lineage(cluster, cluster.jobs[evict.job].queue):
-                resources.add_to(lost[name], cluster.tasks[evict.task].request)
-    for name, amounts in lost.items():
-        for dimension, guaranteed in cluster.queues[name].guarantee.items():
-            if not amounts.get(dimension):
-                continue
-            left = before[name].get(dimension, 0) - amounts[dimension]
-            assert left >= guaranteed, f"queue {name} keeps {left} of {guaranteed} {dimension}"
+    given_up = {nominate.task for nominate in decisions.nominations if not nominate.node}
+    for unit, held in claim_by_claim(cluster, decisions, given_up):
+        evict, first = unit[0]
+        if evict.reason.action != "reclaim":
+            continue
+        request = resources.total_of(task.request for _, task in unit)
+        for name in lineage(cluster, cluster.jobs[first.job].queue):
+            for dimension, guaranteed in cluster.queues[name].guarantee.items():
+                left = held[name].get(dimension, 0) - request.get(dimension, 0)
+                assert not request.get(dimension) or left >= guaranteed, (
+                    f"{evict.task}: queue {name} keeps {left} of {guaranteed} {dimension}"
+                )
 
 
 def evicts_no_one_in_vain(cluster: Cluster, policy: Policy, decisions: Decisions) -> None:
