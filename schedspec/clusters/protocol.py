@@ -61,12 +61,6 @@ class PortTakenError(BootError):
     """Another process took a port between its choice and its use; trying again with another is right."""
 
 
-class ApiServerLateError(BootError):
-    """The API server answered after a program had given up waiting for it: kube-controller-manager does after 10 s, on
-    a machine with too much to do. Booting again is right.
-    """
-
-
 class UnsupportedError(ClusterError):
     """This kind of cluster cannot do that."""
 
