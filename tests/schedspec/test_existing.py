@@ -188,7 +188,7 @@ def run(cluster: ForeignCluster, folder: Path, feature: str, *arguments: str) ->
     """Run a feature of the test's own."""
     call, environment = command(cluster, folder, "-p", "schedspec.plugin", *arguments)
     _write(folder, feature)
-    done = subprocess.run(call, cwd=folder, env=environment, capture_output=True, text=True, timeout=240, check=False)
+    done = subprocess.run(call, cwd=folder, env=environment, capture_output=True, text=True, timeout=900, check=False)
     return pytest.LineMatcher((done.stdout + done.stderr).splitlines())
 
 
@@ -204,7 +204,7 @@ def test_the_suite_leaves_all_of_theirs_as_it_is_and_nothing_of_its_own(
 ) -> None:
     before = cluster.everything()
     call, environment = command(cluster, tmp_path, *SUITE)
-    done = subprocess.run(call, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=240, check=False)
+    done = subprocess.run(call, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
     assert re.search(r"= \d+ passed", done.stdout)
     written = {name_of(event) for event in cluster.audited()}

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
+PATIENCE = 600.0
+"""Seconds after which a program hangs, however much else the machine has to do."""
 _CONTROL = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
@@ -48,7 +50,7 @@ class Terminal:
         """What was written so far, with carriage returns where lines were written anew."""
         return _CONTROL.sub("", self._raw.decode(errors="replace"))
 
-    def wait_for(self, pattern: str, seconds: float = 120) -> re.Match[str]:
+    def wait_for(self, pattern: str, seconds: float = PATIENCE) -> re.Match[str]:
         """Until that was shown. Raises AssertionError with all that was."""
         deadline = time.monotonic() + seconds
         while not (found := re.search(pattern, self.shown)):
@@ -63,12 +65,15 @@ class Terminal:
         """Ctrl-C."""
         self._process.send_signal(signal.SIGINT)
 
-    def ended(self, seconds: float = 120) -> int:
-        """The exit status, once the program has ended."""
-        deadline = time.monotonic() + seconds
+    def ended(self) -> int:
+        """The exit status, once the program has ended. Raises AssertionError with all that was shown if it does not."""
+        deadline = time.monotonic() + PATIENCE
         while self._read(deadline - time.monotonic()):
             pass
-        return self._process.wait(max(1.0, deadline - time.monotonic()))
+        try:
+            return self._process.wait(max(1.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"it has not ended\n{self.shown}") from None
 
     def _read(self, seconds: float) -> bool:
         """Take what is there; False when nothing comes any more or the time is over."""

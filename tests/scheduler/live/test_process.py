@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from scheduler.recording.events import Decided
 from scheduler.recording.segments import read_segment, segments
 from tests.support.fake_server import run
 from tests.support.live.ground import NAMESPACE, Ground
+from tests.support.live.scheduler_process import Scheduler
 from tests.support.live.status_queries import EVENTS, events, eventually
 
 pytestmark = pytest.mark.embedded
@@ -24,6 +26,15 @@ async def reasons(ground: Ground, namespace: str) -> dict[str, str]:
     return {event.reason: event.message for event in (await ground.client.list(EVENTS, namespace)).items}
 
 
+async def counted(scheduler: Scheduler, line: str) -> None:
+    """Until the metrics have a line."""
+
+    async def is_there() -> bool:
+        return line in scheduler.page("/metrics")
+
+    await eventually(line, is_there)
+
+
 def test_a_gang_is_bound_and_everything_says_so(ground: Ground) -> None:
     async def test() -> None:
         async with ground.scenario(nodes=2, cpu="4"):
@@ -31,25 +42,34 @@ def test_a_gang_is_bound_and_everything_says_so(ground: Ground) -> None:
             await ground.ready(scheduler)
             await ground.gang("g", 3)
             await ground.bound(3)
-            await asyncio.sleep(1.5)
-            group = await ground.client.get(PODGROUPS, "g-0", NAMESPACE)
-            assert (group.status.phase, group.status.running) == ("Running", 3)
-            assert [(c.type, c.status) for c in group.status.conditions or ()][-1] == ("Scheduled", "True")
+
+            async def runs() -> bool:
+                group = await ground.client.get(PODGROUPS, "g-0", NAMESPACE)
+                conditions = [(c.type, c.status) for c in group.status.conditions or ()]
+                return (group.status.phase, group.status.running, conditions[-1:]) == (
+                    "Running",
+                    3,
+                    [("Scheduled", "True")],
+                )
+
+            async def is_told() -> bool:
+                return "Scheduled" in await reasons(ground, NAMESPACE)
+
+            await eventually("the group runs and is scheduled", runs)
+            await eventually("an event of a bind", is_told)
             assert (await reasons(ground, NAMESPACE))["Scheduled"].startswith(f"Successfully assigned {NAMESPACE}/g-0-")
+            await counted(scheduler, 'volcano_queue_pod_group_running_count{queue_name="default"} 1.0')
             metrics = scheduler.page("/metrics")
             assert 'volcano_schedule_attempts_total{result="scheduled"} 3.0' in metrics
             assert "volcano_e2e_scheduling_latency_milliseconds_count" in metrics
             assert 'volcano_action_scheduling_latency_milliseconds_count{action="allocate"}' in metrics
             assert 'volcano_plugin_scheduling_latency_milliseconds_count{OnSession="OnSessionOpen",plugin=' in metrics
             assert "volcano_e2e_job_scheduling_latency_milliseconds_count 1.0" in metrics
-            assert 'volcano_queue_pod_group_running_count{queue_name="default"} 1.0' in metrics
             of_job = f'{{job_name="g-0",job_namespace="{NAMESPACE}",queue="default"}}'
             assert f"volcano_e2e_job_scheduling_duration{of_job}" in metrics
             await ground.client.delete(PODGROUPS, "g-0", NAMESPACE)
-            await asyncio.sleep(0.5)
-            metrics = scheduler.page("/metrics")
-            assert of_job not in metrics
-            assert 'volcano_queue_pod_group_running_count{queue_name="default"} 0.0' in metrics
+            await counted(scheduler, 'volcano_queue_pod_group_running_count{queue_name="default"} 0.0')
+            assert of_job not in scheduler.page("/metrics")
             assert scheduler.page("/healthz") == "ok\n"
             assert await asyncio.to_thread(scheduler.stop) == 0
             ground.stopped(scheduler)
@@ -62,7 +82,17 @@ def test_a_gang_that_does_not_fit_binds_nothing_and_says_why(ground: Ground) -> 
         async with ground.scenario(nodes=2, cpu="4"):
             await ground.ready(ground.start())
             await ground.gang("g", 9)
-            await ground.rests(1.5)
+
+            async def are_told() -> bool:
+                pod = await ground.client.get(PODS, "g-0-0", NAMESPACE)
+                group = await ground.client.get(PODGROUPS, "g-0", NAMESPACE)
+                found = [c.type for c in (*(pod.status.conditions or ()), *(group.status.conditions or ()))]
+                return {"PodScheduled", "Unschedulable"} <= {*found} and "FailedScheduling" in await reasons(
+                    ground, NAMESPACE
+                )
+
+            await eventually("conditions and an event", are_told)
+            await ground.rests()
             assert ground.history.bound() == []
             pod = await ground.client.get(PODS, "g-0-0", NAMESPACE)
             [condition] = [c for c in pod.status.conditions or () if c.type == "PodScheduled"]
@@ -81,16 +111,21 @@ def test_a_changed_policy_is_in_force_and_a_bad_one_is_refused(ground: Ground) -
             scheduler = ground.start("--lease-namespace", NAMESPACE)
             await ground.ready(scheduler)
             before = json.loads(scheduler.page("/policy"))
+
+            async def in_force(right: Callable[[dict[str, str]], bool]) -> None:
+                async def asked() -> bool:
+                    return right(json.loads(scheduler.page("/policy")))
+
+                await eventually("the policy page says so", asked)
+
             scheduler.policy_file.write_text('actions: "alocate"\n')
-            await asyncio.sleep(0.4)
+            await in_force(lambda page: page["error"] != "")
             refused = json.loads(scheduler.page("/policy"))
             assert refused["sha256"] == before["sha256"]
             assert "alocate" in refused["error"]
             scheduler.policy_file.write_text('actions: "allocate"\ntiers:\n- plugins: [{name: gang}]\n')
-            await asyncio.sleep(0.4)
+            await in_force(lambda page: page["error"] == "" and page["sha256"] != before["sha256"])
             loaded = json.loads(scheduler.page("/policy"))
-            assert loaded["error"] == ""
-            assert loaded["sha256"] != before["sha256"]
 
             async def are_told() -> bool:
                 return {"PolicyRefused", "PolicyLoaded"} <= (await about_the_lease()).keys()
@@ -115,7 +150,11 @@ def test_a_record_and_a_cycle_record_hold_what_was_decided(ground: Ground, tmp_p
             await ground.gang("g", 3)
             await ground.bound(3)
             scheduler.process.send_signal(signal.SIGUSR2)
-            await asyncio.sleep(1.0)
+
+            async def is_there() -> bool:
+                return any(folder.is_dir() for folder in tmp_path.iterdir())
+
+            await eventually("the record of a cycle", is_there)
             assert await asyncio.to_thread(scheduler.stop) == 0
             ground.stopped(scheduler)
 

@@ -135,7 +135,7 @@ class Ground:
         """Wait until every watch of a scheduler has listed."""
         await asyncio.to_thread(scheduler.wait_ready)
 
-    async def bound(self, count: int, seconds: float = 30.0) -> None:
+    async def bound(self, count: int, seconds: float = 120.0) -> None:
         """Wait until so many pods have a node."""
         await self.history.until(lambda: len(self.history.bound()) == count, seconds, f"{count} pods have a node")
 

@@ -53,7 +53,7 @@ class Scheduler:
         return self._seen.memory_info().rss / 1e6
 
     def wait_ready(self) -> None:
-        until = time.monotonic() + 30
+        until = time.monotonic() + 120
         while time.monotonic() < until:
             with contextlib.suppress(OSError):
                 self.page("/readyz")

@@ -51,7 +51,7 @@ async def status(client: Client, resource: Resource[Any], name: str, namespace: 
     return (await client.get(resource.reading(_StatusOnly), name, namespace)).status
 
 
-async def eventually(what: str, check: Callable[[], Awaitable[bool]], seconds: float = 10.0) -> None:
+async def eventually(what: str, check: Callable[[], Awaitable[bool]], seconds: float = 120.0) -> None:
     """Wait until something holds that the API server has to be asked for."""
     try:
         async with asyncio.timeout(seconds):
