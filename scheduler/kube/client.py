@@ -14,15 +14,18 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from .decoding import UNREADABLE, Listing, read
+from .decoding import PAGE_BYTES, UNREADABLE, Listing, read
 from .errors import UnreadableAnswer
 from .http import Http
 from .resource import PODS, Resource, T
 from .scope import EVERYTHING, Scope
+from .slices import in_turns
 from .wire import Answer
 
 PAGE = 1000
-"""Objects a page of a list: some MB of JSON, decoded in a few ms, so that a long list never blocks the others."""
+"""Objects a page of a list at most, so that a long list never blocks the others."""
+_FIRST_PAGE = 100
+"""Of the first, before it is known how large they are."""
 
 Body = Mapping[str, Any] | Sequence[Any]
 
@@ -57,7 +60,7 @@ class Client:
         """One object. Raises NotFound; UnreadableAnswer where the struct cannot read it."""
         path = resource.path(namespace, name)
         answer = await self.http.request("GET", path, once=self._once)
-        return _read(resource, f"GET {path}", answer)
+        return await _read(resource, f"GET {path}", answer)
 
     async def list(
         self,
@@ -73,18 +76,20 @@ class Client:
         UnreadableAnswer where the answer is no list.
         """
         listing: Listing[T] = Listing()
-        query = {"limit": str(page), "labelSelector": labels, "fieldSelector": fields}
+        size = min(page, _FIRST_PAGE)
+        query = {"limit": str(size), "labelSelector": labels, "fieldSelector": fields}
         while True:
             asked = urlencode({key: value for key, value in query.items() if value})
             path = f"{resource.path(namespace)}?{asked}"
             answer = await self.http.request("GET", path, deadline=deadline)
             try:
-                more = listing.add_page(resource, answer.body)
+                more = await in_turns(listing.add_page(resource, answer.body))
             except UNREADABLE as error:
                 raise UnreadableAnswer(f"list of {resource.id}", error) from error
             if not more:
                 return listing
-            query["continue"] = more
+            size = min(page, 4 * size, max(size * PAGE_BYTES // len(answer.body), 1))
+            query |= {"continue": more, "limit": str(size)}
 
     def watch(
         self,
@@ -215,12 +220,12 @@ class Client:
         answer = await self.http.request(
             method, path, _encode(body), content_type, deadline=deadline, repeatable=repeatable, once=self._once
         )
-        return _read(resource, f"{method} {path}", answer)
+        return await _read(resource, f"{method} {path}", answer)
 
 
-def _read(resource: Resource[T], request: str, answer: Answer) -> T:
+async def _read(resource: Resource[T], request: str, answer: Answer) -> T:
     try:
-        return read(resource, answer.body)
+        return await in_turns(read(resource, answer.body))
     except UNREADABLE as error:
         raise UnreadableAnswer(request, error) from error
 

@@ -7,18 +7,22 @@ as Malformed, and those beside it are read. That holds for one that is nested de
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, cast
 
 import msgspec
 
 from ..model.objects import ObjectMeta
 from .resource import Bare, Resource, T
+from .slices import SLICE, Turns, decoded
 
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What decoding raises where bytes are not what they should be."""
+PAGE_BYTES = 1 << 20
+"""Up to this size a page of a list is decoded in one turn, in a few ms; the larger its objects, the fewer are asked
+for at a time.
+"""
 TOO_DEEP = "it is nested too deep to be read"
 
 
@@ -40,23 +44,35 @@ class Listing(Generic[T]):
     malformed: list[Malformed] = field(default_factory=list)
     resource_version: str = ""
 
-    def add_page(self, resource: Resource[T], data: bytes) -> str:
+    def add_page(self, resource: Resource[T], data: bytes) -> Turns[str]:
         """Take in the next page; what to ask the one after it with, empty where it was the last.
 
         Raises one of UNREADABLE where the answer is no list.
         """
+        meta = self._add_whole(resource, data) if len(data) <= PAGE_BYTES else None
+        if meta is None:
+            meta = yield from self._add_one_by_one(resource, data)
+        self.resource_version = meta.resource_version
+        return meta.continue_
+
+    def _add_whole(self, resource: Resource[T], data: bytes) -> _ListMeta | None:
         try:
             page: _Page[T] = _decoder(_Page[resource.struct]).decode(data)  # type: ignore[name-defined]
         except UNREADABLE:
-            raw = _raw_page(data)  # some object is malformed: find which
-            for item in raw.items or ():
-                self._add(decode(resource, item))
-            meta = raw.metadata
-        else:
-            self.items.extend(page.items or ())
-            meta = page.metadata
-        self.resource_version = meta.resource_version
-        return meta.continue_
+            return None  # some object is malformed: find which
+        self.items.extend(page.items or ())
+        return page.metadata
+
+    def _add_one_by_one(self, resource: Resource[T], data: bytes) -> Turns[_ListMeta]:
+        raw = yield from _raw_page(data)
+        size = SLICE
+        for item in raw.items or ():
+            size += len(item)
+            if size > SLICE:
+                size = 0
+                yield
+            self._add((yield from decode(resource, item)))
+        return raw.metadata
 
     def _add(self, found: T | Malformed) -> None:
         if isinstance(found, Malformed):
@@ -109,70 +125,65 @@ _event_outlines = msgspec.json.Decoder(_EventOutline)
 _bare = msgspec.json.Decoder(Bare)
 
 
-def read(resource: Resource[T], data: bytes | msgspec.Raw) -> T:
+def read(resource: Resource[T], data: bytes | msgspec.Raw) -> Turns[T]:
     """The one object that was asked for. Raises one of UNREADABLE where the struct cannot read it."""
     if resource.struct is Bare:
-        return cast("T", _bare_of(data))
-    found: T = _decoder(resource.struct).decode(data)
+        return cast("T", (yield from _bare_of(data)))
+    found: T = yield from decoded(resource.struct, data)
     return found
 
 
-def decode(resource: Resource[T], data: bytes | msgspec.Raw) -> T | Malformed:
+def decode(resource: Resource[T], data: bytes | msgspec.Raw) -> Turns[T | Malformed]:
     """One object of many; an unreadable one comes as Malformed, with as much of its metadata as can be read."""
     try:
-        return read(resource, data)
+        return (yield from read(resource, data))
     except UNREADABLE as error:
         try:
-            metadata = _bare_of(data).metadata
+            metadata = (yield from _bare_of(data)).metadata
         except UNREADABLE:
             metadata = ObjectMeta()
         return Malformed(metadata, TOO_DEEP if isinstance(error, RecursionError) else str(error))
 
 
-def decode_event(line: bytes) -> Event:
+def decode_event(line: bytes) -> Turns[Event]:
     """One line of a watch. Raises one of UNREADABLE where it is no event."""
-
-    def by_outline() -> Event:
-        outline, cut = _outline(line, 1)
+    try:
+        return _events.decode(line)
+    except RecursionError:
+        outline, cut = yield from _outline(line, 1)
         event = _event_outlines.decode(outline)
         return Event(event.type, msgspec.Raw(cut[event.object]))
 
-    return _at_any_depth(lambda: _events.decode(line), by_outline)
 
-
-def _raw_page(data: bytes) -> _RawPage:
-    def by_outline() -> _RawPage:
-        outline, cut = _outline(data, 2)
+def _raw_page(data: bytes) -> Turns[_RawPage]:
+    try:
+        return _raw_pages.decode(data)
+    except RecursionError:
+        outline, cut = yield from _outline(data, 2)
         page = _page_outlines.decode(outline)
         return _RawPage(page.metadata, [msgspec.Raw(cut[index]) for index in page.items or ()])
 
-    return _at_any_depth(lambda: _raw_pages.decode(data), by_outline)
 
-
-def _bare_of(data: bytes | msgspec.Raw) -> Bare:
+def _bare_of(data: bytes | msgspec.Raw) -> Turns[Bare]:
     """The metadata of an object: names, labels and owners lie at most four levels deep."""
-    return _at_any_depth(lambda: _bare.decode(data), lambda: _bare.decode(_outline(bytes(data), 4)[0]))
-
-
-_Found = TypeVar("_Found")
-
-
-def _at_any_depth(decode_whole: Callable[[], _Found], decode_outline: Callable[[], _Found]) -> _Found:
     try:
-        return decode_whole()
+        return _bare.decode(data)
     except RecursionError:
-        return decode_outline()
+        outline, _ = yield from _outline(bytes(data), 4)
+        return _bare.decode(outline)
 
 
 _STRUCTURE = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]]', re.DOTALL)
 """Strings, to skip the brackets in them, and brackets."""
+_TOKENS = 5_000
+"""Of which so many are looked at in one turn, at half a microsecond each."""
 
 
-def _outline(data: bytes, depth: int) -> tuple[bytes, list[bytes]]:
+def _outline(data: bytes, depth: int) -> Turns[tuple[bytes, list[bytes]]]:
     """A JSON text with an index in the place of each object or list that lies below ``depth`` others, and what was cut
     out, by index.
 
-    >>> _outline(b'{"metadata": {}, "items": [{"a": 1}, {"b": {}}]}', 2)
+    >>> at_once(_outline(b'{"metadata": {}, "items": [{"a": 1}, {"b": {}}]}', 2))
     (b'{"metadata": {}, "items": [0, 1]}', [b'{"a": 1}', b'{"b": {}}'])
 
     Every decoder in the lock recurses, and skips what it does not keep by recursion, too; this one does not, at about
@@ -181,7 +192,9 @@ def _outline(data: bytes, depth: int) -> tuple[bytes, list[bytes]]:
     outline: list[bytes] = []
     cut: list[bytes] = []
     level = begins = ended = 0
-    for token in _STRUCTURE.finditer(data):
+    for number, token in enumerate(_STRUCTURE.finditer(data), 1):
+        if number % _TOKENS == 0:
+            yield
         if token[0] in b"{[":
             level += 1
             if level == depth + 1:

@@ -6,7 +6,7 @@ older than they are told.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from typing import Any, Generic
 
 from .changes import Absent, Change, Present, Unreadable
@@ -76,6 +76,10 @@ class Informer(Generic[T]):
         """The objects that an index finds under a value, in the order of their keys."""
         found = self._found[index].get(value)
         return [found[key] for key in sorted(found)] if found else []
+
+    def keys(self, index: str, value: str) -> Set[str]:
+        """The keys of what an index finds under a value."""
+        return self._found[index].get(value, {}).keys()
 
     def __iter__(self) -> Iterator[T]:
         return iter(self.objects.values())

@@ -19,11 +19,12 @@ from .client import Client
 from .decoding import UNREADABLE, Malformed, decode, decode_event
 from .errors import ApiError, Forbidden, Gone, NotFound, Unreachable, error_of_status
 from .resource import Resource, T
+from .slices import SLICE, Turns, at_once, in_turns
 
 log = logging.getLogger(__name__)
 
-_EVENTS_A_TURN = 200
-"""After so many events the reader lets others run."""
+_EVENTS_A_TURN = 50
+"""After so many events, or so many as are SLICE bytes together, the reader lets others run."""
 _SHORT = 1.0
 """A watch that ends within this many seconds without an event is a sign of trouble: wait before the next."""
 _LATE = 30.0
@@ -140,18 +141,21 @@ class Reflector(Generic[T]):
 
     async def _read(self, seconds: int) -> None:
         tail = b""
-        told = 0
+        told = size = 0
         asked = self._client.watch(self.resource, self._version, **self._query, seconds=seconds)
         async with asked as pieces:
             self.trouble = ""
             async for piece in pieces:
                 *lines, tail = (tail + piece).split(b"\n")
                 for line in lines:
-                    if line:
+                    if len(line) > SLICE:
+                        await in_turns(self._hear_slowly(line))
+                    elif line:
                         self._hear(line)
-                        told += 1
-                        if told % _EVENTS_A_TURN == 0:
-                            await asyncio.sleep(0)
+                    told, size = told + 1, size + len(line)
+                    if told >= _EVENTS_A_TURN or size > SLICE:
+                        told = size = 0
+                        await asyncio.sleep(0)
 
     def _hear(self, line: bytes) -> None:
         try:
@@ -159,8 +163,9 @@ class Reflector(Generic[T]):
         except UNREADABLE:
             event = None
         if event is None or event.type == "ERROR":
-            self._hear_slowly(line)
-        elif event.type == "BOOKMARK":
+            at_once(self._hear_slowly(line))
+            return
+        if event.type == "BOOKMARK":
             self._version = event.object.metadata.resource_version
         elif event.type == "DELETED":
             meta = event.object.metadata
@@ -171,26 +176,31 @@ class Reflector(Generic[T]):
             self._version = event.object.metadata.resource_version
         self._heard += 1
 
-    def _hear_slowly(self, line: bytes) -> None:
-        """An event that is not an object of our kind as we read it: an error, a bookmark, or a malformed object."""
+    def _hear_slowly(self, line: bytes) -> Turns[None]:
+        """Any event: an error, a bookmark, a malformed object, a large one."""
         what = f"watch of {self.resource.id}"
         try:
             line.decode()  # what is no text is no answer of the API, whatever can be read of it
-            event = decode_event(line)
+            event = yield from decode_event(line)
             error = error_of_status(what, bytes(event.object)) if event.type == "ERROR" else None
         except UNREADABLE as unreadable:
             self._version = ""
             raise Unreachable(what, f"not a watch event: {unreadable}", sent=True) from unreadable
         if error is not None:
             raise error
-        found = decode(self.resource, event.object)
+        found = yield from decode(self.resource, event.object)
         metadata = found.metadata  # type: ignore[union-attr]
         if event.type == "DELETED":
             self._absent(metadata.key, metadata.uid)
-        elif event.type != "BOOKMARK" and isinstance(found, Malformed):
+        elif event.type == "BOOKMARK":
+            pass
+        elif isinstance(found, Malformed):
             self._unreadable(found)
+        else:
+            self._present(found)
         if metadata.resource_version:
             self._version = metadata.resource_version
+        self._heard += 1
 
     # ---------------------------------------------------------------------------------------------------------- telling
 

@@ -159,7 +159,7 @@ class App:
         elected = asyncio.create_task(leader.elected(), name="election")
         try:
             while not elected.done():
-                self.cycles.take_in()
+                await self.cycles.take_in()
                 await asyncio.wait({elected}, timeout=0.1)
             elected.result()
         finally:

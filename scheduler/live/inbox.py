@@ -7,6 +7,8 @@ cycles, applies it to the state, decides, and hands the decisions to the writes.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,15 +51,20 @@ class Inbox:
 
     def __init__(self) -> None:
         self.arrived = asyncio.Event()
-        self._items: list[Item] = []
+        self._items: deque[Item] = deque()
 
     def put(self, item: Item) -> None:
         self._items.append(item)
         if not isinstance(item, Bound):  # it can wait for the watch, which soon shows the same
             self.arrived.set()
 
-    def take(self) -> list[Item]:
-        """All there is."""
-        self.arrived.clear()
-        items, self._items = self._items, []
-        return items
+    def __len__(self) -> int:
+        """How many wait."""
+        return len(self._items)
+
+    def take(self, most: int) -> Iterator[Item]:
+        """The first, so many at most."""
+        if len(self._items) <= most:
+            self.arrived.clear()
+        for _ in range(min(most, len(self._items))):
+            yield self._items.popleft()

@@ -27,6 +27,7 @@ from .record import RunningRecord
 from .state_feed import StateFeed, Urgency
 from .status_builder import StatusBuilder
 from .stopwatch import Stopwatch
+from .turns import SLICE, Turns
 from .writer import BINDS_IN_FLIGHT, Writer
 
 log = logging.getLogger(__name__)
@@ -101,7 +102,7 @@ class CycleLoop:
     async def run(self) -> None:
         """Cycle until cancelled."""
         await self._feed.synced()
-        self.take_in()
+        await self.take_in()
         self._is_running = True
         self._want(0.0)
         loop = asyncio.get_running_loop()
@@ -110,7 +111,7 @@ class CycleLoop:
             wait = None if at is None else max(max(at, self._rests_until) - loop.time(), 0.0)
             if wait != 0.0:
                 await self._arrival(wait)
-            self._want_after(self.take_in())
+            self._want_after(await self.take_in())
             while self._between:
                 self._between.pop()()
             if self._due is not None and loop.time() >= max(self._due, self._rests_until):
@@ -127,13 +128,18 @@ class CycleLoop:
         except TimeoutError:
             pass
 
-    def take_in(self) -> Urgency:
+    async def take_in(self) -> Urgency:
         """Bring the state up to date, and hand on what that tells others; how soon a cycle should follow."""
-        intake = self._feed.empty()
-        for uid in intake.gone:
-            self._writer.gone(uid)
-        self._publication.tell(intake)
-        return intake.urgency
+        urgency, left = Urgency.NONE, len(self._feed.inbox)
+        while True:
+            intake = self._feed.empty(SLICE)
+            for uid in intake.gone:
+                self._writer.gone(uid)
+            self._publication.tell(intake)
+            urgency, left = max(urgency, intake.urgency), left - SLICE
+            if left <= 0:
+                return urgency
+            await asyncio.sleep(0)
 
     def _want_after(self, urgency: Urgency) -> None:
         if urgency is Urgency.SOON:
@@ -175,7 +181,7 @@ class CycleLoop:
         self._metrics.cycle(took, decisions, watch.laps)
         self._pace.note(decisions.steps, watch.jobs)
         self._feed.apply(Decided(self.number, now, decisions, budget))
-        self._carry_out(decisions)
+        await self._carry_out_whole(decisions)
         # at most half of the time goes into cycles, so that a large state cannot starve the writes; a tenth while many
         # binds are under way, while victims leave, one after the other, and there is nothing else to decide, and for
         # what was expected
@@ -188,7 +194,7 @@ class CycleLoop:
         is_late = loop.time() - self._published > PUBLISH_AT_LEAST_EVERY
         if is_late or not many:
             self._published = loop.time()
-        self._publication.publish(decisions, now, only_urgent=many and not is_late)
+        await self._publication.publish(decisions, now, only_urgent=many and not is_late)
         if self._writer.binds.pressing:
             self._want(LAZY_UNDER_LOAD)  # what is not published yet
         if self._publication.again_at is not None:
@@ -214,17 +220,29 @@ class CycleLoop:
             waves.setdefault(job.priority if job is not None else 0, []).append(eviction)
         return [waves[priority] for priority in sorted(waves)]
 
-    def _carry_out(self, decisions: Decisions) -> None:
+    async def _carry_out_whole(self, decisions: Decisions) -> None:
+        """Hand on all that was decided, even where this task is told to end meanwhile: no gang is left at a half."""
+        work = asyncio.create_task(self._carry_out(decisions))
+        try:
+            await asyncio.shield(work)
+        finally:
+            await work
+
+    async def _carry_out(self, decisions: Decisions) -> None:
+        turns = Turns(SLICE)
         for bind in decisions.binds:
             self._feed.apply(Assumed(bind.task, bind.uid, bind.node))
             self._writer.bind(bind)
+            await turns.spent()
         for eviction in decisions.evictions:
             self._publication.evicting(eviction)
             self._feed.apply(Assumed(eviction.task, eviction.uid))
+            await turns.spent()
         if decisions.evictions:
             self._writer.evict(self._by_priority(decisions.evictions))
         for nomination in decisions.nominations:
             self._feed.apply(Nominated(nomination.task, nomination.uid, nomination.node))
+            await turns.spent()
 
     def close(self) -> None:
         self._thread.shutdown(wait=False)

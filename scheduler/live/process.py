@@ -31,6 +31,7 @@ Python's 5 ms the writes of a large reclaim would stand still while the next cyc
 async def control(options: Options) -> int:
     """Run the controllers alone until they end; returns the exit status. Raises what makes a start impossible."""
     gc.set_threshold(*_COLLECT)
+    sys.setswitchinterval(_SWITCH)
     app = ControllersApp(options)
     with _listening(options, app.pages()):
         return await app.run()

@@ -54,6 +54,7 @@ WATCHED: tuple[Resource[Any], ...] = (
 )
 """What the state is made of."""
 
+ALL = 1 << 62
 _COMING = TaskStatus.BINDING | TaskStatus.BOUND
 
 
@@ -130,10 +131,10 @@ class StateFeed:
 
     # --------------------------------------------------------------------------------------------------------- emptying
 
-    def empty(self) -> Intake:
-        """Take in all that has arrived."""
+    def empty(self, most: int = ALL) -> Intake:
+        """Take in what has arrived, the oldest first."""
         urgency = Urgency.NONE
-        for item in self.inbox.take():
+        for item in self.inbox.take(most):
             match item:
                 case Trouble():
                     urgency = max(urgency, self._refuse(item))

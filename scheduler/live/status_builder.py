@@ -24,6 +24,7 @@ from .metrics import Metrics
 from .queue_series import QueueSeries
 from .state_feed import Intake, StateFeed
 from .status_writer import StatusWriter
+from .turns import SLICE, Turns
 
 
 class StatusBuilder:
@@ -40,14 +41,15 @@ class StatusBuilder:
         self._queues: dict[str, statuses.Status] = {}
         self._troubles = 0
         self._patience = Debounce()
+        self._turns = Turns(SLICE)
         self.again_at: float | None = None
         """When something is to be told though nothing will have happened, in seconds since the epoch."""
         self._job_series = JobSeries(self._is_there, metrics.started)
         self._queue_series = QueueSeries(lambda: feed.cluster.queues, self._job_series.phases)
         metrics.show(self._job_series, self._queue_series)
 
-    def publish(self, decisions: Decisions, now: float, *, only_urgent: bool = False) -> None:
-        """Wish for the statuses that follow from a cycle.
+    async def publish(self, decisions: Decisions, now: float, *, only_urgent: bool = False) -> None:
+        """Wish for the statuses that follow from a cycle. The state must stand still until it returns.
 
         ``only_urgent``: there is no time for statuses now (binds are on their way); those that others wait for are
         wished, the others remembered.
@@ -67,7 +69,8 @@ class StatusBuilder:
             self._refusals = refusals
         self._feed.touched -= touched
         for key in sorted(touched):
-            self._job(key, decisions.phases.get(key, ""), refusals.get(key), now)
+            await self._job(key, decisions.phases.get(key, ""), refusals.get(key), now)
+            await self._turns.spent()
         for nomination in decisions.nominations:
             task = self._feed.cluster.tasks.get(nomination.task)
             if task is not None and task.uid == nomination.uid:
@@ -81,7 +84,7 @@ class StatusBuilder:
         job = self._feed.cluster.jobs.get(key)
         return job is not None and job.group is not None
 
-    def _job(self, key: str, phase: str, refusal: Refusal | None, now: float) -> None:
+    async def _job(self, key: str, phase: str, refusal: Refusal | None, now: float) -> None:
         """Tell what became of a job: its PodGroup and, where it waits, its pods."""
         job = self._feed.cluster.jobs.get(key)
         message = render_refusal(refusal) if refusal is not None else ""
@@ -96,7 +99,7 @@ class StatusBuilder:
             said = statuses.said(job.group) if is_too_early else message
             self._group(job, job.group, phase or job.phase, said, now)
         if message and not is_too_early:
-            self._waiting(job, message, now)
+            await self._waiting(job, message, now)
 
     def _is_too_early(self, key: str, refusal: Refusal, message: str, now: float) -> bool:
         """Whether a job's reason is one that the next event may make void, and has not stood for long."""
@@ -114,19 +117,21 @@ class StatusBuilder:
             )  # a controller waits for it to create the pods
             self._publisher.apply(PODGROUPS, meta.namespace, meta.name, meta.uid, status, at_once=wanted_now)
 
-    def _waiting(self, job: Job, message: str, now: float) -> None:
+    async def _waiting(self, job: Job, message: str, now: float) -> None:
         """Tell the pods of a job why they wait, and whoever reads events."""
         key = job.key
         # Of a gated pod the API server says itself why it waits.
         pending = [task for task in job.by_status.get(TaskStatus.PENDING, {}).values() if not task.gated]
         for task in pending:
             self._pod(task, message, None, now)
+            await self._turns.spent()
         if self._told.get(key) != message:
             self._told[key] = message
             if job.group is not None:
                 self._events.event(PODGROUPS, job.group.metadata, WARNING, statuses.UNSCHEDULABLE, message)
             for task in pending:
                 self._events.event(PODS, task.pod.metadata, WARNING, "FailedScheduling", message)
+                await self._turns.spent()
 
     def _pod(self, task: Task, message: str, nominated: str | None, now: float) -> None:
         if change := statuses.of_pod(task, message, nominated, now):

@@ -29,6 +29,7 @@ from ..reasons import render_victim
 from ..recording.events import Reverted
 from .inbox import Bound, Inbox, Refused
 from .metrics import Metrics
+from .turns import SLICE
 from .write_queue import TerminatingPods, WaveBarrier, WorkerPool
 
 log = logging.getLogger(__name__)
@@ -91,8 +92,14 @@ class Writer:
         wave = waves.popleft()
         self._waves -= 1
         barrier = WaveBarrier({decision.uid for decision in wave}, _LATEST, lambda: self._next_wave(waves, cycle))
-        for decision in wave:
+        self._put_wave(deque(wave), barrier, cycle)
+
+    def _put_wave(self, left: deque[Evict], barrier: WaveBarrier, cycle: Mapping[str, object]) -> None:
+        for _ in range(min(len(left), SLICE)):
+            decision = left.popleft()
             self._put(self.evictions, decision, partial(self._evict, _Victim(decision, barrier)), cycle)
+        if left:
+            asyncio.get_running_loop().call_soon(self._put_wave, left, barrier, cycle)
 
     def probe(self) -> None:
         """Ask the API server for what it grants to everybody and what changes nothing, in turn with the binds: where

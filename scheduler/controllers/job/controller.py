@@ -5,6 +5,8 @@ The one rule: it only gathers what :func:`.reconcile.reconcile` looks at; every 
 
 from __future__ import annotations
 
+from functools import partial
+
 from ...kube import NAMESPACES, PODGROUPS, PODS, PRIORITY_CLASSES, WorkQueue
 from ...model.objects import Pod, PodGroup, Queue
 from ..queue.state import is_news, limits_above, queue_for, usability
@@ -72,7 +74,7 @@ class JobController:
             if job.status.state.reason == "GangTooLarge":
                 self._queue.add(job.metadata.key)
 
-    def _decide(self, key: str) -> tuple[ReconcileResult, About | None]:
+    async def _decide(self, key: str) -> tuple[ReconcileResult, About | None]:
         job: Job | None = self._jobs.get(key)
         if job is None and (problem := unreadable(self._jobs, key)):
             return problem, None
@@ -100,5 +102,7 @@ class JobController:
             scheduler_name=self._context.scheduler_names[0],
             now=now,
         )
-        outcome = reconcile(seen)
+        outcome = await self._context.think(
+            len(seen.pods) + sum(task.replicas for task in job.spec.tasks), partial(reconcile, seen)
+        )
         return ReconcileResult([*outcome.writes, *orders.strays], outcome.again), (JOBS, job.metadata)

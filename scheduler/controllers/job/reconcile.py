@@ -11,7 +11,7 @@ import copy
 from ...kube.resource import PODS
 from ...model.times import render_duration, seconds, timestamp
 from ..runtime.objects import COMMANDS, JOBS, JobCondition, JobStatus, TaskState
-from ..runtime.pods import TemplateError
+from ..runtime.pods import TemplateError, check_size
 from ..runtime.slices import in_hand
 from ..runtime.writes import ApplyObject, EmitEvent, ReconcileResult, Remove, Write
 from .events import Order, next_due, orders
@@ -37,6 +37,7 @@ def reconcile(seen: ObservedJob) -> ReconcileResult:
     if problem := impossible(job):
         return _refusal(seen, "Malformed", f"{problem}; correct it and create the job anew")
     try:
+        check_size(task.template for task in job.spec.tasks)
         return _reconcile(seen)
     except TemplateError as error:
         return _refusal(seen, "Malformed", f"a task's {error}; correct it and create the job anew")

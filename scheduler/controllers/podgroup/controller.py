@@ -6,6 +6,7 @@ The one rule: its keys are PodGroups, so two pods of one owner never race for th
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 from ...kube import NAMESPACES, PODGROUPS, PODS, WorkQueue
 from ...model.objects import Pod, PodGroup, read_annotations
@@ -70,7 +71,7 @@ class PodGroupController:
         if key in self._members or self._groups.get(key) is not None:
             self._queue.add(key)
 
-    def _decide(self, key: str) -> tuple[ReconcileResult, About | None]:
+    async def _decide(self, key: str) -> tuple[ReconcileResult, About | None]:
         namespace, _, name = key.partition("/")
         pods = self._members.of(key)
         group = self._groups.get(key)
@@ -81,7 +82,8 @@ class PodGroupController:
         home = self._namespaces.get(namespace)
         annotations = home.metadata.annotations if home else None
         about: About | None = (PODS, pods[0].metadata) if pods else None
-        return reconcile(ObservedGang(namespace, name, pods, group, owner, annotations)), about
+        seen = ObservedGang(namespace, name, pods, group, owner, annotations)
+        return await self._context.think(len(pods), partial(reconcile, seen)), about
 
 
 def _annotations(pod: Pod) -> dict[str, str] | None:

@@ -8,6 +8,7 @@ alone.
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any
 
 from ...kube import NAMESPACES, PODGROUPS, PODS, Resource, WorkQueue
@@ -73,7 +74,7 @@ class MirrorController:
         if key in self._members or self._groups.get(key) is not None:
             self._queue.add(key)
 
-    def _decide(self, key: str) -> tuple[ReconcileResult, About | None]:
+    async def _decide(self, key: str) -> tuple[ReconcileResult, About | None]:
         assert self._served is not None
         original = self._originals().get(key)
         pods = self._members.of(key)
@@ -86,4 +87,5 @@ class MirrorController:
             namespace_annotations=home.metadata.annotations if home else None,
             now=self._context.clock(),
         )
-        return reconcile(seen), (self._served, original.metadata) if original is not None else None
+        outcome = await self._context.think(len(pods), partial(reconcile, seen))
+        return outcome, (self._served, original.metadata) if original is not None else None

@@ -6,6 +6,7 @@ The one rule: where a training operator is installed, PyTorchJobs are its own, a
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import cast
 
 from ...kube import NAMESPACES, PODGROUPS, PODS, PRIORITY_CLASSES, WorkQueue
@@ -79,7 +80,7 @@ class PyTorchJobController:
         for job in self._jobs:
             self._queue.add(job.metadata.key)
 
-    def _decide(self, key: str) -> tuple[ReconcileResult, About | None]:
+    async def _decide(self, key: str) -> tuple[ReconcileResult, About | None]:
         job: PyTorchJob | None = self._jobs.get(key)
         if len(self._operators.informer):
             return ReconcileResult(), None
@@ -102,7 +103,9 @@ class PyTorchJobController:
             scheduler_name=self._context.scheduler_names[0],
             now=self._context.clock(),
         )
-        return reconcile(seen), (PYTORCH_JOBS, job.metadata)
+        wanted = sum(replica.replicas or 0 for replica in job.spec.pytorch_replica_specs.values())
+        outcome = await self._context.think(len(seen.pods) + wanted, partial(reconcile, seen))
+        return outcome, (PYTORCH_JOBS, job.metadata)
 
     def _group_of(self, job: PyTorchJob) -> PodGroup | None:
         """The PodGroup that was made for the job, or one of its name that a user made and nobody owns."""

@@ -16,7 +16,7 @@ from ...model.objects import Pod, PodGroup
 from ...model.task import index_of
 from ...model.times import seconds, timestamp
 from ..runtime.objects import PYTORCH_JOBS, PyTorchCondition, PyTorchJob, PyTorchJobStatus
-from ..runtime.pods import TemplateError, exit_code, restarts
+from ..runtime.pods import TemplateError, check_size, exit_code, restarts
 from ..runtime.slices import in_hand, in_turns, slice_of
 from ..runtime.writes import ApplyObject, Create, EmitEvent, ReconcileResult, Remove, Write
 from . import status as conditions
@@ -51,6 +51,7 @@ def reconcile(seen: ObservedTraining) -> ReconcileResult:
         told = f"{fields}: not honoured here; remove it, or let the training operator run this job"
         return _refusal(seen, "NotHonoured", told)
     try:
+        check_size(replica.template for replica in job.spec.pytorch_replica_specs.values())
         return _reconcile(seen)
     except TemplateError as error:
         return _refusal(seen, "Malformed", f"a replica's {error}; correct it and create the job anew")

@@ -68,7 +68,7 @@ class QueueController:
                 phases[group.status.phase or "Pending"] += number
                 self._queue.add_after(group.spec.queue or "default", _CALM)
 
-    def _decide(self, key: str) -> tuple[ReconcileResult, About | None]:
+    async def _decide(self, key: str) -> tuple[ReconcileResult, About | None]:
         """A key is the name of a queue, or ``namespace/name`` of a Command that does not count."""
         if "/" in key:
             command = self._commands.get(key)

@@ -17,6 +17,9 @@ from ...model.objects import ObjectMeta, OwnerReference, Pod, PodSpec, PriorityC
 from ...model.resources import Resource
 from .objects import Template
 
+MOST_BYTES = 128 * 1024
+"""Of a template, which is copied for each of its pods."""
+
 
 def controller_of(meta: ObjectMeta) -> OwnerReference | None:
     """The owner that manages the object, if one does."""
@@ -25,6 +28,14 @@ def controller_of(meta: ObjectMeta) -> OwnerReference | None:
 
 class TemplateError(ValueError):
     """A pod template that no pod can be made of; the text names the field."""
+
+
+def check_size(templates: Iterable[Template]) -> None:
+    """Raises TemplateError where making a pod of one would keep all others waiting."""
+    for template in templates:
+        if (size := len(msgspec.json.encode(template))) > MOST_BYTES:
+            told = f"template: {size:,} bytes, more than the {MOST_BYTES:,} that one may have"
+            raise TemplateError(f"{told}; mount what is large from a ConfigMap")
 
 
 def copy_of(template: Template) -> tuple[dict[str, Any], dict[str, Any]]:

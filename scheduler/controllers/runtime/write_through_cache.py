@@ -76,9 +76,12 @@ class WriteThroughCache(Generic[T]):
 
     def by(self, index: str, value: str) -> list[T]:
         """The objects that an index of the informer finds, as new as we know them, in the order of their keys."""
-        keys = {_meta(item).key for item in self.informer.by(index, value)}
-        keys |= {key for key, (item, _) in self._written.items() if value in self._indexes[index](item)}
-        return [item for key in sorted(keys) if (item := self.get(key)) is not None]
+        found = self.informer.by(index, value)
+        keys = {key for key, (item, _) in self._written.items() if value in self._indexes[index](item)}
+        if keys or self._written.keys() & self.informer.keys(index, value):
+            keys |= self.informer.keys(index, value)
+            return [item for key in sorted(keys) if (item := self.get(key)) is not None]
+        return [self._going(item) for item in found] if self._removed else found
 
     def __iter__(self) -> Iterator[T]:
         for key in sorted({*self.informer.objects, *self._written}):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from scheduler.kube import PODGROUPS, Listing, Malformed
 from scheduler.kube.decoding import TOO_DEEP, UNREADABLE, decode, decode_event, read
+from scheduler.kube.slices import at_once
 from scheduler.model.objects import PodGroup
 
 META = b'{"name":"deep","namespace":"ns","uid":"u","resourceVersion":"7","managedFields":[%s]}'
@@ -34,7 +35,7 @@ def good(name: str) -> bytes:
 
 @pytest.mark.parametrize("levels", [1_500, 3_000, 100_000])
 def test_an_object_that_is_nested_too_deep_is_malformed_and_keeps_its_name(levels: int) -> None:
-    found = decode(PODGROUPS, deep(levels))
+    found = at_once(decode(PODGROUPS, deep(levels)))
     assert isinstance(found, Malformed)
     meta = found.metadata
     assert (meta.key, meta.uid, meta.resource_version) == ("ns/deep", "u", "7")
@@ -42,20 +43,20 @@ def test_an_object_that_is_nested_too_deep_is_malformed_and_keeps_its_name(level
 
 
 def test_of_an_object_that_is_nested_too_deep_the_metadata_can_be_read_alone() -> None:
-    assert read(PODGROUPS.bare, deep()).metadata.key == "ns/deep"
+    assert at_once(read(PODGROUPS.bare, deep())).metadata.key == "ns/deep"
 
 
 def test_the_others_of_its_list_are_read() -> None:
     listing: Listing[PodGroup] = Listing()
     page = b'{"metadata":{"resourceVersion":"9","continue":"next","odd":{}},"items":[%s,%s,%s]}'
-    assert listing.add_page(PODGROUPS, page % (good("a"), deep(), good("b"))) == "next"
+    assert at_once(listing.add_page(PODGROUPS, page % (good("a"), deep(), good("b")))) == "next"
     assert [group.metadata.name for group in listing.items] == ["a", "b"]
     assert [malformed.metadata.key for malformed in listing.malformed] == ["ns/deep"]
     assert listing.resource_version == "9"
 
 
 def test_the_event_that_it_comes_with_is_read() -> None:
-    event = decode_event(b'{"type":"MODIFIED","object":%s}' % deep())
+    event = at_once(decode_event(b'{"type":"MODIFIED","object":%s}' % deep()))
     assert event.type == "MODIFIED"
     assert bytes(event.object) == deep()
 
@@ -73,14 +74,14 @@ JUNK = st.one_of(
 
 @given(JUNK)
 def test_whatever_an_object_is_it_is_read_or_malformed(data: bytes) -> None:
-    assert isinstance(decode(PODGROUPS, data), PodGroup | Malformed)
-    assert isinstance(decode(PODGROUPS, b'{"metadata":{"name":"x"},"spec":%s}' % data), PodGroup | Malformed)
+    for text in (data, b'{"metadata":{"name":"x"},"spec":%s}' % data):
+        assert isinstance(at_once(decode(PODGROUPS, text)), PodGroup | Malformed)
 
 
 READERS: dict[str, Callable[[bytes], object]] = {
-    "one object": lambda data: read(PODGROUPS, data),
-    "an event": decode_event,
-    "a list": lambda data: Listing[PodGroup]().add_page(PODGROUPS, data),
+    "one object": lambda data: at_once(read(PODGROUPS, data)),
+    "an event": lambda data: at_once(decode_event(data)),
+    "a list": lambda data: at_once(Listing[PodGroup]().add_page(PODGROUPS, data)),
 }
 
 

@@ -4,6 +4,7 @@ in between.
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 from unittest.mock import create_autospec
 
@@ -45,7 +46,7 @@ class MetricsSetup:
         decisions = decide(self.world.cluster, self.world.policy, self.world.now, watch.step)
         self.metrics.cycle(0.001, decisions, watch.laps)
         self.feed.touched.update(self.world.cluster.jobs)
-        self.status_builder.publish(decisions, self.world.now)
+        asyncio.run(self.status_builder.publish(decisions, self.world.now))
         return decisions
 
     def bind(self, decisions: Decisions, *, at: float) -> None:

@@ -40,7 +40,7 @@ def test_a_malformed_object_is_counted_until_it_is_good() -> None:
     assert malformed(metrics) == ['schedspec_malformed_objects{kind="PodGroup"} 1.0']
     feed.inbox.put(ObjectSeen("PodGroup", group()))
     feed.empty()
-    status_builder.publish(Decisions(), now=0.0)
+    asyncio.run(status_builder.publish(Decisions(), now=0.0))
     assert malformed(metrics) == []
 
 
@@ -54,8 +54,8 @@ def test_what_is_no_longer_so_when_a_pod_is_bound_is_not_written_after_the_bind(
             writing = asyncio.create_task(status_writer.run())
             for given in (ObjectSeen("PodGroup", group("Inqueue")), ObjectSeen("Pod", pod())):
                 feed.apply(given)
-            status_builder.publish(Decisions(refusals={"ns/g": NO_ROOM}), NOW)
-            status_builder.publish(Decisions(binds=[Bind("ns/p", "u", "n", "ns/g")]), NOW)
+            await status_builder.publish(Decisions(refusals={"ns/g": NO_ROOM}), NOW)
+            await status_builder.publish(Decisions(binds=[Bind("ns/p", "u", "n", "ns/g")]), NOW)
             bound.set()
             await status_writer.drain()
             assert [asked.path for asked in server.asked if "/pods/" in asked.path] == []
@@ -76,20 +76,20 @@ def test_a_pod_whose_gang_or_group_is_still_being_made_is_told_when_that_takes_l
             feed.apply(ObjectGone("PodGroup", "ns/g", "ug"))
         status_builder = of(feed, Metrics())
         events, status_writer = status_builder._events, status_builder._publisher
-        status_builder.publish(Decisions(refusals={"ns/g": refusal}), NOW)
+        asyncio.run(status_builder.publish(Decisions(refusals={"ns/g": refusal}), NOW))
         assert status_builder.again_at == NOW + 2
-        status_builder.publish(Decisions(refusals={"ns/g": refusal}), NOW + 1)
+        asyncio.run(status_builder.publish(Decisions(refusals={"ns/g": refusal}), NOW + 1))
         assert not status_writer.merge.called  # type: ignore[attr-defined]
         assert not status_writer.apply.called  # type: ignore[attr-defined]
         assert not events.event.called  # type: ignore[attr-defined]
-        status_builder.publish(Decisions(refusals={"ns/g": refusal}), NOW + 2)
+        asyncio.run(status_builder.publish(Decisions(refusals={"ns/g": refusal}), NOW + 2))
         assert status_builder.again_at is None
         assert status_writer.merge.call_args.args[-1]["conditions"][0]["message"] == why  # type: ignore[attr-defined]
         if isinstance(refusal.items[0], PodsMissing):
             assert status_writer.apply.call_args.args[-1]["conditions"][0]["message"] == why  # type: ignore[attr-defined]
         assert events.event.call_args.args[2:] == (WARNING, "FailedScheduling", why)  # type: ignore[attr-defined]
         before = events.event.call_count  # type: ignore[attr-defined]
-        status_builder.publish(Decisions(refusals={"ns/g": refusal}), NOW + 60)
+        asyncio.run(status_builder.publish(Decisions(refusals={"ns/g": refusal}), NOW + 60))
         assert events.event.call_count == before  # type: ignore[attr-defined]
 
 
@@ -142,11 +142,11 @@ def test_a_reason_that_came_when_there_was_no_time_to_tell_it_is_told_later() ->
     for given in (ObjectSeen("PodGroup", group("Inqueue")), ObjectSeen("Pod", pod())):
         feed.apply(given)
     status_builder = of(feed, Metrics())
-    status_builder.publish(Decisions(), NOW)
+    asyncio.run(status_builder.publish(Decisions(), NOW))
     refused = Decisions(refusals={"ns/g": NO_ROOM})
-    status_builder.publish(refused, NOW + 1, only_urgent=True)
+    asyncio.run(status_builder.publish(refused, NOW + 1, only_urgent=True))
     status_builder._events.event.assert_not_called()  # type: ignore[attr-defined]
-    status_builder.publish(refused, NOW + 2)
+    asyncio.run(status_builder.publish(refused, NOW + 2))
     assert {call.args[3] for call in status_builder._events.event.call_args_list} == {  # type: ignore[attr-defined]
         "Unschedulable",
         "FailedScheduling",
