@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from scheduler.kube import EVENTS, PODGROUPS, PODS, QUEUES, Patch, Resource
+from scheduler.kube import PODGROUPS, PODS, QUEUES, Patch, Resource
 from tests.support.fake_server import run
 from tests.support.live.api_objects import pod_body, queue
 from tests.support.live.ground import NAMESPACE, Ground
 from tests.support.live.history import gang_of
-from tests.support.live.status_queries import conditions, events, eventually
+from tests.support.live.status_queries import EVENTS, conditions, events, eventually
 from tests.support.live.status_queries import status as status_of
 
 pytestmark = pytest.mark.embedded
