@@ -20,6 +20,7 @@ from ..model.times import timestamp
 from .client import Client, Patch
 from .errors import AlreadyExists, KubeError, NotFound, TooManyRequests, Unreachable
 from .fair_queue import FairQueue
+from .recent import Recent
 from .resource import EVENTS, Resource
 
 log = logging.getLogger(__name__)
@@ -29,6 +30,8 @@ _MOST_WAITING = 20_000
 _REST = 1.0
 """Seconds in which a namespace whose events are not taken is sent none."""
 _REMEMBERED = 4_096
+_REPEATED_WITHIN = 300.0
+"""Seconds in which what is told again is counted on the event that tells it; after that it is a new one."""
 _MOST_MESSAGE = 1_000
 """Characters; the API's limit is 1,024 bytes of a note in events.k8s.io/v1."""
 
@@ -84,7 +87,7 @@ class EventRecorder:
         self._of: Counter[str] = Counter()
         """How many wait, by namespace."""
         self._keys: FairQueue[tuple[str, str]] = FairQueue(workers)
-        self._written: dict[tuple[str, str], _Written] = {}
+        self._written: Recent[tuple[str, str], _Written] = Recent(_REPEATED_WITHIN, _REMEMBERED, time.monotonic)
         self._busy = 0
         self._number = 0
         self._epoch = f"{time.time_ns():x}"
@@ -167,8 +170,9 @@ class EventRecorder:
             try:
                 await self._client.patch(EVENTS, before.name, again, before.namespace, kind=Patch.MERGE)
             except NotFound:  # it has expired
-                del self._written[key]
+                self._written.pop(key)
             else:
+                self._written.set(key, before)
                 return
         self._number += 1
         # events about objects without a namespace live in `default`, as the API server wants it
@@ -191,6 +195,4 @@ class EventRecorder:
             await self._client.create(EVENTS, body, namespace)
         except AlreadyExists:
             log.debug("event %s was written before its answer was lost", name)
-        if len(self._written) >= _REMEMBERED:
-            del self._written[next(iter(self._written))]
-        self._written[key] = _Written(namespace, name, message, waiting.count)
+        self._written.set(key, _Written(namespace, name, message, waiting.count))

@@ -5,15 +5,17 @@ The one rule: what is set for the whole interpreter is set here.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import gc
 import logging
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
 
 from .app import App
 from .controllers_app import ControllersApp
+from .memory import keep_trimmed
 from .options import Options
 from .policy_file import PolicyFile
 from .server import Page, Server
@@ -33,7 +35,7 @@ async def control(options: Options) -> int:
     gc.set_threshold(*_COLLECT)
     sys.setswitchinterval(_SWITCH)
     app = ControllersApp(options)
-    with _listening(options, app.pages()):
+    with _listening(options, app.pages()), _beside(keep_trimmed()):
         return await app.run()
 
 
@@ -45,12 +47,21 @@ async def serve(options: Options) -> int:
     app = App(options, policy)
     policy.on_change = app.on_policy
     app.metrics.policy("loaded")
-    with _listening(options, app.pages.by_path()):
+    with _listening(options, app.pages.by_path()), _beside(keep_trimmed()):
         status = await app.run()
         if app.progress.trouble:  # a thread that decides without an end would keep the interpreter from ending
             logging.shutdown()
             os._exit(status)
         return status
+
+
+@contextlib.contextmanager
+def _beside(work: Coroutine[None, None, None]) -> Iterator[None]:
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
 
 
 @contextlib.contextmanager

@@ -145,7 +145,7 @@ class StatusBuilder:
             if queue is None or not queue.object.metadata.uid or self._queues.get(name) == status:
                 continue  # without a uid: presumed (kube/scope.py)
             self._queues[name] = status
-            self._publisher.apply(QUEUES, "", name, queue.object.metadata.uid, status, trust=float("inf"))
+            self._publisher.apply(QUEUES, "", name, queue.object.metadata.uid, status)
         for gone in self._queues.keys() - decisions.queues.keys():
             del self._queues[gone]
 
@@ -205,10 +205,10 @@ class StatusBuilder:
         self._events.event(trouble.resource, meta, WARNING, "Malformed", message)
         if trouble.resource is PODGROUPS:
             status = {"phase": "Pending", "conditions": [statuses.malformed(message, time.time())]}
-            self._publisher.apply(PODGROUPS, meta.namespace, meta.name, meta.uid, status, trust=float("inf"))
+            self._publisher.apply(PODGROUPS, meta.namespace, meta.name, meta.uid, status)
         elif trouble.resource is QUEUES:
             status = {"conditions": [statuses.malformed(message, time.time())]}
-            self._publisher.apply(QUEUES, "", meta.name, meta.uid, status, trust=float("inf"))
+            self._publisher.apply(QUEUES, "", meta.name, meta.uid, status)
 
     def _count_troubles(self) -> None:
         self._troubles = len(self._feed.troubles)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ from ..kube import Client, Conflict, KubeError, NotFound, Patch, Resource
 from ..kube.attempts import Again, again_after
 from ..kube.backoff import Backoff
 from ..kube.fair_queue import FairQueue
+from ..kube.recent import Recent
 from .statuses import Status
 
 log = logging.getLogger(__name__)
@@ -39,7 +41,6 @@ class _Wish:
     status: Status
     kind: Patch
     at_once: bool
-    trust: float
 
     @property
     def flow(self) -> str:
@@ -59,7 +60,7 @@ class StatusWriter:
         self._ready: FairQueue[str] = FairQueue(_IN_FLIGHT)
         self._first: FairQueue[str] = FairQueue(_URGENT_IN_FLIGHT)
         self._resting: dict[str, asyncio.TimerHandle] = {}
-        self._written: dict[str, tuple[str, float]] = {}
+        self._written: Recent[str, str] = Recent(_TRUST, _REMEMBERED, time.monotonic)
         self._busy: set[str] = set()
         self._backoffs: dict[str, Backoff] = {}
         """Of objects whose status has no answer yet."""
@@ -77,27 +78,24 @@ class StatusWriter:
         status: Status,
         *,
         at_once: bool = False,
-        trust: float = _TRUST,
     ) -> None:
         """Make the scheduler's part of a status exactly this (server-side apply).
 
-        ``at_once``: somebody waits for it, so it overtakes the binds. ``trust``: for so many seconds the same is not
-        written again; give infinity where no watch would show that somebody else changed it.
+        ``at_once``: somebody waits for it, so it overtakes the binds.
         """
-        self._wish(_Wish(resource, namespace, name, uid, status, Patch.APPLY, at_once, trust))
+        self._wish(_Wish(resource, namespace, name, uid, status, Patch.APPLY, at_once))
 
     def merge(self, resource: Resource[Any], namespace: str, name: str, uid: str, status: Status) -> None:
         """Change these fields of a core object's status; conditions merge by type."""
-        self._wish(_Wish(resource, namespace, name, uid, status, Patch.STRATEGIC, at_once=False, trust=_TRUST))
+        self._wish(_Wish(resource, namespace, name, uid, status, Patch.STRATEGIC, at_once=False))
 
     def forget(self, uid: str) -> None:
         """The object is gone, or what is known to be written is no longer to be trusted."""
-        self._written.pop(uid, None)
+        self._written.pop(uid)
         self._wishes.pop(uid, None)
 
     def _stands(self, wish: _Wish) -> bool:
-        digest, until = self._written.get(wish.uid, ("", 0.0))
-        return until > asyncio.get_running_loop().time() and digest == _digest(wish)
+        return self._written.get(wish.uid) == _digest(wish)
 
     def _wish(self, wish: _Wish) -> None:
         key = wish.uid
@@ -160,7 +158,7 @@ class StatusWriter:
         except Exception:  # whatever comes of one status must not stop the others
             log.exception("a status was given up in an unforeseen way")
         else:
-            self._remember(wish)
+            self._written.set(wish.uid, _digest(wish))
         finally:
             self._busy.discard(key)
             if again is None:
@@ -175,7 +173,7 @@ class StatusWriter:
             self._put(wish)
 
     async def _patch(self, wish: _Wish) -> None:
-        self._written.pop(wish.uid, None)  # until it is answered nobody knows what stands
+        self._written.pop(wish.uid)  # until it is answered nobody knows what stands
         body: dict[str, Any] = {"metadata": {"name": wish.name, "uid": wish.uid}, "status": wish.status}
         resource = wish.resource.bare
         if wish.kind is Patch.APPLY:
@@ -185,12 +183,6 @@ class StatusWriter:
             )
         else:
             await self._client.patch(resource, wish.name, body, wish.namespace, kind=wish.kind, sub="status")
-
-    def _remember(self, wish: _Wish) -> None:
-        now = asyncio.get_running_loop().time()
-        if len(self._written) >= _REMEMBERED:
-            self._written = {uid: told for uid, told in self._written.items() if told[1] > now}
-        self._written[wish.uid] = (_digest(wish), now + wish.trust)
 
 
 def _digest(wish: _Wish) -> str:

@@ -14,10 +14,13 @@ import msgspec
 
 from ...kube.client import Client
 from ...kube.informer import Index, Informer
+from ...kube.recent import Recent
 from ...kube.reflector import Reflector
 from ...kube.resource import Resource, T
 
 _REMEMBERED = 10_000
+_ANSWERED_WITHIN = 60.0
+"""Seconds, more than any request has."""
 TRUST = 10.0
 """Seconds after which a write that the watch never showed is no longer believed (its object came and went unseen)."""
 
@@ -39,7 +42,7 @@ class WriteThroughCache(Generic[T]):
         self._indexes = indexes or {}
         self._written: dict[str, tuple[T, float]] = {}
         self._removed: dict[str, float] = {}
-        self._gone: dict[str, None] = {}
+        self._gone: Recent[str, None] = Recent(_ANSWERED_WITHIN, _REMEMBERED, _now)
         """Uids whose end the watch has shown: an answer may come later than what the watch says of its object."""
         self.informer.on_change(self._caught_up)
 
@@ -111,9 +114,7 @@ class WriteThroughCache(Generic[T]):
             if after is None or meta.deletion_timestamp is not None:
                 self._removed.pop(meta.uid, None)
         if before is not None and (after is None or _meta(after).uid != _meta(before).uid):
-            self._gone[_meta(before).uid] = None
-            if len(self._gone) > _REMEMBERED:
-                del self._gone[next(iter(self._gone))]
+            self._gone.set(_meta(before).uid, None)
 
 
 def _meta(item: Any) -> Any:

@@ -189,7 +189,7 @@ def test_a_pause_that_the_server_asks_for_is_one_of_a_kind_of_object_in_a_namesp
     async def test() -> None:
         async with publishing(handle) as (server, status_writer, _):
             wish(status_writer, "Running")
-            await until(lambda: len(server.asked) == 1)
+            await until(lambda: len(server.asked) == 1 and not status_writer._busy)
             status_writer.apply(PODGROUPS, "ns", "h", "h", {"phase": "Running"})
             status_writer.apply(PODGROUPS, "other", "g", "o", {"phase": "Running"})
             status_writer.merge(PODS, "ns", "p", "p", {"nominatedNodeName": "n"})
