@@ -140,13 +140,17 @@ class Reflector(Generic[T]):
             raise Unreachable(what, f"the server did not end it {_LATE:g} s after its time", sent=True) from error
 
     async def _read(self, seconds: int) -> None:
-        tail = b""
+        parts: list[bytes] = []
         told = size = 0
         asked = self._client.watch(self.resource, self._version, **self._query, seconds=seconds)
         async with asked as pieces:
             self.trouble = ""
             async for piece in pieces:
-                *lines, tail = (tail + piece).split(b"\n")
+                parts.append(piece)
+                if b"\n" not in piece:
+                    continue
+                *lines, tail = b"".join(parts).split(b"\n")
+                parts = [tail]
                 for line in lines:
                     if len(line) > SLICE:
                         await in_turns(self._hear_slowly(line))

@@ -189,6 +189,20 @@ def test_an_object_that_is_nested_too_deep_is_told_as_unreadable_and_as_gone() -
     expect(script, ["+deep@3", "?ns/deep", "+good@7", "-ns/deep"], ["5", "8"])
 
 
+def test_an_object_that_is_large_is_told_as_any_other() -> None:
+    large = {f"k{i}": "v" * 90 for i in range(2_000)}
+    bad = group("bad", 8, minMember="two", minResources=large)
+    chunks = [
+        event("ADDED", group("large", 6, minMember=2, minResources=large)),
+        event("MODIFIED", group("large", 7, minMember=3, minResources=large)),
+        event("ADDED", bad),
+        event("BOOKMARK", group("", 9, minResources=large)),
+        event("DELETED", group("large", 10, minResources=large)),
+    ]
+    script = Script([listing(5, group("listed", 3, minResources=large))], [Reply(chunks=chunks)])
+    expect(script, ["+listed@3", "+large@6", "+large@7", "?ns/bad", "-ns/large"], ["5", "10"])
+
+
 def test_a_handler_that_fails_at_one_object_is_told_of_the_next() -> None:
     async def test() -> None:
         heard = []
