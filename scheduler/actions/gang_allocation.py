@@ -52,6 +52,8 @@ class GangAllocation:
         self._whys: list[UnschedulableReason] = []
         self._failed_shapes: set[bytes] = set()
         self._failed_roles: set[str] = set()
+        self._ready = False
+        """Whether the job was ready when the last attempt ended."""
 
     def take(self, runs: list[TaskBatch]) -> bool:
         """Place what can be placed of ``runs``, taking out what was. Whether the job got anywhere and may have
@@ -67,7 +69,7 @@ class GangAllocation:
                 session.nominations.take_over(job, yielded, self._statement)
         if placed is None:
             self._statement.discard()
-        elif self._is_ready():
+        elif self._ready:
             self._statement.commit()
         for run, count in placed or ():
             del run.tasks[len(run.tasks) - count :]
@@ -83,7 +85,8 @@ class GangAllocation:
         self._failed_roles.clear()
         before = self._statement.savepoint()
         placed = [] if self._cannot_start(runs) else self._place_all(runs)
-        if self._is_ready() or self._hooks.job_pipelined(self._job):
+        self._ready = self._is_ready()
+        if self._ready or self._hooks.job_pipelined(self._job):
             return placed
         self._whys += [*self._hooks.reasons(self._job, runs[0].first), *self._short(self._job.waiting)]
         self._statement.rollback(before)

@@ -75,11 +75,11 @@ class Recall:
             for key, entry in self._entries.items()
             if not entry.tried and ((now < entry.retry_at and key not in due) or now < entry.not_before)
         }
+        self.late_jobs = {key for key, entry in self._entries.items() if entry.late}
+        """Jobs to be tried after all others, for what they cost before."""
         self.action = ""
-        self._done: list[str] = []
-        """Actions that have tried all jobs."""
-        self._tried: dict[str, set[str]] = {}
-        """Job → actions that have tried it."""
+        self._tried: dict[str, set[str]] = {name: set() for name in ("", *policy.actions)}
+        """Action → jobs that it has tried."""
         self._cost: dict[str, int] = {}
         self._late: set[str] = set()
         self._deadlines: dict[str, float] = {}
@@ -117,14 +117,9 @@ class Recall:
         """A job cannot keep what it waits for: it is tried again."""
         self._due.add(key)
 
-    def is_late(self, job: Job) -> bool:
-        """Whether the job is to be tried after all others, for what it cost before."""
-        entry = self._entries.get(job.key)
-        return entry is not None and entry.late
-
     def begin(self, job: Job) -> None:
         self._trying = job.key
-        self._tried.setdefault(job.key, set()).add(self.action)
+        self._tried[self.action].add(job.key)
 
     def end(self, job: Job, steps: int) -> None:
         self._trying = ""
@@ -178,8 +173,10 @@ class Recall:
         done = {name for name in self._actions if name not in cut}
         moved = {*(bind.job for bind in decisions.binds), *decisions.phases}
         due = set(self._due)
+        ending = _Ending(session, done, moved, memory, due)
         for job in session.undecided:
-            self._note(job, _Ending(session, done, moved, memory, due))
+            if cut or job.key in decisions.refusals or job.key in self._entries:  # else there is nothing to remember
+                self._note(job, ending)
         known = {job.key for job in session.undecided}
         memory.forgotten += [key for key in self._entries if key not in self.asleep and key not in known]
         memory.due = sorted((due & self._entries.keys()) - set(memory.forgotten))
@@ -192,7 +189,9 @@ class Recall:
         """What is to be remembered of one job."""
         session, memory = ending.session, ending.memory
         key, refusals = job.key, session.decisions.refusals
-        entry, refusal, tried = self._entries.get(key), refusals.get(key), ending.done | self._tried.get(key, set())
+        entry, refusal = self._entries.get(key), refusals.get(key)
+        here = {action for action, jobs in self._tried.items() if key in jobs}
+        tried = ending.done | here
         has_moved = key in ending.moved or session.nominations.stands(key)
         rests = entry is not None and self._rests(key, entry)
         only_waits = bool(job.by_status.get(TaskStatus.PIPELINED))  # for what is being freed: not to be passed over
@@ -203,7 +202,7 @@ class Recall:
         if entry is not None and rests:  # tried in part by cycles before, which were cut, and nothing has changed
             refusal = entry.refusal.also(*(refusal.items if refusal is not None else ()))
             tried |= set(entry.tried)
-        elif refusal is None and key not in self._tried:  # this cycle has not come to it
+        elif refusal is None and not here:  # this cycle has not come to it
             if entry is not None and entry.refusal.items:
                 refusals[key] = entry.refusal
             return

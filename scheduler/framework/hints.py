@@ -75,5 +75,7 @@ def least_of(job: Job) -> dict[str, int]:
     """The room without which no waiting task of the job fits on a node."""
     pending = job.by_status.get(TaskStatus.PENDING, {}).values()
     needs = list({task.shape: task.init_request for task in pending if not task.gated}.values())
+    if len(needs) == 1:
+        return needs[0]
     shared = set.intersection(*map(set, needs)) if needs else set()
     return {name: min(need[name] for need in needs) for name in sorted(shared)}

@@ -23,20 +23,26 @@ class ServingOrder:
 
     def __init__(self, session: Session, jobs: Iterable[Job]) -> None:
         self._session = session
+        takes_turns = session.backlog.takes_turns
+        self._queue_key = self._least_in_vain if takes_turns else session.hooks.queue_key
+        self._of_queue = self._in_turns if takes_turns else self._in_order
         self._late: list[Job] = []
+        late = session.backlog.late_jobs
         by_queue: dict[str, list[Job]] = {}
         for job in jobs:
-            if session.backlog.is_late(job):
+            if job.key in late:
                 self._late.append(job)
             else:
                 by_queue.setdefault(job.queue, []).append(job)
         self._open(by_queue)
 
     def _open(self, by_queue: dict[str, list[Job]]) -> None:
-        self._jobs = {name: _JobsOfQueue(self._session, name, jobs) for name, jobs in by_queue.items()}
+        self._jobs = {name: self._of_queue(name, jobs) for name, jobs in by_queue.items()}
         self._queues = LazyPriorityQueue(self._queue_key, (self._session.queues[name] for name in by_queue))
 
     def __iter__(self) -> Iterator[tuple[Queue, Job]]:
+        work, backlog = self._session.work, self._session.backlog
+        binds, evictions = self._session.decisions.binds, self._session.decisions.evictions
         while self._queues or self._late:
             if not self._queues:
                 late, self._late = self._late, []
@@ -45,14 +51,13 @@ class ServingOrder:
             jobs = self._jobs[queue.name]
             if not jobs:
                 continue
-            if not self._session.work.may_go_on():
+            if not work.may_go_on():
                 return
             job = jobs.pop()
-            before = self._session.work.spent, self._progress()
+            spent, bound, evicted = work.spent, len(binds), len(evictions)
             yield queue, job
-            spent, progress = self._session.work.spent, self._progress()
-            if progress == before[1] and spent > before[0]:
-                self._session.backlog.in_vain(queue.name, job.namespace, spent - before[0])
+            if work.spent > spent and len(binds) == bound and len(evictions) == evicted:
+                backlog.in_vain(queue.name, job.namespace, work.spent - spent)
             self._queues.push(queue)
 
     def again(self, job: Job) -> None:
@@ -63,13 +68,16 @@ class ServingOrder:
         """The jobs of one queue after the other."""
         while self._queues:
             jobs = self._jobs[self._queues.pop().name]
-            yield list(jobs.drain())
+            found = []
+            while jobs:
+                found.append(jobs.pop())
+            yield found
         if self._late:
             yield self._late
 
     def leave_out(self, queue: Queue) -> None:
         """Serve the queue no more."""
-        self._jobs[queue.name] = _JobsOfQueue(self._session, queue.name)
+        self._jobs[queue.name] = self._of_queue(queue.name, ())
 
     def rest_of(self, queue: Queue) -> Iterator[Job]:
         """The jobs of a queue that have not been served; it is served no more."""
@@ -77,58 +85,49 @@ class ServingOrder:
         while jobs and self._session.work.may_go_on():
             yield jobs.pop()
 
-    def _progress(self) -> tuple[int, int]:
-        decisions = self._session.decisions
-        return len(decisions.binds), len(decisions.evictions)
-
-    def _queue_key(self, queue: Queue) -> tuple[Any, ...]:
+    def _least_in_vain(self, queue: Queue) -> tuple[Any, ...]:
         return (self._session.backlog.spent_in_vain(queue.name), *self._session.hooks.queue_key(queue))
 
+    def _in_order(self, _queue: str, jobs: Iterable[Job]) -> LazyPriorityQueue[Job]:
+        """The jobs of a queue as the policy orders them."""
+        return LazyPriorityQueue(self._session.hooks.job_key, jobs)
 
-class _JobsOfQueue:
-    """The jobs of one queue: as the policy orders them, or namespace by namespace where they take turns.
+    def _in_turns(self, queue: str, jobs: Iterable[Job]) -> _NamespacesOfQueue:
+        return _NamespacesOfQueue(self._session, queue, jobs)
+
+
+class _NamespacesOfQueue:
+    """The jobs of one queue, whose namespaces take turns.
 
     Each namespace has jobs of its own in order, so that a turn of one changes the key of one.
     """
 
-    def __init__(self, session: Session, queue: str, jobs: Iterable[Job] = ()) -> None:
+    def __init__(self, session: Session, queue: str, jobs: Iterable[Job]) -> None:
         self._session, self._queue = session, queue
-        self._take_turns = session.backlog.takes_turns
         by_namespace: dict[str, list[Job]] = {}
         for job in jobs:
-            by_namespace.setdefault(job.namespace if self._take_turns else "", []).append(job)
+            by_namespace.setdefault(job.namespace, []).append(job)
         key = session.hooks.job_key
         self._jobs = {name: LazyPriorityQueue(key, some) for name, some in by_namespace.items()}
         self._names = LazyPriorityQueue(self._key, by_namespace)
 
-    def __bool__(self) -> bool:
-        return bool(self._names)
+    def __len__(self) -> int:
+        return len(self._names)
 
     def push(self, job: Job) -> None:
-        name = job.namespace if self._take_turns else ""
-        jobs = self._jobs.setdefault(name, LazyPriorityQueue(self._session.hooks.job_key))
+        jobs = self._jobs.setdefault(job.namespace, LazyPriorityQueue(self._session.hooks.job_key))
         if not jobs:
-            self._names.push(name)
+            self._names.push(job.namespace)
         jobs.push(job)
 
     def pop(self) -> Job:
         """Take out the next job."""
-        if not self._take_turns:
-            job = self._jobs[""].pop()
-            if not self._jobs[""]:
-                self._names.pop()
-            return job
         name = self._names.pop()
         jobs = self._jobs[name]
         job = jobs.pop()
         if jobs:
             self._names.push(name)
         return job
-
-    def drain(self) -> Iterator[Job]:
-        """Take out all jobs, the next one first."""
-        while self:
-            yield self.pop()
 
     def _key(self, name: str) -> tuple[Any, ...]:
         return (self._session.backlog.spent_in_vain(self._queue, name), name)

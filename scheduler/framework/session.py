@@ -205,8 +205,7 @@ class Attempt:
         self._before, self._savepoint = session.work.spent, len(session.changes)
         self._lengths = len(decisions.binds), len(decisions.evictions), len(decisions.nominations)
         session.backlog.begin(self._job)
-        session.work.spend(ATTEMPT)
-        session.work.begin_attempt()
+        session.work.begin_attempt(ATTEMPT)
         self._lap = session.step("job", session.backlog.action)
         self._lap.__enter__()
 

@@ -68,8 +68,9 @@ class Work:
         self._has_begun = True
         return True
 
-    def begin_attempt(self) -> None:
-        """Let what is done until :meth:`end_attempt` cost as much as one job may."""
+    def begin_attempt(self, steps: int) -> None:
+        """Note what every attempt costs, and let what is done until :meth:`end_attempt` cost as much as one job may."""
+        self.spent += steps
         self._cap = self.spent + self.budget.job if self.budget.job else 0
 
     def end_attempt(self) -> None:

@@ -183,7 +183,7 @@ class Job:
         until a task of it is evicted.
         """
         count, by_status = len(self.tasks), self.by_status
-        if not count or count < self.min_available or by_status.get(TaskStatus.PENDING):
+        if not count or count < self.min_available:
             return False
         if len(by_status.get(TaskStatus.RUNNING, ())) == count:  # as nearly all are; asked of every job in every cycle
             return self.phase == PodGroupPhase.RUNNING

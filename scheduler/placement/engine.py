@@ -210,8 +210,9 @@ class Placement:
     def best(self, task: Task, *, future: bool = False) -> NodeInfo | None:
         """The best node with room for the task, or None."""
         self.spend(100)
-        neighbours = self.neighbours(task, future=future)
-        liked = self._pod_score(task)
+        minds = bool(self._nodes.minding) or self.has_inter_pod_constraints(task)
+        neighbours = self.neighbours(task, future=future) if minds else None
+        liked = self._pod_score(task) if minds else None
         if neighbours is None and liked is None:
             value = self._ranking(task, future=future).value
         else:

@@ -48,7 +48,11 @@ class Ranking:
             return
         changed = set(touched[self._seen :])
         self._seen = len(touched)
-        if len(changed) * 2 > len(self._rows):
+        if len(changed) == 1:  # after every pod that was placed alone: a view costs half of a choice of rows
+            (row,) = changed
+            if self._is_feasible[row]:
+                self._evaluate(slice(row, row + 1))
+        elif len(changed) * 2 > len(self._rows):
             self._evaluate(self._rows)
         else:
             rows = np.fromiter(changed, dtype=np.int64, count=len(changed))
@@ -90,7 +94,7 @@ class Ranking:
         values[steps[None, :] > fits[:, None]] = NOWHERE
         return values
 
-    def _evaluate(self, rows: Rows) -> None:
+    def _evaluate(self, rows: Rows | slice) -> None:
         nodes, placement = self._nodes, self._placement
         available, used = amounts(nodes, rows, future=self._future)
         score = placement.static_score(self._task)[rows] + placement.usage_score(

@@ -55,6 +55,9 @@ class QueuePlugin(
         self.arrange()
         self.queue_attributes.open()
         self.divide()
+        self._deserves_nothing = {
+            name for name, one in self.queue_attributes.by_name.items() if resources.is_empty(one.deserved)
+        }
         self.admission = Admission(
             session, self.queue_attributes, self, factor=self.admission_factor, limit_name=self.admission_name
         )
@@ -96,7 +99,7 @@ class QueuePlugin(
     def queue_order(self, queue: Queue) -> Any:
         """The higher priority first, then the smaller share, then the one that deserves something at all."""
         attributes = self.queue_attributes.by_name[queue.name]
-        return (-queue.priority, attributes.share, resources.is_empty(attributes.deserved))
+        return (-queue.priority, attributes.share, queue.name in self._deserves_nothing)
 
     def job_enqueueable(self, job: Job) -> Vote:
         """Whether the quotas let the job in."""
