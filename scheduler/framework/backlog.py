@@ -190,7 +190,7 @@ class Recall:
         session, memory = ending.session, ending.memory
         key, refusals = job.key, session.decisions.refusals
         entry, refusal = self._entries.get(key), refusals.get(key)
-        here = {action for action, jobs in self._tried.items() if key in jobs}
+        here = {action for action, jobs in self._tried.items() if key in jobs} if session.work.cut else ending.done
         tried = ending.done | here
         has_moved = key in ending.moved or session.nominations.stands(key)
         rests = entry is not None and self._rests(key, entry)

@@ -68,6 +68,7 @@ class Task:
         "never_preempts",
         "node",
         "nominated",
+        "place_in_job",
         "pod",
         "preemptable",
         "priority",
@@ -107,6 +108,8 @@ class Task:
         self.creation = seconds(meta.creation_timestamp)
         self.started = seconds(pod.status.start_time)
         self.index = index_of(meta.name)
+        self.place_in_job = (self.index, self.creation, self.key)
+        """Among the tasks of its job, as far as no plugin has a say: compared as one, ten thousand times a cycle."""
         self.shape = shape_of(pod, self.request, self.init_request)
         """Tasks of one shape ask for the same and may go to the same nodes; what they differ in never decides where."""
         self.status, self.node = status_of(pod)

@@ -172,7 +172,7 @@ class Placement:
 
         Not for tasks with constraints between pods.
         """
-        takers = int(np.count_nonzero(self._ranking(task, future=False).value > NOWHERE))
+        takers = self._ranking(task, future=False).takers
         return takers if takers >= wanted else int(self._slots(task).sum())
 
     def slots_now(self, waiting: Sequence[Task]) -> int:

@@ -38,8 +38,16 @@ class Ranking:
         self._rows = np.flatnonzero(placement.static(task))
         self._is_feasible = placement.static(task)
         self.value = np.full(len(nodes.rows), NOWHERE)
+        self._takers: int | None = None
         self._seen = len(nodes.touched)
         self._evaluate(self._rows)
+
+    @property
+    def takers(self) -> int:
+        """How many nodes take one task of the shape."""
+        if self._takers is None:
+            self._takers = int(np.count_nonzero(self.value > NOWHERE))
+        return self._takers
 
     def refresh(self) -> None:
         """Look again at the rows that changed since the last time."""
@@ -101,3 +109,4 @@ class Ranking:
             self._task, used + self._held, nodes.allocatable[rows]
         )
         self.value[rows] = np.where(within(self._needed, available), score, NOWHERE)
+        self._takers = None

@@ -38,11 +38,14 @@ class Asked(Generic[*Ts, R]):
         self.entries: list[Registered[*Ts, R]] = []
         self.functions: list[Callable[[*Ts], R]] = []
         """Those of the entries, for who asks a hundred thousand times a cycle."""
+        self.only: Callable[[*Ts], R] | None = None
+        """The one of them, where it is one."""
         self._tiers: dict[int, list[Registered[*Ts, R]]] = {}
 
     def add(self, tier: int, entry: Registered[*Ts, R]) -> None:
         self.entries.append(entry)
         self.functions.append(entry.fn)
+        self.only = entry.fn if len(self.functions) == 1 else None
         self._tiers.setdefault(tier, []).append(entry)
 
     def by_tier(self) -> list[tuple[int, list[Registered[*Ts, R]]]]:
@@ -189,7 +192,7 @@ class Hooks:
 
     def task_key(self, task: Task) -> tuple[Any, ...]:
         """A task's place among the tasks of its job."""
-        functions = self.task_order.functions
-        if len(functions) == 1:  # as nearly always, and asked of every task that waits: half as dear
-            return (functions[0](task), task.index, task.creation, task.key)
-        return (*[ask(task) for ask in functions], task.index, task.creation, task.key)
+        only = self.task_order.only
+        if only is not None:  # asked of every task that waits: half as dear
+            return (only(task), task.place_in_job)
+        return (*[ask(task) for ask in self.task_order.functions], task.place_in_job)
