@@ -14,6 +14,8 @@ from tests.fault_injection.specimens import Specimen
 
 ObjectSeen = Mapping[str, Sequence[Result]]
 SHOWN = 3
+ENDED = "nothing is scheduled any more"
+"""What a scenario says whose scheduler has ended."""
 
 
 def run_all(lab: Lab, scenarios: Sequence[Specimen], names: Iterable[str] | None = None) -> dict[str, list[Result]]:
@@ -42,6 +44,11 @@ def tell(seen: ObjectSeen, scenarios: Sequence[Specimen], out: TextIO) -> bool:
             print(f"{'':36}{line}", file=out)
         if not caught:
             missed.append(f"{name}: nobody saw that it {FAULTS[name].does}")
+        missed += [
+            f"{name}: {it.specimen.title} saw nothing but that the scheduler has ended; see its log"
+            for it in caught
+            if ENDED in it.failure and not FAULTS[name].ends
+        ]
         missed += [
             f"{name}: {result.specimen.title} passed, though the scheduler {FAULTS[name].does}"
             for result in results

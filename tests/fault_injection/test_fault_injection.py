@@ -104,6 +104,14 @@ def test_a_caught_fault_names_sentence_and_monitor(read: list[Specimen]) -> None
     assert "room/f: A job that runs: nothing is evicted" in out.getvalue()
 
 
+def test_a_scheduler_that_ends_has_shown_no_other_fault(read: list[Specimen]) -> None:
+    out = io.StringIO()
+    ended = [Result(read[0], False, (4,), (), "the scheduler ended with exit code 1; nothing is scheduled any more")]
+    assert not faulted.tell({"no-reclaim": ended}, read, out)
+    assert "no-reclaim: room/f: A job that runs saw nothing but that the scheduler has ended" in out.getvalue()
+    assert faulted.tell({"dies": ended}, read, out)
+
+
 def test_every_fault_may_be_seen_by_a_scenario() -> None:
     scenarios = specimens.read(ROOT / "features")
     assert [name for name, fault in FAULTS.items() if not any(map(fault.may_be_seen_by, scenarios))] == []

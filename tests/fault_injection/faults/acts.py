@@ -35,9 +35,9 @@ def _without(action: str) -> Callable[[], None]:
 def _with(action: str) -> Callable[[], None]:
     """The action is taken whether or not the policy names it."""
 
-    def decide_with(cluster: Cluster, policy: Policy, now: float, *_: object) -> Decisions:
+    def decide_with(cluster: Cluster, policy: Policy, *more: Any, **budget: Any) -> Decisions:
         actions = policy.actions if action in policy.actions else (*policy.actions, action)
-        return decide(cluster, replace(policy, actions=actions), now)
+        return decide(cluster, replace(policy, actions=actions), *more, **budget)
 
     return instead((loop, "decide", decide_with))
 

@@ -34,8 +34,8 @@ def after(change: Callable[[], Change]) -> Callable[[], None]:
     def inject() -> None:
         changed = change()
 
-        def decide_changed(cluster: Cluster, policy: Policy, now: float, *_: object) -> Decisions:
-            return changed(cluster, decide(cluster, policy, now), now)
+        def decide_changed(cluster: Cluster, policy: Policy, now: float, *step: Any, **budget: Any) -> Decisions:
+            return changed(cluster, decide(cluster, policy, now, *step, **budget), now)
 
         instead((loop, "decide", decide_changed))()
 
@@ -234,5 +234,5 @@ FAULTS = (
         ("keeps running", "exactly 2 pods of", "exactly 4 pods of", "exactly 1 pod of"),
     ),
     Fault("asleep", "decides nothing", after(_asleep), EVERYWHERE, _schedules, acts=False),
-    Fault("dies", "dies as soon as it is up", _dies, EVERYWHERE, lambda _: True, acts=False),
+    Fault("dies", "dies as soon as it is up", _dies, EVERYWHERE, lambda _: True, acts=False, ends=True),
 )

@@ -30,6 +30,8 @@ class Fault:
     """Scenarios that must all see it; of the others one is enough."""
     acts: bool = True
     """Whether it does something forbidden, rather than doing nothing."""
+    ends: bool = False
+    """Whether the scheduler ends by it. Of any other fault an end says only that it fits the product no more."""
 
     def may_be_seen_by(self, scenario: Specimen) -> bool:
         lines = (scenario.title, *(step.text for step in scenario.steps if step.keyword == "Then"))
