@@ -159,15 +159,13 @@ def _hold(cluster: Cluster, held: dict[str, Resource], task: Task) -> None:
 def keeps_guarantees(cluster: Cluster, decisions: Decisions) -> None:
     given_up = {nominate.task for nominate in decisions.nominations if not nominate.node}
     for unit, held in claim_by_claim(cluster, decisions, given_up):
-        evict, first = unit[0]
-        if evict.reason.action != "reclaim":
-            continue
-        request = resources.total_of(task.request for _, task in unit)
-        for name in lineage(cluster, cluster.jobs[first.job].queue):
+        reclaimed = [task for evict, task in unit if evict.reason.action == "reclaim"]
+        request = resources.total_of(task.request for task in reclaimed)
+        for name in lineage(cluster, cluster.jobs[reclaimed[0].job].queue) if reclaimed else ():
             for dimension, guaranteed in cluster.queues[name].guarantee.items():
                 left = held[name].get(dimension, 0) - request.get(dimension, 0)
                 assert not request.get(dimension) or left >= guaranteed, (
-                    f"{evict.task}: queue {name} keeps {left} of {guaranteed} {dimension}"
+                    f"{reclaimed[0].key}: queue {name} keeps {left} of {guaranteed} {dimension}"
                 )
 
 
