@@ -11,8 +11,10 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 
 from scheduler.decide import decide
+from scheduler.framework.work import UNLIMITED, Budget
 from scheduler.policy.loader import load_policy
 from scheduler.reasons import render_victim, render_why
+from scheduler.recording.events import Decided, apply_input
 from tests.scheduler.preemption.ledger import Ledger
 from tests.scheduler.preemption.rules import check_evictions
 from tests.support.core.random_tables import random_table
@@ -20,6 +22,8 @@ from tests.support.core.world import World
 
 CYCLES = 40
 """With static demand the system is at rest after so many cycles, or never."""
+CUT_CYCLES = 400
+"""The same where cycles are cut, each of which does a part of one."""
 
 
 @given(rng=st.randoms(use_true_random=False), delay=st.sampled_from((0, 1, 3)))
@@ -27,16 +31,26 @@ def test_freed_room_goes_to_whom_it_was_freed_for_and_all_comes_to_rest(rng: ran
     story(random_table(rng), delay)
 
 
-def story(table: dict[str, Any], delay: int) -> World:
+@given(
+    rng=st.randoms(use_true_random=False),
+    delay=st.sampled_from((0, 1, 3)),
+    steps=st.sampled_from((30, 100, 300, 1000, 3000)),
+)
+def test_the_same_holds_of_cycles_that_are_cut(rng: random.Random, delay: int, steps: int) -> None:
+    story(random_table(rng), delay, Budget(steps))
+
+
+def story(table: dict[str, Any], delay: int, budget: Budget | None = None) -> World:
     """Cycles until nothing happens any more; victims come back after ``delay`` cycles. Each cycle is judged, and all
-    of them together.
+    of them together. With a ``budget`` they may be cut, and what is remembered goes from one to the next.
     """
     note(str(table))
     world = World(load_policy(table["policy"], "random policy"))
     world.load(table)
     ledger = Ledger()
-    for number in range(CYCLES):
-        decisions = decide(world.cluster, world.policy, world.now)
+    cycles = CYCLES if budget is None else CUT_CYCLES
+    for number in range(cycles):
+        decisions = decide(world.cluster, world.policy, world.now, budget=budget or UNLIMITED)
         for evict in decisions.evictions:
             note(f"{number}: {evict.task}: {render_victim(evict.reason)}")
         for nominate in decisions.nominations:
@@ -46,10 +60,13 @@ def story(table: dict[str, Any], delay: int) -> World:
             note(f"{number}: {bind.task} to {bind.node}")
         check_evictions(world.cluster, world.policy, decisions)
         ledger.note(number, world.cluster, decisions)
-        busy = any((decisions.evictions, decisions.binds, decisions.nominations, world.terminating))
+        busy = any((decisions.evictions, decisions.binds, decisions.nominations, world.terminating, decisions.cut))
+        if budget is not None:
+            apply_input(world.cluster, Decided(0, world.now, decisions, budget))
+            world.now += 1.0
         world.carry_out(decisions, f"return after {delay}")
-        if not busy and number:
+        if not busy and number and not world.cluster.backlog.due:
             ledger.close()
             assert not decisions.pipelined, f"{sorted(decisions.pipelined)} wait for room that nobody is freeing"
             return world
-    raise AssertionError(f"after {CYCLES} cycles pods still come and go")
+    raise AssertionError(f"after {cycles} cycles pods still come and go")
