@@ -10,10 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from scheduler.framework.tracing import no_trace
+from scheduler.framework.work import Budget
+from scheduler.live import loop
+from scheduler.model.cluster import Cluster
+from scheduler.policy.loader import load_policy
 from tests.fault_injection import faulted, specimens, without_when
 from tests.fault_injection.faults import FAULTS
 from tests.fault_injection.runs import ROOT, Result
 from tests.fault_injection.specimens import Specimen, Step
+from tests.support.core.random_victims import POLICIES
 
 FEATURE = """
 Feature: f
@@ -118,11 +124,13 @@ def test_every_fault_may_be_seen_by_a_scenario() -> None:
 
 
 def test_every_fault_takes_hold_of_the_product_as_it_is() -> None:
-    """Each in a process of its own, forked: an injection is never taken back."""
+    """Each in a process of its own, forked: an injection is never taken back. A cycle is asked for as by the loop."""
+    policy = load_policy(POLICIES["capacity"], "test")
     for name, fault in FAULTS.items():
         if (child := os.fork()) == 0:
             try:
                 fault.inject()
+                loop.decide(Cluster(), policy, 0.0, no_trace, budget=Budget(1000))
             except BaseException:  # noqa: BLE001 - the exit status says it
                 os._exit(1)
             os._exit(0)
