@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 import time
+import weakref
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -83,6 +85,28 @@ def test_what_is_decided_is_assumed_at_once_and_handed_to_the_writer(monkeypatch
             assert len(loop.writer.binds) == 1
 
     run(test)
+
+
+def test_what_a_cycle_was_made_of_goes_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Session:
+        def __init__(self) -> None:
+            self.plugin = lambda: self
+
+    sessions: list[weakref.ref[Session]] = []
+
+    def decide(cluster: Cluster) -> Decisions:
+        sessions.append(weakref.ref(Session()))
+        return Decisions()
+
+    async def test() -> None:
+        async with looping(monkeypatch, decide):
+            await until(lambda: bool(sessions) and sessions[0]() is None)
+
+    gc.disable()
+    try:
+        run(test)
+    finally:
+        gc.enable()
 
 
 def test_an_eviction_is_assumed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
