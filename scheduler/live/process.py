@@ -15,7 +15,7 @@ from collections.abc import Coroutine, Iterator, Mapping
 
 from .app import App
 from .controllers_app import ControllersApp
-from .memory import keep_trimmed
+from .memory import keep_trimmed, keep_whole
 from .options import Options
 from .policy_file import PolicyFile
 from .server import Page, Server
@@ -32,8 +32,7 @@ Python's 5 ms the writes of a large reclaim would stand still while the next cyc
 
 async def control(options: Options) -> int:
     """Run the controllers alone until they end; returns the exit status. Raises what makes a start impossible."""
-    gc.set_threshold(*_COLLECT)
-    sys.setswitchinterval(_SWITCH)
+    _set_up()
     app = ControllersApp(options)
     with _listening(options, app.pages()), _beside(keep_trimmed()):
         return await app.run()
@@ -41,8 +40,7 @@ async def control(options: Options) -> int:
 
 async def serve(options: Options) -> int:
     """Run one scheduler process until it ends; returns its exit status. Raises what makes a start impossible."""
-    gc.set_threshold(*_COLLECT)
-    sys.setswitchinterval(_SWITCH)
+    _set_up()
     policy = PolicyFile(options.policy)
     app = App(options, policy)
     policy.on_change = app.on_policy
@@ -53,6 +51,12 @@ async def serve(options: Options) -> int:
             logging.shutdown()
             os._exit(status)
         return status
+
+
+def _set_up() -> None:
+    gc.set_threshold(*_COLLECT)
+    sys.setswitchinterval(_SWITCH)
+    keep_whole()
 
 
 @contextlib.contextmanager
