@@ -163,7 +163,9 @@ class Job:
     def having(self, statuses: Statuses) -> Iterator[Task]:
         """The tasks with one of ``statuses``, by key."""
         found = [task for status, tasks in self.by_status.items() if status & statuses for task in tasks.values()]
-        return iter(sorted(found, key=lambda task: task.key))
+        if len(found) > 1:
+            found.sort(key=lambda task: task.key)
+        return iter(found)
 
     @property
     def binding_roles(self) -> dict[str, int]:

@@ -33,8 +33,11 @@ class LendingPlugin(QueuePlugin):
 
     def __init__(self, option: PluginOption) -> None:
         super().__init__(option)
-        self._said: dict[tuple[Hashable, ...], Protection | None] = {}
-        self._said_at = -1
+        self._known: dict[tuple[Hashable, ...], dict[tuple[str, bytes], Protection | None]] = {}
+        """Who asks, and for how much → who is asked for what → the answer; as long as no queue's holdings change."""
+        self._known_at = -1
+        self._preemptor: Task | None = None
+        self._answers: dict[tuple[str, bytes], Protection | None] = {}
 
     def entitled(self, attributes: QueueAttributes, amount: Mapping[str, int]) -> NotEntitled | QueueLimit | None:
         """None if the queue may reclaim ``amount`` more from others, or why not."""
@@ -59,15 +62,18 @@ class LendingPlugin(QueuePlugin):
     ) -> Protection | None:
         if len(unit) > 1:
             return self._denial(preemptor, taker, unit, giver, amount)
-        # Thousands of pods of one shape in one queue are one question, as long as no queue's holdings change.
-        if self._said_at != self.queue_attributes.version:
-            self._said.clear()
-            self._said_at = self.queue_attributes.version
-        lacking = self._lacking(preemptor)
-        key = (taker.name, preemptor.shape, lacking, preemptor.preemptable, giver.name, unit[0].shape)
-        if key not in self._said:
-            self._said[key] = self._denial(preemptor, taker, unit, giver, amount)
-        return self._said[key]
+        # Thousands of pods of one shape in one queue are one question.
+        if self._known_at != self.queue_attributes.version:
+            self._known.clear()
+            self._known_at, self._preemptor = self.queue_attributes.version, None
+        if self._preemptor is not preemptor:
+            self._preemptor = preemptor
+            asks = (taker.name, preemptor.shape, self._lacking(preemptor), preemptor.preemptable)
+            self._answers = self._known.setdefault(asks, {})
+        key = (giver.name, unit[0].shape)
+        if key not in self._answers:
+            self._answers[key] = self._denial(preemptor, taker, unit, giver, amount)
+        return self._answers[key]
 
     def _denial(
         self, preemptor: Task, taker: QueueAttributes, unit: Sequence[Task], giver: QueueAttributes, amount: Resource
