@@ -72,7 +72,7 @@ features-kind: .venv/.locked ## all features on Kind, where there is one
 	cp $(OUT)/kind/features-kind.xml $(OUT)/in-cluster/features-in-cluster.xml $(OUT)/
 
 # Volcano is a column where its programs are named: make matrix VOLCANO=FOLDER
-MATRIX := --cluster embedded -q
+MATRIX := --cluster embedded -n $(WORKERS) -q
 matrix: .venv/.locked ## ours and kube-scheduler side by side, scenario by scenario: out/matrix/
 	-$(PYTEST) features $(MATRIX) --out $(OUT)/matrix/schedspec
 	-$(PYTEST) features/gang $(MATRIX) --gang-api kubernetes --out $(OUT)/matrix/schedspec-gangs-1.36
