@@ -76,10 +76,10 @@ MATRIX := --cluster embedded -n $(WORKERS) -q
 matrix: .venv/.locked ## ours and kube-scheduler side by side, scenario by scenario: out/matrix/
 	-$(PYTEST) features $(MATRIX) --out $(OUT)/matrix/schedspec
 	-$(PYTEST) features/gang $(MATRIX) --gang-api kubernetes --out $(OUT)/matrix/schedspec-gangs-1.36
-	-$(PYTEST) features/gang $(MATRIX) --gang-api kubernetes --kubernetes-version 1.37 --out $(OUT)/matrix/schedspec-gangs-1.37
 	-$(PYTEST) features $(MATRIX) --scheduler kube-scheduler --out $(OUT)/matrix/kube-scheduler-1.36
-	-$(PYTEST) features $(MATRIX) --scheduler kube-scheduler --kubernetes-version 1.37 --out $(OUT)/matrix/kube-scheduler-1.37
 	-test -z "$(VOLCANO)" || $(PYTEST) features $(MATRIX) --scheduler volcano --scheduler-binaries $(VOLCANO) --out $(OUT)/matrix/volcano
+	-$(PYTEST) features/gang $(MATRIX) --gang-api kubernetes --kubernetes-version 1.37 --out $(OUT)/matrix/schedspec-gangs-1.37
+	-$(PYTEST) features $(MATRIX) --scheduler kube-scheduler --kubernetes-version 1.37 --out $(OUT)/matrix/kube-scheduler-1.37
 	$(BIN)/python -m schedspec matrix $(OUT)/matrix/*/results.json --out $(OUT)/matrix
 
 lint: .venv/.locked ## ruff, mypy, import contracts
