@@ -65,32 +65,15 @@ class Session:
         self.nodes.refresh()
         self.total: Resource = self.nodes.total()
         self.queues: dict[str, Queue] = dict(sorted(cluster.queues.items()))
-        self.jobs: dict[str, Job] = {}
+        self.sums = cluster.sums()
+        self.jobs: dict[str, Job] = dict(cluster.jobs_in_order())
+        self.not_served: list[Job] = []
+        """Jobs whose queue is there and does not take them."""
         self.phases: dict[str, str] = {}
         self.decisions = Decisions()
         self.backlog = Recall(cluster, policy, now)
         self.undecided: list[Job] = []
-        named = any(queue.namespaces is not None for queue in self.queues.values())
-        asleep, refusals = self.backlog.asleep, self.decisions.refusals
-        for key, job in cluster.jobs_in_order().items():
-            if (entry := asleep.get(key)) is not None:  # was here, with its queue, or it would have been told
-                self.jobs[key] = job
-                if entry.refusal.items:
-                    refusals[key] = entry.refusal
-                continue
-            if job.group is None:
-                if job.by_status.get(TaskStatus.PENDING):
-                    refusals[key] = Refusal((NoGroup(key),))
-                continue
-            problem = "" if job.queue in self.queues else "does not exist"
-            if named and not problem and not any(status & HOLDING for status in job.by_status):
-                problem = self._not_served(job)  # what runs when a queue begins to name namespaces goes on
-            if not problem:
-                self.jobs[key] = job
-                if not job.needs_nothing:
-                    self.undecided.append(job)
-            elif job.is_pending or job.by_status.get(TaskStatus.PENDING):
-                refusals[key] = Refusal((QueueBroken(job.queue, problem),))
+        self._take_jobs()
         self._objections: dict[str, Any] = {}
         self.changes = ChangeLog(cluster, self.work)
         self.hooks = Hooks()
@@ -104,6 +87,37 @@ class Session:
                     plugin = self.plugins[option.name] = plugins[option.name](option)
                     plugin.open(self)
                     self.hooks.add(number, option, plugin, plugin.hooks)
+
+    def _take_jobs(self) -> None:
+        """Leave out jobs that have no group, or no queue that takes them, and tell of the rest those apart that an
+        action may have something to do for.
+        """
+        jobs, queues, refusals, asleep = self.jobs, self.queues, self.decisions.refusals, self.backlog.asleep
+        named = any(queue.namespaces is not None for queue in queues.values())
+        for key in self.sums.undecided:
+            if (entry := asleep.get(key)) is not None:
+                if entry.refusal.items:
+                    refusals[key] = entry.refusal
+                continue
+            job = jobs[key]
+            if job.group is None:
+                del jobs[key]
+                if job.by_status.get(TaskStatus.PENDING):
+                    refusals[key] = Refusal((NoGroup(key),))
+                continue
+            problem = "" if job.queue in queues else "does not exist"
+            if named and not problem and not any(status & HOLDING for status in job.by_status):
+                problem = self._not_served(job)  # what runs when a queue begins to name namespaces goes on
+                if problem:
+                    self.not_served.append(job)
+            if not problem:
+                self.undecided.append(job)
+                continue
+            del jobs[key]
+            if job.is_pending or job.by_status.get(TaskStatus.PENDING):
+                refusals[key] = Refusal((QueueBroken(job.queue, problem),))
+        if not self.sums.by_queue.keys() <= queues.keys():  # some run on whose queue is gone
+            self.jobs = {key: job for key, job in jobs.items() if job.queue in queues}
 
     def own(self, make: Callable[[Session], T]) -> T:
         """The one ``make(session)`` of this cycle, for who computes something that serves several actions."""

@@ -20,6 +20,7 @@ from .errors import names_the_object
 from .job import Job, PodGroupPhase
 from .nodes import Nodes
 from .queue import Queue
+from .sums import Sums
 from .task import COMPLETED, HOLDING, Task, TaskStatus, job_key_of
 from .times import seconds
 
@@ -77,6 +78,7 @@ class Cluster(Others):
         self.nominated: set[str] = set()
         self.jobs: dict[str, Job] = {}
         self._are_in_order = True
+        self._sums = Sums()
         self.queues: dict[str, Queue] = {}
         self.priority_classes: dict[str, objects.PriorityClass] = {}
         self.last_cycle: Any = None
@@ -133,6 +135,7 @@ class Cluster(Others):
         before = _Place.of(old)
         if old.job:
             self.jobs[old.job].move(old, new.status)
+            self._sums.changed(old.job)
         old.pod, old.status, old.started, old.assumed = new.pod, new.status, new.started, new.assumed
         old.nominated, old.is_disruption_target = new.nominated, new.is_disruption_target
         (self.nominated.add if new.nominated else self.nominated.discard)(old.key)
@@ -190,6 +193,7 @@ class Cluster(Others):
             self.nominated.add(task.key)
         if task.job:
             self._job(task.job).add(task)
+            self._sums.changed(task.job)
         if task.node:
             self._on_node.setdefault(task.node, {})[task.key] = task
             if (info := self.nodes.by_name.get(task.node)) is not None:
@@ -205,6 +209,7 @@ class Cluster(Others):
         if task.job:
             job = self.jobs[task.job]
             job.remove(task)
+            self._sums.changed(task.job)
             if job.group is None and not job.tasks:
                 self._end(job)
 
@@ -266,6 +271,11 @@ class Cluster(Others):
             self._are_in_order = True
         return self.jobs
 
+    def sums(self) -> Sums:
+        """What queues' jobs hold and ask for now. To be asked between cycles only: one under way moves tasks."""
+        self._sums.refresh(self.jobs)
+        return self._sums
+
     @names_the_object
     def set_podgroup(self, group: objects.PodGroup) -> None:
         known = self.jobs.get(group.metadata.key)
@@ -283,6 +293,7 @@ class Cluster(Others):
     def _regrouped(self, key: str, *, helps: bool = True) -> None:
         """A PodGroup came, went or changed; ``helps``: it may ask for less than before, or be served later."""
         self.version += 1
+        self._sums.changed(key)
         self.backlog.tell_job(key)
         if helps:
             self.backlog.tell(GROUPS)

@@ -39,8 +39,8 @@ class Overcommit(Plugin, JobEnqueueable, JobEnqueued, Reasons):
         self._left = resources.minus(lent, used)
         self._reserved: Resource = {}
         self._line = WaitingLine(session)
-        for job in session.jobs.values():
-            if job.min_resources is not None and not session.is_pending(job):
+        for key in session.sums.reserving:
+            if (job := session.jobs.get(key)) is not None:
                 self._reserve(job)
 
     def job_enqueueable(self, job: Job) -> Vote:

@@ -41,7 +41,7 @@ class Admission:
         }
         self._limit_name = limit_name
         self._line = WaitingLine(session)
-        for job in queue_attributes.with_minimum:
+        for job in queue_attributes.reserving:
             reserved = queue_attributes.reservation(job)
             if any(reserved.values()):
                 self._reserve(queue_attributes.by_name[job.queue], reserved)

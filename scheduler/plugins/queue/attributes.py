@@ -8,7 +8,6 @@ amount here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Protocol
 
 from ...framework.session import Session
@@ -16,6 +15,7 @@ from ...model import resources
 from ...model.job import Job, PodGroupPhase
 from ...model.queue import Queue
 from ...model.resources import PODS, Limits, Resource
+from ...model.sums import Part, QueueSums
 from ...model.task import HOLDING, Task, TaskStatus
 
 Measure = Callable[[Task], Mapping[str, int]]
@@ -40,6 +40,11 @@ class Counting(Protocol):
 def without_pods(resource: Mapping[str, int]) -> Resource:
     """The amounts that quotas speak of."""
     return {name: amount for name, amount in resource.items() if name != PODS}
+
+
+def _quota(amounts: Mapping[str, int]) -> Resource:
+    """The amounts that quotas speak of, in the order of their names and without what has come to nothing."""
+    return {name: amount for name, amount in sorted(amounts.items()) if amount and name != PODS}
 
 
 class QueueAttributes:
@@ -103,19 +108,6 @@ class QueueAttributes:
         return f"<Account {self.name} {self.allocated} of {self.deserved}>"
 
 
-@dataclass(slots=True)
-class _Sums:
-    """What a queue's jobs hold and ask for, added up."""
-
-    free: Resource = field(default_factory=dict)
-    """Held by jobs that do not say what they need to start."""
-    bound: Resource = field(default_factory=dict)
-    """Held by those that do."""
-    beyond: Resource = field(default_factory=dict)
-    """The part of ``bound`` that lies above what they need to start."""
-    waiting: Resource = field(default_factory=dict)
-
-
 class Accounts:
     """The accounts of all queues, opened with what jobs hold and kept up to date by the session's shifts.
 
@@ -127,8 +119,10 @@ class Accounts:
         self.by_name = {name: QueueAttributes(queue) for name, queue in session.queues.items()}
         self.version = 0
         """Grows whenever what any queue holds changes."""
-        self.with_minimum: list[Job] = []
-        """The jobs that say what they need to start: no other reserves anything."""
+        self.busy: set[str] = set()
+        """The queues that have jobs."""
+        self.reserving: list[Job] = []
+        """The jobs that may have room reserved: no other has."""
         self._counting = counting
         self._amounts: dict[bytes, Mapping[str, int]] = {}
         self._counted: dict[str, Mapping[str, int]] = {}
@@ -159,29 +153,39 @@ class Accounts:
 
     def open(self) -> None:
         """Take in what jobs hold, ask for and have reserved, and follow the session from now on."""
-        sums = {name: _Sums() for name in self.by_name}
-        in_requests, minimum_of, pending = self._counting.in_requests, self._counting.minimum, TaskStatus.PENDING
-        for job in self.session.jobs.values():  # most of them run, and only hold: every line here is paid for each
-            of_queue = sums[job.queue]
-            held = job.allocated if in_requests else self._sum(job.having(HOLDING))
-            if minimum := minimum_of(job):
-                self.with_minimum.append(job)
-                resources.add_to(of_queue.bound, held)
-                resources.add_to(of_queue.beyond, resources.exceeded_part(held, minimum))
-            elif held:
-                resources.add_to(of_queue.free, held)
-            if job.by_status.get(pending):
-                waiting = job.pending_request if in_requests else self._asked(job)
-                resources.add_to(of_queue.waiting, waiting)
-        for name, of_queue in sums.items():
-            held = without_pods(resources.plus(of_queue.free, of_queue.bound))
-            elastic = without_pods(resources.plus(of_queue.free, of_queue.beyond))
-            asked = resources.plus(held, without_pods(of_queue.waiting))
-            for one in self.by_name[name].ancestors:
+        by_queue = self._in_requests() if self._counting.in_requests else self._measured()
+        for name, attributes in self.by_name.items():
+            of_queue = by_queue.get(name)
+            if of_queue is None or not of_queue.jobs:
+                continue
+            self.busy.add(name)
+            held, elastic = _quota(of_queue.held), _quota(of_queue.elastic)
+            asked = resources.plus(held, _quota(of_queue.asked))
+            for one in attributes.ancestors:
                 resources.add_to(one.allocated, held)
                 resources.add_to(one.elastic, elastic)
                 resources.add_to(one.request, asked)
         self.session.on_allocation_change(self._shift)
+
+    def _in_requests(self) -> Mapping[str, QueueSums]:
+        """The sums of requests, which the state has."""
+        session, sums = self.session, self.session.sums
+        self.reserving = [job for key in sums.reserving if (job := session.jobs.get(key)) is not None]
+        by_queue = dict(sums.by_queue)
+        for name in {job.queue for job in session.not_served}:
+            left_out = (Part.in_requests(job) for job in session.not_served if job.queue == name)
+            by_queue[name] = by_queue[name].without(left_out)
+        return by_queue
+
+    def _measured(self) -> Mapping[str, QueueSums]:
+        """The sums of what tasks count otherwise, job by job."""
+        by_queue: dict[str, QueueSums] = {}
+        for job in self.session.jobs.values():
+            if minimum := self._counting.minimum(job):
+                self.reserving.append(job)
+            asked = self._asked(job) if job.by_status.get(TaskStatus.PENDING) else {}
+            by_queue.setdefault(job.queue, QueueSums()).add(Part.of(self.held(job), minimum, asked))
+        return by_queue
 
     def reservation(self, job: Job) -> Resource:
         """What an admitted job has reserved and does not hold yet; nothing where it is not admitted."""

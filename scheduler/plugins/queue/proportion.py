@@ -37,7 +37,7 @@ class Proportion(LendingPlugin, Overused):
             attributes.limit = hierarchy.flat_limit(attributes, self.session.total, guarantees)
 
     def divide(self) -> None:
-        busy = {job.queue for job in self.session.jobs.values()}
+        busy = self.queue_attributes.busy
         for attributes in self.queue_attributes:
             attributes.deserved = {}
         fill(
