@@ -18,6 +18,7 @@ _COMMANDS = {
     "init": ("project", "write a feature, a policy, a conftest and a workflow, to begin with"),
     "check": ("project", "check features and policies without a cluster"),
     "steps": ("project", "list the sentences that scenarios can use"),
+    "features": ("project", "print the folder of the features that come with it"),
     "up": ("clusters", "boot a cluster that stays until `down`"),
     "down": ("clusters", "remove clusters"),
     "list": ("clusters", "list the clusters of this machine"),

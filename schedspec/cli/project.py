@@ -1,4 +1,4 @@
-"""`schedspec init`, `check` and `steps`: for who writes scenarios."""
+"""`schedspec init`, `check`, `steps` and `features`: for who writes scenarios."""
 
 from __future__ import annotations
 
@@ -148,3 +148,15 @@ def steps_command(markdown: bool, language: str, words: tuple[str, ...], output:
     else:
         click.echo(catalogue.markdown(found) if markdown else catalogue.text(found))
     return 0 if found else 1
+
+
+@click.command("features")
+def features_command() -> int:
+    """Print the folder of the features that come with schedspec: what any scheduler can be held to.
+
+    \b
+    Examples:
+      cp -r "$(schedspec features)" . && pytest features/gang --cluster embedded
+    """
+    click.echo(distribution.folder("features"))
+    return 0

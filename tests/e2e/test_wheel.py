@@ -166,6 +166,12 @@ def test_an_empty_folder_begins(tmp_path: Path, call: Call) -> None:
     }
 
 
+def test_the_features_that_come_with_it_are_taken_into_a_project(tmp_path: Path, call: Call) -> None:
+    shutil.copytree(call("schedspec", "features").stdout.strip(), tmp_path / "features")
+    done = call("pytest", "--collect-only", "-q", "features/gang")
+    assert (done.returncode, "13 tests collected" in done.stdout) == (0, True), done.stdout
+
+
 def test_the_scheduler_is_found_whatever_stands_in_the_folder(project: Path, call: Call) -> None:
     done = call("schedspec", "lint", "policies/house.yaml")
     assert (done.returncode, "0 errors" in done.stdout) == (0, True), done.stdout
