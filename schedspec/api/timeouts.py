@@ -41,11 +41,13 @@ RUNS: Final = 20.0
 EVICTED: Final = 15.0
 """A preemptor is there → its victims are marked and deleted."""
 
-PHASE: Final = 15.0
-"""A controller moves an object into its next phase."""
+PHASE: Final = 30.0
+"""A controller moves an object into its next phase, ending pods and some writes one after the other included: seconds
+each, where the machine is busy.
+"""
 
-COMPLETES: Final = 15.0
-"""Work is told to finish → it has."""
+COMPLETES: Final = 30.0
+"""Work is told to finish → it has. As PHASE."""
 
 IN_FLUX: Final = 1.0
 """What cannot lead to what is awaited, unless a controller is just about to change it, is given up after this long:
