@@ -183,8 +183,10 @@ def smallest(a: Mapping[str, int], b: Mapping[str, Limit], *, missing_is_unlimit
     zero.
     """
     default: Limit = UNLIMITED if missing_is_unlimited else 0
-    limits = ((name, amount, b.get(name, default)) for name, amount in a.items())
-    return {name: amount if limit is UNLIMITED else min(amount, limit) for name, amount, limit in limits}
+    return {
+        name: amount if (limit := b.get(name, default)) is UNLIMITED or amount <= limit else limit
+        for name, amount in a.items()
+    }
 
 
 def common(a: Mapping[str, int], b: Mapping[str, int]) -> Resource:
