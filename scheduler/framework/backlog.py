@@ -8,14 +8,15 @@ remembered leaves in its decisions (:class:`scheduler.framework.decisions.Memory
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
-from itertools import chain
 from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
+from ..model.backlog import Backlog
 from ..model.cluster import Cluster
 from ..model.job import Job
 from ..model.nodes import Nodes
@@ -57,26 +58,23 @@ class _Ending:
 class Recall:
     """The backlog as one cycle sees it, and its own attempts.
 
-    ``asleep``: jobs that are passed over, with what is remembered of them. ``action`` is the one that runs.
+    ``entries``: what is remembered of each job that waits, ``refusals`` why it does; ``awake``: those of them that are
+    not passed over. ``late_jobs`` are to be tried after all others, for what they cost before. ``action`` is the one
+    that runs.
     """
 
     def __init__(self, cluster: Cluster, policy: Policy, now: float) -> None:
         self._now = now
         self._policy = fingerprint(policy)
         self._actions = policy.actions
-        backlog = cluster.backlog
-        counts = backlog.policy == self._policy
-        self._entries: Mapping[str, Waiting] = backlog.entries if counts else {}
-        self._due = backlog.due | _helped_by_room(cluster) if counts else set()
-        self.turns: Mapping[str, Mapping[str, int]] = backlog.turns if counts else {}
-        due = self._due
-        self.asleep = {  # as :meth:`_rests` has it; there may be thousands of them in every cycle
-            key: entry
-            for key, entry in self._entries.items()
-            if not entry.tried and ((now < entry.retry_at and key not in due) or now < entry.not_before)
-        }
-        self.late_jobs = {key for key, entry in self._entries.items() if entry.late}
-        """Jobs to be tried after all others, for what they cost before."""
+        counts = cluster.backlog.policy == self._policy
+        self._known = known = cluster.backlog if counts else Backlog()
+        self.entries: Mapping[str, Waiting] = known.entries
+        self._due = known.due | _helped_by_room(cluster) if counts else set()
+        self.turns: Mapping[str, Mapping[str, int]] = known.turns
+        may_be = known.entries if now >= known.first_retry else known.tried | known.rest | self._due
+        self.awake = {key for key in may_be if self.entries[key].tried or not self._rests(key, self.entries[key])}
+        self.late_jobs: Set[str] = known.late
         self.action = ""
         self._tried: dict[str, set[str]] = {name: set() for name in ("", *policy.actions)}
         """Action → jobs that it has tried."""
@@ -95,23 +93,27 @@ class Recall:
 
     def not_tried(self, jobs: list[Job]) -> list[Job]:
         """Those that have not been tried by the action that runs, in this state, by an earlier cycle."""
-        if not self._entries and not self._late:
+        if not self.entries and not self._late:
             return jobs
         return [job for job in jobs if job.key not in self._late and not self._is_tried(job.key)]
 
     def _is_tried(self, key: str) -> bool:
-        entry = self._entries.get(key)
+        entry = self.entries.get(key)
         return entry is not None and self.action in entry.tried and self._rests(key, entry)
 
     def places(self) -> list[tuple[str, Mapping[str, str]]]:
         """Jobs that only wait for room being freed, as cycles before, which were cut, have left them: what they keep
         (task → node).
         """
-        return [
-            (key, entry.places)
-            for key, entry in sorted(self._entries.items())
-            if entry.places and self._rests(key, entry)
-        ]
+        tried = ((key, self.entries[key]) for key in sorted(self._known.tried))
+        return [(key, entry.places) for key, entry in tried if entry.places and self._rests(key, entry)]
+
+    def passed_over(self, undecided: Set[str]) -> dict[str, Refusal]:
+        """The refusals that stand, as nobody tries these jobs now."""
+        refusals = dict(self._known.refusals)
+        for key in self.awake | (self._due - undecided):  # what rests and was told may run by now
+            refusals.pop(key, None)
+        return refusals
 
     def lost(self, key: str) -> None:
         """A job cannot keep what it waits for: it is tried again."""
@@ -162,9 +164,14 @@ class Recall:
         decisions.memory, decisions.steps, decisions.cut = memory, session.work.spent, session.work.cut
         times = [] if decisions.wake_at is None else [decisions.wake_at]
         gone = {*memory.waiting, *memory.forgotten}
-        kept = [entry for key, entry in self._entries.items() if key not in gone] if gone else self._entries.values()
-        times += [entry.retry_at for entry in chain(kept, memory.waiting.values()) if entry.retry_at > entry.not_before]
-        times += [entry.not_before for entry in chain(kept, memory.waiting.values()) if entry.not_before > self._now]
+        if gone:
+            kept: Iterable[Waiting] = (entry for key, entry in self.entries.items() if key not in gone)
+        else:  # as in nearly every cycle
+            kept = (self.entries[key] for key in self._known.rest)
+            times += [self._known.first_retry] if self._known.first_retry < math.inf else []
+        for entry in (*kept, *memory.waiting.values()):
+            times += [entry.retry_at] if entry.retry_at > entry.not_before else []
+            times += [entry.not_before] if entry.not_before > self._now else []
         decisions.wake_at = min(times, default=None)
 
     def _memory(self, session: Session) -> Memory:
@@ -175,11 +182,11 @@ class Recall:
         due = set(self._due)
         ending = _Ending(session, done, moved, memory, due)
         for job in session.undecided:
-            if cut or job.key in decisions.refusals or job.key in self._entries:  # else there is nothing to remember
+            if cut or job.key in decisions.refusals or job.key in self.entries:  # else there is nothing to remember
                 self._note(job, ending)
         known = {job.key for job in session.undecided}
-        memory.forgotten += [key for key in self._entries if key not in self.asleep and key not in known]
-        memory.due = sorted((due & self._entries.keys()) - set(memory.forgotten))
+        memory.forgotten += sorted(self.awake - known)
+        memory.due = sorted((due & self.entries.keys()) - set(memory.forgotten))
         for name in session.work.cut:
             before, spent = self.turns.get(name, {}), self._spent.get(name, {})
             memory.turns[name] = {who: before.get(who, 0) + spent.get(who, 0) for who in sorted({*before, *spent})}
@@ -189,7 +196,7 @@ class Recall:
         """What is to be remembered of one job."""
         session, memory = ending.session, ending.memory
         key, refusals = job.key, session.decisions.refusals
-        entry, refusal = self._entries.get(key), refusals.get(key)
+        entry, refusal = self.entries.get(key), refusals.get(key)
         here = {action for action, jobs in self._tried.items() if key in jobs} if session.work.cut else ending.done
         tried = ending.done | here
         has_moved = key in ending.moved or session.nominations.stands(key)
@@ -232,7 +239,7 @@ class Recall:
         )
 
     def _waiting(self, session: Session, job: Job, refusal: Refusal, tried: set[str], *, rests: bool) -> Waiting:
-        before = self._entries.get(job.key)
+        before = self.entries.get(job.key)
         goes_on = before if rests else None
         topics = (
             hints_of(job, refusal.items) if refusal.items else set(ANY)

@@ -92,13 +92,10 @@ class Session:
         """Leave out jobs that have no group, or no queue that takes them, and tell of the rest those apart that an
         action may have something to do for.
         """
-        jobs, queues, refusals, asleep = self.jobs, self.queues, self.decisions.refusals, self.backlog.asleep
+        jobs, queues, backlog, undecided = self.jobs, self.queues, self.backlog, self.sums.undecided
+        self.decisions.refusals = refusals = backlog.passed_over(undecided)
         named = any(queue.namespaces is not None for queue in queues.values())
-        for key in self.sums.undecided:
-            if (entry := asleep.get(key)) is not None:
-                if entry.refusal.items:
-                    refusals[key] = entry.refusal
-                continue
+        for key in sorted(undecided.difference(backlog.entries) | (undecided & backlog.awake)):
             job = jobs[key]
             if job.group is None:
                 del jobs[key]

@@ -7,6 +7,7 @@ too little makes a job wait until its time is up. (As kube-scheduler's QueueingH
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
@@ -43,6 +44,15 @@ class Waits(Protocol):
     @property
     def not_before(self) -> float: ...
 
+    @property
+    def tried(self) -> tuple[str, ...]: ...
+
+    @property
+    def late(self) -> bool: ...
+
+    @property
+    def refusal(self) -> Any: ...
+
 
 class Memory(Protocol):
     """What a cycle leaves behind (:class:`scheduler.framework.decisions.Memory`)."""
@@ -63,6 +73,9 @@ class Backlog:
     ``due``: jobs that are to be tried again; ``freed``: nodes that may have more room than when the last cycle ended.
     ``turns``: action that was cut → queue, or queue and namespace → steps spent in vain since. ``claims``: task → node
     with room being freed, as the last cycle had it. ``policy``: fingerprint of the policy that all of it follows from.
+
+    There may be thousands of entries that a cycle has nothing to do for. It looks at ``refusals`` (job → why it waits)
+    as a whole, and at the few jobs that are ``late``, were ``tried`` in part, or have to ``rest``.
     """
 
     def __init__(self) -> None:
@@ -72,6 +85,11 @@ class Backlog:
         self.turns: dict[str, dict[str, int]] = {}
         self.claims: dict[str, str] = {}
         self.policy = ""
+        self.refusals: dict[str, Any] = {}
+        self.late: set[str] = set()
+        self.tried: set[str] = set()
+        self.rest: set[str] = set()
+        self._first_retry: float | None = None
         self._by_topic: dict[str, set[str]] = {}
         self._by_least: dict[Amounts, set[str]] = {}
 
@@ -100,7 +118,10 @@ class Backlog:
         entry = self.entries.pop(key, None)
         if entry is None:
             return
-        self.due.discard(key)
+        self._first_retry = None
+        self.refusals.pop(key, None)
+        for some in (self.due, self.late, self.tried, self.rest):
+            some.discard(key)
         for topic in entry.topics:
             self._by_topic[topic].discard(key)
         if entry.least is not None:
@@ -111,6 +132,14 @@ class Backlog:
                 del self._by_least[amounts]
 
     # ---------------------------------------------------------------------------------------------------------- cycles
+
+    @property
+    def first_retry(self) -> float:
+        """When time alone has the first job tried of those that need not rest; infinity where there is none."""
+        if self._first_retry is None:
+            times = (entry.retry_at for key, entry in self.entries.items() if key not in self.rest)
+            self._first_retry = min(times, default=math.inf)
+        return self._first_retry
 
     def has_due(self, now: float) -> bool:
         """Whether a job is to be tried again at once."""
@@ -160,6 +189,12 @@ class Backlog:
     def _put(self, key: str, entry: Waits) -> None:
         self.drop(key)
         self.entries[key] = entry
+        self._first_retry = None
+        if entry.refusal.items:
+            self.refusals[key] = entry.refusal
+        for some, belongs in ((self.late, entry.late), (self.tried, entry.tried), (self.rest, entry.not_before > 0)):
+            if belongs:
+                some.add(key)
         for topic in entry.topics:
             self._by_topic.setdefault(topic, set()).add(key)
         if entry.least is not None:

@@ -66,16 +66,14 @@ class QueueSums:
 class Sums:
     """The sums of all queues that have jobs, by name.
 
-    ``undecided`` and ``reserving`` are keys of jobs, in order: those that do not all run yet
-    (:attr:`Job.needs_nothing`) or have no PodGroup, and those that may have room reserved which they do not hold.
+    ``undecided`` and ``reserving`` are keys of jobs: those that do not all run yet (:attr:`Job.needs_nothing`) or have
+    no PodGroup, and those that may have room reserved which they do not hold.
     """
 
     def __init__(self) -> None:
         self.by_queue: dict[str, QueueSums] = {}
-        self.undecided: list[str] = []
-        self.reserving: list[str] = []
-        self._undecided: set[str] = set()
-        self._reserving: set[str] = set()
+        self.undecided: set[str] = set()
+        self.reserving: set[str] = set()
         self._parts: dict[str, tuple[str, Part]] = {}
         self._changed: set[str] = set()
 
@@ -92,23 +90,21 @@ class Sums:
             if (job := jobs.get(key)) is not None:
                 self._put(job)
         self._changed.clear()
-        self.undecided = _in_order(self._undecided, self.undecided)
-        self.reserving = _in_order(self._reserving, self.reserving)
 
     def _put(self, job: Job) -> None:
         if job.group is None or not job.needs_nothing:
-            self._undecided.add(job.key)
+            self.undecided.add(job.key)
         if job.group is None:
             return
         if _may_reserve(job):
-            self._reserving.add(job.key)
+            self.reserving.add(job.key)
         part = Part.in_requests(job)
         self._parts[job.key] = (job.queue, part)
         self.by_queue.setdefault(job.queue, QueueSums()).add(part)
 
     def _drop(self, key: str) -> None:
-        self._undecided.discard(key)
-        self._reserving.discard(key)
+        self.undecided.discard(key)
+        self.reserving.discard(key)
         if key not in self._parts:
             return
         queue, part = self._parts.pop(key)
@@ -122,8 +118,3 @@ def _may_reserve(job: Job) -> bool:
     if not job.min_resources or job.phase not in (PodGroupPhase.INQUEUE, PodGroupPhase.RUNNING):
         return False
     return any(exceeded_part(job.min_resources, job.allocated).values())
-
-
-def _in_order(keys: set[str], before: list[str]) -> list[str]:
-    """The keys, sorted only where they are not those from before."""
-    return before if len(keys) == len(before) and keys.issuperset(before) else sorted(keys)

@@ -39,7 +39,7 @@ class Overcommit(Plugin, JobEnqueueable, JobEnqueued, Reasons):
         self._left = resources.minus(lent, used)
         self._reserved: Resource = {}
         self._line = WaitingLine(session)
-        for key in session.sums.reserving:
+        for key in sorted(session.sums.reserving):
             if (job := session.jobs.get(key)) is not None:
                 self._reserve(job)
 

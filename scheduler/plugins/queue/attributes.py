@@ -170,7 +170,7 @@ class Accounts:
     def _in_requests(self) -> Mapping[str, QueueSums]:
         """The sums of requests, which the state has."""
         session, sums = self.session, self.session.sums
-        self.reserving = [job for key in sums.reserving if (job := session.jobs.get(key)) is not None]
+        self.reserving = [job for key in sorted(sums.reserving) if (job := session.jobs.get(key)) is not None]
         by_queue = dict(sums.by_queue)
         for name in {job.queue for job in session.not_served}:
             left_out = (Part.in_requests(job) for job in session.not_served if job.queue == name)
