@@ -11,6 +11,8 @@ from schedspec.scenario.world import World
 
 from .columns import Cards
 
+_NODE = "cards-1"
+
 
 @pytest.fixture
 def cards() -> Cards:
@@ -19,10 +21,10 @@ def cards() -> Cards:
 
 
 @given('a cluster with {number:d} cards "{model}"')
-@makes(lambda values, _: [(MODEL, values["model"]), (NODE, "*")])
+@makes(lambda values, _: [(MODEL, values["model"]), (NODE, _NODE), (NODE, "*")])
 def _(world: World, live: LiveSession, cards: Cards, number: int, model: str) -> None:
     """One node with so many cards: the cluster's own node where it has one, else a simulated one."""
     cards.model = model
     if not live.cluster.simulated and world.adopt_nodes_with_cards(model, number):
         return
-    world.add_nodes([{"name": "cards-1", "cpu": "64", "memory": "256Gi", "cards": number, "card": model}])
+    world.add_nodes([{"name": _NODE, "cpu": "64", "memory": "256Gi", "cards": number, "card": model}])

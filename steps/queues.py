@@ -12,7 +12,7 @@ from schedspec.api.errors import PolicyRefusedError, RejectedError, Unmet
 from schedspec.gherkin import tables
 from schedspec.gherkin.bdd import Sentence
 from schedspec.gherkin.step_decorators import given, makes, refers, table, then, when
-from schedspec.gherkin.things import POLICY, POLICY_FILE
+from schedspec.gherkin.things import POLICY, POLICY_FILE, PRIORITY_CLASS
 from schedspec.monitors.rules import Rules
 from schedspec.scenario.world import World
 
@@ -119,6 +119,7 @@ def _(refusals: Refusals, text: str) -> None:
 
 @given("these priority classes:")
 @table(_CLASSES)
+@makes(lambda _values, rows: [(PRIORITY_CLASS, str(row.get("name", "*"))) for row in rows])
 def _(world: World, datatable: tables.Table) -> None:
     """Priority classes: class, value."""
     world.apply_all(("priorityclass", row) for row in _CLASSES.rows(datatable))

@@ -376,13 +376,15 @@ def scenario_of(item: pytest.Item) -> tuple[str, dict[str, str], list[Sentence]]
 
 def _rendered(template: Any, row: Any) -> list[Sentence]:
     return [
-        Sentence(step.type, step.keyword, step.name, step.line_number, _cells(step.datatable))
+        Sentence(
+            step.type, step.keyword, step.name, step.line_number, _cells(rows), tuple(it.location.line for it in rows)
+        )
         for step in template.render(row).steps
+        for rows in [step.datatable.rows if step.datatable is not None else ()]
     ]
 
 
-def _cells(table: Any) -> tuple[tuple[str, ...], ...]:
-    rows = table.rows if table is not None else ()
+def _cells(rows: Any) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(str(cell.value) for cell in row.cells) for row in rows)
 
 

@@ -22,7 +22,7 @@ from ..scenario.run import SCENARIO_RUN
 from ..scenario.session import LiveSession
 from ..scenario.world import World
 from ..schedulers import UnsuitableClusterError
-from . import gating, ground, progress, scenarios
+from . import claims, gating, ground, progress, scenarios
 from .hooks import HookSpecs
 from .report_plugin import RunReport
 from .results import Results
@@ -123,6 +123,7 @@ def live(request: pytest.FixtureRequest) -> Iterator[LiveSession]:
     """The ground of this session: a cluster with the scheduler under test on it."""
     config = request.config
     session = LiveSession(config.stash[OPTIONS], summary.worker(config), summary.run_of(config), summary.teller(config))
+    session.claims = lambda: claims.of_items(request.session.items)
     try:
         session.open()
     except UnsuitableClusterError as problem:

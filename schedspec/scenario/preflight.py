@@ -42,14 +42,23 @@ class Right(NamedTuple):
         return f"{self.verb} {self.resource}{f'.{self.group}' if self.group else ''}"
 
 
-def check(api: Api, ownership: Ownership, scheduler_name: str, *, sees_all: bool) -> None:
+class Claim(NamedTuple):
+    """A name that a scenario is going to use, and the `file:line` where it says so."""
+
+    ref: Ref
+    where: str
+
+
+def check(api: Api, ownership: Ownership, scheduler_name: str, *, sees_all: bool, claims: Iterable[Claim] = ()) -> None:
     """Refuse a cluster that a run must not begin on.
 
     `scheduler_name` is that of the scheduler that the run starts, empty where it starts none; one that `sees_all`
-    cannot be kept from the queues and jobs of others. Raises MissingRightsError, ForeignObjectError, HarnessError.
+    cannot be kept from the queues and jobs of others. `claims` are the objects without a namespace that the run's
+    scenarios make. Raises MissingRightsError, ForeignObjectError, HarnessError.
     """
     require_rights(api, required())
     homes = set(labelled(api, "/api/v1/namespaces"))  # of scenarios of a killed run: they are swept
+    _require_free(api, claims)
     _require_nodes(api, ownership, homes)
     if scheduler_name:
         _require_no_pods_of(api, scheduler_name, homes)
@@ -84,6 +93,34 @@ def bound_to(api: Api, node: str, homes: Iterable[str] = ()) -> list[str]:
     pods = api.call("GET", "/api/v1/pods", query={"fieldSelector": f"spec.nodeName={node}"})["items"]
     taken = [pod for pod in nodes.without_housekeeping(pods) if pod["metadata"]["namespace"] not in homes]
     return [f"{pod['metadata']['namespace']}/{pod['metadata']['name']}" for pod in taken]
+
+
+def _require_free(api: Api, claims: Iterable[Claim]) -> None:
+    """No scenario may be about to make what others have. The queues that every Volcano has are left to the sentences:
+    no other name would help the few scenarios that change them, and the run can do without.
+    """
+    places: dict[Ref, list[str]] = {}
+    for ref, where in claims:
+        if ref.kind != Kind.QUEUE or ref.name not in BUILT_IN_QUEUES:
+            places.setdefault(ref, []).append(where)
+    theirs = {Ref(kind, name) for kind in {ref.kind for ref in places} for name in _of_others(api, kind)}
+    if taken := [ref for ref in places if ref in theirs]:
+        found = "".join(
+            f"\n  {ref} is there and not a scenario's; wanted at {_few(list(dict.fromkeys(places[ref])))}"
+            for ref in taken
+        )
+        adopt = ", or use theirs (--adopt-nodes)" if any(ref.kind == Kind.NODE for ref in taken) else ""
+        raise ForeignObjectError(
+            f"scenarios of this run are about to make what others have{found}\n"
+            f"  do next: call the scenarios' otherwise{adopt}, or leave them out (--deselect)"
+        )
+
+
+def _of_others(api: Api, kind: Kind) -> list[str]:
+    """The names of all objects of a kind that bear no scenario's label."""
+    answer = api.raw("GET", SERVED[kind].path())
+    metas = [item["metadata"] for item in answer.json()["items"]] if answer.status == 200 else []
+    return [str(meta["name"]) for meta in metas if SCENARIO not in (meta.get("labels") or {})]
 
 
 def _require_nodes(api: Api, ownership: Ownership, homes: set[str]) -> None:

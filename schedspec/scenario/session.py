@@ -10,7 +10,7 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -89,6 +89,8 @@ class LiveSession:
         self._youngest = 0.0
         self.scheduler: Scheduler | None = None
         self._lease: RunLease | None = None
+        self.claims: Callable[[], Iterable[preflight.Claim]] = tuple
+        """What the scenarios of the run are going to make; asked for on a cluster of others."""
 
     def _covers(self, kind: Kind, obj: Object) -> bool:
         return self.ownership.covers(kind, obj)
@@ -205,7 +207,8 @@ class LiveSession:
         """
         adapter = self.options.adapter
         self._tell(f"{self.cluster.context}: asking what is there, and what is permitted")
-        preflight.check(self.api, self.ownership, adapter.starts(self.site), sees_all=adapter.sees_all)
+        starts, claims = adapter.starts(self.site), self.claims()
+        preflight.check(self.api, self.ownership, starts, sees_all=adapter.sees_all, claims=claims)
         self._lease = RunLease(self.api, self.cluster.context)
         self._lease.acquire()
         self._closing.callback(self._lease.release)

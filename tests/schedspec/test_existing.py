@@ -46,6 +46,11 @@ from schedspec.gherkin.step_decorators import given, then, when
 def known():
     """What follows a sentence of a project's own may name what that has made, as far as anybody can tell unasked."""
 
+@given('a {kind} "{name}" that no sentence declares')
+def made(world, kind, name):
+    """What only the API server can tell, when it is its turn."""
+    world.apply(kind, name=name, cpu="4", memory="8Gi", value=5)
+
 @when("the scenario wants to change their node")
 def patched(world):
     """Without having adopted it."""
@@ -76,22 +81,15 @@ def hangs():
 COLLISIONS = """\
 Feature: Names that others have
   Scenario: Their node
-    Given these nodes:
-      | node     | cpu | memory |
-      | n1       | 4   | 8Gi    |
-      | worker-1 | 4   | 8Gi    |
+    Given a node "worker-1" that no sentence declares
   Scenario: Their queue
-    Given these queues:
-      | queue  | weight |
-      | team-a | 1      |
+    Given a queue "team-a" that no sentence declares
   Scenario: The default queue
     Given these queues:
       | queue   | weight |
       | default | 7      |
   Scenario: Their priority class
-    Given these priority classes:
-      | class         | value |
-      | team-critical | 5     |
+    Given a priorityclass "team-critical" that no sentence declares
   Scenario: A command to their queue
     Given others have a queue "team-a"
     When queue "team-a" is closed
@@ -104,6 +102,37 @@ Feature: Names that others have
   Scenario: Their nodes that nobody named
     Given the real nodes of the cluster
 """
+
+DECLARED = """\
+Feature: Names that others have
+  Background:
+    Given these queues:
+      | queue  | weight |
+      | ours   | 1      |
+      | team-a | 1      |
+  Scenario: Their node
+    Given these nodes:
+      | node     | cpu | memory |
+      | n1       | 4   | 8Gi    |
+      | worker-1 | 4   | 8Gi    |
+  Scenario Outline: Their priority class
+    Given these priority classes:
+      | class   | value |
+      | <class> | 5     |
+    Examples:
+      | class         |
+      | ours          |
+      | team-critical |
+  Scenario: It is left out
+    Given these nodes:
+      | node  | cpu | memory |
+      | spare | 4   | 8Gi    |
+"""
+WANTED = (
+    "queue team-a is there and not a scenario's; wanted at it.feature:6",
+    "node worker-1 is there and not a scenario's; wanted at it.feature:11",
+    "priorityclass team-critical is there and not a scenario's; wanted at it.feature:15",
+)
 
 REFUSED = {
     "Their node": ["*node worker-1 is there and not the scenario's*", "*do next: *(--adopt-nodes worker-1)"],
@@ -222,6 +251,17 @@ def test_what_others_have_by_the_same_name_is_refused_by_name(cluster: ForeignCl
     assert told.keys() == REFUSED.keys(), said.str()
     for scenario, lines in REFUSED.items():
         pytest.LineMatcher(told[scenario].splitlines()).fnmatch_lines(lines)
+
+
+@pytest.mark.usefixtures("untouched")
+def test_names_that_scenarios_declare_are_looked_up_before_anything_is_written(
+    cluster: ForeignCluster, tmp_path: Path
+) -> None:
+    before = len(cluster.audited())
+    said = run(cluster, tmp_path, DECLARED, "-k", "not left")
+    said.fnmatch_lines(["*scenarios of this run are about to make what others have", *(f"*{it}" for it in WANTED)])
+    said.no_fnmatch_line("*node spare*")
+    assert {event["objectRef"]["resource"] for event in cluster.audited()[before:]} == {"selfsubjectaccessreviews"}
 
 
 @pytest.mark.usefixtures("untouched")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product, starmap
 from pathlib import Path
 from typing import Any, cast
@@ -11,10 +12,12 @@ import yaml
 
 from schedspec.api.client import Api, Object
 from schedspec.api.errors import ForeignObjectError, HarnessError, MissingRightsError
+from schedspec.api.kinds import Kind, Ref
 from schedspec.clusters.protocol import SCENARIO
 from schedspec.scenario import preflight
 from schedspec.scenario.nodes import WORLD
 from schedspec.scenario.ownership import Ownership
+from schedspec.scenario.preflight import Claim
 from schedspec.scenario.restore import WAS
 from tests.support.memory_api import MemoryApi
 
@@ -98,8 +101,16 @@ REFUSED: dict[str, tuple[list[Stored], type[Exception], str]] = {
 }
 
 
-def check(api: MemoryApi, *, sees_all: bool = False, scheduler: str = "schedspec", adopt: tuple[str, ...] = ()) -> None:
-    preflight.check(cast("Api", api), Ownership(True, "spec-x-", adopt), scheduler, sees_all=sees_all)
+def check(
+    api: MemoryApi,
+    *,
+    sees_all: bool = False,
+    scheduler: str = "schedspec",
+    adopt: tuple[str, ...] = (),
+    claims: Sequence[Claim] = (),
+) -> None:
+    ownership = Ownership(True, "spec-x-", adopt)
+    preflight.check(cast("Api", api), ownership, scheduler, sees_all=sees_all, claims=claims)
 
 
 @pytest.mark.parametrize("objects", FINE.values(), ids=FINE)
@@ -116,6 +127,34 @@ def test_what_is_refused_by_name_before_anything_is_written(
     api = MemoryApi(*objects)
     with pytest.raises(error, match=said):
         check(api, adopt=("real",) if "adopt" in said or "real" in said or len(objects) > 1 else ())
+    assert api.writes == []
+
+
+def test_every_name_that_others_have_is_refused_with_the_lines_that_want_it() -> None:
+    api = MemoryApi(
+        of_volcano("queues", "team-a"),
+        of_volcano("queues", "default"),
+        of_volcano("queues", "left", **{SCENARIO: "spec-1-a-1"}),
+        node("n1"),
+    )
+    wanted = [
+        (Kind.QUEUE, "team-a", "a.feature:4"),
+        (Kind.QUEUE, "default", "a.feature:5"),  # the sentence's to refuse
+        (Kind.QUEUE, "left", "a.feature:6"),  # of a killed run: it is swept
+        (Kind.NODE, "n1", "a.feature:8"),
+        (Kind.NODE, "team-a", "a.feature:9"),
+        (Kind.PRIORITYCLASS, "high", "b.feature:3"),
+        (Kind.QUEUE, "team-a", "b.feature:7"),
+        (Kind.QUEUE, "team-a", "b.feature:7"),  # of another row of examples
+    ]
+    with pytest.raises(ForeignObjectError) as caught:
+        check(api, claims=[Claim(Ref(kind, name), where) for kind, name, where in wanted])
+    assert str(caught.value).splitlines() == [
+        "scenarios of this run are about to make what others have",
+        "  queue team-a is there and not a scenario's; wanted at a.feature:4, b.feature:7",
+        "  node n1 is there and not a scenario's; wanted at a.feature:8",
+        "  do next: call the scenarios' otherwise, or use theirs (--adopt-nodes), or leave them out (--deselect)",
+    ]
     assert api.writes == []
 
 
