@@ -100,7 +100,10 @@ class Sums:
             self.reserving.add(job.key)
         part = Part.in_requests(job)
         self._parts[job.key] = (job.queue, part)
-        self.by_queue.setdefault(job.queue, QueueSums()).add(part)
+        of_queue = self.by_queue.get(job.queue)
+        if of_queue is None:
+            of_queue = self.by_queue[job.queue] = QueueSums()
+        of_queue.add(part)
 
     def _drop(self, key: str) -> None:
         self.undecided.discard(key)
