@@ -12,21 +12,21 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from .job import Job, PodGroupPhase
-from .resources import Resource, add_to, exceeded_part, take_from
+from .resources import Resource, add_to, exceeded_part, smallest, take_from
 
 
 class Part(NamedTuple):
     """What one job adds to the sums of its queue."""
 
     held: Resource
-    elastic: Resource
-    """The part of ``held`` beyond what the job needs to start; all of it of one that does not say."""
+    needed: Resource
+    """The part of ``held`` that it needs to start; nothing of one that does not say."""
     asked: Resource
     """What its pending tasks ask for."""
 
     @classmethod
     def of(cls, held: Resource, minimum: Mapping[str, int] | None, asked: Resource) -> Part:
-        return cls(held, exceeded_part(held, minimum) if minimum else held, asked)
+        return cls(held, smallest(held, minimum, missing_is_unlimited=False) if minimum else {}, asked)
 
     @classmethod
     def in_requests(cls, job: Job) -> Part:
@@ -40,24 +40,24 @@ class QueueSums:
 
     jobs: int = 0
     held: Resource = field(default_factory=dict)
-    elastic: Resource = field(default_factory=dict)
+    needed: Resource = field(default_factory=dict)
     asked: Resource = field(default_factory=dict)
 
     def add(self, part: Part) -> None:
         self.jobs += 1
         add_to(self.held, part.held)
-        add_to(self.elastic, part.elastic)
+        add_to(self.needed, part.needed)
         add_to(self.asked, part.asked)
 
     def take(self, part: Part) -> None:
         self.jobs -= 1
         take_from(self.held, part.held)
-        take_from(self.elastic, part.elastic)
+        take_from(self.needed, part.needed)
         take_from(self.asked, part.asked)
 
     def without(self, parts: Iterable[Part]) -> QueueSums:
         """The sums of all but some."""
-        rest = QueueSums(self.jobs, dict(self.held), dict(self.elastic), dict(self.asked))
+        rest = QueueSums(self.jobs, dict(self.held), dict(self.needed), dict(self.asked))
         for part in parts:
             rest.take(part)
         return rest

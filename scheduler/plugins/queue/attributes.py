@@ -159,7 +159,7 @@ class Accounts:
             if of_queue is None or not of_queue.jobs:
                 continue
             self.busy.add(name)
-            held, elastic = _quota(of_queue.held), _quota(of_queue.elastic)
+            held, elastic = _quota(of_queue.held), _quota(resources.minus(of_queue.held, of_queue.needed))
             asked = resources.plus(held, _quota(of_queue.asked))
             for one in attributes.ancestors:
                 resources.add_to(one.allocated, held)
