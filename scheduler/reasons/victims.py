@@ -35,7 +35,7 @@ class QueueGuarantee(msgspec.Struct, frozen=True, tag="guarantee"):
 
 
 class PingPong(msgspec.Struct, frozen=True, tag="ping-pong"):
-    """Its queue could reclaim the room at once at once."""
+    """Its queue could reclaim the room at once."""
 
     queue: str
     dimension: str = ""
@@ -68,7 +68,7 @@ class Protected(msgspec.Struct, frozen=True, tag="protected"):
 
 
 class OfNoUse(msgspec.Struct, frozen=True, tag="of-no-use"):
-    """It holds nothing that the preemptor asks for, or not enough with all others on its node."""
+    """It holds nothing that the preemptor asks for and its queue may reclaim, or too little with all others there."""
 
 
 class NotNeeded(msgspec.Struct, frozen=True, tag="not-needed"):

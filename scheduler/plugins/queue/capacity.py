@@ -100,6 +100,15 @@ class Capacity(LendingPlugin, VictimQueueOrder):
         inside = set(map(id, giver.ancestors))
         return any(id(one) not in inside and not fits(one, wanted, one.limit) for one in taker.ancestors[1:])
 
+    def claims(self, taker: QueueAttributes, wanted: Mapping[str, int], amount: Mapping[str, int]) -> bool:
+        """A queue with too many cards and too few cpus takes no cards for its cpus' sake: else those whom it takes
+        them from may take them back by way of a third, and so on."""
+        both = resources.common(amount, wanted)
+        return not both or any(
+            any(name not in one.deserved or held <= one.deserved[name] for name, held in _with(one, wanted, both))
+            for one in (taker, *self._near(taker))
+        )
+
     def kept(
         self, taker: QueueAttributes, giver: QueueAttributes, wanted: Mapping[str, int], amount: Resource
     ) -> QueueWithinDeserved | None:
@@ -121,6 +130,11 @@ class Capacity(LendingPlugin, VictimQueueOrder):
             return False
         mine = {id(one) for one in self._near(taker)}
         return any(id(one) in mine for one in self._near(giver))
+
+
+def _with(attributes: QueueAttributes, wanted: Mapping[str, int], names: Iterable[str]) -> Iterable[tuple[str, int]]:
+    """What the queue would hold with ``wanted`` more, in some dimensions."""
+    return ((name, attributes.allocated.get(name, 0) + wanted.get(name, 0)) for name in names)
 
 
 def _within(attributes: QueueAttributes, amount: Mapping[str, int]) -> bool:

@@ -47,6 +47,10 @@ class LendingPlugin(QueuePlugin):
         """Whether room from this giver cannot help the taker."""
         return False
 
+    def claims(self, taker: QueueAttributes, wanted: Mapping[str, int], amount: Mapping[str, int]) -> bool:  # noqa: ARG002
+        """Whether any of ``amount`` is what the taker, which wants ``wanted``, may reclaim."""
+        return True
+
     def kept(
         self, taker: QueueAttributes, giver: QueueAttributes, wanted: Mapping[str, int], amount: Resource
     ) -> QueueWithinDeserved | None:
@@ -81,6 +85,8 @@ class LendingPlugin(QueuePlugin):
         wanted = self.queue_attributes.amount(preemptor)
         if not resources.common(amount, preemptor.init_request) or self.useless(taker, giver, wanted):
             return OfNoUse()
+        if not self.claims(taker, wanted, amount):
+            return OfNoUse()
         for one in giver.ancestors:
             if one.guarantee and one not in taker.ancestors:
                 after = resources.minus(one.allocated, amount)
@@ -109,6 +115,8 @@ class LendingPlugin(QueuePlugin):
         taker.add(wanted, 1)
         try:
             if not resources.common(wanted, again) or self.entitled(giver, again) is not None:
+                return None
+            if not self.claims(giver, again, wanted):
                 return None
             if self.kept(giver, taker, again, wanted) is not None:
                 return None

@@ -5,8 +5,10 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Any
 
+import yaml
 from hypothesis import given, note
 from hypothesis import strategies as st
 
@@ -20,6 +22,7 @@ from tests.scheduler.preemption.rules import check_evictions
 from tests.support.core.random_tables import random_table
 from tests.support.core.world import World
 
+NEVER_AT_REST = yaml.safe_load((Path(__file__).parent / "never_at_rest.yaml").read_text())
 CYCLES = 40
 """With static demand the system is at rest after so many cycles, or never."""
 CUT_CYCLES = 400
@@ -38,6 +41,11 @@ def test_freed_room_goes_to_whom_it_was_freed_for_and_all_comes_to_rest(rng: ran
 )
 def test_the_same_holds_of_cycles_that_are_cut(rng: random.Random, delay: int, steps: int) -> None:
     story(random_table(rng), delay, Budget(steps))
+
+
+@given(table=st.sampled_from(NEVER_AT_REST), delay=st.sampled_from((0, 1, 3)))
+def test_what_never_came_to_rest_once_does(table: dict[str, Any], delay: int) -> None:
+    story(table, delay)
 
 
 def story(table: dict[str, Any], delay: int, budget: Budget | None = None) -> World:
