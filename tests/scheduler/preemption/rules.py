@@ -226,8 +226,8 @@ def _exceeds_a_limit(cluster: Cluster, policy: Policy, decisions: Decisions, uni
     for name in shared:
         numbers = decisions.queues[name]
         up_to_deserved = policy.plugin("proportion") or name in reclaiming
-        limit = numbers.deserved if up_to_deserved else numbers.capability
-        if any(held[name].get(n, 0) > amount for n, amount in limit.items() if n != PODS):
+        limits = (numbers.capability, numbers.deserved) if up_to_deserved else (numbers.capability,)
+        if any(held[name].get(n, 0) > amount for limit in limits for n, amount in limit.items() if n != PODS):
             return True
     return False
 
