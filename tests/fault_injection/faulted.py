@@ -38,12 +38,17 @@ def tell(seen: ObjectSeen, scenarios: Sequence[Specimen], out: TextIO) -> bool:
     print(f"{'fault':24} {'failed':>8}  caught by", file=out)
     missed: list[str] = []
     for name, results in seen.items():
-        caught = [it for it in results if not it.passed]
+        caught = [it for it in results if not it.passed and (it.broken or it.monitors or FAULTS[name].ends)]
         print(f"{name:24} {len(caught):3} of {len(results):2}  {_catchers(caught)}", file=out)
         for line in _examples(caught):
             print(f"{'':36}{line}", file=out)
         if not caught:
             missed.append(f"{name}: nobody saw that it {FAULTS[name].does}")
+        missed += [
+            f"{name}: {it.specimen.title} failed, and neither a sentence nor a monitor says it; see its log"
+            for it in results
+            if not it.passed and it not in caught
+        ]
         missed += [
             f"{name}: {it.specimen.title} saw nothing but that the scheduler has ended; see its log"
             for it in caught

@@ -118,6 +118,14 @@ def test_a_scheduler_that_ends_has_shown_no_other_fault(read: list[Specimen]) ->
     assert faulted.tell({"dies": ended}, read, out)
 
 
+def test_a_scenario_that_did_not_begin_has_shown_no_fault(read: list[Specimen]) -> None:
+    out = io.StringIO()
+    assert not faulted.tell({"no-reclaim": [Result(read[0], False, (), (), "not ready in time")]}, read, out)
+    assert "no-reclaim: nobody saw that it never reclaims" in out.getvalue()
+    assert "room/f: A job that runs failed, and neither a sentence nor a monitor says it" in out.getvalue()
+    assert faulted.tell({"dies": [Result(read[0], False, (), (), "the scheduler ended")]}, read, out)
+
+
 def test_every_fault_may_be_seen_by_a_scenario() -> None:
     scenarios = specimens.read(ROOT / "features")
     assert [name for name, fault in FAULTS.items() if not any(map(fault.may_be_seen_by, scenarios))] == []
