@@ -12,19 +12,25 @@ VERSION      = $(if $(KUBERNETES),--kubernetes-version $(KUBERNETES))
 KIND_IMAGE  ?=
 KIND_CONFIG ?= kind-config/cards.yaml
 
-UNIT := not embedded and not kind and not faults
+# `make test` runs on Kind what real cards and kubelets have a part in; .ci/run and `make test-nightly` run all features.
+KIND_FEATURES ?= features/lifecycle/first_job.feature $(addprefix features/cross_queue_reclaim/,\
+        online_reclaims_offline.feature order_of_victims.feature what_becomes_of_the_job.feature)
+KIND_TESTS    ?= kind and not nightly
+
+UNIT := not embedded and not kind and not faults and not nightly
 DEMO := features/lifecycle/first_job.feature features/cross_queue_reclaim/order_of_victims.feature \
         features/hierarchy/use_case.feature
 # What is run with the scheduler as deploy/ has it: its image, its rights, two replicas.
 IN_CLUSTER := features/lifecycle/first_job.feature features/lifecycle/states.feature features/kubeflow
 ON_KIND = --cluster kind --kind-config $(KIND_CONFIG) $(if $(KIND_IMAGE),--kind-image $(KIND_IMAGE))
+PROPERTIES := tests/scheduler/preemption/test_across_cycles.py
 PARTS := lint test-unit test-embedded test-faults features features-kind
 
 .DEFAULT_GOAL := test
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
 
-.PHONY: help demo test test-fast $(PARTS) lint-workflows docs soak test-the-tests features-gang matrix mutate bench-core bench-live clean
+.PHONY: help demo test test-fast $(PARTS) test-nightly nightly-tests nightly-properties nightly-kind lint-workflows docs soak test-the-tests features-gang matrix mutate bench-core bench-live clean
 
 .venv/.locked: requirements.lock
 	$(PYTHON) -m venv .venv
@@ -40,7 +46,7 @@ demo: .venv/.locked ## boot a cluster, run three feature files on it, end with t
 	@$(PYTEST) $(DEMO) --cluster embedded -v --junitxml=$(OUT)/demo/junit.xml; status=$$?; \
 	echo "the report, for any browser: $(OUT)/demo/junit/report.html"; exit $$status
 
-test: .venv/.locked ## everything that can be tested on this machine; goes on after a failure, and fails in the end
+test: .venv/.locked ## what can be tested on this machine; goes on after a failure, and fails in the end
 	@failed=; for part in $(PARTS); do $(MAKE) --no-print-directory $$part || failed="$$failed $$part"; done; \
 	test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
@@ -50,10 +56,24 @@ test-unit: .venv/.locked ## what needs no cluster
 	$(PYTEST) tests -m "$(UNIT)" -n $(WORKERS) --dist worksteal -q --junitxml=$(OUT)/tests-unit.xml
 
 test-embedded: .venv/.locked ## the live tests, on embedded clusters
-	$(PYTEST) tests -m "embedded and not faults" -n $(WORKERS) --dist loadfile -q --junitxml=$(OUT)/tests-embedded.xml
+	$(PYTEST) tests -m "embedded and not faults and not nightly" -n $(WORKERS) --dist loadfile -q --junitxml=$(OUT)/tests-embedded.xml
 
 test-faults: .venv/.locked ## crashes, partitions, hostile objects, on embedded clusters
-	$(PYTEST) tests -m faults -n $(WORKERS) --dist worksteal -q --junitxml=$(OUT)/tests-faults.xml
+	$(PYTEST) tests -m "faults and not nightly" -n $(WORKERS) --dist worksteal -q --junitxml=$(OUT)/tests-faults.xml
+
+test-nightly: .venv/.locked ## what `make test` leaves out: rarer cases, all features on Kind, properties 10,000 times
+	@failed=; for part in nightly-tests nightly-properties nightly-kind; do \
+	$(MAKE) --no-print-directory $$part || failed="$$failed $$part"; done; \
+	test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
+
+nightly-tests: .venv/.locked
+	$(PYTEST) tests -m "nightly and not kind" -n $(WORKERS) --dist loadfile -q --junitxml=$(OUT)/tests-nightly.xml
+
+nightly-properties: .venv/.locked
+	$(PYTEST) $(PROPERTIES) --hypothesis-profile=nightly -n $(WORKERS) -q --junitxml=$(OUT)/tests-properties.xml
+
+nightly-kind:
+	$(MAKE) features-kind KIND_FEATURES=features KIND_TESTS=kind
 
 features: .venv/.locked ## all features on the embedded cluster
 	$(PYTEST) features --cluster embedded $(VERSION) -n $(WORKERS) --junitxml=$(OUT)/embedded/features-embedded.xml
@@ -63,11 +83,11 @@ features-gang: .venv/.locked ## what every gang scheduler owes, in Kubernetes' o
 	$(PYTEST) features/gang --scheduler kube-scheduler --cluster embedded $(VERSION) --junitxml=$(OUT)/gang/kube-scheduler.xml
 	$(PYTEST) features/gang --gang-api kubernetes --cluster embedded $(VERSION) --junitxml=$(OUT)/gang/schedspec.xml
 
-features-kind: .venv/.locked ## all features on Kind, where there is one
+features-kind: .venv/.locked ## the features that Kind adds something to, where there is one
 	@$(BIN)/python -m schedspec.clusters.kind.kind_gate $(FEATURES_ON_KIND) $(KIND_IMAGE); status=$$?; \
 	test $$status != 3 || exit 0; test $$status = 0 || exit $$status; set -e; \
-	$(PYTEST) tests -m kind -q --junitxml=$(OUT)/tests-kind.xml; \
-	$(PYTEST) features $(ON_KIND) --junitxml=$(OUT)/kind/features-kind.xml; \
+	$(PYTEST) tests -m "$(KIND_TESTS)" -q --junitxml=$(OUT)/tests-kind.xml; \
+	$(PYTEST) $(KIND_FEATURES) $(ON_KIND) --junitxml=$(OUT)/kind/features-kind.xml; \
 	$(PYTEST) $(IN_CLUSTER) $(ON_KIND) --scheduler-in-cluster --junitxml=$(OUT)/in-cluster/features-in-cluster.xml; \
 	cp $(OUT)/kind/features-kind.xml $(OUT)/in-cluster/features-in-cluster.xml $(OUT)/
 

@@ -135,6 +135,7 @@ FEATURES = "features/lifecycle/first_job.feature features/queue_capacity/shares.
 
 @pytest.mark.kind
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_three_shards_run_on_kind_and_join_into_one_report(tmp_path: Path) -> None:
     cluster = provide(Settings(kind="kind", kind_config=kind_config() / "one-node.yaml"))
     kubectl = binaries.provide(("kubectl",), folder=None, progress=print)["kubectl"].path

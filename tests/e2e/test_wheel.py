@@ -149,6 +149,7 @@ def test_a_project_passes_on_the_embedded_cluster(passes: Callable[..., str]) ->
 
 @pytest.mark.kind
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_project_passes_on_kind(passes: Callable[..., str]) -> None:
     assert "the project's own" in passes("--cluster", "kind")
 

@@ -44,6 +44,11 @@ NO_VERDICT: dict[str, Verdict] = {
     "429 until a date": Answer(429, "TooManyRequests", headers="Retry-After: Fri, 31 Dec 2100 23:59:59 GMT\r\n"),
     "429 for ²": Answer(429, "TooManyRequests", headers="Retry-After: \u00b2\r\n"),
 }
+RARE = {
+    name: pytest.param(it, marks=pytest.mark.nightly) if name.startswith("429") else it
+    for name, it in NO_VERDICT.items()
+}
+"""The same where it takes long: what 429 means is the client's to know, whatever was asked."""
 
 
 class Tenants:
@@ -118,7 +123,7 @@ def test_a_hundred_binds_of_a_namespace_have_no_verdict(ground: Ground, verdict:
     run(test, seconds=90)
 
 
-@pytest.mark.parametrize("verdict", NO_VERDICT.values(), ids=NO_VERDICT)
+@pytest.mark.parametrize("verdict", RARE.values(), ids=RARE)
 def test_the_statuses_of_a_namespace_have_no_verdict(ground: Ground, verdict: Verdict) -> None:
     async def test() -> None:
         async with ground.scenario(nodes=4, cpu="32"):
@@ -135,7 +140,7 @@ def test_the_statuses_of_a_namespace_have_no_verdict(ground: Ground, verdict: Ve
     run(test, seconds=90)
 
 
-@pytest.mark.parametrize("verdict", NO_VERDICT.values(), ids=NO_VERDICT)
+@pytest.mark.parametrize("verdict", RARE.values(), ids=RARE)
 def test_nothing_that_controllers_create_in_a_namespace_has_a_verdict(ground: Ground, verdict: Verdict) -> None:
     async def test() -> None:
         async with ground.scenario(nodes=4, cpu="32"):
@@ -203,7 +208,7 @@ def test_a_job_that_is_nested_too_deep_is_left_alone_and_says_so(ground: Ground)
     run(test, seconds=90)
 
 
-@pytest.mark.parametrize("pods", [20, 60])
+@pytest.mark.parametrize("pods", [pytest.param(20, marks=pytest.mark.nightly), 60])
 @pytest.mark.parametrize("kind", ["podAffinity", "podAntiAffinity"])
 def test_pods_with_a_hundred_terms_about_all_others(ground: Ground, kind: str, pods: int) -> None:
     async def test() -> None:

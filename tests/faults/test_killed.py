@@ -22,6 +22,8 @@ POINTS = 52
 """The scenario has some 70 writes: binds first, evictions and binds, then statuses and events. Every second or third
 is a point, before it is relayed and after.
 """
+OFTEN = 5
+"""Every fifth point is a part of `make test`, in turn after the write and before it; the others are nightly."""
 WATCHES = (1, 4, 8, 10)
 """The scheduler opens ten watches, most of them before it decides."""
 
@@ -80,7 +82,9 @@ async def _or(wish: object, reached: asyncio.Event) -> None:
         item.result()
 
 
-@pytest.mark.parametrize("point", range(POINTS))
+@pytest.mark.parametrize(
+    "point", [pytest.param(it, marks=[] if it % OFTEN == 0 else pytest.mark.nightly) for it in range(POINTS)]
+)
 def test_a_kill_at_any_write_loses_nothing_and_repeats_nothing(ground: Ground, point: int) -> None:
     number = 1 + point // 2 * 5 // 2
 

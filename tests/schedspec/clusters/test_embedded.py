@@ -104,8 +104,17 @@ def test_a_cluster_is_gone_after_down(state: Path) -> None:
 
 
 @pytest.mark.embedded
-@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
-@pytest.mark.parametrize("when", ["booting", "up"])
+@pytest.mark.parametrize(
+    ("when", "end"),
+    [
+        ("booting", signal.SIGKILL),
+        ("up", signal.SIGINT),
+        ("up", signal.SIGTERM),
+        pytest.param("booting", signal.SIGINT, marks=pytest.mark.nightly),
+        pytest.param("booting", signal.SIGTERM, marks=pytest.mark.nightly),
+        pytest.param("up", signal.SIGKILL, marks=pytest.mark.nightly),
+    ],
+)
 def test_nothing_outlives_a_run_that_is_ended(state: Path, when: str, end: signal.Signals) -> None:
     script = """
         import time

@@ -114,7 +114,7 @@ def test_names_resolve_in_the_cluster(api: Api) -> None:
     within(60, lambda: api.call("GET", path)["status"].get("readyReplicas"), lambda ready: ready == 2)
 
 
-@pytest.mark.parametrize("when", ["creating", "up"])
+@pytest.mark.parametrize("when", [pytest.param("creating", marks=pytest.mark.nightly), "up"])
 def test_nothing_outlives_a_run_that_is_killed(when: str, state: Path) -> None:
     script = """
         import time
