@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -20,6 +21,8 @@ from pathlib import Path
 Tick = Callable[[float], None]
 """Is called every five seconds with the seconds so far."""
 
+_FRAME = re.compile(r"^\S+\n\t\S+:\d+(\n|$)", re.MULTILINE)
+"""A frame of a stack trace of Go, which kubeadm prints below its error, longer than what anybody shows."""
 _POLL = 0.02
 _TICK = 5.0
 
@@ -38,7 +41,8 @@ class Finished:
 
     @property
     def last_lines(self) -> str:
-        lines = [line for line in self.output.splitlines() if line.strip()]
+        """What says why, as a rule. Stack traces do not."""
+        lines = [line for line in _FRAME.sub("", self.output).splitlines() if line.strip()]
         return "\n".join(lines[-15:])
 
 

@@ -23,6 +23,13 @@ def test_status_and_both_streams_are_told(tmp_path: Path) -> None:
     assert done.last_lines == f"in {tmp_path} here\nno"
 
 
+def test_the_last_lines_say_why_not_where() -> None:
+    frame = "k8s.io/kubernetes/cmd/kubeadm/app/cmd.newCmdInit.func1\n\tk8s.io/kubernetes@v1.36.3/cmd/init.go:134\n"
+    said = f"error: no API server\n{frame * 20}runtime.goexit\n\truntime/asm_amd64.s:1771"
+    done = subprocess_run.Finished(1, said, 1)
+    assert done.last_lines == "error: no API server"
+
+
 @pytest.mark.parametrize("reason", ["deadline", "in vain"])
 def test_a_program_and_its_children_end_with_the_wait(tmp_path: Path, reason: str) -> None:
     pids = tmp_path / "pids"
