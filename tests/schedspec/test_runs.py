@@ -213,7 +213,7 @@ WRONG = {
     ],
     "Nobody has submitted it": [
         'wrong.feature:49: Then "train" has no pods',
-        "  expected: train has no pods (within 3 s; given up after *",
+        "  expected: train has no pods (within 6 s; given up after *",
         "      seen: there is no workload train; there are: none",
     ],
     "The scheduler dies": [
