@@ -88,7 +88,8 @@ class EventRecorder:
         """How many wait, by namespace."""
         self._keys: FairQueue[tuple[str, str]] = FairQueue(workers)
         self._written: Recent[tuple[str, str], _Written] = Recent(_REPEATED_WITHIN, _REMEMBERED, time.monotonic)
-        self._busy = 0
+        self._writing: set[tuple[str, str]] = set()
+        """What is told again meanwhile waits until it is known how that event is called."""
         self._number = 0
         self._epoch = f"{time.time_ns():x}"
 
@@ -124,7 +125,8 @@ class EventRecorder:
         }
         self._waiting[key] = _Waiting(about, severity, reason, message, 1, now, now, data)
         self._of[meta.namespace] += 1
-        self._keys.put(meta.namespace, key)
+        if key not in self._writing:
+            self._keys.put(meta.namespace, key)
 
     async def run(self) -> None:
         """Write until cancelled."""
@@ -134,7 +136,7 @@ class EventRecorder:
 
     async def drain(self) -> None:
         """Wait until everything is written."""
-        while self._waiting or self._busy:
+        while self._waiting or self._writing:
             await asyncio.sleep(0.01)
 
     async def _work(self) -> None:
@@ -146,7 +148,7 @@ class EventRecorder:
             self._of[namespace] -= 1
             if not self._of[namespace]:
                 del self._of[namespace]
-            self._busy += 1
+            self._writing.add(key)
             try:
                 await self._write(key, waiting)
             except KubeError as error:
@@ -158,8 +160,10 @@ class EventRecorder:
                 self.dropped += 1
                 log.exception("an event was given up in an unforeseen way")
             finally:
-                self._busy -= 1
+                self._writing.discard(key)
                 self._keys.done(namespace)
+                if key in self._waiting:
+                    self._keys.put(namespace, key)
 
     async def _write(self, key: tuple[str, str], waiting: _Waiting) -> None:
         message = waiting.message[:_MOST_MESSAGE]

@@ -74,6 +74,24 @@ def test_the_same_event_again_only_raises_its_count_until_it_has_expired() -> No
     run(test)
 
 
+def test_what_is_told_again_while_it_is_written_raises_the_count_of_that_event() -> None:
+    async def test() -> None:
+        async with standing_in(lambda asked: DONE) as (server, client):
+            server.pause = 0.1
+            recorder = EventRecorder(client, "me")
+            task = asyncio.create_task(recorder.run())
+            recorder.event(PODS, META, WARNING, "UnschedulableReason", "same")
+            await until(lambda: len(server.asked) == 1)
+            for _ in range(2):
+                recorder.event(PODS, META, WARNING, "UnschedulableReason", "same")
+            await recorder.drain()
+            assert [asked.method for asked in server.asked] == ["POST", "PATCH"]
+            assert server.asked[1].json()["count"] == 3
+            await cancelled(task)
+
+    run(test)
+
+
 def test_events_of_what_has_no_namespace_go_to_default() -> None:
     async def test() -> None:
         async with standing_in(lambda asked: DONE) as (server, client):
