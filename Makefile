@@ -59,7 +59,7 @@ test-embedded: .venv/.locked ## the live tests, on embedded clusters
 	$(PYTEST) tests -m "embedded and not faults and not nightly" -n $(WORKERS) --dist loadfile -q --junitxml=$(OUT)/tests-embedded.xml
 
 test-faults: .venv/.locked ## crashes, partitions, hostile objects, on embedded clusters
-	$(PYTEST) tests -m "faults and not nightly" -n $(WORKERS) --dist worksteal -q --junitxml=$(OUT)/tests-faults.xml
+	$(PYTEST) tests/faults -m "not nightly" -n $(WORKERS) --dist worksteal -q --junitxml=$(OUT)/tests-faults.xml
 
 test-nightly: .venv/.locked ## what `make test` leaves out: rarer cases, all features on Kind, properties 10,000 times
 	@failed=; for part in nightly-tests nightly-properties nightly-kind; do \
