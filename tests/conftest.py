@@ -5,7 +5,12 @@
 
 from __future__ import annotations
 
+import signal
+
 from hypothesis import HealthCheck, Phase, settings
+
+# A shell that runs this in the background has it ignore Ctrl-C, and with it the programs that tests interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No deadline: two cores are shared by whatever else runs, and no test here is about time.
 _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
