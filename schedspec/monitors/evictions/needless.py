@@ -85,8 +85,13 @@ def _could_have_stayed(ledger: Ledger, act: Act, end: int, unit: list[Act], rule
 
 
 def _still_to_come(ledger: Ledger, act: Act, end: int) -> list[Object]:
-    """Pods that the victim went for and that were bound to its node only after something else had left it as well."""
-    words = act.cause.split()
+    """Pods that the victim went for and that were bound to its node only after something else had left it as well.
+
+    Where the scheduler does not say for whom it went, these are the rest of the gangs that came.
+    """
+    came = {group_of(bind.pod) for bind in ledger.binds() if act.position < bind.position <= end} - {""}
+    groups = {group_of(pod) for pod in ledger.all_at(act.position, Kind.POD)}
+    words = groups.intersection(act.cause.split()) or came
     waited = {
         pod["metadata"]["uid"] for pod in ledger.all_at(act.position, Kind.POD) if not pod["spec"].get("nodeName")
     }

@@ -197,9 +197,10 @@ def test_a_victim_too_many_is_found_whatever_else_its_reason_says() -> None:
     assert set(findings(history)) == {"needless-eviction"}
 
 
+@pytest.mark.parametrize("why", ["reclaimed for ns/mine of queue owner (victim's queue: guest)", "reclaimed"])
 @pytest.mark.parametrize(("members", "found"), [(2, []), (1, ["needless-eviction", "needless-eviction"])])
 def test_a_preemptor_whose_last_pod_comes_after_others_have_left_needed_its_room(
-    members: int, found: list[str]
+    members: int, found: list[str], why: str
 ) -> None:
     history = a_cluster()
     for index in range(4):
@@ -207,7 +208,7 @@ def test_a_preemptor_whose_last_pod_comes_after_others_have_left_needed_its_room
     for index in range(members):
         history.wait(f"mine-{index}", "mine", "1")
     for index in (2, 3):
-        history.evict(f"batch-{index}", "reclaimed for ns/mine of queue owner (victim's queue: guest)")
+        history.evict(f"batch-{index}", why)
     history.bind("mine-0", "mine", "n1", "1")
     for index in (0, 1):  # the job starts anew, all of it
         history.show(Kind.POD, f"batch-{index}", "gone", **history.pods[f"batch-{index}"])
