@@ -120,8 +120,11 @@ def test_a_gang_that_could_never_start_makes_no_pods_and_says_so(ground: Ground)
                 state = (await status(ground.client, JOBS, "bad", BAD)).get("state") or {}
                 return state.get("reason") == "GangTooLarge" and "of queue bad's capability" in state["message"]
 
+            async def is_told() -> bool:
+                return (await events(ground.client, BAD, "Job", "bad")).get("GangTooLarge", ("",))[0] == "Warning"
+
             await eventually("the reason GangTooLarge", says_so)
-            assert (await events(ground.client, BAD, "Job", "bad"))["GangTooLarge"][0] == "Warning"
+            await eventually("a warning GangTooLarge", is_told)
             assert not (await ground.client.list(PODS, BAD)).items
 
     run(test, seconds=120)
