@@ -51,7 +51,7 @@ def _ends_of_bursts(acts: list[Act]) -> Iterator[Act]:
 def _judge_burst(ledger: Ledger, key: str, last: Act) -> Iterator[Violation]:
     position = _settled(ledger, last)
     found = ledger.at(position, Kind.PODGROUP, key)
-    if position == last.position and last.kind == "bind" and _still_moving(ledger, last):
+    if last.kind == "bind" and _still_moving(ledger, last):
         return
     needed = int((found or {"spec": {}})["spec"].get("minMember", 0))
     members = [pod for pod in ledger.all_at(position, Kind.POD) if group_of(pod) == key]

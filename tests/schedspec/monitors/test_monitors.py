@@ -147,14 +147,15 @@ def test_a_gang_left_in_part_is_found_unless_gang_has_no_say() -> None:
     assert findings(history, POLICY.replace("name: gang", "name: gang\n    enableReclaimable: false")) == []
 
 
-def test_a_gang_bound_in_part_is_found() -> None:
+@pytest.mark.parametrize(("tenths", "found"), [(1, []), (25, ["gang"])])
+def test_a_gang_bound_in_part_is_found_unless_the_scenario_ended_right_then(tenths: int, found: list[str]) -> None:
     history = WrittenHistory()
     history.node("n1", cpu="4")
     history.group("batch", "guest", 2)
     history.bind("batch-0", "batch", "n1", "2")
-    for _ in range(25):
+    for _ in range(tenths):
         history.show(Kind.EVENT, "time passes")
-    assert findings(history) == ["gang"]
+    assert findings(history) == found
 
 
 @pytest.mark.parametrize(
