@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from tests.fault_injection import faulted, without_when
+from tests.fault_injection.faults import FAULTS
 from tests.fault_injection.runs import ROOT, Lab
 from tests.fault_injection.specimens import read
 
@@ -20,7 +21,8 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "test-the-tests")
     parser.add_argument("--jobs", type=int, default=3, help="clusters at a time (default: 3)")
     parser.add_argument("--timeout-scale", default="0.5", help="a wait that fails waits to its end (default: 0.5)")
-    parser.add_argument("--fault", action="append", help="only this one; may be given again")
+    named = {"choices": sorted(FAULTS), "metavar": "FAULT"}
+    parser.add_argument("--fault", action="append", help="only this one; may be given again", **named)
     parser.add_argument("--only", default="", help="only scenarios whose titles contain this")
     given = parser.parse_args()
     which = given.which or ["faults", "whens"]
