@@ -69,6 +69,8 @@ class Session:
         self.jobs: dict[str, Job] = dict(cluster.jobs_in_order())
         self.not_served: list[Job] = []
         """Jobs whose queue is there and does not take them."""
+        self.reserving: list[Job] = []
+        """Jobs that may have room reserved which they do not hold, by key."""
         self.phases: dict[str, str] = {}
         self.decisions = Decisions()
         self.backlog = Recall(cluster, policy, now)
@@ -115,6 +117,7 @@ class Session:
                 refusals[key] = Refusal((QueueBroken(job.queue, problem),))
         if not self.sums.by_queue.keys() <= queues.keys():  # some run on whose queue is gone
             self.jobs = {key: job for key, job in jobs.items() if job.queue in queues}
+        self.reserving = [self.jobs[key] for key in sorted(self.sums.reserving) if key in self.jobs]
 
     def own(self, make: Callable[[Session], T]) -> T:
         """The one ``make(session)`` of this cycle, for who computes something that serves several actions."""

@@ -39,9 +39,8 @@ class Overcommit(Plugin, JobEnqueueable, JobEnqueued, Reasons):
         self._left = resources.minus(lent, used)
         self._reserved: Resource = {}
         self._line = WaitingLine(session)
-        for key in sorted(session.sums.reserving):
-            if (job := session.jobs.get(key)) is not None:
-                self._reserve(job)
+        for job in session.reserving:
+            self._reserve(job)
 
     def job_enqueueable(self, job: Job) -> Vote:
         return Vote.REJECT if self._missing(job) else Vote.PERMIT

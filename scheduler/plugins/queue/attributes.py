@@ -169,9 +169,9 @@ class Accounts:
 
     def _in_requests(self) -> Mapping[str, QueueSums]:
         """The sums of requests, which the state has."""
-        session, sums = self.session, self.session.sums
-        self.reserving = [job for key in sorted(sums.reserving) if (job := session.jobs.get(key)) is not None]
-        by_queue = dict(sums.by_queue)
+        session = self.session
+        self.reserving = session.reserving
+        by_queue = dict(session.sums.by_queue)
         for name in {job.queue for job in session.not_served}:
             left_out = (Part.in_requests(job) for job in session.not_served if job.queue == name)
             by_queue[name] = by_queue[name].without(left_out)
