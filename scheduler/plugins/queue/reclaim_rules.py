@@ -83,9 +83,8 @@ class LendingPlugin(QueuePlugin):
         self, preemptor: Task, taker: QueueAttributes, unit: Sequence[Task], giver: QueueAttributes, amount: Resource
     ) -> Protection | None:
         wanted = self.queue_attributes.amount(preemptor)
-        if not resources.common(amount, preemptor.init_request) or self.useless(taker, giver, wanted):
-            return OfNoUse()
-        if not self.claims(taker, wanted, amount):
+        of_use = resources.common(amount, preemptor.init_request) and not self.useless(taker, giver, wanted)
+        if not of_use or not self.claims(taker, wanted, amount):
             return OfNoUse()
         for one in giver.ancestors:
             if one.guarantee and one not in taker.ancestors:
