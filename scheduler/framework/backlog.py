@@ -58,9 +58,8 @@ class _Ending:
 class Recall:
     """The backlog as one cycle sees it, and its own attempts.
 
-    ``entries``: what is remembered of each job that waits, ``refusals`` why it does; ``awake``: those of them that are
-    not passed over. ``late_jobs`` are to be tried after all others, for what they cost before. ``action`` is the one
-    that runs.
+    ``entries``: what is remembered of each job that waits; ``awake``: those of them that are not passed over.
+    ``late_jobs`` are to be tried after all others, for what they cost before. ``action`` is the one that runs.
     """
 
     def __init__(self, cluster: Cluster, policy: Policy, now: float) -> None:
