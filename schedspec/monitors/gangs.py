@@ -49,10 +49,10 @@ def _ends_of_bursts(acts: list[Act]) -> Iterator[Act]:
 
 
 def _judge_burst(ledger: Ledger, key: str, last: Act) -> Iterator[Violation]:
-    position = _settled(ledger, last)
-    found = ledger.at(position, Kind.PODGROUP, key)
     if last.kind == "bind" and _still_moving(ledger, last):
         return
+    position = _settled(ledger, last)
+    found = ledger.at(position, Kind.PODGROUP, key)
     needed = int((found or {"spec": {}})["spec"].get("minMember", 0))
     members = [pod for pod in ledger.all_at(position, Kind.POD) if group_of(pod) == key]
     held = [p for p in members if p["spec"].get("nodeName") and not is_leaving(p)]
