@@ -48,7 +48,8 @@ class FairQueue(Generic[Item]):
             found = self._flows[flow] = _Flow()
         found.waiting.append(item)
         self._turns.setdefault(flow)
-        self._wake_one()
+        if self._takers and self._may_have_another(found):
+            self._wake_one()
 
     def hold(self, flow: str, seconds: float) -> None:
         """Take nothing of a flow for a while."""
@@ -59,7 +60,7 @@ class FairQueue(Generic[Item]):
 
     async def take(self) -> tuple[str, Item]:
         """The next item and its flow, for which ``done`` is to be called afterwards."""
-        while (found := self._next()) is None:
+        while (flow := self._next_flow()) is None:
             taker = asyncio.get_running_loop().create_future()
             self._takers.append(taker)
             try:
@@ -68,9 +69,10 @@ class FairQueue(Generic[Item]):
                 if taker.done() and not taker.cancelled():
                     self._wake_one()  # it was for another
                 raise
-        if self._takers and self._turns:
+        item = self._take_of(flow)
+        if self._takers and self._next_flow() is not None:
             self._wake_one()
-        return found
+        return flow, item
 
     def done(self, flow: str) -> None:
         """An item that was taken needs its worker no more."""
@@ -78,19 +80,18 @@ class FairQueue(Generic[Item]):
         self._flows[flow].busy -= 1
         self._forget(flow)
 
-    def _next(self) -> tuple[str, Item] | None:
-        for name in self._turns:
-            flow = self._flows[name]
-            if not self._may_have_another(flow):
-                continue
-            item = flow.waiting.popleft()
-            flow.busy += 1
-            self._free -= 1
-            del self._turns[name]
-            if flow.waiting:
-                self._turns[name] = None
-            return name, item
-        return None
+    def _next_flow(self) -> str | None:
+        return next((name for name in self._turns if self._may_have_another(self._flows[name])), None)
+
+    def _take_of(self, name: str) -> Item:
+        flow = self._flows[name]
+        item = flow.waiting.popleft()
+        flow.busy += 1
+        self._free -= 1
+        del self._turns[name]
+        if flow.waiting:
+            self._turns[name] = None
+        return item
 
     def _may_have_another(self, flow: _Flow[Item]) -> bool:
         if flow.held_until and flow.held_until > asyncio.get_running_loop().time():
