@@ -13,9 +13,9 @@ CYCLE = 0.25
 """Seconds after which a cycle leaves what is left of its jobs to the next one."""
 JOB = 1.0
 """Seconds that a single job may take in one action."""
-FIRST = 2e-6
+FIRST = 0.8e-6
 """Seconds of a step, as long as none were measured."""
-FASTEST, SLOWEST = FIRST / 20, FIRST * 20
+FASTEST, SLOWEST = 1e-7, 4e-5
 """What a step is taken for at least and at most, whatever was measured."""
 TELLING = 5_000
 """Cycles of fewer steps tell of what every cycle costs, not of what steps do."""
