@@ -167,7 +167,7 @@ class CycleLoop:
         cluster, policy, budget = self._feed.cluster, self._policy().policy, self._pace.budget
         try:
             asked = partial(decide, cluster, policy, now, watch.step, budget=budget)
-            decisions = await loop.run_in_executor(self._thread, _tidily, asked)
+            decisions = await loop.run_in_executor(self._thread, asked)
         except Exception:  # a defect of the core: keep the watches and the writes going, and try again
             pause = self._errors.next()
             self._metrics.failed()
@@ -192,6 +192,10 @@ class CycleLoop:
         self._lazy_not_before = long
         self._not_before = min(long if many else short, loop.time() + _REST_WHEN_CUT if decisions.cut else math.inf)
         self._patient_until = long if only_waits else short
+        if not many:
+            # a session is some 450 objects in a ring with its plugins: what of it grows old in the collector's eyes
+            # stays for hours
+            gc.collect(0)
         is_late = loop.time() - self._published > PUBLISH_AT_LEAST_EVERY
         if is_late or not many:
             self._published = loop.time()
@@ -247,13 +251,3 @@ class CycleLoop:
 
     def close(self) -> None:
         self._thread.shutdown(wait=False)
-
-
-def _tidily(work: Callable[[], Decisions]) -> Decisions:
-    """Decide, and let go of what only refers to itself then: a session is some 450 objects in a ring with its plugins,
-    and what of it grows old in the collector's eyes stays for hours.
-    """
-    try:
-        return work()
-    finally:
-        gc.collect(0)
