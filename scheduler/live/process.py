@@ -14,7 +14,6 @@ import sys
 from collections.abc import Coroutine, Iterator, Mapping
 
 from .app import App
-from .controllers_app import ControllersApp
 from .memory import keep_trimmed, keep_whole
 from .options import Options
 from .policy_file import PolicyFile
@@ -32,6 +31,8 @@ Python's 5 ms the writes of a large reclaim would stand still while the next cyc
 
 async def control(options: Options) -> int:
     """Run the controllers alone until they end; returns the exit status. Raises what makes a start impossible."""
+    from .controllers_app import ControllersApp  # noqa: PLC0415 - not loaded where none runs
+
     _set_up()
     app = ControllersApp(options)
     with _listening(options, app.pages()), _beside(keep_trimmed()):
