@@ -93,6 +93,11 @@ class Backlog:
         self._by_topic: dict[str, set[str]] = {}
         self._by_least: dict[Amounts, set[str]] = {}
 
+    @property
+    def listens(self) -> bool:
+        """Whether anybody could be helped by what is told."""
+        return bool(self.entries or self.claims)
+
     # --------------------------------------------------------------------------------------------------------- events
 
     def tell(self, topic: str) -> None:

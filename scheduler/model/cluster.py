@@ -128,11 +128,11 @@ class Cluster(Others):
                 return
             self._forget(old)
         self._admit(task)
-        self._moved(task, None if old is None else _Place.of(old), is_other=old is not None and again is None)
+        self._moved(task, None if old is None else self._place_of(old), is_other=old is not None and again is None)
 
     def _step(self, old: Task, new: Task) -> None:
         """The pod goes on where it is, from its bind to running: what is taken stays as it is."""
-        before = _Place.of(old)
+        before = self._place_of(old)
         if old.job:
             self.jobs[old.job].move(old, new.status)
             self._sums.changed(old.job)
@@ -153,13 +153,17 @@ class Cluster(Others):
         task = self.tasks.get(key)
         if task is not None and (not uid or task.uid == uid):
             self._forget(task)
-            self._moved(task, _Place.of(task), is_gone=True)
+            self._moved(task, self._place_of(task), is_gone=True)
+
+    def _place_of(self, task: Task) -> _Place | None:
+        """For :meth:`_moved`; None where nobody waits to hear of it, as is usual and several times a pod."""
+        return _Place.of(task) if self.backlog.listens else None
 
     def _moved(self, task: Task, before: _Place | None, *, is_gone: bool = False, is_other: bool = False) -> None:
         """A pod came, went, or changed (``is_other``: in more than where it stands); say whom that may help."""
         self.version += 1
         backlog = self.backlog
-        if not backlog.entries and not backlog.claims:
+        if not backlog.listens:
             return
         now = None if is_gone else _Place.of(task)
         for job in {task.job, "" if before is None else before.job}:
@@ -231,7 +235,7 @@ class Cluster(Others):
         """
         task = self.tasks.get(key)
         if task is not None and task.uid == uid and task.nominated != node:
-            before = _Place.of(task)
+            before = self._place_of(task)
             task.nominated = node
             (self.nominated.add if node else self.nominated.discard)(task.key)
             self._moved(task, before)
@@ -243,13 +247,13 @@ class Cluster(Others):
             self._forget(task)
             again = Task(task.pod, task.job)
             self._admit(again)
-            self._moved(again, _Place.of(task))
+            self._moved(again, self._place_of(task))
 
     def _assume(self, key: str, uid: str, status: TaskStatus, node: str) -> None:
         task = self.tasks.get(key)
         if task is None or task.uid != uid:
             return
-        before = _Place.of(task)
+        before = self._place_of(task)
         self._forget(task)
         task.status, task.node, task.assumed = status, node, True
         self._admit(task)
