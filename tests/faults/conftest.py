@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.live.fixtures import cluster, components, ground
+from tests.support.live.fixtures import cluster, components, target
 
-__all__ = ["cluster", "components", "ground"]
+__all__ = ["cluster", "components", "target"]
 
 
 def pytest_configure(config: pytest.Config) -> None:

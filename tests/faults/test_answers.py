@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.support.fake_server import run
-from tests.support.live.ground import NAMESPACE, Ground
 from tests.support.live.proxy import Answer, Call, Ignore, Lose, Verdict
 from tests.support.live.status_queries import events, eventually
+from tests.support.live.target_cluster import NAMESPACE, TargetCluster
 
 pytestmark = [pytest.mark.embedded, pytest.mark.faults]
 
@@ -22,9 +22,9 @@ ANSWERS: dict[str, Verdict] = {
 
 
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
-def test_a_third_of_the_binds_go_wrong_at_first_and_all_gangs_run(ground: Ground, answer: Verdict) -> None:
+def test_a_third_of_the_binds_go_wrong_at_first_and_all_gangs_run(target: TargetCluster, answer: Verdict) -> None:
     async def test() -> None:
-        async with ground.scenario(nodes=3, cpu="4"):
+        async with target.scenario(nodes=3, cpu="4"):
             wronged: set[str] = set()
             binds = 0
 
@@ -38,21 +38,21 @@ def test_a_third_of_the_binds_go_wrong_at_first_and_all_gangs_run(ground: Ground
                 wronged.add(call.path)
                 return answer
 
-            ground.proxy.judge = judge
+            target.proxy.judge = judge
             for i in range(3):
-                await ground.gang(f"g{i}", 4)
-            ground.start()
-            await ground.bound(12, seconds=40)
-            await ground.rests()
+                await target.gang(f"g{i}", 4)
+            target.start()
+            await target.bound(12, seconds=40)
+            await target.rests()
             assert len(wronged) >= 3
-            assert not ground.history.evicting
+            assert not target.history.evicting
 
     run(test, seconds=90)
 
 
-def test_a_bind_that_is_refused_for_ever_is_not_hammered_and_the_others_go_on(ground: Ground) -> None:
+def test_a_bind_that_is_refused_for_ever_is_not_hammered_and_the_others_go_on(target: TargetCluster) -> None:
     async def test() -> None:
-        async with ground.scenario(nodes=3, cpu="4"):
+        async with target.scenario(nodes=3, cpu="4"):
             refused = 0
 
             def judge(call: Call) -> Verdict:
@@ -62,23 +62,23 @@ def test_a_bind_that_is_refused_for_ever_is_not_hammered_and_the_others_go_on(gr
                     return Answer(403, "Forbidden")
                 return None
 
-            ground.proxy.judge = judge
-            await ground.gang("bad", 1)
-            await ground.gang("good", 6)
-            ground.start()
-            await ground.bound(6)
-            await ground.history.until(lambda: refused >= 4, 10, "the bind is tried again")
+            target.proxy.judge = judge
+            await target.gang("bad", 1)
+            await target.gang("good", 6)
+            target.start()
+            await target.bound(6)
+            await target.history.until(lambda: refused >= 4, 10, "the bind is tried again")
             before = refused
-            await ground.rests(2.0)
+            await target.rests(2.0)
             assert refused - before <= 4
-            await ground.gang("later", 3)
-            await ground.bound(9)
+            await target.gang("later", 3)
+            await target.bound(9)
 
             async def is_told() -> bool:
-                return "FailedBinding" in await events(ground.client, NAMESPACE, "Pod", "bad-0-0")
+                return "FailedBinding" in await events(target.client, NAMESPACE, "Pod", "bad-0-0")
 
             await eventually("an event on the pod", is_told)
-            severity, message = (await events(ground.client, NAMESPACE, "Pod", "bad-0-0"))["FailedBinding"]
+            severity, message = (await events(target.client, NAMESPACE, "Pod", "bad-0-0"))["FailedBinding"]
             assert severity == "Warning"
             assert message.endswith("/pods/bad-0-0/binding: 403 Forbidden: told so by a test")
 

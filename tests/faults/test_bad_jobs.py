@@ -20,8 +20,8 @@ from scheduler.kube import NAMESPACES, PODS, QUEUES, Conflict, NotFound
 from tests.support.fake_server import run
 from tests.support.live.api_objects import queue
 from tests.support.live.busy import busy
-from tests.support.live.ground import NAMESPACE, RECLAIM, Ground
 from tests.support.live.status_queries import events, eventually, status
+from tests.support.live.target_cluster import NAMESPACE, RECLAIM, TargetCluster
 
 pytestmark = [pytest.mark.embedded, pytest.mark.faults]
 
@@ -52,38 +52,38 @@ def training(name: str, workers: int) -> dict[str, Any]:
     return {"metadata": {"name": name}, "spec": {"runPolicy": policy, "pytorchReplicaSpecs": replicas}}
 
 
-async def seconds_of_a_job(ground: Ground, name: str) -> float:
+async def seconds_of_a_job(target: TargetCluster, name: str) -> float:
     loop = asyncio.get_running_loop()
-    before, began = len(ground.history.bound()), loop.time()
-    await ground.client.create(JOBS, job(name, 3), NAMESPACE)
-    await ground.bound(before + 3, seconds=60)
+    before, began = len(target.history.bound()), loop.time()
+    await target.client.create(JOBS, job(name, 3), NAMESPACE)
+    await target.bound(before + 3, seconds=60)
     return loop.time() - began
 
 
 @asynccontextmanager
-async def two_namespaces(ground: Ground) -> AsyncIterator[None]:
+async def two_namespaces(target: TargetCluster) -> AsyncIterator[None]:
     """A good one, and a bad one whose queue has two cpus; afterwards no job of either took longer than it may."""
     queues = [queue("default"), queue("bad", capability={"cpu": "2"})]
-    async with ground.scenario(nodes=3, cpu="8", queues=queues):
+    async with target.scenario(nodes=3, cpu="8", queues=queues):
         with contextlib.suppress(Conflict):
-            await ground.client.create(NAMESPACES, {"metadata": {"name": BAD}})
-        await ground.ready(ground.start(controllers="all"))
-        usual = sorted([await seconds_of_a_job(ground, f"usual{i}") for i in range(3)])[1]
+            await target.client.create(NAMESPACES, {"metadata": {"name": BAD}})
+        await target.ready(target.start(controllers="all"))
+        usual = sorted([await seconds_of_a_job(target, f"usual{i}") for i in range(3)])[1]
         try:
             yield
             for i in range(4):
                 async with busy() as times:
-                    took = await seconds_of_a_job(ground, f"good{i}")
+                    took = await seconds_of_a_job(target, f"good{i}")
                 more = MORE * max(times)
                 log.info("usually %.2f s, now %.2f s; work takes %.1f times its time", usual, took, max(times))
                 assert took <= usual + more, f"{took:.2f} s instead of {usual:.2f} s, where {more:.2f} s more are well"
         finally:
             for resource in (JOBS, PYTORCH_JOBS):
                 for space in (BAD, NAMESPACE):
-                    for found in (await ground.client.list(resource, space)).items:
+                    for found in (await target.client.list(resource, space)).items:
                         with contextlib.suppress(NotFound):
-                            await ground.client.delete(resource, found.metadata.name, space, propagation="Background")
-            ground.history.forget("")
+                            await target.client.delete(resource, found.metadata.name, space, propagation="Background")
+            target.history.forget("")
 
 
 @pytest.mark.parametrize(
@@ -94,76 +94,78 @@ async def two_namespaces(ground: Ground) -> AsyncIterator[None]:
     ],
     ids=["a job of three million pods", "a training job of a hundred thousand workers"],
 )
-def test_a_job_of_more_pods_than_there_is_room_for(ground: Ground, kind: str, body: dict[str, Any], gang: int) -> None:
+def test_a_job_of_more_pods_than_there_is_room_for(
+    target: TargetCluster, kind: str, body: dict[str, Any], gang: int
+) -> None:
     async def test() -> None:
-        async with two_namespaces(ground):
-            await ground.client.create(JOBS if kind == "job" else PYTORCH_JOBS, body, BAD)
+        async with two_namespaces(target):
+            await target.client.create(JOBS if kind == "job" else PYTORCH_JOBS, body, BAD)
 
             async def are_there() -> bool:
-                return len((await ground.client.list(PODS, BAD)).items) >= 200
+                return len((await target.client.list(PODS, BAD)).items) >= 200
 
             await eventually("the first slice of its pods", are_there, 20)
             await asyncio.sleep(1)
-            assert len((await ground.client.list(PODS, BAD)).items) <= 220 + gang, (
+            assert len((await target.client.list(PODS, BAD)).items) <= 220 + gang, (
                 "200 ahead of the 20 that have a node"
             )
 
     run(test, seconds=120)
 
 
-def test_a_gang_that_could_never_start_makes_no_pods_and_says_so(ground: Ground) -> None:
+def test_a_gang_that_could_never_start_makes_no_pods_and_says_so(target: TargetCluster) -> None:
     async def test() -> None:
-        async with two_namespaces(ground):
-            await ground.client.create(JOBS, job("bad", MOST, queue="bad"), BAD)
+        async with two_namespaces(target):
+            await target.client.create(JOBS, job("bad", MOST, queue="bad"), BAD)
 
             async def says_so() -> bool:
-                state = (await status(ground.client, JOBS, "bad", BAD)).get("state") or {}
+                state = (await status(target.client, JOBS, "bad", BAD)).get("state") or {}
                 return state.get("reason") == "GangTooLarge" and "of queue bad's capability" in state["message"]
 
             async def is_told() -> bool:
-                return (await events(ground.client, BAD, "Job", "bad")).get("GangTooLarge", ("",))[0] == "Warning"
+                return (await events(target.client, BAD, "Job", "bad")).get("GangTooLarge", ("",))[0] == "Warning"
 
             await eventually("the reason GangTooLarge", says_so)
             await eventually("a warning GangTooLarge", is_told)
-            assert not (await ground.client.list(PODS, BAD)).items
+            assert not (await target.client.list(PODS, BAD)).items
 
     run(test, seconds=120)
 
 
-def test_a_command_of_a_tenant_closes_no_queue(ground: Ground) -> None:
+def test_a_command_of_a_tenant_closes_no_queue(target: TargetCluster) -> None:
     async def test() -> None:
-        async with two_namespaces(ground):
-            uid = (await ground.client.get(QUEUES, "default")).metadata.uid
-            target = {"apiVersion": QUEUES.api_version, "kind": QUEUES.kind, "name": "default", "uid": uid}
-            command = {"metadata": {"name": "close"}, "action": "CloseQueue", "target": target}
-            await ground.client.create(COMMANDS, command, BAD)
+        async with two_namespaces(target):
+            uid = (await target.client.get(QUEUES, "default")).metadata.uid
+            closed = {"apiVersion": QUEUES.api_version, "kind": QUEUES.kind, "name": "default", "uid": uid}
+            command = {"metadata": {"name": "close"}, "action": "CloseQueue", "target": closed}
+            await target.client.create(COMMANDS, command, BAD)
 
             async def is_refused() -> bool:
-                return "CommandRefused" in await events(ground.client, BAD, "Command", "close")
+                return "CommandRefused" in await events(target.client, BAD, "Command", "close")
 
             await eventually("an event on the command", is_refused)
-            assert (await status(ground.client, QUEUES, "default"))["state"] == "Open"
-            assert not (await ground.client.list(COMMANDS, BAD)).items
+            assert (await status(target.client, QUEUES, "default"))["state"] == "Open"
+            assert not (await target.client.list(COMMANDS, BAD)).items
 
     run(test, seconds=90)
 
 
-def test_a_child_of_a_queue_that_is_in_use_ends_nothing_in_it(ground: Ground) -> None:
+def test_a_child_of_a_queue_that_is_in_use_ends_nothing_in_it(target: TargetCluster) -> None:
     """What waits in it when the child comes still runs; only what comes later has to name another queue."""
 
     async def test() -> None:
-        async with ground.scenario(nodes=1, cpu="2"):
-            await ground.ready(ground.start(policy=TREE, controllers="queue"))
-            await ground.gang("runs", 2)
-            await ground.bound(2)
-            await ground.gang("waits", 2)
+        async with target.scenario(nodes=1, cpu="2"):
+            await target.ready(target.start(policy=TREE, controllers="queue"))
+            await target.gang("runs", 2)
+            await target.bound(2)
+            await target.gang("waits", 2)
             await asyncio.sleep(1.2)  # creation times are whole seconds
-            await ground.client.create(QUEUES, queue("child", parent="default"))
+            await target.client.create(QUEUES, queue("child", parent="default"))
             await asyncio.sleep(1.2)
-            await ground.gang("late", 1)
-            await ground.add_node("node-more", "3")
-            await ground.bound(4)
-            await ground.rests()
-            assert not [key for key in ground.history.bound() if "late" in key]
+            await target.gang("late", 1)
+            await target.add_node("node-more", "3")
+            await target.bound(4)
+            await target.rests()
+            assert not [key for key in target.history.bound() if "late" in key]
 
     run(test, seconds=60)

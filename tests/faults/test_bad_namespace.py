@@ -25,8 +25,8 @@ from scheduler.live.leader import NAME as LEASE
 from tests.support.fake_server import run
 from tests.support.live.api_objects import gangs, pod_body
 from tests.support.live.busy import busy
-from tests.support.live.ground import NAMESPACE, Ground
 from tests.support.live.proxy import Answer, Body, Call, Ignore, Verdict
+from tests.support.live.target_cluster import NAMESPACE, TargetCluster
 
 pytestmark = [pytest.mark.embedded, pytest.mark.faults]
 
@@ -54,26 +54,26 @@ RARE = {
 class Tenants:
     """Two namespaces of one scheduler: the good one, and the bad one whose calls the proxy may treat as it likes."""
 
-    def __init__(self, ground: Ground) -> None:
-        self.ground = ground
+    def __init__(self, target: TargetCluster) -> None:
+        self.target = target
         self._started = 0
 
     async def prepare(self) -> None:
         with contextlib.suppress(Conflict):
-            await self.ground.client.create(NAMESPACES, {"metadata": {"name": BAD}})
+            await self.target.client.create(NAMESPACES, {"metadata": {"name": BAD}})
 
     async def job(self, *, by_controller: bool = False) -> float:
         """Seconds until a job of three pods in the good namespace has its nodes."""
         self._started += 1
         name = f"good{self._started}"
         loop = asyncio.get_running_loop()
-        before = len(self.ground.history.bound())
+        before = len(self.target.history.bound())
         started = loop.time()
         if by_controller:
-            await self.ground.client.create(JOBS, job(name), NAMESPACE)
+            await self.target.client.create(JOBS, job(name), NAMESPACE)
         else:
-            await self.ground.gang(name, 3, cpu="100m")
-        await self.ground.bound(before + 3, seconds=60)
+            await self.target.gang(name, 3, cpu="100m")
+        await self.target.bound(before + 3, seconds=60)
         return loop.time() - started
 
     async def usual(self, *, by_controller: bool = False) -> float:
@@ -96,7 +96,7 @@ class Tenants:
             met.append(call)
             return verdict
 
-        self.ground.proxy.judge = judge
+        self.target.proxy.judge = judge
         return met
 
 
@@ -108,64 +108,64 @@ def job(name: str, pods: int = 3) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("verdict", NO_VERDICT.values(), ids=NO_VERDICT)
-def test_a_hundred_binds_of_a_namespace_have_no_verdict(ground: Ground, verdict: Verdict) -> None:
+def test_a_hundred_binds_of_a_namespace_have_no_verdict(target: TargetCluster, verdict: Verdict) -> None:
     async def test() -> None:
-        async with ground.scenario(nodes=4, cpu="32"):
-            tenants = Tenants(ground)
+        async with target.scenario(nodes=4, cpu="32"):
+            tenants = Tenants(target)
             await tenants.prepare()
-            await ground.ready(ground.start())
+            await target.ready(target.start())
             usual = await tenants.usual()
             met = tenants.meet(verdict, lambda call: call.is_bind)
-            await gangs(ground.client, "bad", 100, 1, "default", cpu="100m", namespace=BAD)
-            await ground.history.until(lambda: len(met) > 0, 10, "a bind of the bad namespace is met")
+            await gangs(target.client, "bad", 100, 1, "default", cpu="100m", namespace=BAD)
+            await target.history.until(lambda: len(met) > 0, 10, "a bind of the bad namespace is met")
             await tenants.still_as_usual(usual)
 
     run(test, seconds=90)
 
 
 @pytest.mark.parametrize("verdict", RARE.values(), ids=RARE)
-def test_the_statuses_of_a_namespace_have_no_verdict(ground: Ground, verdict: Verdict) -> None:
+def test_the_statuses_of_a_namespace_have_no_verdict(target: TargetCluster, verdict: Verdict) -> None:
     async def test() -> None:
-        async with ground.scenario(nodes=4, cpu="32"):
-            tenants = Tenants(ground)
+        async with target.scenario(nodes=4, cpu="32"):
+            tenants = Tenants(target)
             await tenants.prepare()
-            await ground.ready(ground.start(controllers="podgroup,job,queue"))
+            await target.ready(target.start(controllers="podgroup,job,queue"))
             usual = await tenants.usual(by_controller=True)
             met = tenants.meet(verdict, lambda call: call.path.endswith("/status"))
             for i in range(24):
-                await ground.client.create(JOBS, job(f"bad{i}"), BAD)
-            await ground.history.until(lambda: len(met) > 0, 10, "statuses of the bad namespace are met")
+                await target.client.create(JOBS, job(f"bad{i}"), BAD)
+            await target.history.until(lambda: len(met) > 0, 10, "statuses of the bad namespace are met")
             await tenants.still_as_usual(usual, by_controller=True)
 
     run(test, seconds=90)
 
 
 @pytest.mark.parametrize("verdict", RARE.values(), ids=RARE)
-def test_nothing_that_controllers_create_in_a_namespace_has_a_verdict(ground: Ground, verdict: Verdict) -> None:
+def test_nothing_that_controllers_create_in_a_namespace_has_a_verdict(target: TargetCluster, verdict: Verdict) -> None:
     async def test() -> None:
-        async with ground.scenario(nodes=4, cpu="32"):
-            tenants = Tenants(ground)
+        async with target.scenario(nodes=4, cpu="32"):
+            tenants = Tenants(target)
             await tenants.prepare()
-            await ground.ready(ground.start(controllers="podgroup,job,queue"))
+            await target.ready(target.start(controllers="podgroup,job,queue"))
             usual = await tenants.usual(by_controller=True)
             met = tenants.meet(verdict, lambda call: call.method == "POST" and not call.path.endswith("/events"))
             for i in range(24):
-                await ground.client.create(JOBS, job(f"bad{i}"), BAD)
-            await ground.history.until(lambda: len(met) > 0, 10, "what is created in the bad namespace is met")
+                await target.client.create(JOBS, job(f"bad{i}"), BAD)
+            await target.history.until(lambda: len(met) > 0, 10, "what is created in the bad namespace is met")
             await tenants.still_as_usual(usual, by_controller=True)
 
     run(test, seconds=90)
 
 
-def test_events_that_nobody_takes_hold_back_no_bind(ground: Ground) -> None:
+def test_events_that_nobody_takes_hold_back_no_bind(target: TargetCluster) -> None:
     async def test() -> None:
-        async with ground.scenario(nodes=4, cpu="32"):
-            tenants = Tenants(ground)
+        async with target.scenario(nodes=4, cpu="32"):
+            tenants = Tenants(target)
             await tenants.prepare()
-            await ground.ready(ground.start())
+            await target.ready(target.start())
             usual = await tenants.usual()
             slow_down = Answer(429, "TooManyRequests", headers="Retry-After: 5\r\n")
-            ground.proxy.judge = lambda call: slow_down if call.path.endswith("/events") and call.is_write else None
+            target.proxy.judge = lambda call: slow_down if call.path.endswith("/events") and call.is_write else None
             await tenants.still_as_usual(usual)
 
     run(test, seconds=60)
@@ -174,15 +174,15 @@ def test_events_that_nobody_takes_hold_back_no_bind(ground: Ground) -> None:
 DEEP_TASKS = b'"tasks":[{"template":{"spec":{"containers":[{"name":"a","image":"b"}],"x":%s}}}]'
 
 
-def test_a_job_that_is_nested_too_deep_is_left_alone_and_says_so(ground: Ground) -> None:
+def test_a_job_that_is_nested_too_deep_is_left_alone_and_says_so(target: TargetCluster) -> None:
     deep = b'{"a":' * 3_000 + b"1" + b"}" * 3_000
 
     async def test() -> None:
-        async with ground.scenario(nodes=4, cpu="32"):
-            tenants = Tenants(ground)
+        async with target.scenario(nodes=4, cpu="32"):
+            tenants = Tenants(target)
             await tenants.prepare()
-            scheduler = ground.start(controllers="podgroup,job,queue")
-            await ground.ready(scheduler)
+            scheduler = target.start(controllers="podgroup,job,queue")
+            await target.ready(scheduler)
             usual = await tenants.usual(by_controller=True)
             for kind, path, spec in (
                 (
@@ -196,12 +196,12 @@ def test_a_job_that_is_nested_too_deep_is_left_alone_and_says_so(ground: Ground)
                 head = head.replace(b'"job"', b'"Job"').replace(b'"podgroup"', b'"PodGroup"')
                 body = head + spec % deep + b"}}"
                 with contextlib.suppress(Conflict):
-                    await ground.client.http.request("POST", f"/apis/{kind}/namespaces/{BAD}/{path}", body)
+                    await target.client.http.request("POST", f"/apis/{kind}/namespaces/{BAD}/{path}", body)
             await tenants.still_as_usual(usual, by_controller=True)
-            again = ground.start(controllers="podgroup,job,queue")  # who finds it in its first list
-            await ground.ready(again)
+            again = target.start(controllers="podgroup,job,queue")  # who finds it in its first list
+            await target.ready(again)
             scheduler.kill()
-            ground.stopped(scheduler)
+            target.stopped(scheduler)
             await tenants.still_as_usual(usual, by_controller=True)
             assert again.process.poll() is None
 
@@ -210,20 +210,20 @@ def test_a_job_that_is_nested_too_deep_is_left_alone_and_says_so(ground: Ground)
 
 @pytest.mark.parametrize("pods", [pytest.param(20, marks=pytest.mark.nightly), 60])
 @pytest.mark.parametrize("kind", ["podAffinity", "podAntiAffinity"])
-def test_pods_with_a_hundred_terms_about_all_others(ground: Ground, kind: str, pods: int) -> None:
+def test_pods_with_a_hundred_terms_about_all_others(target: TargetCluster, kind: str, pods: int) -> None:
     async def test() -> None:
-        async with ground.scenario(nodes=40, cpu="32"):
-            tenants = Tenants(ground)
+        async with target.scenario(nodes=40, cpu="32"):
+            tenants = Tenants(target)
             await tenants.prepare()
-            scheduler = ground.start()
-            await ground.ready(scheduler)
-            await gangs(ground.client, "other", 60, 5, "default", cpu="100m", namespace=NAMESPACE)
-            await ground.bound(300, seconds=60)
+            scheduler = target.start()
+            await target.ready(scheduler)
+            await gangs(target.client, "other", 60, 5, "default", cpu="100m", namespace=NAMESPACE)
+            await target.bound(300, seconds=60)
             usual = await tenants.usual()
             for i in range(pods):
                 group = {"metadata": {"name": f"terms{i}"}, "spec": {"minMember": 1, "queue": "default"}}
-                await ground.client.create(PODGROUPS, group, BAD)
-                await ground.client.create(PODS, with_terms(f"terms{i}", kind, 100), BAD)
+                await target.client.create(PODGROUPS, group, BAD)
+                await target.client.create(PODS, with_terms(f"terms{i}", kind, 100), BAD)
             await tenants.still_as_usual(usual)
             assert scheduler.process.poll() is None
 
@@ -248,14 +248,14 @@ def with_terms(name: str, kind: str, terms: int) -> dict[str, Any]:
     return body
 
 
-def test_two_thousand_gangs_that_never_fit(ground: Ground) -> None:
+def test_two_thousand_gangs_that_never_fit(target: TargetCluster) -> None:
     async def test() -> None:
-        async with ground.scenario(nodes=20, cpu="32"):
-            tenants = Tenants(ground)
+        async with target.scenario(nodes=20, cpu="32"):
+            tenants = Tenants(target)
             await tenants.prepare()
-            await ground.ready(ground.start())
+            await target.ready(target.start())
             usual = await tenants.usual()
-            await gangs(ground.client, "never", 2_000, 2, "default", cpu="40", namespace=BAD)
+            await gangs(target.client, "never", 2_000, 2, "default", cpu="40", namespace=BAD)
             await tenants.still_as_usual(usual)
 
     run(test, seconds=480)
@@ -271,9 +271,11 @@ CORRUPT = {
 
 
 @pytest.mark.parametrize("corrupt", CORRUPT.values(), ids=CORRUPT)
-def test_an_answer_that_is_corrupt_is_asked_for_again(ground: Ground, corrupt: Callable[[Call], Verdict]) -> None:
+def test_an_answer_that_is_corrupt_is_asked_for_again(
+    target: TargetCluster, corrupt: Callable[[Call], Verdict]
+) -> None:
     async def test() -> None:
-        async with ground.scenario(nodes=4, cpu="32"):
+        async with target.scenario(nodes=4, cpu="32"):
             met: dict[str, int] = {}
 
             def judge(call: Call) -> Verdict:
@@ -281,10 +283,10 @@ def test_an_answer_that_is_corrupt_is_asked_for_again(ground: Ground, corrupt: C
                 met[call.path] = met.get(call.path, 0) + bool(verdict)
                 return verdict if met[call.path] <= 3 else None
 
-            ground.proxy.judge = judge
-            scheduler = ground.start("--leader-elect", "--lease-namespace", "default")
-            await ground.gang("good", 3)
-            await ground.bound(3)
+            target.proxy.judge = judge
+            scheduler = target.start("--leader-elect", "--lease-namespace", "default")
+            await target.gang("good", 3)
+            await target.bound(3)
             assert any(met.values())
             assert scheduler.process.poll() is None
 
@@ -294,15 +296,15 @@ def test_an_answer_that_is_corrupt_is_asked_for_again(ground: Ground, corrupt: C
 LEADER = ("--leader-elect", "--lease-namespace", "default")
 
 
-def test_a_namespace_that_is_never_answered_for_is_no_reason_to_be_restarted(ground: Ground) -> None:
+def test_a_namespace_that_is_never_answered_for_is_no_reason_to_be_restarted(target: TargetCluster) -> None:
     async def test() -> None:
-        async with ground.scenario(nodes=4, cpu="32"):
-            tenants = Tenants(ground)
+        async with target.scenario(nodes=4, cpu="32"):
+            tenants = Tenants(target)
             await tenants.prepare()
-            scheduler = ground.start(*LEADER)
-            await ground.ready(scheduler)
+            scheduler = target.start(*LEADER)
+            await target.ready(scheduler)
             tenants.meet(Ignore(), lambda call: call.is_write)
-            await gangs(ground.client, "bad", 100, 1, "default", cpu="100m", namespace=BAD)
+            await gangs(target.client, "bad", 100, 1, "default", cpu="100m", namespace=BAD)
             for _ in range(LONGEST + 8):  # and nobody else has anything to write
                 await asyncio.sleep(1.0)
                 assert "ok" in await asyncio.to_thread(scheduler.page, "/healthz")
@@ -312,20 +314,20 @@ def test_a_namespace_that_is_never_answered_for_is_no_reason_to_be_restarted(gro
     run(test, seconds=90)
 
 
-def test_who_has_no_answer_to_any_write_but_of_its_lease_gives_it_up(ground: Ground) -> None:
+def test_who_has_no_answer_to_any_write_but_of_its_lease_gives_it_up(target: TargetCluster) -> None:
     async def test() -> None:
-        async with ground.scenario(nodes=4, cpu="32"):
-            scheduler = ground.start(*LEADER)
-            await ground.ready(scheduler)
-            ground.proxy.judge = lambda call: Ignore() if call.is_write and "/leases" not in call.path else None
-            await ground.gang("waits", 3)
+        async with target.scenario(nodes=4, cpu="32"):
+            scheduler = target.start(*LEADER)
+            await target.ready(scheduler)
+            target.proxy.judge = lambda call: Ignore() if call.is_write and "/leases" not in call.path else None
+            await target.gang("waits", 3)
             assert await asyncio.to_thread(scheduler.process.wait, LONGEST + 15) == 1
             said = scheduler.log.read_text()
             assert "no write of any namespace has been answered, though our Lease is, for 3" in said
-            lease = await ground.client.get(LEASES, LEASE, "default")
+            lease = await target.client.get(LEASES, LEASE, "default")
             assert lease.spec.holder_identity == ""
-            ground.proxy.judge = lambda call: None
-            ground.start(*LEADER)
-            await ground.bound(3)
+            target.proxy.judge = lambda call: None
+            target.start(*LEADER)
+            await target.bound(3)
 
     run(test, seconds=90)

@@ -13,16 +13,16 @@ import psutil
 import pytest
 
 from tests.support.fake_server import run
-from tests.support.live.ground import Ground
+from tests.support.live.target_cluster import TargetCluster
 
 pytestmark = [pytest.mark.embedded, pytest.mark.faults]
 
 GANGS, SIZE = 60, 5
 
 
-def _process(ground: Ground, name: str) -> psutil.Process:
+def _process(target: TargetCluster, name: str) -> psutil.Process:
     """The process of a component of this test's cluster: it carries the cluster's folder in its command line."""
-    folder = str(Path(ground.certificates).parent.parent)
+    folder = str(Path(target.certificates).parent.parent)
     for process in psutil.process_iter(["name", "cmdline"]):
         line = process.info["cmdline"] or []
         if process.info["name"] == name and any(folder in part for part in line):
@@ -30,41 +30,41 @@ def _process(ground: Ground, name: str) -> psutil.Process:
     raise AssertionError(f"no {name} of {folder} runs")
 
 
-async def _load(ground: Ground) -> None:
+async def _load(target: TargetCluster) -> None:
     for i in range(GANGS):
-        await ground.gang(f"g{i}", SIZE)
+        await target.gang(f"g{i}", SIZE)
 
 
 # Where the server ends between a connect and its handshake, Python's own ssl leaves the socket open: recv's
 # ECONNRESET passes SSLSocket._create unclosed.
 @pytest.mark.filterwarnings("ignore:Exception ignored in. <ssl.SSLSocket:pytest.PytestUnraisableExceptionWarning")
-def test_the_api_server_is_killed_and_started_again_while_gangs_are_bound(ground: Ground) -> None:
+def test_the_api_server_is_killed_and_started_again_while_gangs_are_bound(target: TargetCluster) -> None:
     async def test() -> None:
-        async with ground.scenario(nodes=10, cpu="64"):
-            await _load(ground)
-            server = _process(ground, "kube-apiserver")
+        async with target.scenario(nodes=10, cpu="64"):
+            await _load(target)
+            server = _process(target, "kube-apiserver")
             command, folder = server.cmdline(), server.cwd()
-            ground.start()
-            await ground.history.until(lambda: len(ground.history.bound()) >= 30, 30, "binds are under way")
+            target.start()
+            await target.history.until(lambda: len(target.history.bound()) >= 30, 30, "binds are under way")
             server.kill()
             server.wait(10)
             await asyncio.sleep(1.0)
-            assert len(ground.history.bound()) < GANGS * SIZE, "killed too late to matter"
+            assert len(target.history.bound()) < GANGS * SIZE, "killed too late to matter"
             again = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            ground.ends_with_the_cluster(again)
-            await ground.bound(GANGS * SIZE, seconds=90)
-            await ground.rests()
+            target.ends_with_the_cluster(again)
+            await target.bound(GANGS * SIZE, seconds=90)
+            await target.rests()
 
     run(test, seconds=200)
 
 
-def test_etcd_pauses_for_five_seconds(ground: Ground) -> None:
+def test_etcd_pauses_for_five_seconds(target: TargetCluster) -> None:
     async def test() -> None:
-        async with ground.scenario(nodes=10, cpu="64"):
-            await _load(ground)
-            etcd = _process(ground, "etcd")
-            ground.start()
-            await ground.history.until(lambda: len(ground.history.bound()) >= 30, 30, "binds are under way")
+        async with target.scenario(nodes=10, cpu="64"):
+            await _load(target)
+            etcd = _process(target, "etcd")
+            target.start()
+            await target.history.until(lambda: len(target.history.bound()) >= 30, 30, "binds are under way")
             os.kill(etcd.pid, signal.SIGSTOP)
             paused = time.monotonic()
             try:
@@ -72,7 +72,7 @@ def test_etcd_pauses_for_five_seconds(ground: Ground) -> None:
             finally:
                 os.kill(etcd.pid, signal.SIGCONT)
             assert time.monotonic() - paused >= 5.0
-            await ground.bound(GANGS * SIZE, seconds=90)
-            await ground.rests()
+            await target.bound(GANGS * SIZE, seconds=90)
+            await target.rests()
 
     run(test, seconds=200)

@@ -10,78 +10,78 @@ import pytest
 from scheduler.kube import NODES, QUEUES, Resource
 from tests.support.fake_server import run
 from tests.support.live.api_objects import queue
-from tests.support.live.ground import Ground
 from tests.support.live.proxy import Call, Verdict
+from tests.support.live.target_cluster import TargetCluster
 
 pytestmark = [pytest.mark.embedded, pytest.mark.faults]
 
 
-def going_with_the_first_bind(ground: Ground, resource: Resource[Any], name: str) -> asyncio.Event:
+def going_with_the_first_bind(target: TargetCluster, resource: Resource[Any], name: str) -> asyncio.Event:
     """Delete an object when the first bind comes, before it is relayed; the event says that it has come."""
     gone = asyncio.Event()
 
     async def judge(call: Call) -> Verdict:
         if call.is_bind and not gone.is_set():
             gone.set()
-            await ground.client.delete(resource, name)
+            await target.client.delete(resource, name)
         return None
 
-    ground.proxy.judge = judge
+    target.proxy.judge = judge
     return gone
 
 
-def test_a_node_goes_while_a_gang_is_bound_to_it_and_later_gangs_go_elsewhere(ground: Ground) -> None:
+def test_a_node_goes_while_a_gang_is_bound_to_it_and_later_gangs_go_elsewhere(target: TargetCluster) -> None:
     async def test() -> None:
-        async with ground.scenario(nodes=2, cpu="4"):
-            gone = going_with_the_first_bind(ground, NODES, "node-0")
-            await ground.gang("first", 8)
-            scheduler = ground.start()
+        async with target.scenario(nodes=2, cpu="4"):
+            gone = going_with_the_first_bind(target, NODES, "node-0")
+            await target.gang("first", 8)
+            scheduler = target.start()
             await gone.wait()
-            ground.nodes.pop("node-0")
-            await ground.bound(8)
+            target.nodes.pop("node-0")
+            await target.bound(8)
             for i in range(8):
-                await ground.delete_pod(f"first-0-{i}")
-            await ground.gang("second", 4)
-            await ground.history.until(lambda: len(ground.history.bound("second-0")) == 4, 20, "the second gang runs")
-            assert {p.spec.node_name for p in ground.history.gangs()["second-0"]} == {"node-1"}
+                await target.delete_pod(f"first-0-{i}")
+            await target.gang("second", 4)
+            await target.history.until(lambda: len(target.history.bound("second-0")) == 4, 20, "the second gang runs")
+            assert {p.spec.node_name for p in target.history.gangs()["second-0"]} == {"node-1"}
             scheduler.page("/healthz")
 
     run(test, seconds=60)
 
 
-def test_a_queue_goes_while_its_gang_is_bound_and_the_gang_is_whole_all_the_same(ground: Ground) -> None:
+def test_a_queue_goes_while_its_gang_is_bound_and_the_gang_is_whole_all_the_same(target: TargetCluster) -> None:
     async def test() -> None:
         queues = [queue("doomed", deserved={"cpu": "8"}), queue("default", deserved={"cpu": "4"})]
-        async with ground.scenario(nodes=4, cpu="4", queues=queues):
-            gone = going_with_the_first_bind(ground, QUEUES, "doomed")
-            await ground.gang("g", 8, "doomed")
-            await ground.gang("late", 2, "doomed")
-            scheduler = ground.start()
+        async with target.scenario(nodes=4, cpu="4", queues=queues):
+            gone = going_with_the_first_bind(target, QUEUES, "doomed")
+            await target.gang("g", 8, "doomed")
+            await target.gang("late", 2, "doomed")
+            scheduler = target.start()
             await gone.wait()
-            await ground.history.until(lambda: len(ground.history.bound("g-0")) in (0, 8), 20, "all of it or nothing")
-            await ground.gang("other", 4, "default")
-            await ground.history.until(lambda: len(ground.history.bound("other-0")) == 4, 20, "the other gang runs")
-            await ground.rests()
-            assert len(ground.history.bound("g-0")) == 8
-            assert not ground.history.evicting
+            await target.history.until(lambda: len(target.history.bound("g-0")) in (0, 8), 20, "all of it or nothing")
+            await target.gang("other", 4, "default")
+            await target.history.until(lambda: len(target.history.bound("other-0")) == 4, 20, "the other gang runs")
+            await target.rests()
+            assert len(target.history.bound("g-0")) == 8
+            assert not target.history.evicting
             scheduler.page("/healthz")
 
     run(test, seconds=60)
 
 
-def test_a_queue_goes_while_its_gang_waits_and_the_others_go_on(ground: Ground) -> None:
+def test_a_queue_goes_while_its_gang_waits_and_the_others_go_on(target: TargetCluster) -> None:
     async def test() -> None:
         queues = [queue("doomed", deserved={"cpu": "4"}), queue("default", deserved={"cpu": "4"})]
-        async with ground.scenario(nodes=2, cpu="4", queues=queues):
-            await ground.gang("large", 20, "doomed")
-            await ground.ready(ground.start())
-            await ground.client.delete(QUEUES, "doomed")
-            await ground.gang("orphan", 2, "doomed")
-            await ground.gang("other", 4, "default")
-            await ground.history.until(lambda: len(ground.history.bound("other-0")) == 4, 20, "the other gang runs")
-            await ground.rests()
-            assert ground.history.bound("orphan-0") == []
-            await ground.client.create(QUEUES, queue("doomed", deserved={"cpu": "4"}))
-            await ground.history.until(lambda: len(ground.history.bound("orphan-0")) == 2, 20, "its queue is back")
+        async with target.scenario(nodes=2, cpu="4", queues=queues):
+            await target.gang("large", 20, "doomed")
+            await target.ready(target.start())
+            await target.client.delete(QUEUES, "doomed")
+            await target.gang("orphan", 2, "doomed")
+            await target.gang("other", 4, "default")
+            await target.history.until(lambda: len(target.history.bound("other-0")) == 4, 20, "the other gang runs")
+            await target.rests()
+            assert target.history.bound("orphan-0") == []
+            await target.client.create(QUEUES, queue("doomed", deserved={"cpu": "4"}))
+            await target.history.until(lambda: len(target.history.bound("orphan-0")) == 2, 20, "its queue is back")
 
     run(test, seconds=60)

@@ -9,8 +9,8 @@ import pytest
 
 from tests.support.fake_server import run
 from tests.support.live.api_objects import queue
-from tests.support.live.ground import Ground
 from tests.support.live.proxy import Call, Ignore, Lose, Verdict
+from tests.support.live.target_cluster import TargetCluster
 
 pytestmark = [pytest.mark.embedded, pytest.mark.faults]
 
@@ -31,11 +31,11 @@ At = Callable[[Call, int, int], bool]
 """Whether a call is the point, given how many writes and watches there were, it included."""
 
 
-async def _scenario(ground: Ground, at: At, verdict: Ignore | Lose) -> None:
+async def _scenario(target: TargetCluster, at: At, verdict: Ignore | Lose) -> None:
     """Queue a fills the nodes with single-pod gangs, a gang of b reclaims; killed at a point, before it is relayed
     (Ignore) or right after (Lose), and started again.
     """
-    async with ground.scenario(nodes=3, cpu="4", queues=QUEUES):
+    async with target.scenario(nodes=3, cpu="4", queues=QUEUES):
         writes = watches = 0
         reached = asyncio.Event()
 
@@ -49,25 +49,25 @@ async def _scenario(ground: Ground, at: At, verdict: Ignore | Lose) -> None:
                 return verdict
             return None
 
-        ground.proxy.judge = judge
+        target.proxy.judge = judge
         for i in range(12):
-            await ground.gang(f"a{i}", 1, "a")
-        scheduler = ground.start()
-        await _or(ground.bound(12), reached)
+            await target.gang(f"a{i}", 1, "a")
+        scheduler = target.start()
+        await _or(target.bound(12), reached)
         if not reached.is_set():
-            await ground.gang("b", 6, "b")
-            await _or(ground.bound(12), reached)
-        await _or(ground.history.until(lambda: len(ground.history.bound("b-0")) == 6, 30, "b runs"), reached)
+            await target.gang("b", 6, "b")
+            await _or(target.bound(12), reached)
+        await _or(target.history.until(lambda: len(target.history.bound("b-0")) == 6, 30, "b runs"), reached)
         await asyncio.sleep(0.5)  # statuses and events that follow
         assert reached.is_set(), f"only {writes} writes: the point was never reached"
-        ground.proxy.judge = lambda _: None
-        ground.start()
-        await ground.bound(12)
-        if "faults/b-0-0" not in ground.history.pods:
-            await ground.gang("b", 6, "b")
-        await ground.history.until(lambda: len(ground.history.bound("b-0")) == 6, 30, "b runs after the restart")
-        await ground.rests(0.3)
-        assert len(ground.history.evicting) == 6, f"6 evictions are needed, {len(ground.history.evicting)} were made"
+        target.proxy.judge = lambda _: None
+        target.start()
+        await target.bound(12)
+        if "faults/b-0-0" not in target.history.pods:
+            await target.gang("b", 6, "b")
+        await target.history.until(lambda: len(target.history.bound("b-0")) == 6, 30, "b runs after the restart")
+        await target.rests(0.3)
+        assert len(target.history.evicting) == 6, f"6 evictions are needed, {len(target.history.evicting)} were made"
 
 
 async def _or(wish: object, reached: asyncio.Event) -> None:
@@ -85,46 +85,46 @@ async def _or(wish: object, reached: asyncio.Event) -> None:
 @pytest.mark.parametrize(
     "point", [pytest.param(it, marks=[] if it % OFTEN == 0 else pytest.mark.nightly) for it in range(POINTS)]
 )
-def test_a_kill_at_any_write_loses_nothing_and_repeats_nothing(ground: Ground, point: int) -> None:
+def test_a_kill_at_any_write_loses_nothing_and_repeats_nothing(target: TargetCluster, point: int) -> None:
     number = 1 + point // 2 * 5 // 2
 
     def at(call: Call, writes: int, watches: int) -> bool:
         del watches
         return call.is_write and writes == number
 
-    run(lambda: _scenario(ground, at, Ignore() if point % 2 else Lose()), seconds=100)
+    run(lambda: _scenario(target, at, Ignore() if point % 2 else Lose()), seconds=100)
 
 
 @pytest.mark.parametrize("number", WATCHES)
-def test_a_kill_while_it_opens_its_watches_loses_nothing(ground: Ground, number: int) -> None:
+def test_a_kill_while_it_opens_its_watches_loses_nothing(target: TargetCluster, number: int) -> None:
     def at(call: Call, writes: int, watches: int) -> bool:
         del writes
         return call.is_watch and watches == number
 
-    run(lambda: _scenario(ground, at, Ignore()), seconds=100)
+    run(lambda: _scenario(target, at, Ignore()), seconds=100)
 
 
-def test_after_the_last_write_a_restart_changes_nothing(ground: Ground) -> None:
+def test_after_the_last_write_a_restart_changes_nothing(target: TargetCluster) -> None:
     async def test() -> None:
-        async with ground.scenario(nodes=3, cpu="4", queues=QUEUES):
-            first = ground.start()
+        async with target.scenario(nodes=3, cpu="4", queues=QUEUES):
+            first = target.start()
             for i in range(12):
-                await ground.gang(f"a{i}", 1, "a")
-            await ground.bound(12)
-            await ground.gang("b", 6, "b")
-            await ground.gang("large", 20, "b")
-            await ground.history.until(lambda: len(ground.history.bound("b-0")) == 6, 30, "b runs")
-            await ground.rests(3.0)
+                await target.gang(f"a{i}", 1, "a")
+            await target.bound(12)
+            await target.gang("b", 6, "b")
+            await target.gang("large", 20, "b")
+            await target.history.until(lambda: len(target.history.bound("b-0")) == 6, 30, "b runs")
+            await target.rests(3.0)
             first.kill()
-            ground.stopped(first)
-            before = len(ground.proxy.calls)
-            second = ground.start()
-            await ground.ready(second)
-            await ground.rests(3.0)
+            target.stopped(first)
+            before = len(target.proxy.calls)
+            second = target.start()
+            await target.ready(second)
+            await target.rests(3.0)
             repeated = ("/events", "/queues/")  # a queue's numbers are written once a process, the same again
             later = [
                 call
-                for call in ground.proxy.calls[before:]
+                for call in target.proxy.calls[before:]
                 if call.is_write and not any(part in call.path for part in repeated)
             ]
             assert [f"{call.method} {call.path}" for call in later] == []

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scheduler.kube import PODGROUPS, PODS, ApiError
 from tests.support.fake_server import run
 from tests.support.live.api_objects import each, pod_body
-from tests.support.live.ground import NAMESPACE, Ground
+from tests.support.live.target_cluster import NAMESPACE, TargetCluster
 
 pytestmark = [pytest.mark.embedded, pytest.mark.faults]
 
@@ -78,9 +78,9 @@ def generated(strategy: st.SearchStrategy[Any], count: int) -> list[Any]:
     return found
 
 
-def _silent(ground: Ground) -> list[str]:
+def _silent(target: TargetCluster) -> list[str]:
     """The pods that wait and do not say why."""
-    waiting = [pod for pod in ground.history.pods.values() if not pod.spec.node_name]
+    waiting = [pod for pod in target.history.pods.values() if not pod.spec.node_name]
     return [
         pod.metadata.name
         for pod in waiting
@@ -91,13 +91,13 @@ def _silent(ground: Ground) -> list[str]:
     ]
 
 
-def test_the_good_ones_run_among_hundreds_of_bad_ones(ground: Ground) -> None:
+def test_the_good_ones_run_among_hundreds_of_bad_ones(target: TargetCluster) -> None:
     pairs = generated(st.tuples(ANNOTATIONS, SPECS, st.lists(SELECTORS, max_size=2)), BAD)
 
     async def test() -> None:
-        async with ground.scenario(nodes=10, cpu="32"):
-            scheduler = ground.start("--log-level", "warning", controllers="podgroup,job,queue")
-            await ground.ready(scheduler)
+        async with target.scenario(nodes=10, cpu="32"):
+            scheduler = target.start("--log-level", "warning", controllers="podgroup,job,queue")
+            await target.ready(scheduler)
             accepted = 0
 
             async def bad(item: tuple[int, Any]) -> None:
@@ -111,21 +111,21 @@ def test_the_good_ones_run_among_hundreds_of_bad_ones(ground: Ground) -> None:
                     pod["spec"]["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": term}}
                 for resource, body in ((PODGROUPS, group), (PODS, pod)):
                     with contextlib.suppress(ApiError):
-                        await ground.client.create(resource, body, NAMESPACE)
+                        await target.client.create(resource, body, NAMESPACE)
                         accepted += 1
 
             await each(enumerate(pairs), bad, width=16)
             for i in range(25):
-                await ground.gang(f"good{i}", 4)
+                await target.gang(f"good{i}", 4)
             good = [f"good{i}-0" for i in range(25)]
-            await ground.history.until(
-                lambda: all(len(ground.history.bound(gang)) == 4 for gang in good), 60, "all good gangs run"
+            await target.history.until(
+                lambda: all(len(target.history.bound(gang)) == 4 for gang in good), 60, "all good gangs run"
             )
             assert accepted > BAD / 2, f"only {accepted} of the bad objects were let in by the API server"
             assert scheduler.process.poll() is None
             assert "cycle failed" not in scheduler.log.read_text()
             scheduler.page("/healthz")
-            await ground.history.until(lambda: not _silent(ground), 30, "each pod that waits says why")
-            ground.history.forget("bad")
+            await target.history.until(lambda: not _silent(target), 30, "each pod that waits says why")
+            target.history.forget("bad")
 
     run(test, seconds=180)

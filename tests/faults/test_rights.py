@@ -21,9 +21,9 @@ from scheduler.kube import PODS, QUEUES, Patch, Resource
 from tests.faults.rights import Permission, granted, needed
 from tests.support.fake_server import run
 from tests.support.live.api_objects import ROOT, pod_body, queue
-from tests.support.live.ground import NAMESPACE, Ground
 from tests.support.live.proxy import Answer, Call, Verdict
 from tests.support.live.scheduler_process import Scheduler
+from tests.support.live.target_cluster import NAMESPACE, TargetCluster
 
 pytestmark = [pytest.mark.embedded, pytest.mark.faults]
 
@@ -89,52 +89,52 @@ BRIEF: list[tuple[Resource[Any], str, dict[str, Any]]] = [
 ]
 
 
-async def _everything(ground: Ground, control: Callable[..., Scheduler]) -> None:
+async def _everything(target: TargetCluster, control: Callable[..., Scheduler]) -> None:
     """All that the scheduler and its controllers do, each in a process of its own."""
     election = ("--leader-elect", "--lease-namespace", "default", "--lease-seconds", "6")
-    scheduler, controllers = ground.start(*election), control(*election)
-    await ground.ready(scheduler)
-    await ground.ready(controllers)
-    await _what_ends_at_once(ground)
-    await ground.client.create(PODS, _plain("plain"), NAMESPACE)
+    scheduler, controllers = target.start(*election), control(*election)
+    await target.ready(scheduler)
+    await target.ready(controllers)
+    await _what_ends_at_once(target)
+    await target.client.create(PODS, _plain("plain"), NAMESPACE)
     for resource, name, spec in OBJECTS:
-        await ground.client.create(resource, {"metadata": {"name": name}, "spec": spec}, NAMESPACE)
-    await ground.bound(8)
-    await ground.gang("full", 8, "a")
-    await ground.bound(16)
-    await ground.gang("large", 40, "b")
-    await ground.gang("claim", 6, "b")  # wherever the others are, one node is full again
-    await ground.history.until(lambda: len(ground.history.evicting) > 0, 20, "something is evicted")
+        await target.client.create(resource, {"metadata": {"name": name}, "spec": spec}, NAMESPACE)
+    await target.bound(8)
+    await target.gang("full", 8, "a")
+    await target.bound(16)
+    await target.gang("large", 40, "b")
+    await target.gang("claim", 6, "b")  # wherever the others are, one node is full again
+    await target.history.until(lambda: len(target.history.evicting) > 0, 20, "something is evicted")
     more = {"spec": {"minAvailable": 3, "tasks": [{"name": "t", "replicas": 3, "template": TEMPLATE}]}}
-    await ground.client.patch(JOBS, "job", more, NAMESPACE, kind=Patch.MERGE)
+    await target.client.patch(JOBS, "job", more, NAMESPACE, kind=Patch.MERGE)
     await asyncio.sleep(1)
-    await _order(ground, "AbortJob", JOBS, "job")
-    await _order(ground, "CloseQueue", QUEUES, "above")
+    await _order(target, "AbortJob", JOBS, "job")
+    await _order(target, "CloseQueue", QUEUES, "above")
     await asyncio.sleep(2)
     for resource, name, _ in OBJECTS:
-        await ground.client.delete(resource, name, NAMESPACE, propagation="Background")
-    await ground.client.delete(PODS, "plain", NAMESPACE, grace=0)
+        await target.client.delete(resource, name, NAMESPACE, propagation="Background")
+    await target.client.delete(PODS, "plain", NAMESPACE, grace=0)
     await asyncio.sleep(3)
     await asyncio.to_thread(scheduler.stop)
     await asyncio.to_thread(controllers.stop)
 
 
-async def _what_ends_at_once(ground: Ground) -> None:
+async def _what_ends_at_once(target: TargetCluster) -> None:
     """Jobs that the controllers delete themselves once they have ended."""
     for resource, name, spec in BRIEF:
-        await ground.client.create(resource, {"metadata": {"name": name}, "spec": spec}, NAMESPACE)
-    await _order(ground, "TerminateJob", JOBS, "brief")
+        await target.client.create(resource, {"metadata": {"name": name}, "spec": spec}, NAMESPACE)
+    await _order(target, "TerminateJob", JOBS, "brief")
     async with asyncio.timeout(15):
-        while any([(await ground.client.list(resource, NAMESPACE)).items for resource, _, _ in BRIEF]):
+        while any([(await target.client.list(resource, NAMESPACE)).items for resource, _, _ in BRIEF]):
             await asyncio.sleep(0.1)
 
 
-async def _order(ground: Ground, action: str, resource: Resource[Any], name: str) -> None:
-    found = await ground.client.get(resource, name, NAMESPACE if resource.namespaced else "")
-    target = {"apiVersion": resource.api_version, "kind": resource.kind, "name": name, "uid": found.metadata.uid}
+async def _order(target: TargetCluster, action: str, resource: Resource[Any], name: str) -> None:
+    found = await target.client.get(resource, name, NAMESPACE if resource.namespaced else "")
+    about = {"apiVersion": resource.api_version, "kind": resource.kind, "name": name, "uid": found.metadata.uid}
     space = NAMESPACE if resource.namespaced else "kube-system"
-    command = {"metadata": {"name": f"order-{name}", "namespace": space}, "action": action, "target": target}
-    await ground.client.create(COMMANDS, command, space)
+    command = {"metadata": {"name": f"order-{name}", "namespace": space}, "action": action, "target": about}
+    await target.client.create(COMMANDS, command, space)
 
 
 def _plain(name: str) -> dict[str, Any]:
@@ -143,7 +143,7 @@ def _plain(name: str) -> dict[str, Any]:
     return body
 
 
-def test_the_roles_grant_what_is_done_and_nothing_else(ground: Ground) -> None:
+def test_the_roles_grant_what_is_done_and_nothing_else(target: TargetCluster) -> None:
     refused = refused_pods = 0
 
     def judge(call: Call) -> Verdict:
@@ -172,12 +172,12 @@ def test_the_roles_grant_what_is_done_and_nothing_else(ground: Ground) -> None:
             queue("above"),
             queue("below", parent="above"),
         ]
-        async with ground.scenario(nodes=4, cpu="4", queues=queues):
-            ground.proxy.judge = judge
-            async with ground.controllers_apart() as (proxy, control):
+        async with target.scenario(nodes=4, cpu="4", queues=queues):
+            target.proxy.judge = judge
+            async with target.controllers_apart() as (proxy, control):
                 proxy.judge = refuse
-                await _everything(ground, control)
-                return needed(ground.proxy.calls), needed(proxy.calls)
+                await _everything(target, control)
+                return needed(target.proxy.calls), needed(proxy.calls)
 
     for account, done in zip(("schedspec", "schedspec-controllers"), run(test, seconds=120), strict=True):
         roles = granted(ROLES, account)

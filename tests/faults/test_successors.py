@@ -14,8 +14,8 @@ from scheduler.kube import PODS, AlreadyExists, NotFound
 from scheduler.model.objects import Pod
 from tests.support.fake_server import run
 from tests.support.live.api_objects import pod_body, queue
-from tests.support.live.ground import NAMESPACE, Ground
 from tests.support.live.proxy import Call, Verdict
+from tests.support.live.target_cluster import NAMESPACE, TargetCluster
 
 pytestmark = [pytest.mark.embedded, pytest.mark.faults]
 
@@ -31,45 +31,45 @@ WRITES: dict[str, Callable[[Call], bool]] = {
 }
 
 
-async def _replace(ground: Ground, name: str) -> Pod:
+async def _replace(target: TargetCluster, name: str) -> Pod:
     """Delete a pod at once, and make one of the same name that another scheduler has to place."""
     with contextlib.suppress(NotFound):
-        await ground.delete_pod(name)
+        await target.delete_pod(name)
     body: dict[str, Any] = pod_body(name, "")
     del body["metadata"]["annotations"]
     body["spec"]["schedulerName"] = "another"
     while True:
         try:
-            return await ground.client.create(PODS, body, NAMESPACE)
+            return await target.client.create(PODS, body, NAMESPACE)
         except AlreadyExists:
             await asyncio.sleep(0.02)
 
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
-def test_a_successor_of_the_same_name_is_never_hit(ground: Ground, write: Callable[[Call], bool]) -> None:
+def test_a_successor_of_the_same_name_is_never_hit(target: TargetCluster, write: Callable[[Call], bool]) -> None:
     async def test() -> None:
-        async with ground.scenario(nodes=1, cpu="4", queues=QUEUES):
+        async with target.scenario(nodes=1, cpu="4", queues=QUEUES):
             successors: list[Pod] = []
 
             async def judge(call: Call) -> Verdict:
                 if write(call) and not successors:
                     victim = VICTIM.search(call.path)
-                    successors.append(await _replace(ground, victim[1] if victim else "b-0-0"))
+                    successors.append(await _replace(target, victim[1] if victim else "b-0-0"))
                 return None
 
-            ground.proxy.judge = judge
-            scheduler = ground.start()
+            target.proxy.judge = judge
+            scheduler = target.start()
             for i in range(2):
-                await ground.gang(f"a{i}", 1, "a", cpu="2")
-            await ground.bound(2)
-            await ground.gang("b", 1, "b", cpu="2")
-            await ground.history.until(lambda: bool(successors), 20, "the write")
+                await target.gang(f"a{i}", 1, "a", cpu="2")
+            await target.bound(2)
+            await target.gang("b", 1, "b", cpu="2")
+            await target.history.until(lambda: bool(successors), 20, "the write")
             if not write(BIND):
-                await ground.history.until(lambda: len(ground.history.bound("b-0")) == 1, 20, "the preemptor runs")
-            await ground.rests(1.0)
+                await target.history.until(lambda: len(target.history.bound("b-0")) == 1, 20, "the preemptor runs")
+            await target.rests(1.0)
             assert "eviction of" not in scheduler.log.read_text()
             [before] = successors
-            after = await ground.client.get(PODS, before.metadata.name, NAMESPACE)
+            after = await target.client.get(PODS, before.metadata.name, NAMESPACE)
             assert after.metadata.uid == before.metadata.uid
             assert after.metadata.deletion_timestamp is None
             assert after.spec.node_name == ""

@@ -7,30 +7,30 @@ import asyncio
 import pytest
 
 from tests.support.fake_server import run
-from tests.support.live.ground import Ground
 from tests.support.live.proxy import Answer, Call, Verdict
+from tests.support.live.target_cluster import TargetCluster
 
 pytestmark = [pytest.mark.embedded, pytest.mark.faults]
 
 
-def test_watches_that_are_cut_every_200_ms_lose_nothing(ground: Ground) -> None:
+def test_watches_that_are_cut_every_200_ms_lose_nothing(target: TargetCluster) -> None:
     async def test() -> None:
-        async with ground.scenario(nodes=4, cpu="8"):
-            scheduler = ground.start()
-            await ground.ready(scheduler)
+        async with target.scenario(nodes=4, cpu="8"):
+            scheduler = target.start()
+            await target.ready(scheduler)
             cuts = 0
 
             async def cut() -> None:
                 nonlocal cuts
                 while True:
                     await asyncio.sleep(0.2)
-                    cuts += ground.proxy.cut_watches()
+                    cuts += target.proxy.cut_watches()
 
             cutting = asyncio.create_task(cut())
             for i in range(8):
-                await ground.gang(f"g{i}", 4)
+                await target.gang(f"g{i}", 4)
                 await asyncio.sleep(0.1)
-            await ground.bound(32, seconds=40)
+            await target.bound(32, seconds=40)
             cutting.cancel()
             await asyncio.gather(cutting, return_exceptions=True)
             assert cuts > 9
@@ -38,13 +38,13 @@ def test_watches_that_are_cut_every_200_ms_lose_nothing(ground: Ground) -> None:
     run(test, seconds=90)
 
 
-def test_an_expired_version_is_listed_anew_and_what_went_meanwhile_is_noticed(ground: Ground) -> None:
+def test_an_expired_version_is_listed_anew_and_what_went_meanwhile_is_noticed(target: TargetCluster) -> None:
     async def test() -> None:
-        async with ground.scenario(nodes=2, cpu="4"):
-            scheduler = ground.start()
-            await ground.ready(scheduler)
-            await ground.gang("old", 8)
-            await ground.bound(8)
+        async with target.scenario(nodes=2, cpu="4"):
+            scheduler = target.start()
+            await target.ready(scheduler)
+            await target.gang("old", 8)
+            await target.bound(8)
             expired: set[str] = set()
             blocked = True
 
@@ -57,14 +57,14 @@ def test_an_expired_version_is_listed_anew_and_what_went_meanwhile_is_noticed(gr
                         return Answer(410, "Expired", "too old resource version")
                 return None
 
-            ground.proxy.judge = judge
-            ground.proxy.cut_watches()
-            await ground.gang("new", 6)
+            target.proxy.judge = judge
+            target.proxy.cut_watches()
+            await target.gang("new", 6)
             for i in range(8):
-                await ground.delete_pod(f"old-0-{i}")
+                await target.delete_pod(f"old-0-{i}")
             await asyncio.sleep(0.5)
             blocked = False
-            await ground.history.until(lambda: len(ground.history.bound("new-0")) == 6, 30, "the new gang runs")
+            await target.history.until(lambda: len(target.history.bound("new-0")) == 6, 30, "the new gang runs")
             assert expired
 
     run(test, seconds=60)

@@ -14,16 +14,16 @@ from scheduler.kube import PODGROUPS, PODS
 from scheduler.recording.events import Decided
 from scheduler.recording.segments import read_segment, segments
 from tests.support.fake_server import run
-from tests.support.live.ground import NAMESPACE, Ground
 from tests.support.live.scheduler_process import Scheduler
 from tests.support.live.status_queries import EVENTS, events, eventually
+from tests.support.live.target_cluster import NAMESPACE, TargetCluster
 
 pytestmark = pytest.mark.embedded
 
 
-async def reasons(ground: Ground, namespace: str) -> dict[str, str]:
+async def reasons(target: TargetCluster, namespace: str) -> dict[str, str]:
     """Messages of the events of a namespace, by reason."""
-    return {event.reason: event.message for event in (await ground.client.list(EVENTS, namespace)).items}
+    return {event.reason: event.message for event in (await target.client.list(EVENTS, namespace)).items}
 
 
 async def counted(scheduler: Scheduler, line: str) -> None:
@@ -35,16 +35,16 @@ async def counted(scheduler: Scheduler, line: str) -> None:
     await eventually(line, is_there)
 
 
-def test_a_gang_is_bound_and_everything_says_so(ground: Ground) -> None:
+def test_a_gang_is_bound_and_everything_says_so(target: TargetCluster) -> None:
     async def test() -> None:
-        async with ground.scenario(nodes=2, cpu="4"):
-            scheduler = ground.start()
-            await ground.ready(scheduler)
-            await ground.gang("g", 3)
-            await ground.bound(3)
+        async with target.scenario(nodes=2, cpu="4"):
+            scheduler = target.start()
+            await target.ready(scheduler)
+            await target.gang("g", 3)
+            await target.bound(3)
 
             async def runs() -> bool:
-                group = await ground.client.get(PODGROUPS, "g-0", NAMESPACE)
+                group = await target.client.get(PODGROUPS, "g-0", NAMESPACE)
                 conditions = [(c.type, c.status) for c in group.status.conditions or ()]
                 return (group.status.phase, group.status.running, conditions[-1:]) == (
                     "Running",
@@ -53,11 +53,11 @@ def test_a_gang_is_bound_and_everything_says_so(ground: Ground) -> None:
                 )
 
             async def is_told() -> bool:
-                return "Scheduled" in await reasons(ground, NAMESPACE)
+                return "Scheduled" in await reasons(target, NAMESPACE)
 
             await eventually("the group runs and is scheduled", runs)
             await eventually("an event of a bind", is_told)
-            assert (await reasons(ground, NAMESPACE))["Scheduled"].startswith(f"Successfully assigned {NAMESPACE}/g-0-")
+            assert (await reasons(target, NAMESPACE))["Scheduled"].startswith(f"Successfully assigned {NAMESPACE}/g-0-")
             await counted(scheduler, 'volcano_queue_pod_group_running_count{queue_name="default"} 1.0')
             metrics = scheduler.page("/metrics")
             assert 'volcano_schedule_attempts_total{result="scheduled"} 3.0' in metrics
@@ -67,49 +67,49 @@ def test_a_gang_is_bound_and_everything_says_so(ground: Ground) -> None:
             assert "volcano_e2e_job_scheduling_latency_milliseconds_count 1.0" in metrics
             of_job = f'{{job_name="g-0",job_namespace="{NAMESPACE}",queue="default"}}'
             assert f"volcano_e2e_job_scheduling_duration{of_job}" in metrics
-            await ground.client.delete(PODGROUPS, "g-0", NAMESPACE)
+            await target.client.delete(PODGROUPS, "g-0", NAMESPACE)
             await counted(scheduler, 'volcano_queue_pod_group_running_count{queue_name="default"} 0.0')
             assert of_job not in scheduler.page("/metrics")
             assert scheduler.page("/healthz") == "ok\n"
             assert await asyncio.to_thread(scheduler.stop) == 0
-            ground.stopped(scheduler)
+            target.stopped(scheduler)
 
     run(test, seconds=60)
 
 
-def test_a_gang_that_does_not_fit_binds_nothing_and_says_why(ground: Ground) -> None:
+def test_a_gang_that_does_not_fit_binds_nothing_and_says_why(target: TargetCluster) -> None:
     async def test() -> None:
-        async with ground.scenario(nodes=2, cpu="4"):
-            await ground.ready(ground.start())
-            await ground.gang("g", 9)
+        async with target.scenario(nodes=2, cpu="4"):
+            await target.ready(target.start())
+            await target.gang("g", 9)
 
             async def are_told() -> bool:
-                pod = await ground.client.get(PODS, "g-0-0", NAMESPACE)
-                group = await ground.client.get(PODGROUPS, "g-0", NAMESPACE)
+                pod = await target.client.get(PODS, "g-0-0", NAMESPACE)
+                group = await target.client.get(PODGROUPS, "g-0", NAMESPACE)
                 found = [c.type for c in (*(pod.status.conditions or ()), *(group.status.conditions or ()))]
                 return {"PodScheduled", "Unschedulable"} <= {*found} and "FailedScheduling" in await reasons(
-                    ground, NAMESPACE
+                    target, NAMESPACE
                 )
 
             await eventually("conditions and an event", are_told)
-            await ground.rests()
-            assert ground.history.bound() == []
-            pod = await ground.client.get(PODS, "g-0-0", NAMESPACE)
+            await target.rests()
+            assert target.history.bound() == []
+            pod = await target.client.get(PODS, "g-0-0", NAMESPACE)
             [condition] = [c for c in pod.status.conditions or () if c.type == "PodScheduled"]
-            group = await ground.client.get(PODGROUPS, "g-0", NAMESPACE)
+            group = await target.client.get(PODGROUPS, "g-0", NAMESPACE)
             [said] = [c for c in group.status.conditions or () if c.type == "Unschedulable"]
             assert (condition.status, condition.reason, said.status) == ("False", "Unschedulable", "True")
             assert condition.message == said.message != ""
-            assert (await reasons(ground, NAMESPACE))["FailedScheduling"] == said.message
+            assert (await reasons(target, NAMESPACE))["FailedScheduling"] == said.message
 
     run(test, seconds=60)
 
 
-def test_a_changed_policy_is_in_force_and_a_bad_one_is_refused(ground: Ground) -> None:
+def test_a_changed_policy_is_in_force_and_a_bad_one_is_refused(target: TargetCluster) -> None:
     async def test() -> None:
-        async with ground.scenario(nodes=1):
-            scheduler = ground.start("--lease-namespace", NAMESPACE)
-            await ground.ready(scheduler)
+        async with target.scenario(nodes=1):
+            scheduler = target.start("--lease-namespace", NAMESPACE)
+            await target.ready(scheduler)
             before = json.loads(scheduler.page("/policy"))
 
             async def in_force(right: Callable[[dict[str, str]], bool]) -> None:
@@ -131,7 +131,7 @@ def test_a_changed_policy_is_in_force_and_a_bad_one_is_refused(ground: Ground) -
                 return {"PolicyRefused", "PolicyLoaded"} <= (await about_the_lease()).keys()
 
             async def about_the_lease() -> dict[str, tuple[str, str]]:
-                return await events(ground.client, NAMESPACE, "Lease", "schedspec")
+                return await events(target.client, NAMESPACE, "Lease", "schedspec")
 
             await eventually("events on the lease", are_told)
             told = await about_the_lease()
@@ -142,13 +142,13 @@ def test_a_changed_policy_is_in_force_and_a_bad_one_is_refused(ground: Ground) -
     run(test, seconds=60)
 
 
-def test_a_record_and_a_cycle_record_hold_what_was_decided(ground: Ground, tmp_path: Path) -> None:
+def test_a_record_and_a_cycle_record_hold_what_was_decided(target: TargetCluster, tmp_path: Path) -> None:
     async def test() -> None:
-        async with ground.scenario(nodes=2, cpu="4"):
-            scheduler = ground.start("--record", str(tmp_path))
-            await ground.ready(scheduler)
-            await ground.gang("g", 3)
-            await ground.bound(3)
+        async with target.scenario(nodes=2, cpu="4"):
+            scheduler = target.start("--record", str(tmp_path))
+            await target.ready(scheduler)
+            await target.gang("g", 3)
+            await target.bound(3)
             scheduler.process.send_signal(signal.SIGUSR2)
 
             async def is_there() -> bool:
@@ -156,7 +156,7 @@ def test_a_record_and_a_cycle_record_hold_what_was_decided(ground: Ground, tmp_p
 
             await eventually("the record of a cycle", is_there)
             assert await asyncio.to_thread(scheduler.stop) == 0
-            ground.stopped(scheduler)
+            target.stopped(scheduler)
 
     run(test, seconds=60)
     decided = [i for path in segments(tmp_path) for i in read_segment(path) if isinstance(i, Decided)]
@@ -168,10 +168,10 @@ def test_a_record_and_a_cycle_record_hold_what_was_decided(ground: Ground, tmp_p
     assert one.decisions.binds == []
 
 
-def test_a_start_that_cannot_work_ends_with_one_sentence(ground: Ground, tmp_path: Path) -> None:
+def test_a_start_that_cannot_work_ends_with_one_sentence(target: TargetCluster, tmp_path: Path) -> None:
     async def test() -> None:
-        async with ground.scenario(nodes=0):
+        async with target.scenario(nodes=0):
             with pytest.raises(RuntimeError, match="no-such-file: no such kubeconfig file; name one with --kubeconfig"):
-                ground.start("--kubeconfig", "no-such-file")
+                target.start("--kubeconfig", "no-such-file")
 
     run(test, seconds=60)

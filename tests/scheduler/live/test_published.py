@@ -9,10 +9,10 @@ import pytest
 from scheduler.kube import PODGROUPS, PODS, QUEUES, Patch, Resource
 from tests.support.fake_server import run
 from tests.support.live.api_objects import pod_body, queue
-from tests.support.live.ground import NAMESPACE, Ground
 from tests.support.live.history import gang_of
 from tests.support.live.status_queries import EVENTS, conditions, events, eventually
 from tests.support.live.status_queries import status as status_of
+from tests.support.live.target_cluster import NAMESPACE, TargetCluster
 
 pytestmark = pytest.mark.embedded
 
@@ -24,17 +24,19 @@ def counted(page: str) -> list[str]:
     return [line for line in page.splitlines() if line.startswith("schedspec_malformed_objects{")]
 
 
-def test_what_cannot_be_read_says_so_on_itself_until_it_is_mended_and_the_others_go_on(ground: Ground) -> None:
+def test_what_cannot_be_read_says_so_on_itself_until_it_is_mended_and_the_others_go_on(
+    target: TargetCluster,
+) -> None:
     bad: list[tuple[Resource[Any], str, str, str, dict[str, Any], dict[str, Any]]] = [
         (PODGROUPS, "bad-0", NAMESPACE, NAMESPACE, {"minResources": UNREADABLE}, {"minResources": {"cpu": "2"}}),
         (QUEUES, "bad", "", "default", {"deserved": UNREADABLE}, {"deserved": {"cpu": "4"}}),
     ]
 
     async def test() -> None:
-        async with ground.scenario(nodes=2, cpu="4", queues=[queue("default"), queue("bad")]):
-            client = ground.client
-            scheduler = ground.start(controllers="podgroup,queue")
-            await ground.ready(scheduler)
+        async with target.scenario(nodes=2, cpu="4", queues=[queue("default"), queue("bad")]):
+            client = target.client
+            scheduler = target.start(controllers="podgroup,queue")
+            await target.ready(scheduler)
             for resource, name, namespace, _, spec, _ in bad:
                 if resource is PODGROUPS:
                     await client.create(PODGROUPS.bare, {"metadata": {"name": name}, "spec": spec}, namespace)
@@ -42,8 +44,8 @@ def test_what_cannot_be_read_says_so_on_itself_until_it_is_mended_and_the_others
                     await client.patch(resource.bare, name, {"spec": spec}, kind=Patch.MERGE)
             for i in range(2):
                 await client.create(PODS, pod_body(f"bad-0-{i}", "bad-0"), NAMESPACE)
-            await ground.gang("good", 2)
-            await ground.history.until(lambda: len(ground.history.bound("good-0")) == 2, 10, "the good gang runs")
+            await target.gang("good", 2)
+            await target.history.until(lambda: len(target.history.bound("good-0")) == 2, 10, "the good gang runs")
             for resource, name, namespace, where, _, _ in bad:
 
                 async def is_told(kind: str = resource.kind, name: str = name, where: str = where) -> bool:
@@ -68,7 +70,7 @@ def test_what_cannot_be_read_says_so_on_itself_until_it_is_mended_and_the_others
             ]
             for resource, name, namespace, _, _, good in bad:
                 await client.patch(resource.bare, name, {"spec": good}, namespace, kind=Patch.MERGE)
-            await ground.bound(4)
+            await target.bound(4)
             for resource, name, namespace, _, _, _ in bad:
 
                 async def is_clear(
@@ -85,11 +87,13 @@ def test_what_cannot_be_read_says_so_on_itself_until_it_is_mended_and_the_others
     run(test, seconds=90)
 
 
-def test_a_group_that_is_mended_and_goes_on_waiting_no_longer_says_that_it_cannot_be_read(ground: Ground) -> None:
+def test_a_group_that_is_mended_and_goes_on_waiting_no_longer_says_that_it_cannot_be_read(
+    target: TargetCluster,
+) -> None:
     async def test() -> None:
-        async with ground.scenario(nodes=1, cpu="4"):
-            client = ground.client
-            await ground.ready(ground.start())
+        async with target.scenario(nodes=1, cpu="4"):
+            client = target.client
+            await target.ready(target.start())
             spec = {"minMember": 2, "minResources": UNREADABLE}
             await client.create(PODGROUPS.bare, {"metadata": {"name": "g"}, "spec": spec}, NAMESPACE)
 
@@ -108,14 +112,14 @@ def test_a_group_that_is_mended_and_goes_on_waiting_no_longer_says_that_it_canno
 
 
 def test_a_victim_is_told_who_takes_its_place_by_which_queue_and_policy_and_keeps_its_grace_period(
-    ground: Ground,
+    target: TargetCluster,
 ) -> None:
     queues = [queue("a", deserved={"cpu": "2"}, reclaimable=True), queue("b", deserved={"cpu": "2"})]
 
     async def test() -> None:
-        async with ground.scenario(nodes=1, cpu="4", queues=queues):
-            client = ground.client
-            await ground.ready(ground.start(controllers="queue"))
+        async with target.scenario(nodes=1, cpu="4", queues=queues):
+            client = target.client
+            await target.ready(target.start(controllers="queue"))
             for i in range(4):
                 group = {"metadata": {"name": f"a-{i}"}, "spec": {"minMember": 1, "queue": "a"}}
                 await client.create(PODGROUPS, group, NAMESPACE)
@@ -123,20 +127,20 @@ def test_a_victim_is_told_who_takes_its_place_by_which_queue_and_policy_and_keep
                 body["spec"]["terminationGracePeriodSeconds"] = 7
                 body["metadata"]["annotations"]["schedspec.dev/stop-after"] = "1s"
                 await client.create(PODS, body, NAMESPACE)
-            await ground.bound(4)
-            await ground.history.until(
-                lambda: all(pod.status.phase == "Running" for pod in ground.history.pods.values()), 10, "all run"
+            await target.bound(4)
+            await target.history.until(
+                lambda: all(pod.status.phase == "Running" for pod in target.history.pods.values()), 10, "all run"
             )
-            await ground.gang("b", 2, "b")
-            await ground.history.until(lambda: len(ground.history.evicting) == 2, 10, "two victims")
-            await ground.history.until(lambda: len(ground.history.bound("b-0")) == 2, 10, "the preemptor runs")
-            nominated = {p.status.nominated_node_name for _, p in ground.history.changes if p and gang_of(p) == "b-0"}
+            await target.gang("b", 2, "b")
+            await target.history.until(lambda: len(target.history.evicting) == 2, 10, "two victims")
+            await target.history.until(lambda: len(target.history.bound("b-0")) == 2, 10, "the preemptor runs")
+            nominated = {p.status.nominated_node_name for _, p in target.history.changes if p and gang_of(p) == "b-0"}
             assert "node-0" in nominated
-            leaving = [p for _, p in ground.history.changes if p and p.metadata.deletion_timestamp]
+            leaving = [p for _, p in target.history.changes if p and p.metadata.deletion_timestamp]
             assert {p.metadata.deletion_grace_period_seconds for p in leaving} <= {7, 0}  # 0: its end
             assert 7 in {p.metadata.deletion_grace_period_seconds for p in leaving}
-            for uid in ground.history.evicting:
-                victim = [p for _, p in ground.history.changes if p and p.metadata.uid == uid][-1]
+            for uid in target.history.evicting:
+                victim = [p for _, p in target.history.changes if p and p.metadata.uid == uid][-1]
                 name, job = victim.metadata.name, gang_of(victim)
                 [mark] = [c for c in victim.status.conditions or () if c.type == "DisruptionTarget"]
                 assert (mark.status, mark.reason) == ("True", "PreemptionByScheduler")
@@ -164,13 +168,13 @@ def test_a_victim_is_told_who_takes_its_place_by_which_queue_and_policy_and_keep
     run(test, seconds=60)
 
 
-def test_a_pod_that_waits_for_its_group_or_its_gang_says_so(ground: Ground) -> None:
+def test_a_pod_that_waits_for_its_group_or_its_gang_says_so(target: TargetCluster) -> None:
     """Whoever looks at the pod alone has to find out, too."""
 
     async def test() -> None:
-        async with ground.scenario(nodes=1, cpu="4"):
-            client = ground.client
-            await ground.ready(ground.start())
+        async with target.scenario(nodes=1, cpu="4"):
+            client = target.client
+            await target.ready(target.start())
             spec = {"minMember": 1, "minResources": UNREADABLE}
             await client.create(PODGROUPS.bare, {"metadata": {"name": "unreadable"}, "spec": spec}, NAMESPACE)
             await client.create(PODGROUPS, {"metadata": {"name": "short"}, "spec": {"minMember": 3}}, NAMESPACE)

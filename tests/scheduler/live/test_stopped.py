@@ -11,17 +11,17 @@ import pytest
 
 from tests.support.fake_server import run
 from tests.support.live.api_objects import queue
-from tests.support.live.ground import Ground
 from tests.support.live.proxy import Call, Ignore, Verdict
+from tests.support.live.target_cluster import TargetCluster
 
 pytestmark = pytest.mark.embedded
 
 LEADING = ("--leader-elect", "--lease-namespace", "default")
 
 
-def test_the_binds_of_a_gang_that_are_under_way_are_finished(ground: Ground) -> None:
+def test_the_binds_of_a_gang_that_are_under_way_are_finished(target: TargetCluster) -> None:
     async def test() -> None:
-        async with ground.scenario(nodes=2, cpu="8"):
+        async with target.scenario(nodes=2, cpu="8"):
             begun = asyncio.Event()
 
             async def judge(call: Call) -> Verdict:
@@ -30,25 +30,25 @@ def test_the_binds_of_a_gang_that_are_under_way_are_finished(ground: Ground) -> 
                     await asyncio.sleep(1.0)
                 return None
 
-            scheduler = ground.start()
-            await ground.ready(scheduler)
-            ground.proxy.judge = judge
-            await ground.gang("g", 12)
+            scheduler = target.start()
+            await target.ready(scheduler)
+            target.proxy.judge = judge
+            await target.gang("g", 12)
             await begun.wait()
-            assert ground.history.bound() == []
+            assert target.history.bound() == []
             status = await asyncio.to_thread(scheduler.stop)
-            ground.stopped(scheduler)
+            target.stopped(scheduler)
             assert status == 0
-            await ground.bound(12, seconds=2)
+            await target.bound(12, seconds=2)
 
     run(test, seconds=60)
 
 
-def test_the_evictions_that_are_under_way_are_finished_and_nothing_more_is_decided(ground: Ground) -> None:
+def test_the_evictions_that_are_under_way_are_finished_and_nothing_more_is_decided(target: TargetCluster) -> None:
     queues = [queue("a", deserved={"cpu": "4"}, reclaimable=True), queue("b", deserved={"cpu": "4"})]
 
     async def test() -> None:
-        async with ground.scenario(nodes=2, cpu="4", queues=queues):
+        async with target.scenario(nodes=2, cpu="4", queues=queues):
             begun = asyncio.Event()
 
             async def judge(call: Call) -> Verdict:
@@ -57,57 +57,57 @@ def test_the_evictions_that_are_under_way_are_finished_and_nothing_more_is_decid
                     await asyncio.sleep(0.5)
                 return None
 
-            scheduler = ground.start()
-            await ground.ready(scheduler)
+            scheduler = target.start()
+            await target.ready(scheduler)
             for i in range(8):
-                await ground.gang(f"a{i}", 1, "a")
-            await ground.bound(8)
+                await target.gang(f"a{i}", 1, "a")
+            await target.bound(8)
             await asyncio.sleep(1.0)  # statuses that follow
-            ground.proxy.judge = judge
-            await ground.gang("b", 4, "b")
+            target.proxy.judge = judge
+            await target.gang("b", 4, "b")
             await begun.wait()
-            assert not ground.history.evicting
+            assert not target.history.evicting
             status = await asyncio.to_thread(scheduler.stop)
-            ground.stopped(scheduler)
+            target.stopped(scheduler)
             assert status == 0
-            await ground.history.until(lambda: len(ground.history.bound()) == 4, 10, "four victims are gone")
-            assert len(ground.history.evicting) == 4
-            await ground.rests()
-            assert ground.history.bound("b-0") == []
+            await target.history.until(lambda: len(target.history.bound()) == 4, 10, "four victims are gone")
+            assert len(target.history.evicting) == 4
+            await target.rests()
+            assert target.history.bound("b-0") == []
 
     run(test, seconds=60)
 
 
 @pytest.mark.parametrize("options", [(), LEADING], ids=["alone", "leading"])
 def test_who_is_told_to_stop_while_the_api_server_is_silent_stops_all_the_same(
-    ground: Ground, options: tuple[str, ...]
+    target: TargetCluster, options: tuple[str, ...]
 ) -> None:
     async def test() -> None:
-        async with ground.scenario(nodes=1, cpu="4"):
-            scheduler = ground.start(*options)
-            await ground.ready(scheduler)
-            await ground.gang("g", 2)
-            await ground.bound(2)
+        async with target.scenario(nodes=1, cpu="4"):
+            scheduler = target.start(*options)
+            await target.ready(scheduler)
+            await target.gang("g", 2)
+            await target.bound(2)
             await asyncio.sleep(1.5)  # statuses and events that follow
-            ground.proxy.judge = lambda _: Ignore()
+            target.proxy.judge = lambda _: Ignore()
             began = time.monotonic()
             status = await asyncio.to_thread(scheduler.stop)
-            ground.stopped(scheduler)
+            target.stopped(scheduler)
             assert status == 0
             assert time.monotonic() - began < 10
 
     run(test, seconds=60)
 
 
-def test_every_line_of_its_log_is_json_and_a_decision_has_the_number_of_its_cycle(ground: Ground) -> None:
+def test_every_line_of_its_log_is_json_and_a_decision_has_the_number_of_its_cycle(target: TargetCluster) -> None:
     async def test() -> None:
-        async with ground.scenario(nodes=1, cpu="4"):
-            scheduler = ground.start("--log-level", "debug", *LEADING, controllers="all")
-            await ground.ready(scheduler)
-            await ground.gang("g", 2)
-            await ground.bound(2)
-            await ground.gang("h", 1)
-            await ground.bound(3)
+        async with target.scenario(nodes=1, cpu="4"):
+            scheduler = target.start("--log-level", "debug", *LEADING, controllers="all")
+            await target.ready(scheduler)
+            await target.gang("g", 2)
+            await target.bound(2)
+            await target.gang("h", 1)
+            await target.bound(3)
             scheduler.policy_file.write_text("actions: 7\n")
             await asyncio.sleep(0.5)
             scheduler.process.terminate()

@@ -9,17 +9,17 @@ import pytest
 from scheduler.kube import PODS, Absent, Change, Present, Reflector
 from scheduler.model.objects import Pod
 from tests.support.fake_server import cancelled, run, until
-from tests.support.live.ground import NAMESPACE, Ground
+from tests.support.live.target_cluster import NAMESPACE, TargetCluster
 
 pytestmark = pytest.mark.embedded
 
 
-def test_a_list_of_many_pages_is_the_list_of_one(ground: Ground) -> None:
+def test_a_list_of_many_pages_is_the_list_of_one(target: TargetCluster) -> None:
     async def test() -> None:
-        async with ground.scenario(nodes=1):
-            await ground.gang("g", 7)
-            whole = await ground.client.list(PODS, NAMESPACE)
-            pages = await ground.client.list(PODS, NAMESPACE, page=2)
+        async with target.scenario(nodes=1):
+            await target.gang("g", 7)
+            whole = await target.client.list(PODS, NAMESPACE)
+            pages = await target.client.list(PODS, NAMESPACE, page=2)
             assert [pod.metadata.uid for pod in pages.items] == [pod.metadata.uid for pod in whole.items]
             assert len(pages.items) == 7
             assert int(pages.resource_version) >= int(max(pod.metadata.resource_version for pod in pages.items))
@@ -27,18 +27,18 @@ def test_a_list_of_many_pages_is_the_list_of_one(ground: Ground) -> None:
     run(test, seconds=60)
 
 
-def test_a_quiet_watch_that_ends_again_and_again_is_resumed_without_a_list(ground: Ground) -> None:
+def test_a_quiet_watch_that_ends_again_and_again_is_resumed_without_a_list(target: TargetCluster) -> None:
     async def test() -> None:
-        async with ground.scenario(nodes=1):
+        async with target.scenario(nodes=1):
             heard: list[Change[Pod]] = []
-            reflector = Reflector(ground.client, PODS, heard.append, namespace=NAMESPACE, watch_seconds=1.0)
+            reflector = Reflector(target.client, PODS, heard.append, namespace=NAMESPACE, watch_seconds=1.0)
             watching = asyncio.create_task(reflector.run())
             await reflector.synced.wait()
             await asyncio.sleep(3.5)
-            await ground.gang("g", 1)
+            await target.gang("g", 1)
             await until(lambda: bool(heard))
             await asyncio.sleep(1.5)
-            await ground.delete_pod("g-0-0")
+            await target.delete_pod("g-0-0")
             await until(lambda: isinstance(heard[-1], Absent))
             assert isinstance(heard[0], Present)
             assert (reflector.lists, reflector.trouble) == (1, "")

@@ -9,7 +9,7 @@ import pytest
 
 from schedspec.clusters import Settings
 from schedspec.clusters.embedded import EmbeddedCluster
-from tests.support.live.ground import Ground
+from tests.support.live.target_cluster import TargetCluster
 
 
 @pytest.fixture(scope="session")
@@ -32,5 +32,5 @@ def components() -> Iterator[list[subprocess.Popen[bytes]]]:
 
 
 @pytest.fixture
-def ground(cluster: EmbeddedCluster, components: list[subprocess.Popen[bytes]]) -> Ground:
-    return Ground(cluster.kubeconfig, cluster.context, components)
+def target(cluster: EmbeddedCluster, components: list[subprocess.Popen[bytes]]) -> TargetCluster:
+    return TargetCluster(cluster.kubeconfig, cluster.context, components)

@@ -33,7 +33,7 @@ tiers:
 """
 
 
-class Ground:
+class TargetCluster:
     """A cluster for one test at a time. ``nodes`` are what the scenario has, by name."""
 
     def __init__(self, kubeconfig: Path, context: str, components: list[subprocess.Popen[bytes]]) -> None:
