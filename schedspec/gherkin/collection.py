@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from . import bdd, lost_lines, selection, step_check
-from .things import Ground
+from .things import RunFacts
 
 HIDDEN: pytest.StashKey[set[str]] = pytest.StashKey()
 """Our sentences that the project has its own in the place of."""
-GROUND: pytest.StashKey[Ground] = pytest.StashKey()
+RUN_FACTS: pytest.StashKey[RunFacts] = pytest.StashKey()
 """What is known of the run before any scenario; nothing where nobody says it."""
 
 
@@ -41,9 +41,9 @@ class FeatureFile(pytest.Module):
         problems = [step_check.Problem(line, told) for line, told in unreadable]
         if document is not None:
             index = step_check.StepIndex(bdd.definitions_for(self))
-            ground = self.config.stash.get(GROUND, Ground())
+            facts = self.config.stash.get(RUN_FACTS, RunFacts())
             problems += step_check.check_document(document, marker_names(self.config))
-            problems += step_check.check_steps(document, text.splitlines(), index, ground)
+            problems += step_check.check_steps(document, text.splitlines(), index, facts)
         if problems or document is None:
             raise self.CollectError(step_check.tell(self.path, self.config.rootpath, problems))
         bdd.forget(self.path)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from . import bdd, lost_lines, own_steps, step_decorators
 from .sentence_check import check_sentence
-from .things import Ground, Known
+from .things import Known, RunFacts
 
 _PLACEHOLDER = re.compile(r"\{[^}]*\}|\W")
 _QUOTED = re.compile(r'"[^"]*"')
@@ -161,11 +161,11 @@ def _tags(document: bdd.Document) -> Iterator[bdd.Tag]:
             yield from examples.tags
 
 
-def check_steps(document: bdd.Document, lines: Sequence[str], index: StepIndex, ground: Ground) -> Iterator[Problem]:
+def check_steps(document: bdd.Document, lines: Sequence[str], index: StepIndex, facts: RunFacts) -> Iterator[Problem]:
     """What can be said with the steps: of each sentence, its table and the names in it, and of what is never said."""
     told: set[tuple[int, str]] = set()
     for said in bdd.said_in(document):
-        known = Known(ground)
+        known = Known(facts)
         for sentence in said.sentences:
             values = ", ".join(f"{name}={value}" for name, value in sentence.values)
             row = f" (with {values}, of line {said.row_line})" if values else ""

@@ -27,7 +27,7 @@ _AT_FIRST = ((QUEUE, "root"), (QUEUE, "default"))
 
 
 @dataclass(frozen=True)
-class Ground:
+class RunFacts:
     """What is known of a run before any scenario: what its policies are, and whether its templates are ours."""
 
     policy: Callable[[str, bool], str] = lambda name, lints: ""  # noqa: ARG005 - nothing is known
@@ -41,7 +41,7 @@ class Ground:
 class Known:
     """The things that are there at some point of a scenario."""
 
-    ground: Ground
+    facts: RunFacts
     _things: dict[str, list[str]] = field(default_factory=dict)
     """Kind → names, in the order in which they came."""
     _open: set[str] = field(default_factory=set)
@@ -49,7 +49,7 @@ class Known:
     _anything: bool = False
 
     def __post_init__(self) -> None:
-        self._anything = not self.ground.checks_names
+        self._anything = not self.facts.checks_names
         self.add(_AT_FIRST)
 
     def add(self, things: Iterable[tuple[str, str]]) -> None:
@@ -70,7 +70,7 @@ class Known:
     def problem(self, kinds: str, name: str) -> str:
         """What is wrong with calling something so; empty where nothing is."""
         if kinds in (POLICY, POLICY_FILE):
-            return self.ground.policy(name, kinds == POLICY)
+            return self.facts.policy(name, kinds == POLICY)
         wanted = kinds.split("|")
         if self._anything or any(self._is_there(kind, name) for kind in wanted):
             return ""
@@ -79,7 +79,7 @@ class Known:
         return f"nothing before this makes a {' or '.join(wanted)} {name!r}{nearest(name, there)}; there are: {told}"
 
     def _is_there(self, kind: str, name: str) -> bool:
-        own = self._things.get(WORKLOAD, ()) if self.ground.own_templates else ()
+        own = self._things.get(WORKLOAD, ()) if self.facts.own_templates else ()
         return (
             kind in self._open
             or any(fnmatchcase(name, it) for it in self._things.get(kind, ()))

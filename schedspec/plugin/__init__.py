@@ -22,7 +22,7 @@ from ..scenario.run import SCENARIO_RUN
 from ..scenario.session import LiveSession
 from ..scenario.world import World
 from ..schedulers import UnsuitableClusterError
-from . import claims, gating, ground, progress, scenarios
+from . import claims, gating, progress, run_facts, scenarios
 from .hooks import HookSpecs
 from .report_plugin import RunReport
 from .results import Results
@@ -52,7 +52,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.args[:] = selection.node_ids(config.args, config.invocation_params.dir)
     except selection.NotSelectableError as problem:
         raise pytest.UsageError(str(problem)) from None
-    config.stash[collection.GROUND] = ground.of_run(config.stash[OPTIONS])
+    config.stash[collection.RUN_FACTS] = run_facts.of_run(config.stash[OPTIONS])
     own_steps.register_own(config)
     config.pluginmanager.register(progress.Progress(config), progress.NAME)
     it, worker = config.stash[OPTIONS], summary.worker(config)
@@ -120,7 +120,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def live(request: pytest.FixtureRequest) -> Iterator[LiveSession]:
-    """The ground of this session: a cluster with the scheduler under test on it."""
+    """The session: a cluster with the scheduler under test on it."""
     config = request.config
     session = LiveSession(config.stash[OPTIONS], summary.worker(config), summary.run_of(config), summary.teller(config))
     session.claims = lambda: claims.of_items(request.session.items)

@@ -10,14 +10,14 @@ import functools
 from .. import distribution
 from ..api.errors import TemplateError
 from ..gherkin.tables import nearest
-from ..gherkin.things import Ground
+from ..gherkin.things import RunFacts
 from ..options import Options
 from ..scenario.session import template_folders
 from ..scenario.templates import Templates
 from ..schedulers import Own
 
 
-def of_run(options: Options) -> Ground:
+def of_run(options: Options) -> RunFacts:
     """For the scheduler and the folders that these options name."""
     templates = Templates(template_folders(options), {}, options.policies)
     own = any(next(folder.rglob("*.j2"), None) for folder in options.templates[:-1])
@@ -34,4 +34,4 @@ def of_run(options: Options) -> Ground:
         errors = [f"\n    {it.source}:{it.line}: {it.field}: {it.text}; {it.remedy}" for it in found if it.is_error]
         return f"the scheduler does not take the policy {name!r}:{''.join(errors)}" if errors else ""
 
-    return Ground(policy, own_templates=own)
+    return RunFacts(policy, own_templates=own)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from schedspec.api.errors import Unmet
-from schedspec.gherkin.collection import GROUND
+from schedspec.gherkin.collection import RUN_FACTS
 from schedspec.observe.expect import Expect
 from schedspec.scenario.run import SCENARIO_RUN
 
@@ -45,7 +45,7 @@ def _noting(expectation: Callable[..., None]) -> Callable[..., None]:
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Claims are made by an expectation. A scenario without its `When` speaks of what nothing has submitted."""
-    config.stash[GROUND] = replace(config.stash[GROUND], checks_names=False)
+    config.stash[RUN_FACTS] = replace(config.stash[RUN_FACTS], checks_names=False)
     for name in ("now", "eventually", "settles", "consistently"):
         setattr(Expect, name, _noting(getattr(Expect, name)))
 

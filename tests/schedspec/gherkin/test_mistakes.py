@@ -13,7 +13,7 @@ import pytest
 
 from schedspec import distribution
 from schedspec.gherkin import bdd, step_check
-from schedspec.gherkin.things import Ground
+from schedspec.gherkin.things import RunFacts
 
 Tell = Callable[..., list[str]]
 
@@ -34,13 +34,13 @@ def tell(tmp_path: Path, request: pytest.FixtureRequest) -> Tell:
     """What the collection says of a feature file: `line: text`."""
     definitions = bdd.definitions_for(request.node.getparent(pytest.Module))
 
-    def told(feature: str, ground: Ground = Ground(policy)) -> list[str]:  # noqa: B008 - it is frozen
+    def told(feature: str, facts: RunFacts = RunFacts(policy)) -> list[str]:  # noqa: B008 - it is frozen
         path = tmp_path / "some.feature"
         path.write_text(feature, "utf-8")
         document = bdd.read_document(path)
         found = [
             *step_check.check_document(document, {"smoke"}),
-            *step_check.check_steps(document, feature.splitlines(), step_check.StepIndex(definitions), ground),
+            *step_check.check_steps(document, feature.splitlines(), step_check.StepIndex(definitions), facts),
         ]
         return [f"{it.line}: {it.text}" for it in sorted(found, key=lambda it: it.line)]
 
@@ -413,7 +413,7 @@ def test_what_is_right_is_not_refused(tell: Tell, feature: str) -> None:
     "path", sorted(distribution.folder("features").rglob("*.feature")), ids=lambda it: f"{it.parent.name}-{it.stem}"
 )
 def test_our_own_features_are_right(tell: Tell, path: Path) -> None:
-    found = tell(path.read_text("utf-8"), Ground())
+    found = tell(path.read_text("utf-8"), RunFacts())
     assert [it for it in found if "unknown tag" not in it] == []
 
 
@@ -421,12 +421,12 @@ def test_of_a_project_with_its_own_templates_every_pod_of_a_workload_may_be(tell
     feature = scenario(
         JOB + '    Then pod "build-web-0" stays pending\n    And "build-extra" runs\n    And "tset" runs\n'
     )
-    told = tell(feature, Ground(policy, own_templates=True))
+    told = tell(feature, RunFacts(policy, own_templates=True))
     assert [line.partition(";")[0] for line in told] == ["8: nothing before this makes a workload 'tset'"]
 
 
 def test_names_are_not_checked_where_the_run_says_so(tell: Tell) -> None:
-    assert tell(scenario('    Then "build" runs\n'), Ground(checks_names=False)) == []
+    assert tell(scenario('    Then "build" runs\n'), RunFacts(checks_names=False)) == []
 
 
 _LINES = re.compile(r"line \d+")
