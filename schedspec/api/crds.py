@@ -1,4 +1,4 @@
-"""The scheduler's API is part of the ground that a session stands on: applied from its files, waited for, and taken
+"""The scheduler's API is part of what a session sets up: applied from its files, waited for, and taken
 away again where it was made for one run.
 
 The one rule: on a cluster of others, only what bears the run's label is ever changed or deleted here.

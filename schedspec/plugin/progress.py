@@ -154,7 +154,7 @@ def pause(running: ScenarioRun, config: pytest.Config, read: Callable[[], str] =
     try:
         reporter.ensure_newline()
         reporter.write_line(f"{running.where}: failed; the cluster stays as it is")
-        reporter.write_line(f"  export KUBECONFIG={running.session.ground.kubeconfig}")
+        reporter.write_line(f"  export KUBECONFIG={running.session.handle.kubeconfig}")
         reporter.write_line(f"  kubectl --namespace {running.world.namespace} get pods,podgroups,jobs.batch.volcano.sh")
         reporter.write_line("press Enter to go on to the next scenario, Ctrl-C to end the run")
         with suppress(EOFError):

@@ -15,10 +15,10 @@ from ..scenario.run import ScenarioRun
 from .gating import LACKS
 from .scenarios import RUN
 
-_ITEM, _NUMBERS, _GROUND = "schedspec-scenario", "schedspec-numbers", "schedspec-ground"
+_ITEM, _NUMBERS, _ENVIRONMENT = "schedspec-scenario", "schedspec-numbers", "schedspec-environment"
 _UNJUDGED = "schedspec-unjudged"
 _NO_JUDGEMENT = (ClusterError, ClusterUnreachableError, DirtyClusterError)
-"""What says nothing of the scheduler: the ground was not there, or not clean."""
+"""What says nothing of the scheduler: the cluster was not there, or not clean."""
 
 
 class Results:
@@ -27,7 +27,7 @@ class Results:
     def __init__(self, config: pytest.Config, scheduler: str) -> None:
         self._config, self._scheduler = config, scheduler
         self._rows: dict[str, Result] = {}
-        self._ground: dict[str, str] = {}
+        self._environment: dict[str, str] = {}
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """What a row is called goes with the item's reports."""
@@ -49,7 +49,7 @@ class Results:
             return
         item, session = running.item, running.session
         item.user_properties.append((_NUMBERS, msgspec.to_builtins(numbers_of(running.history))))
-        item.user_properties.append((_GROUND, session.described()))
+        item.user_properties.append((_ENVIRONMENT, session.described()))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
@@ -62,7 +62,7 @@ class Results:
         said: dict[str, Any] = dict(report.user_properties)
         if _ITEM not in said:
             return
-        self._ground |= said.get(_GROUND, {})
+        self._environment |= said.get(_ENVIRONMENT, {})
         verdict, why = _verdict(report, judged=_UNJUDGED not in said)
         before = self._rows.get(report.nodeid)
         if before is not None and (verdict == "passed" or before.verdict in ("failed", "error")):
@@ -88,9 +88,9 @@ class Results:
 
         found = RunResults(
             scheduler=self._scheduler,
-            version=self._ground.get("version", ""),
-            kubernetes=self._ground.get("kubernetes", ""),
-            cluster=self._ground.get("cluster", ""),
+            version=self._environment.get("version", ""),
+            kubernetes=self._environment.get("kubernetes", ""),
+            cluster=self._environment.get("cluster", ""),
             results=list(self._rows.values()),
         )
         out = config_out(self._config)

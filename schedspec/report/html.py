@@ -235,7 +235,7 @@ class Report:
         return f"{_count(counts['passed'], 'scenario')} passed{also}"
 
     @property
-    def ground(self) -> list[tuple[str, str]]:
+    def environment(self) -> list[tuple[str, str]]:
         """On what it ran."""
         records = [it.record for it in self.scenarios]
         policies = {it.policy_sha256: _title_of(it.policy) for it in records if it.policy}
@@ -262,7 +262,7 @@ class Report:
         return sorted({tag for it in self.scenarios for tag in it.record.tags})
 
     @property
-    def grounds(self) -> int:
+    def environments(self) -> int:
         """How many pairs of cluster and scheduler."""
         return len({(it.record.cluster.name, it.record.scheduler.name) for it in self.scenarios})
 

@@ -280,8 +280,8 @@ def read_all(directories: Iterable[Path]) -> Iterator[ScenarioRecord]:
             raise RecordError(f"{directory}: not a folder")
         for path in sorted(directory.glob(files.RECORDS)):
             record = read(path)
-            ground = (record.cluster.name, record.cluster.version, record.scheduler.name, record.scheduler.version)
-            key = (*ground, record.node_id)
+            environment = (record.cluster.name, record.cluster.version, record.scheduler.name, record.scheduler.version)
+            key = (*environment, record.node_id)
             if key not in found or found[key].began < record.began:
                 found[key] = record
     yield from found.values()

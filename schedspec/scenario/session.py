@@ -56,7 +56,8 @@ def template_folders(options: Options) -> list[Path]:
 
 
 class LiveSession:
-    """One worker's ground: `open` brings it up, `close` takes it down. A run without scenarios never makes one.
+    """One worker's cluster with the scheduler on it: `open` brings it up, `close` takes it down. A run without
+    scenarios never makes one.
 
     `worker` is the id of an xdist worker, or empty; `run` is the same for all workers of a run.
     """
@@ -83,7 +84,7 @@ class LiveSession:
         self._worker, self._tell = worker, tell
         self._numbers = itertools.count(1)
         self._closing = contextlib.ExitStack()
-        self._ground: ClusterHandle | None = None
+        self._handle: ClusterHandle | None = None
         self._api: Api | None = None
         self._watches: Watches | None = None
         self._youngest = 0.0
@@ -103,11 +104,11 @@ class LiveSession:
         return self._api
 
     @property
-    def ground(self) -> ClusterHandle:
-        """What it stands on. Raises HarnessError before `open`."""
-        if self._ground is None:
+    def handle(self) -> ClusterHandle:
+        """How its cluster is reached. Raises HarnessError before `open`."""
+        if self._handle is None:
             raise HarnessError("the session is not open")
-        return self._ground
+        return self._handle
 
     @functools.cached_property
     def scheduler_version(self) -> str:
@@ -121,7 +122,7 @@ class LiveSession:
 
     @property
     def owns(self) -> bool:
-        """True unless another worker has brought the ground up."""
+        """True unless another worker has brought the cluster up."""
         return self._sharing is None or self._sharing.owns
 
     def open(self) -> None:
@@ -138,17 +139,17 @@ class LiveSession:
 
     def _open(self) -> None:
         if self._sharing is not None:
-            self._ground = self._sharing.enter(self._boot)
+            self._handle = self._sharing.enter(self._boot)
             self._closing.callback(self._sharing.leave)
-            self.ownership = replace(self.ownership, namespace_prefix=self._ground.namespace_prefix)
+            self.ownership = replace(self.ownership, namespace_prefix=self._handle.namespace_prefix)
         else:
-            self._ground = self._boot()
+            self._handle = self._boot()
         if self._api is None:
-            self._connect(Path(self._ground.kubeconfig), self._ground.context)
-        if self.scheduler is None and self._ground.scheduler is not None:
+            self._connect(Path(self._handle.kubeconfig), self._handle.context)
+        if self.scheduler is None and self._handle.scheduler is not None:
             self.scheduler = self.options.adapter.scheduler(self.site)
             if self.scheduler is not None:
-                self.scheduler.attach(self._ground.scheduler)
+                self.scheduler.attach(self._handle.scheduler)
         self._watches = Watches(self.api, self.recorder)
         self._closing.callback(self._watches.stop)
         self._watches.start(timeouts.READY)
@@ -159,7 +160,7 @@ class LiveSession:
         self._closing.callback(self.cluster.down)
         self.cluster.up(self._tell, self._begin)
         seconds = self.cluster.facts().boot_seconds
-        ground = ClusterHandle(
+        handle = ClusterHandle(
             kind=self.cluster.kind,
             simulated=self.cluster.simulated,
             kubeconfig=str(self.cluster.kubeconfig),
@@ -180,8 +181,8 @@ class LiveSession:
             self.scheduler.start(self.policy)
         crds.grow_up(self._youngest)
         if self.scheduler is None:
-            return ground
-        return structs.replace(ground, scheduler=self.scheduler.handle())
+            return handle
+        return structs.replace(handle, scheduler=self.scheduler.handle())
 
     def _begin(self) -> None:
         """What need not wait until nodes take pods: the scheduler's start, and its API."""
@@ -251,8 +252,8 @@ class LiveSession:
         return Site(
             folder=self.folder,
             api=self.api,
-            kubeconfig=self.cluster.kubeconfig if self._ground is None else Path(self._ground.kubeconfig),
-            context=self.cluster.context if self._ground is None else self._ground.context,
+            kubeconfig=self.cluster.kubeconfig if self._handle is None else Path(self._handle.kubeconfig),
+            context=self.cluster.context if self._handle is None else self._handle.context,
             cluster=self.cluster,
             namespace_prefix=self.ownership.namespace_prefix if self.ownership.shared else "",
             programs=self.options.settings.binaries,
@@ -288,7 +289,7 @@ class LiveSession:
             "scheduler_name": adapter.scheduler_name,
             "image": IMAGE,
             "namespace": history.namespace,
-            "simulated": self.ground.simulated,
+            "simulated": self.handle.simulated,
             "gang_api_version": self._gang_api_version,
         }
         templates = Templates(template_folders(self.options), common, self.options.policies)
@@ -315,4 +316,4 @@ class LiveSession:
                 if version.object.get("status", {}).get("phase") == "Running"
             )
             first = next(running, None)
-            self.first_running = first - self.ground.booted_at if first is not None else None
+            self.first_running = first - self.handle.booted_at if first is not None else None

@@ -1,4 +1,4 @@
-"""One ground for all workers of a run where a cluster is too dear for each to have its own.
+"""One cluster for all workers of a run where a cluster is too dear for each to have its own.
 
 Who comes first brings it up and stays its owner; the owner takes it down when the last of the others has left, and the
 locks are the kernel's: a worker that was killed holds none. A scenario at a time has the cluster: its `turn`.
@@ -34,16 +34,16 @@ class ClusterHandle(msgspec.Struct, frozen=True):
 
 
 class SharedCluster:
-    """One worker's part in a shared ground. `folder` is common to the workers of one run, and to no other run."""
+    """One worker's part in a shared cluster. `folder` is common to the workers of one run, and to no other run."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._state = folder / "ground.json"
+        self._state = folder / "cluster.json"
         self._users: IO[bytes] | None = None
         self.owns = False
 
     def enter(self, boot: Callable[[], ClusterHandle]) -> ClusterHandle:
-        """The ground: the one that is there, else what `boot` makes."""
+        """The cluster: the one that is there, else what `boot` makes."""
         self._folder.mkdir(parents=True, exist_ok=True)
         with _locked(self._folder / "entering"):
             self._users = (self._folder / "users").open("ab")
@@ -51,14 +51,14 @@ class SharedCluster:
             if self._state.exists():
                 return msgspec.json.decode(self._state.read_bytes(), type=ClusterHandle)
             try:
-                ground = boot()
+                handle = boot()
             except BaseException:
                 self._users.close()
                 self._users = None
                 raise
             self.owns = True
-            self._state.write_bytes(msgspec.json.encode(ground))
-            return ground
+            self._state.write_bytes(msgspec.json.encode(handle))
+            return handle
 
     def leave(self) -> None:
         """Give it up; its owner returns when all others have."""

@@ -1,4 +1,4 @@
-"""One ground for several workers: brought up once, taken down last, a scenario at a time."""
+"""One cluster for several workers: brought up once, taken down last, a scenario at a time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from schedspec.scenario.shared_cluster import ClusterHandle, SharedCluster
 
-GROUND = ClusterHandle("kind", False, "/kubeconfig", "kind-x", 1.0, 2.0, "spec-", None)
+HANDLE = ClusterHandle("kind", False, "/kubeconfig", "kind-x", 1.0, 2.0, "spec-", None)
 
 
 def never() -> ClusterHandle:
@@ -19,8 +19,8 @@ def never() -> ClusterHandle:
 
 def test_who_comes_first_brings_it_up_and_the_others_find_it(tmp_path: Path) -> None:
     first, second = SharedCluster(tmp_path / "run"), SharedCluster(tmp_path / "run")
-    assert first.enter(lambda: GROUND) == GROUND
-    assert second.enter(never) == GROUND
+    assert first.enter(lambda: HANDLE) == HANDLE
+    assert second.enter(never) == HANDLE
     assert (first.owns, second.owns) == (True, False)
     second.leave()
     first.leave()
@@ -28,7 +28,7 @@ def test_who_comes_first_brings_it_up_and_the_others_find_it(tmp_path: Path) -> 
 
 def test_its_owner_leaves_last(tmp_path: Path) -> None:
     owner, guest = SharedCluster(tmp_path / "run"), SharedCluster(tmp_path / "run")
-    owner.enter(lambda: GROUND)
+    owner.enter(lambda: HANDLE)
     guest.enter(never)
     order: list[str] = []
 
@@ -47,9 +47,9 @@ def test_its_owner_leaves_last(tmp_path: Path) -> None:
 
 def test_who_comes_after_the_end_brings_up_its_own(tmp_path: Path) -> None:
     first, late = SharedCluster(tmp_path / "run"), SharedCluster(tmp_path / "run")
-    first.enter(lambda: GROUND)
+    first.enter(lambda: HANDLE)
     first.leave()
-    late.enter(lambda: GROUND)
+    late.enter(lambda: HANDLE)
     assert late.owns
     late.leave()
 
@@ -58,7 +58,7 @@ def test_a_boot_that_fails_leaves_nothing_for_the_others(tmp_path: Path) -> None
     first, second = SharedCluster(tmp_path / "run"), SharedCluster(tmp_path / "run")
     with pytest.raises(AssertionError):
         first.enter(never)
-    second.enter(lambda: GROUND)
+    second.enter(lambda: HANDLE)
     assert second.owns
     second.leave()
 
@@ -66,7 +66,7 @@ def test_a_boot_that_fails_leaves_nothing_for_the_others(tmp_path: Path) -> None
 def test_scenarios_take_turns(tmp_path: Path) -> None:
     workers = [SharedCluster(tmp_path / "run") for _ in range(4)]
     for number, worker in enumerate(workers):
-        worker.enter(never if number else lambda: GROUND)
+        worker.enter(never if number else lambda: HANDLE)
     at_once: list[int] = []
     most: list[int] = []
 
