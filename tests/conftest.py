@@ -1,4 +1,5 @@
-"""hypothesis profiles: ``default`` for every run, ``quick`` for a first look, ``nightly`` for the long one.
+"""What holds for all tests, and hypothesis profiles: ``default`` for every run, ``quick`` for a first look, ``nightly``
+for the long one.
 
 ``--hypothesis-profile=NAME`` chooses another than ``default``.
 """
@@ -6,8 +7,11 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import HealthCheck, Phase, settings
+from pytest_bdd.utils import CONFIG_STACK
 
 # A shell that runs this in the background has it ignore Ctrl-C, and with it the programs that tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -22,3 +26,11 @@ settings.register_profile("quick", max_examples=20, derandomize=True, phases=_FI
 settings.register_profile("shrink", max_examples=200, derandomize=True, **_COMMON)
 settings.register_profile("nightly", max_examples=10_000, **_COMMON)
 settings.load_profile("default")
+
+
+@pytest.fixture(autouse=True)
+def _runs_within_leave_no_trace() -> Iterator[None]:
+    """A pytest within this one whose options are refused takes the configuration of this one from pytest-bdd."""
+    before = list(CONFIG_STACK)
+    yield
+    CONFIG_STACK[:] = before
