@@ -28,7 +28,9 @@ def run_all(lab: Lab, scenarios: Sequence[Specimen], names: Iterable[str] | None
     ]
     seen: dict[str, list[Result]] = {}
     for (name, _), result in zip(asked, lab.run("faults", [it for _, it in asked]), strict=True):
-        seen.setdefault(name, []).append(result)
+        seen.setdefault(name, [])
+        if not result.skipped:
+            seen[name].append(result)
     return seen
 
 

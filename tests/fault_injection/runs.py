@@ -37,6 +37,8 @@ class Result:
     """Which of the scenario's sentences failed, by their positions."""
     monitors: tuple[str, ...]
     failure: str
+    skipped: bool = False
+    """It needs what the scheduler under test lacks, and says nothing of a fault."""
 
     @property
     def sentence(self) -> str:
@@ -69,19 +71,22 @@ def run(chosen: Sequence[Specimen], folder: Path, *options: str) -> None:
 
 def results(chosen: Sequence[Specimen], folder: Path) -> list[Result]:
     """What came of a run: one result for each scenario, in their order."""
-    problems = _problems(folder / JUNIT)
+    problems, skipped = _problems(folder / JUNIT)
     records = _records(folder / "out" / "scenarios")
-    return [_result(it, problems[number], records.get(number)) for number, it in enumerate(chosen)]
+    return [_result(it, problems[n], records.get(n), skipped=n in skipped) for n, it in enumerate(chosen)]
 
 
-def _problems(junit: Path) -> dict[int, str]:
-    """Scenario → why it failed, empty where it passed."""
+def _problems(junit: Path) -> tuple[dict[int, str], set[int]]:
+    """Scenario → why it failed, empty where it did not; and those that were skipped."""
     found: dict[int, str] = {}
+    skipped: set[int] = set()
     for case in ET.parse(junit).iter("testcase"):
         number = int(re.search(r"\d+", case.attrib["name"]).group())  # type: ignore[union-attr] - we named them
         told = [it.text or it.get("message", "") for it in case if it.tag in ("failure", "error")]
         found[number] = "\n".join([found.get(number, ""), *told]).strip()
-    return found
+        if case.find("skipped") is not None:
+            skipped.add(number)
+    return found, skipped
 
 
 def _records(folder: Path) -> dict[int, ScenarioRecord]:
@@ -89,13 +94,13 @@ def _records(folder: Path) -> dict[int, ScenarioRecord]:
     return {int(record.scenario): record for record in read}
 
 
-def _result(specimen: Specimen, failure: str, record: ScenarioRecord | None) -> Result:
+def _result(specimen: Specimen, failure: str, record: ScenarioRecord | None, *, skipped: bool) -> Result:
     broken: tuple[int, ...] = ()
     monitors: tuple[str, ...] = ()
     if record is not None:
         broken = tuple(n for n, sentence in enumerate(record.sentences) if sentence.verdict == "failed")
         monitors = tuple(sorted({finding.monitor for finding in record.findings}))
-    return Result(specimen, not failure, broken, monitors, failure)
+    return Result(specimen, not failure, broken, monitors, failure, skipped)
 
 
 @dataclass(frozen=True)
@@ -118,6 +123,7 @@ class Lab:
         began = time.monotonic()
         run(chosen, self.out / name, "--timeout-scale", self.timeout_scale)
         found = results(chosen, self.out / name)
-        failed = sum(not it.passed for it in found)
-        sys.stderr.write(f"{name}: {failed} of {len(found)} failed, in {time.monotonic() - began:.0f} s\n")
+        failed, skipped = sum(not it.passed for it in found), sum(it.skipped for it in found)
+        took = f"in {time.monotonic() - began:.0f} s"
+        sys.stderr.write(f"{name}: {failed} of {len(found)} failed, {skipped} skipped, {took}\n")
         return found

@@ -50,7 +50,8 @@ def run_all(lab: Lab, scenarios: Sequence[Specimen]) -> list[Verdict]:
     """The verdict on every claim. A claim about all that has been may rest on an earlier `When` than the nearest."""
     found = [block for scenario in scenarios for block in blocks(scenario)]
     results = lab.run("without-when", [it.without for it in found])
-    verdicts = [it for block, result in zip(found, results, strict=True) for it in _verdicts(block, result)]
+    judged = [(block, result) for block, result in zip(found, results, strict=True) if not result.skipped]
+    verdicts = [it for block, result in judged for it in _verdicts(block, result)]
     again = [
         it.block
         for it in verdicts

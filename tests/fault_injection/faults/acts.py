@@ -45,25 +45,17 @@ def _with(action: str) -> Callable[[], None]:
 def _queue_of_one() -> None:
     """Strictly first come, first served: whom a queue cannot serve stands in the way of all behind."""
     take, enqueueable = gang_allocation.GangAllocation.take, QueuePlugin.job_enqueueable
-    blocked: dict[int, set[str]] = {}
 
-    def of(session: Any) -> set[str]:
-        if id(session) not in blocked:
-            blocked.clear()
-        return blocked.setdefault(id(session), set())
+    def is_blocked(session: Any, job: Any) -> bool:
+        """By one that this cycle has refused, or an earlier one, which passed over it now."""
+        others = (session.cluster.jobs.get(key) for key in {*session.decisions.refusals, *session.backlog.entries})
+        return any(it is not None and it.key != job.key and it.queue == job.queue for it in others)
 
     def take_unless_blocked(self: Any, runs: Any) -> bool:
-        queue = self._queue.name
-        if queue in of(self._session) or not take(self, runs):
-            of(self._session).add(queue)
-            return False
-        return True
+        return not is_blocked(self._session, self._job) and take(self, runs)
 
     def admit_unless_blocked(self: Any, job: Any) -> Vote:
-        vote = Vote.REJECT if job.queue in of(self.session) else enqueueable(self, job)
-        if vote is Vote.REJECT:
-            of(self.session).add(job.queue)
-        return vote
+        return Vote.REJECT if is_blocked(self.session, job) else enqueueable(self, job)
 
     instead(
         (gang_allocation.GangAllocation, "take", take_unless_blocked),

@@ -176,11 +176,11 @@ def _restless_and_silent() -> None:
 
 
 def _dies() -> None:
-    """It comes up, answers, and is gone."""
+    """It comes up, answers, and is gone before a scenario could end."""
     ready = process.serve
 
     async def serve(options: Any) -> int:
-        asyncio.get_running_loop().call_later(1.0, os._exit, 3)
+        asyncio.get_running_loop().call_later(0.4, os._exit, 3)
         return await ready(options)
 
     instead((process, "serve", serve))()

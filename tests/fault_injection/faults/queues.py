@@ -27,6 +27,7 @@ GIVES_ALL = (
 CLAIMS_ALL = (
     (Capacity, "entitled", always(None)),
     (Proportion, "entitled", always(None)),
+    (Capacity, "claims", always(True)),
     (LendingPlugin, "_ping_pong", always(None)),  # which asks whether the giver is entitled
 )
 
