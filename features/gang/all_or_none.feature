@@ -64,7 +64,7 @@ Feature: What every gang scheduler owes
         | gang  | replicas | cpu |
         | train | 2        | 2   |
       When "train" grows to 4 pods
-      Then "train" runs
+      Then exactly 4 pods of "train" run
 
     Scenario: Where there is no room for more, what runs goes on
       Given these gangs run:
@@ -72,4 +72,4 @@ Feature: What every gang scheduler owes
         | train | 2        | 3   |
       When "train" grows to 3 pods
       Then 1 pod of "train" stays pending
-      And exactly 2 pods of "train" run
+      And nothing is evicted

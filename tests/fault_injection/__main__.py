@@ -26,7 +26,8 @@ def main() -> int:
     parser.add_argument("--only", default="", help="only scenarios whose titles contain this")
     given = parser.parse_args()
     which = given.which or ["faults", "whens"]
-    scenarios = [it for it in read(ROOT / "features") if given.only in it.title]
+    # what is in Chinese says the same as its English twin, sentence by sentence (tests/steps/test_zh.py)
+    scenarios = [it for it in read(ROOT / "features") if given.only in it.title and not it.source.endswith(".zh")]
     lab = Lab(given.out.absolute(), given.jobs, given.timeout_scale)
     faultless = True
     if "faults" in which:

@@ -18,6 +18,7 @@ KEYWORDS = {"Context": "Given", "Action": "When", "Outcome": "Then"}
 
 STAYS = re.compile(
     r"stays? (pending|Pending|Inqueue|Running)|nothing is evicted|keeps running|has no pods|exactly 0 pods"
+    r"|as a whole or not at all"
 )
 """Sentences that say that something does not come: they are true before anything happens, by design."""
 EXACT = re.compile(r"^exactly|is evicted before")
