@@ -33,7 +33,7 @@ from ..kube import (
     Resource,
     Unreadable,
 )
-from ..model.cluster import Cluster
+from ..model.cluster import ON_ITS_WAY, Cluster
 from ..model.task import TaskStatus
 from ..recording.events import Assumed, Input, Nominated, ObjectGone, ObjectSeen, Reverted, apply_input
 from .inbox import Bound, Inbox, Refused, Trouble
@@ -63,7 +63,7 @@ class Urgency(enum.IntEnum):
 
     NONE = 0
     LAZY = 1
-    """It confirms what was expected: a bound pod runs."""
+    """It confirms what was expected: a bound pod runs, a PodGroup has the phase that was decided."""
     SOON = 2
 
 
@@ -230,5 +230,9 @@ def _urgency(given: Input, before: Any, after: Any) -> Urgency:
     if isinstance(given, ObjectSeen) and given.kind == "Pod":
         (uid, was, *_), (now_uid, status, *_) = before, after
         expected = uid == now_uid and was & _COMING and status & (TaskStatus.BOUND | TaskStatus.RUNNING)
+        return Urgency.LAZY if expected else Urgency.SOON
+    if isinstance(given, ObjectSeen) and given.kind == "PodGroup":
+        (uid, spec, phase, annotations), (now_uid, now_spec, now_phase, now_annotations) = before, after
+        expected = (phase, now_phase) in ON_ITS_WAY and (uid, spec, annotations) == (now_uid, now_spec, now_annotations)
         return Urgency.LAZY if expected else Urgency.SOON
     return Urgency.SOON

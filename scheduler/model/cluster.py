@@ -24,7 +24,7 @@ from .sums import Sums
 from .task import COMPLETED, HOLDING, Task, TaskStatus, job_key_of
 from .times import seconds
 
-_ON_ITS_WAY = {
+ON_ITS_WAY = {
     ("", PodGroupPhase.PENDING),
     ("", PodGroupPhase.INQUEUE),
     (PodGroupPhase.PENDING, PodGroupPhase.INQUEUE),
@@ -291,7 +291,7 @@ class Cluster(Others):
         job = self._job(group.metadata.key)
         before, phase = job.group, job.phase
         job.describe(group, self.priority_of(group.spec.priority_class_name), minimum, created)
-        goes_on = before is not None and before.spec == group.spec and (phase, job.phase) in _ON_ITS_WAY
+        goes_on = before is not None and before.spec == group.spec and (phase, job.phase) in ON_ITS_WAY
         self._regrouped(job.key, helps=before is not None and not goes_on)
 
     def _regrouped(self, key: str, *, helps: bool = True) -> None:

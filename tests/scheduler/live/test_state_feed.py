@@ -86,9 +86,19 @@ URGENCIES: dict[str, tuple[list[Input], Input, Urgency]] = {
         ObjectSeen("PodGroup", group("Inqueue", "because")),
         Urgency.NONE,
     ),
-    "a group's phase": (
+    "a group's phase, as it was decided": (
         [ObjectSeen("PodGroup", group("Pending"))],
         ObjectSeen("PodGroup", group("Inqueue")),
+        Urgency.LAZY,
+    ),
+    "a group's phase, as nobody decided it": (
+        [ObjectSeen("PodGroup", group("Running"))],
+        ObjectSeen("PodGroup", group("Pending")),
+        Urgency.SOON,
+    ),
+    "a group's phase and spec": (
+        [ObjectSeen("PodGroup", group("Pending"))],
+        ObjectSeen("PodGroup", group("Inqueue", minMember=2)),
         Urgency.SOON,
     ),
     "a group's spec": ([ObjectSeen("PodGroup", group())], ObjectSeen("PodGroup", group(minMember=2)), Urgency.SOON),
