@@ -174,7 +174,7 @@ def test_the_roles_grant_what_is_done_and_nothing_else(target: TargetCluster) ->
         ]
         async with target.scenario(nodes=4, cpu="4", queues=queues):
             target.proxy.judge = judge
-            async with target.controllers_apart() as (proxy, control):
+            async with target.second_way(only_controllers=True) as (proxy, control):
                 proxy.judge = refuse
                 await _everything(target, control)
                 return needed(target.proxy.calls), needed(proxy.calls)

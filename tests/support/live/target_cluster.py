@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -93,36 +94,29 @@ class TargetCluster:
 
     def start(self, *more: str, policy: str = RECLAIM, controllers: str = "none") -> Scheduler:
         """Start a scheduler that reaches the cluster through the proxy."""
+        return self._start(self._through, *more, policy=policy, controllers=controllers)
+
+    @asynccontextmanager
+    async def second_way(
+        self, *, only_controllers: bool = False
+    ) -> AsyncIterator[tuple[Proxy, Callable[..., Scheduler]]]:
+        """Another proxy, for a second replica or the controllers' own process; and how to start that behind it."""
+        with tempfile.TemporaryDirectory() as folder:
+            async with between(self.kubeconfig, Path(folder)) as (proxy, through):
+                yield proxy, partial(self._start, through, only_controllers=only_controllers)
+
+    def _start(
+        self,
+        kubeconfig: Path,
+        *more: str,
+        policy: str = RECLAIM,
+        controllers: str = "none",
+        only_controllers: bool = False,
+    ) -> Scheduler:
         options = ("--node-selector", "schedspec.dev/world=true", *more)
-        scheduler = Scheduler(self._through, policy, *options, controllers=controllers)
+        scheduler = Scheduler(kubeconfig, policy, *options, controllers=controllers, only_controllers=only_controllers)
         self._schedulers.append(scheduler)
         return scheduler
-
-    @asynccontextmanager
-    async def second_way(self) -> AsyncIterator[tuple[Proxy, Callable[..., Scheduler]]]:
-        """Another proxy, for a second replica; and how to start one behind it."""
-        with tempfile.TemporaryDirectory() as folder:
-            async with between(self.kubeconfig, Path(folder)) as (proxy, through):
-
-                def start(*more: str) -> Scheduler:
-                    options = ("--node-selector", "schedspec.dev/world=true", *more)
-                    self._schedulers.append(Scheduler(through, RECLAIM, *options))
-                    return self._schedulers[-1]
-
-                yield proxy, start
-
-    @asynccontextmanager
-    async def controllers_apart(self) -> AsyncIterator[tuple[Proxy, Callable[..., Scheduler]]]:
-        """A proxy for the controllers' own process, and how to start that."""
-        with tempfile.TemporaryDirectory() as folder:
-            async with between(self.kubeconfig, Path(folder)) as (proxy, through):
-
-                def start(*more: str) -> Scheduler:
-                    options = ("--node-selector", "schedspec.dev/world=true", *more)
-                    self._schedulers.append(Scheduler(through, RECLAIM, *options, only_controllers=True))
-                    return self._schedulers[-1]
-
-                yield proxy, start
 
     async def delete_pod(self, name: str) -> None:
         await self.client.delete(PODS, name, NAMESPACE, grace=0)
