@@ -164,7 +164,7 @@ class Wire(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
 
-    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - the transport has no idea of it either
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - asyncio asks so; it has no hint to give
         return self._read
 
     def buffer_updated(self, nbytes: int) -> None:

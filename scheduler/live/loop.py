@@ -183,15 +183,8 @@ class CycleLoop:
         self._pace.note(decisions.steps, watch.jobs)
         self._feed.apply(Decided(self.number, now, decisions, budget))
         await self._carry_out_whole(decisions)
-        # at most half of the time goes into cycles, so that a large state cannot starve the writes; a tenth while many
-        # binds are under way, while victims leave, one after the other, and there is nothing else to decide, and for
-        # what was expected
         many = self._writer.binds.pressing > BINDS_IN_FLIGHT
-        only_waits = not decisions.binds and not decisions.evictions
-        short, long = (loop.time() + min(took * rests, _LONGEST_REST) for rests in (1, 9))
-        self._lazy_not_before = long
-        self._not_before = min(long if many else short, loop.time() + _REST_WHEN_CUT if decisions.cut else math.inf)
-        self._patient_until = long if only_waits else short
+        self._rest(decisions, took, many=many)
         if not many:
             # a session is some 450 objects in a ring with its plugins: what of it grows old in the collector's eyes
             # stays for hours
@@ -216,6 +209,18 @@ class CycleLoop:
             len(decisions.refusals),
             took * 1000,
         )
+
+    def _rest(self, decisions: Decisions, took: float, *, many: bool) -> None:
+        """At most half of the time goes into cycles, so that a large state cannot starve the writes; a tenth while many
+        binds are under way, while victims leave, one after the other, and there is nothing else to decide, and for
+        what was expected.
+        """
+        now = asyncio.get_running_loop().time()
+        only_waits = not decisions.binds and not decisions.evictions
+        short, long = (now + min(took * rests, _LONGEST_REST) for rests in (1, 9))
+        self._lazy_not_before = long
+        self._not_before = min(long if many else short, now + _REST_WHEN_CUT if decisions.cut else math.inf)
+        self._patient_until = long if only_waits else short
 
     def _by_priority(self, evictions: list[Evict]) -> list[list[Evict]]:
         """The victims in waves: those of the lowest job priority first."""
