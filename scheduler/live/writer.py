@@ -213,7 +213,7 @@ class Writer:
         try:
             if not victim.is_told:
                 try:
-                    await self._condemn(namespace, name, decision)
+                    await self._mark_as_victim(namespace, name, decision)
                 finally:
                     victim.barrier.tried(decision.uid)
                 victim.is_told = True
@@ -224,7 +224,7 @@ class Writer:
         self._pauses.pop(decision.uid, None)
         self._metrics.evicted(decision.reason.action)
 
-    async def _condemn(self, namespace: str, name: str, decision: Evict) -> None:
+    async def _mark_as_victim(self, namespace: str, name: str, decision: Evict) -> None:
         """Volcano's conditions on a victim: who reads them are the Job controllers (``podFailurePolicy``) and
         people.
         """

@@ -51,11 +51,11 @@ def test_a_node_goes_while_a_gang_is_bound_to_it_and_later_gangs_go_elsewhere(ta
 
 def test_a_queue_goes_while_its_gang_is_bound_and_the_gang_is_whole_all_the_same(target: TargetCluster) -> None:
     async def test() -> None:
-        queues = [queue("doomed", deserved={"cpu": "8"}), queue("default", deserved={"cpu": "4"})]
+        queues = [queue("deleted", deserved={"cpu": "8"}), queue("default", deserved={"cpu": "4"})]
         async with target.scenario(nodes=4, cpu="4", queues=queues):
-            gone = going_with_the_first_bind(target, QUEUES, "doomed")
-            await target.gang("g", 8, "doomed")
-            await target.gang("late", 2, "doomed")
+            gone = going_with_the_first_bind(target, QUEUES, "deleted")
+            await target.gang("g", 8, "deleted")
+            await target.gang("late", 2, "deleted")
             scheduler = target.start()
             await gone.wait()
             await target.history.until(lambda: len(target.history.bound("g-0")) in (0, 8), 20, "all of it or nothing")
@@ -71,17 +71,17 @@ def test_a_queue_goes_while_its_gang_is_bound_and_the_gang_is_whole_all_the_same
 
 def test_a_queue_goes_while_its_gang_waits_and_the_others_go_on(target: TargetCluster) -> None:
     async def test() -> None:
-        queues = [queue("doomed", deserved={"cpu": "4"}), queue("default", deserved={"cpu": "4"})]
+        queues = [queue("deleted", deserved={"cpu": "4"}), queue("default", deserved={"cpu": "4"})]
         async with target.scenario(nodes=2, cpu="4", queues=queues):
-            await target.gang("large", 20, "doomed")
+            await target.gang("large", 20, "deleted")
             await target.ready(target.start())
-            await target.client.delete(QUEUES, "doomed")
-            await target.gang("orphan", 2, "doomed")
+            await target.client.delete(QUEUES, "deleted")
+            await target.gang("orphan", 2, "deleted")
             await target.gang("other", 4, "default")
             await target.history.until(lambda: len(target.history.bound("other-0")) == 4, 20, "the other gang runs")
             await target.rests()
             assert target.history.bound("orphan-0") == []
-            await target.client.create(QUEUES, queue("doomed", deserved={"cpu": "4"}))
+            await target.client.create(QUEUES, queue("deleted", deserved={"cpu": "4"}))
             await target.history.until(lambda: len(target.history.bound("orphan-0")) == 2, 20, "its queue is back")
 
     run(test, seconds=60)

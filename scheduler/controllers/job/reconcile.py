@@ -58,8 +58,8 @@ def _reconcile(seen: ObservedJob) -> ReconcileResult:
         status.state.phase = JobPhase.PENDING
     order, commands = _order(seen, status)
     status.restarting = pods_to_restart(status, seen.pods, order) or None
-    doomed_pods = pods_to_delete(job, status, seen.pods)
-    census = count(seen.pods, frozenset(pod.metadata.uid for pod in doomed_pods))
+    to_delete = pods_to_delete(job, status, seen.pods)
+    census = count(seen.pods, frozenset(pod.metadata.uid for pod in to_delete))
     phase = advance(job, status, census)
     if phase != status.state.phase and order is None:
         status.state.phase = phase
@@ -68,7 +68,7 @@ def _reconcile(seen: ObservedJob) -> ReconcileResult:
     writes = plugin_writes(job) if job.status.observed_generation != job.metadata.generation else []
     writes += _status_writes(seen, status)
     writes += commands
-    writes += [Remove.of(PODS, pod.metadata) for pod in doomed_pods]
+    writes += [Remove.of(PODS, pod.metadata) for pod in to_delete]
     writes += _surroundings(seen, status, census)
     removal, ttl = _expiry(seen, status)
     due = (ttl, next_due(status.delayed or [], seen.now), in_hand(writes))

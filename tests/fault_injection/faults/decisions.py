@@ -165,13 +165,13 @@ def _restless() -> Change:
 
 
 def _restless_and_silent() -> None:
-    condemn = Writer._condemn
+    mark_as_victim = Writer._mark_as_victim
 
     async def evicting(self: Any, namespace: str, name: str, decision: Evict) -> None:
         if decision.reason.preemptor != SILENT:
-            await condemn(self, namespace, name, decision)
+            await mark_as_victim(self, namespace, name, decision)
 
-    instead((Writer, "_condemn", evicting))()
+    instead((Writer, "_mark_as_victim", evicting))()
     after(_restless)()
 
 
