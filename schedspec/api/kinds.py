@@ -61,6 +61,9 @@ SERVED: Final[dict[Kind, Resource]] = {
     Kind.EVENT: Resource("v1", "Event", "events", True),
 }
 
+BUILT_IN_QUEUES: Final = ("root", "default")
+"""The scheduler makes them, and they cannot be deleted."""
+
 QUEUE_COMMAND_NAMESPACE: Final = "kube-system"
 """Where Commands to queues are written: the scheduler under test takes them from here only, as a tenant has no rights
 here.

@@ -13,15 +13,12 @@ from typing import Final
 from ..api import timeouts
 from ..api.client import MERGE, Api, Object
 from ..api.errors import DirtyClusterError, RejectedError, Unmet
-from ..api.kinds import GANGS, OWNERS, SERVED, Kind, Ref
+from ..api.kinds import BUILT_IN_QUEUES, GANGS, OWNERS, SERVED, Kind, Ref
 from ..clusters.protocol import SCENARIO
 from ..observe.expect import Expect, Outcome
 from ..observe.history import History, View
 from . import nodes
 from .restore import give_back
-
-BUILT_IN_QUEUES: Final = ("root", "default")
-"""The scheduler makes them, and they cannot be deleted."""
 
 NAMESPACED: Final = (*OWNERS, Kind.COMMAND, *GANGS, Kind.POD)
 CLUSTER_WIDE: Final = (Kind.QUEUE, Kind.PRIORITYCLASS, Kind.NODE)

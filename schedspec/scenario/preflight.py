@@ -15,10 +15,9 @@ import yaml
 
 from ..api.client import Api, Object
 from ..api.errors import ForeignObjectError, HarnessError, MissingRightsError
-from ..api.kinds import SERVED, Kind, Ref
+from ..api.kinds import BUILT_IN_QUEUES, SERVED, Kind, Ref
 from ..clusters.protocol import SCENARIO
 from . import nodes
-from .cleanup import BUILT_IN_QUEUES
 from .ownership import Ownership
 from .restore import is_borrowed
 from .sweep import labelled

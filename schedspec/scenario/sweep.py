@@ -12,7 +12,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_f
 from ..api import timeouts
 from ..api.client import Api
 from ..api.errors import DirtyClusterError, RejectedError
-from ..api.kinds import QUEUE_COMMAND_NAMESPACE, SERVED, Kind, Ref
+from ..api.kinds import BUILT_IN_QUEUES, QUEUE_COMMAND_NAMESPACE, SERVED, Kind, Ref
 from ..clusters.protocol import SCENARIO
 from . import cleanup
 from .restore import give_back, is_borrowed
@@ -24,7 +24,7 @@ def sweep(api: Api) -> bool:
     for space in labelled(api, "/api/v1/namespaces"):
         found = True
         cleanup.delete_namespace(api, space)
-    for name in cleanup.BUILT_IN_QUEUES:
+    for name in BUILT_IN_QUEUES:
         with contextlib.suppress(RejectedError):  # a cluster that has none yet
             found |= give_back(api, Ref(Kind.QUEUE, name))
     for kind, space in (*((kind, "") for kind in cleanup.CLUSTER_WIDE), (Kind.COMMAND, QUEUE_COMMAND_NAMESPACE)):

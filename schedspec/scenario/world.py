@@ -12,12 +12,12 @@ from typing import Protocol
 from ..api import timeouts
 from ..api.client import JSON_PATCH, MERGE, Api, Object, run_in_pod
 from ..api.errors import ForeignObjectError, HarnessError, RejectedError, Unmet
-from ..api.kinds import Kind, Ref, kind_of
+from ..api.kinds import BUILT_IN_QUEUES, Kind, Ref, kind_of
 from ..clusters.protocol import SCENARIO
 from ..observe.expect import Expect, Outcome
 from ..observe.history import History, View
 from . import nodes
-from .cleanup import BUILT_IN_QUEUES, Cleanup
+from .cleanup import Cleanup
 from .ownership import TAINT, Ownership
 from .restore import at, borrow
 from .templates import Rendered, Templates
