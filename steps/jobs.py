@@ -14,7 +14,7 @@ from schedspec.checks import pods, reasons
 from schedspec.gherkin import tables
 from schedspec.gherkin.bdd import Sentence
 from schedspec.gherkin.step_decorators import Thing, given, makes, one_of, table, when
-from schedspec.gherkin.things import POD, WORKLOAD
+from schedspec.gherkin.things import POD, PRIORITY_CLASS, WORKLOAD
 from schedspec.observe.expect import Expect
 from schedspec.scenario.world import World
 
@@ -27,7 +27,8 @@ def _on(event: str) -> Callable[[str], object]:
 
 def _shape(name: str, own: Mapping[str, tables.Column], *required: str) -> tables.Shape:
     """Of work of one kind: its name, what all work has, and columns of its own."""
-    return tables.Shape({name: ("name", tables.name), **_COMMON, **own}, (name, *required), cards_without_model)
+    columns = {name: ("name", tables.name), **_COMMON, **own}
+    return tables.Shape(columns, (name, *required), cards_without_model, {"priority": PRIORITY_CLASS})
 
 
 _COMMON: dict[str, tables.Column] = {

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
+from ..api.kinds import BUILT_IN_QUEUES
 from .tables import nearest
 
 WORKLOAD = "workload"
@@ -23,7 +24,11 @@ POLICY = "policy"
 POLICY_FILE = "policy file"
 """It exists; whether it is taken is what the scenario is about."""
 
-_AT_FIRST = ((QUEUE, "root"), (QUEUE, "default"))
+_AT_FIRST = (
+    *((QUEUE, name) for name in BUILT_IN_QUEUES),
+    (PRIORITY_CLASS, "system-cluster-critical"),
+    (PRIORITY_CLASS, "system-node-critical"),
+)
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,8 @@ class RunFacts:
     """What is wrong with the policy of that name, with or without what lint says; empty where it is fine."""
     own_templates: bool = False
     """A project's own templates may make more objects than their rows name: `train-0` counts as made with `train`."""
+    of_others: frozenset[str] = frozenset()
+    """Kinds of which the cluster may have things that scenarios use and no sentence makes."""
     checks_names: bool = True
 
 
@@ -50,6 +57,7 @@ class Known:
 
     def __post_init__(self) -> None:
         self._anything = not self.facts.checks_names
+        self._open |= self.facts.of_others
         self.add(_AT_FIRST)
 
     def add(self, things: Iterable[tuple[str, str]]) -> None:

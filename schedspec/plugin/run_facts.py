@@ -10,7 +10,7 @@ import functools
 from .. import distribution
 from ..api.errors import TemplateError
 from ..gherkin.tables import nearest
-from ..gherkin.things import RunFacts
+from ..gherkin.things import PRIORITY_CLASS, RunFacts
 from ..options import Options
 from ..scenario.session import template_folders
 from ..scenario.templates import Templates
@@ -34,4 +34,5 @@ def of_run(options: Options) -> RunFacts:
         errors = [f"\n    {it.source}:{it.line}: {it.field}: {it.text}; {it.remedy}" for it in found if it.is_error]
         return f"the scheduler does not take the policy {name!r}:{''.join(errors)}" if errors else ""
 
-    return RunFacts(policy, own_templates=own)
+    of_others = {PRIORITY_CLASS} if options.settings.kind == "existing" else ()
+    return RunFacts(policy, own_templates=own, of_others=frozenset(of_others))

@@ -13,7 +13,7 @@ import pytest
 
 from schedspec import distribution
 from schedspec.gherkin import bdd, step_check
-from schedspec.gherkin.things import RunFacts
+from schedspec.gherkin.things import PRIORITY_CLASS, RunFacts
 
 Tell = Callable[..., list[str]]
 
@@ -266,6 +266,18 @@ SINGLE: dict[str, tuple[str, list[str]]] = {
         scenario(table("Given these queues:", "queue", "team") + '    Then queue "taem" is Open\n'),
         ["6: nothing before this makes a queue 'taem' (is 'team' meant?); there are: root, default, team"],
     ),
+    "a priority class of work": (
+        scenario(
+            table("Given these priority classes:", "class | value", "high | 1000")
+            + table("When these jobs are submitted:", "job | priority", "a | hgih", "b | system-node-critical")
+        ),
+        [
+            (
+                "8: nothing before this makes a priority class 'hgih' (is 'high' meant?); there are: "
+                "system-cluster-critical, system-node-critical, high"
+            )
+        ],
+    ),
     "a queue that changes": (
         scenario(table("When these queues change:", "queue | weight", "team | 2")),
         ["5: nothing before this makes a queue 'team'; there are: root, default"],
@@ -423,6 +435,13 @@ def test_of_a_project_with_its_own_templates_every_pod_of_a_workload_may_be(tell
     )
     told = tell(feature, RunFacts(policy, own_templates=True))
     assert [line.partition(";")[0] for line in told] == ["8: nothing before this makes a workload 'tset'"]
+
+
+def test_work_may_have_a_priority_class_that_others_have_made(tell: Tell) -> None:
+    """A cluster of others has some; what is theirs is known there only."""
+    feature = scenario(table("When these jobs are submitted:", "job | priority", "a | theirs") + '    Then "b" runs\n')
+    told = tell(feature, RunFacts(policy, of_others=frozenset({PRIORITY_CLASS})))
+    assert told == ["6: nothing before this makes a workload 'b'; there are: a"]
 
 
 def test_names_are_not_checked_where_the_run_says_so(tell: Tell) -> None:
