@@ -8,12 +8,11 @@ from typing import Any
 
 from ..api.kinds import Kind, Ref
 from ..api.timeouts import IN_FLUX
-from ..gherkin.tables import nearest
 from ..monitors.amounts import parse
 from ..observe import view as views
 from ..observe.expect import Check, Outcome
 from ..observe.history import Object, View
-from .workloads import about, of_known
+from .workloads import about, no_queue, of_known
 
 
 @of_known
@@ -98,11 +97,8 @@ def _ref(view: View, queue: str) -> tuple[Ref, ...]:
 
 def _of_queue(view: View, name: str, outcome: Outcome) -> Outcome:
     """Of a queue that is not there nothing comes true."""
-    if view.get(Kind.QUEUE, name) is not None:
-        return outcome
-    there = views.names(view.mine(Kind.QUEUE))
-    text = f"there is no queue {name}{nearest(name, there)}; there are: {', '.join(there) or 'none'}"
-    return replace(outcome, ok=False, seen=text, hopeless=IN_FLUX)
+    text = no_queue(view, name)
+    return replace(outcome, ok=False, seen=text, hopeless=IN_FLUX) if text else outcome
 
 
 @of_known

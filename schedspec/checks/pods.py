@@ -9,7 +9,7 @@ from ..observe import queries
 from ..observe import view as views
 from ..observe.expect import Check, Outcome
 from ..observe.history import Object, View
-from .workloads import about, of_known, since, tally, wanted_pods
+from .workloads import about, in_queue, of_known, since, tally, wanted_pods
 
 
 @of_known
@@ -22,7 +22,8 @@ def runs(workload: str) -> Check:
             return Outcome(False, f"{workload} runs", "it is gone", about(view, workload))
         running = [pod for pod in pods if views.runs(pod)]
         expected = f"all {wanted} pods of {workload} run" if wanted != 1 else f"the pod of {workload} runs"
-        return Outcome(len(running) == wanted, expected, tally(pods, wanted), about(view, workload))
+        outcome = Outcome(len(running) == wanted, expected, tally(pods, wanted), about(view, workload))
+        return in_queue(workload, view, outcome)
 
     return check
 
@@ -41,7 +42,8 @@ def is_bound(workload: str) -> Check:
     def check(view: View) -> Outcome:
         pods, wanted = views.pods_of(view, workload), wanted_pods(view, workload)
         bound = [pod for pod in pods if pod["spec"].get("nodeName") and not views.is_leaving(pod)]
-        return Outcome(len(bound) == wanted, f"{workload} is bound", tally(pods, wanted), about(view, workload))
+        outcome = Outcome(len(bound) == wanted, f"{workload} is bound", tally(pods, wanted), about(view, workload))
+        return in_queue(workload, view, outcome)
 
     return check
 

@@ -11,7 +11,7 @@ from functools import wraps
 from itertools import chain
 from typing import Concatenate, ParamSpec
 
-from ..api.kinds import GANGS, OWNERS, Kind, Ref
+from ..api.kinds import BUILT_IN_QUEUES, GANGS, OWNERS, Kind, Ref
 from ..api.timeouts import IN_FLUX
 from ..gherkin.tables import nearest
 from ..observe import view as views
@@ -39,6 +39,21 @@ def of_known(factory: Callable[Concatenate[str, P], Check]) -> Callable[Concaten
         return known
 
     return made
+
+
+def in_queue(workload: str, view: View, outcome: Outcome) -> Outcome:
+    """What was found of work that is to get nodes: there is no hope of it in a queue that is not there."""
+    queue = views.queue_of(view, workload)
+    text = "" if outcome.ok or queue in ("", *BUILT_IN_QUEUES) else no_queue(view, queue)
+    return replace(outcome, seen=f"{outcome.seen}; {text}", hopeless=IN_FLUX) if text else outcome
+
+
+def no_queue(view: View, name: str) -> str:
+    """That there is no queue of that name, and which are; empty where there is."""
+    if view.get(Kind.QUEUE, name) is not None:
+        return ""
+    there = views.names(view.mine(Kind.QUEUE))
+    return f"there is no queue {name}{nearest(name, there)}; there are: {', '.join(there) or 'none'}"
 
 
 def _is_known(view: View, workload: str) -> bool:

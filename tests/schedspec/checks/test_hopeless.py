@@ -95,6 +95,23 @@ def test_of_a_queue_that_is_not_there_nothing_holds(scene: Scene, check: Check) 
     assert outcome.seen == "there is no queue taem (is 'team' meant?); there are: team"
 
 
+OF_WORK_IN_A_QUEUE = {"runs": pods.runs("train"), "is bound": pods.is_bound("train")}
+
+
+@pytest.mark.parametrize("check", OF_WORK_IN_A_QUEUE.values(), ids=OF_WORK_IN_A_QUEUE)
+@pytest.mark.parametrize(
+    ("queue", "hopeless"), [("taem", IN_FLUX), ("team", None), ("", None), ("default", None), ("root", None)]
+)
+def test_work_gets_no_node_in_a_queue_that_is_not_there(
+    scene: Scene, check: Check, queue: str, hopeless: float | None
+) -> None:
+    scene.show(Kind.PODGROUP, "train", spec={"queue": queue})
+    outcome = check(scene.now())
+    assert (outcome.ok, outcome.hopeless) == (False, hopeless)
+    told = "0 of 1 run; 0 pods exist" + "; there is no queue taem (is 'team' meant?); there are: team" * bool(hopeless)
+    assert outcome.seen == told
+
+
 WAITING = {
     "the workload": reasons.waits_and_was_told_why("train"),
     "the pod": reasons.pod_was_told_why("train-task-0"),
