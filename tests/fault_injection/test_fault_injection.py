@@ -6,6 +6,7 @@ import io
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -124,6 +125,24 @@ def test_a_scenario_that_did_not_begin_has_shown_no_fault(read: list[Specimen]) 
     assert "no-reclaim: nobody saw that it never reclaims" in out.getvalue()
     assert "room/f: A job that runs failed, and neither a sentence nor a monitor says it" in out.getvalue()
     assert faulted.tell({"dies": [Result(read[0], False, (), (), "the scheduler ended")]}, read, out)
+
+
+@pytest.mark.parametrize(
+    ("other", "passes"),
+    [
+        (lambda it: Result(it, False, (3,), (), "x"), False),
+        (lambda it: Result(it, False, (4,), (), "x"), True),
+        (lambda it: Result(it, True, (), (), "", skipped=True), True),
+    ],
+    ids=["unbroken", "broken", "skipped"],
+)
+def test_where_all_faults_ran_each_sentence_that_forbids_has_to_be_broken(
+    monkeypatch: pytest.MonkeyPatch, read: list[Specimen], other: Callable[[Specimen], Result], passes: bool
+) -> None:
+    caught = {"no-reclaim": [Result(read[0], False, (4,), (), "x"), other(read[1])]}
+    assert faulted.tell(caught, read, io.StringIO())
+    monkeypatch.setattr(faulted, "FAULTS", {"no-reclaim": FAULTS["no-reclaim"]})
+    assert faulted.tell(caught, read, io.StringIO()) == passes
 
 
 def test_every_fault_may_be_seen_by_a_scenario() -> None:

@@ -81,10 +81,11 @@ def _any_row(self: CycleCache, claim: PreemptionRequest) -> set[int]:
     return {node.row for node in claim.session.nodes.rows}
 
 
-admit_everything = instead(
+_ADMITS = (
     (QueuePlugin, "job_enqueueable", always(Vote.PERMIT)),
     (queue_admission.Admission, "vote", always(Vote.PERMIT)),
 )
+admit_everything = instead(*_ADMITS)
 
 
 FAULTS = (
@@ -134,13 +135,14 @@ FAULTS = (
     ),
     Fault(
         "gang-bound-in-part",
-        "binds what fits of a gang",
+        "lets every gang in and binds what fits of it",
         instead(
+            *_ADMITS,
             (gang, "_is_ready", always(True)),
             (gang, "_roles_hold", always(True)),
             (gang.Gang, "job_pipelined", always(Vote.PERMIT)),
         ),
-        ("lifecycle/states: A gang", "lifecycle/first_job"),
+        ("lifecycle/states: A gang", "lifecycle/first_job", "as a whole or not at all"),
     ),
     Fault(
         "closed-queue-serves",

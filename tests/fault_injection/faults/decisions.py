@@ -6,6 +6,7 @@ import asyncio
 import os
 import re
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -16,7 +17,7 @@ from scheduler.live import loop, process
 from scheduler.live.writer import Writer
 from scheduler.model.cluster import Cluster
 from scheduler.model.job import Job
-from scheduler.model.task import Task, TaskStatus
+from scheduler.model.task import COMPLETED, Task, TaskStatus
 from scheduler.policy.model import Policy
 from scheduler.reasons import VictimReason
 from tests.fault_injection.faults.fault import CONDITIONS, EVERYWHERE, ORDER, Fault, instead
@@ -50,6 +51,12 @@ def running(cluster: Cluster, but: set[str]) -> Iterator[Task]:
             yield from sorted(job.by_status.get(TaskStatus.RUNNING, {}).values(), key=lambda task: task.key)
 
 
+def running_outside(cluster: Cluster, job: str) -> Iterator[Task]:
+    """Running tasks of all other jobs; its own come last."""
+    yield from running(cluster, {job})
+    yield from running(cluster, cluster.jobs.keys() - {job})
+
+
 def eviction(cluster: Cluster, task: Task, preemptor: str) -> Evict:
     queue = cluster.jobs[preemptor].queue if preemptor in cluster.jobs else ""
     victim = cluster.jobs[task.job].queue
@@ -57,17 +64,28 @@ def eviction(cluster: Cluster, task: Task, preemptor: str) -> Evict:
 
 
 def _one_too_many() -> Change:
-    served: set[str] = set()
+    """Once a job has the room that was made for it, one pod more goes: of others, or where none is left its own.
 
-    def change(cluster: Cluster, decisions: Decisions, _: float) -> Decisions:
-        more = []
-        for preemptor in sorted({it.reason.preemptor for it in decisions.evictions} - served):
-            gone = {it.task for it in decisions.evictions}
-            spare = next((task for task in running(cluster, {preemptor}) if task.key not in gone), None)
-            if spare is not None:
-                served.add(preemptor)
-                more.append(eviction(cluster, spare, preemptor))
-        return msgspec.structs.replace(decisions, evictions=[*decisions.evictions, *more])
+    Not before, as it might be one that is needed. Who has lost it gets nothing again, as it would be back at once.
+    """
+    served: set[str] = set()
+    owed: set[str] = set()
+    starved: set[str] = set()
+
+    def change(cluster: Cluster, decisions: Decisions, now: float) -> Decisions:
+        more: list[Evict] = []
+        owed.update({it.reason.preemptor for it in decisions.evictions} - served)
+        for job in sorted(owed & cluster.jobs.keys()):
+            alive = cluster.jobs[job].count(~COMPLETED)
+            if alive and alive == cluster.jobs[job].count(TaskStatus.RUNNING):
+                owed.remove(job)
+                served.add(job)
+                more += [eviction(cluster, task, job) for task in islice(running_outside(cluster, job), 1)]
+        starved.update(it.job for it in more)
+        binds = [bind for bind in decisions.binds if bind.job not in starved]
+        wake_at = now + 0.05 if owed else decisions.wake_at
+        evictions = [*decisions.evictions, *more]
+        return msgspec.structs.replace(decisions, binds=binds, evictions=evictions, wake_at=wake_at)
 
     return change
 
@@ -79,7 +97,7 @@ def _in_vain() -> Change:
     def change(cluster: Cluster, decisions: Decisions, _: float) -> Decisions:
         more = []
         for job in sorted(decisions.refusals.keys() - victims.keys() - set(victims.values())):
-            victim = next(running(cluster, {job}), None)
+            victim = next(running_outside(cluster, job), None)
             if victim is not None:
                 victims[job] = victim.job
                 more.append(eviction(cluster, victim, job))
@@ -150,15 +168,15 @@ def _asleep() -> Change:
 
 
 def _restless() -> Change:
-    """Time and again a pod that runs is deleted, and nobody is told why."""
-    last, turns = 0.0, 0
+    """Time and again a pod of every job that runs is deleted, and nobody is told why."""
+    last = 0.0
 
     def change(cluster: Cluster, decisions: Decisions, now: float) -> Decisions:
-        nonlocal last, turns
-        more, alive = [], sorted(running(cluster, set()), key=lambda task: (task.job, task.key))
-        if alive and now - last > 0.25:
-            last, turns = now, turns + 1
-            more = [eviction(cluster, alive[turns % len(alive)], SILENT)]
+        nonlocal last
+        more = []
+        if now - last > 0.25:
+            last, one_each = now, {task.job: task for task in running(cluster, set())}
+            more = [eviction(cluster, task, SILENT) for task in one_each.values()]
         return msgspec.structs.replace(decisions, evictions=[*decisions.evictions, *more], wake_at=now + 0.05)
 
     return change
@@ -198,7 +216,7 @@ def _schedules(scenario: Specimen) -> bool:
 FAULTS = (
     Fault(
         "victim-too-many",
-        "evicts one pod more than it needs",
+        "evicts one pod more than it needs, and gives its job nothing again",
         after(_one_too_many),
         ("are evicted", "is evicted:", "pod is evicted"),
     ),
@@ -229,7 +247,7 @@ FAULTS = (
     Fault("silent", "never says why anybody waits", after(_silent), ("stays", "stay "), _waits_for_reasons, acts=False),
     Fault(
         "restless",
-        "deletes running pods without a word",
+        "deletes running pods of every job without a word",
         _restless_and_silent,
         ("keeps running", "exactly 2 pods of", "exactly 4 pods of", "exactly 1 pod of"),
     ),

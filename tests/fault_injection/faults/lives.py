@@ -11,6 +11,7 @@ from scheduler.controllers.job.state import JobPhase
 from scheduler.framework.decisions import Decisions
 from scheduler.model.cluster import Cluster
 from scheduler.model.job import PodGroupPhase
+from scheduler.model.task import COMPLETED
 from tests.fault_injection.faults.acts import admit_everything
 from tests.fault_injection.faults.decisions import Change, after, eviction, overcommit, running
 from tests.fault_injection.faults.fault import Fault, instead
@@ -46,12 +47,37 @@ def _makes_way() -> Change:
     return change
 
 
+def _goes_along() -> Change:
+    """Once a job has ended, a pod of another goes too."""
+    known: set[str] = set()
+
+    def change(cluster: Cluster, decisions: Decisions, _: float) -> Decisions:
+        run = {task.job for task in running(cluster, set())}
+        ended = sorted(key for key in known - run if _has_ended(cluster, key))
+        known.clear()
+        known.update(run)
+        more = [eviction(cluster, victim, job) for job, victim in zip(ended, running(cluster, set()), strict=False)]
+        return msgspec.structs.replace(decisions, evictions=[*decisions.evictions, *more])
+
+    return change
+
+
+def _has_ended(cluster: Cluster, job: str) -> bool:
+    return job not in cluster.jobs or all(it & COMPLETED for it, tasks in cluster.jobs[job].by_status.items() if tasks)
+
+
 FAULTS = (
     Fault(
         "makes-way",
         "evicts a pod for every job that has started",
         after(_makes_way),
         ("keeps running",),
+    ),
+    Fault(
+        "goes-along",
+        "evicts a pod for every job that has ended",
+        after(_goes_along),
+        ("hierarchy/use_case",),
     ),
     Fault(
         "says-that-it-runs",
@@ -63,7 +89,11 @@ FAULTS = (
         "admits-and-overcommits",
         "lets every PodGroup in and binds its pods, room or not",
         _admits_and_overcommits,
-        ("lifecycle/states: A job that does not fit",),
+        (
+            "lifecycle/states: A job that does not fit",
+            "card_quota/quota_by_model: What",
+            "gang/all_or_none: A gang that does",
+        ),
     ),
     Fault(
         "resumes-unasked",

@@ -100,7 +100,7 @@ FAULTS = (
         "gang-evicted-in-part",
         "takes single pods of a gang that needs them all",
         instead((VictimFilter, "units", _pod_by_pod)),
-        (f"{CONDITIONS}: A gang", f"{CONDITIONS}: A job of four"),
+        (f"{CONDITIONS}: A gang", f"{CONDITIONS}: A job of four", "as a whole or not at all"),
     ),
     Fault(
         "gang-veto-ignored",
