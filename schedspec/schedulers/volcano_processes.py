@@ -47,23 +47,12 @@ class VolcanoProcesses:
             except RejectedError as problem:
                 if problem.status != 409:  # it is there
                     raise
-        it = self._site
-        switches: list[str | Path] = [
-            "--kubeconfig",
-            it.kubeconfig,
-            "--leader-elect=false",
-            "--scheduler-name",
-            "schedspec",
-        ]
-        self._controllers.launch(
-            [self._programs / "vc-controller-manager", *switches, "--kube-api-qps", "1000", "--kube-api-burst", "2000"],
-            {"KUBECONFIG": str(it.kubeconfig)},
-        )
+        self._launch(self._controllers, "--kube-api-qps", "1000", "--kube-api-burst", "2000")
         self.use_policy(policy)
-        for attempt in patiently(timeouts.READY * max(it.scale, 1.0), 0.05):
+        for attempt in patiently(self._patience, 0.05):
             with attempt:
                 self.check()
-                require_open(it.api)
+                require_open(self._site.api)
 
     def stop(self) -> None:
         """End both."""
@@ -92,24 +81,26 @@ class VolcanoProcesses:
         self._scheduler.stop()
         self._file.parent.mkdir(parents=True, exist_ok=True)
         self._file.write_text(text, "utf-8")
-        it = self._site
-        switches: list[str | Path] = [
-            "--kubeconfig",
-            it.kubeconfig,
-            "--leader-elect=false",
-            "--scheduler-name",
-            "schedspec",
-        ]
         # Without metrics one of its plugins panics; port 0 is any that is free.
-        switches += ["--enable-metrics=true", "--listen-address", "127.0.0.1:0", "--enable-healthz=false", "-v=2"]
-        switches += ["--scheduler-conf", self._file, "--node-selector", _NODES, "--schedule-period", "250ms"]
-        self._scheduler.launch([self._programs / "vc-scheduler", *switches], {"KUBECONFIG": str(it.kubeconfig)})
-        for attempt in patiently(timeouts.READY * max(it.scale, 1.0), 0.05):
+        served = ["--enable-metrics=true", "--listen-address", "127.0.0.1:0", "--enable-healthz=false", "-v=2"]
+        decides = ["--scheduler-conf", str(self._file), "--node-selector", _NODES, "--schedule-period", "250ms"]
+        self._launch(self._scheduler, *served, *decides)
+        for attempt in patiently(self._patience, 0.05):
             with attempt:
                 self._scheduler.check()
                 require_running(self._scheduler.text())
         self._sha256 = wanted
         return wanted
+
+    def _launch(self, daemon: Daemon, *switches: str) -> None:
+        """The program that the daemon is called by."""
+        config = str(self._site.kubeconfig)
+        common = ["--kubeconfig", config, "--leader-elect=false", "--scheduler-name", "schedspec"]
+        daemon.launch([self._programs / daemon.title, *common, *switches], {"KUBECONFIG": config})
+
+    @property
+    def _patience(self) -> float:
+        return timeouts.READY * max(self._site.scale, 1.0)
 
     def keep_recording(self, since: float, to: Path) -> bool:  # noqa: ARG002 - it keeps none
         return False
