@@ -5,9 +5,10 @@
     ...
     kwok.stop()                                        # the second call does nothing
 
-A node is KWOK's if it has the annotation `kwok.x-k8s.io/node: fake`; its pods follow kind-config/stages/. Such a node
-should have no label `kubernetes.io/os`, so that the cluster's DaemonSets stay away. The process dies with this one
-(Linux), and `cleanup.destroy` of the record whose home it was given ends it in any case.
+A node is KWOK's if it has the annotation `kwok.x-k8s.io/node: fake`; its pods follow kind-config/stages/. Its status is
+renewed every 12 s, as the controller manager of a cluster of kubelets takes it for dead after 40 s. It should have no
+label `kubernetes.io/os`, so that the cluster's DaemonSets stay away. The process dies with this one (Linux), and
+`cleanup.destroy` of the record whose home it was given ends it in any case.
 """
 
 from __future__ import annotations
@@ -31,10 +32,14 @@ NODE_ANNOTATION_VALUE = "fake"
 
 _START_SECONDS = 20.0
 _ATTEMPTS = 3
-_LEASE_SECONDS = 40
-"""As a kubelet's: the controller manager of a Kind cluster takes a node for dead after 50 s."""
 _LEFT: list[subprocess.Popen[bytes]] = []
 """Those that outlive us: of one that runs and that nobody refers to, Python warns, and pytest makes an error of it."""
+
+
+def configuration() -> str:
+    """What KWOK is told beside kubelets."""
+    stages = kind_config() / "stages"
+    return kwok_config(stages, stages / "beside-kubelets")
 
 
 class Kwok:
@@ -67,7 +72,7 @@ class Kwok:
         """Return when KWOK answers. Raises ClusterError."""
         program = binaries.provide(["kwok"], folder=self._folder, progress=self._progress)["kwok"].path
         config = self._home / "kwok.yaml"
-        config.write_text(kwok_config(kind_config() / "stages"), "utf-8")
+        config.write_text(configuration(), "utf-8")
         for attempt in range(1, _ATTEMPTS + 1):
             (port,) = free_ports(1)
             try:
@@ -93,7 +98,6 @@ class Kwok:
             "--manage-all-nodes=false",
             f"--manage-nodes-with-annotation-selector={NODE_ANNOTATION}={NODE_ANNOTATION_VALUE}",
             *([f"--manage-nodes-with-label-selector={self._label}"] if self._label else []),
-            f"--node-lease-duration-seconds={_LEASE_SECONDS}",
             f"--server-address=127.0.0.1:{port}",
             "--node-ip=127.0.0.1",
             f"--node-port={port}",

@@ -1,4 +1,10 @@
-"""What kwokctl is told: a pure function from programs and ports to its configuration file."""
+"""What kwokctl and KWOK are told: pure functions from programs, ports and stages to their configuration files.
+
+The one rule: KWOK holds no leases of nodes. It plays a node and its pods only while its cache shows the node's lease as
+its own. A node that follows one of the same name has that one's lease, which the garbage collector deletes in a moment;
+until KWOK makes another, a quarter of a lease later, pods that are bound to the node stay Pending, and longer where it
+lists them before its cache has the new one (its v0.8.0: node_lease_controller.go, pod_controller.go).
+"""
 
 from __future__ import annotations
 
@@ -44,10 +50,17 @@ GANG_GATES = {
 _KWOK_API = "config.kwok.x-k8s.io/v1alpha1"
 _COMPONENTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kwok-controller")
 _EXTRA_ARGS = {
+    "kwok-controller": {"node-lease-duration-seconds": "0"},
     # The cluster lives as long as a run: nothing in it has to survive a power cut.
     "etcd": {"unsafe-no-fsync": "true"},
     # Its default of 20 requests a second would make a Deployment of 100 pods take 5 s.
-    "kube-controller-manager": {"kube-api-qps": "1000", "kube-api-burst": "2000", "leader-elect": "false"},
+    # A node of which nothing is heard is Ready for a year: nobody has to say so for thousands of them.
+    "kube-controller-manager": {
+        "kube-api-qps": "1000",
+        "kube-api-burst": "2000",
+        "leader-elect": "false",
+        "node-monitor-grace-period": "8760h",
+    },
 }
 GO = {"GOGC": "400", "GOMEMLIMIT": "1536MiB"}
 """Environment of each program: it collects garbage later than Go does by default (a tenth to a sixth of all CPU of a
@@ -58,7 +71,6 @@ KWOK_OPTIONS = {
     "podPlayStageParallelism": 8,
     "podsOnNodeSyncParallelism": 4,
     "nodePlayStageParallelism": 4,
-    "nodeLeaseParallelism": 4,
 }
 
 
@@ -114,10 +126,10 @@ def _arguments(component: str, gates: Gates) -> dict[str, str]:
     return found
 
 
-def kwok_config(stages: Path) -> str:
-    """The YAML documents for `kwok --config`: its options and our stages."""
+def kwok_config(*stages: Path) -> str:
+    """The YAML documents for `kwok --config`: its options and the stages of these folders."""
     kwok: dict[str, Any] = {"apiVersion": _KWOK_API, "kind": "KwokConfiguration", "options": KWOK_OPTIONS}
-    files = [path.read_text("utf-8").strip() + "\n" for path in sorted(stages.glob("*.yaml"))]
+    files = [path.read_text("utf-8").strip() + "\n" for folder in stages for path in sorted(folder.glob("*.yaml"))]
     return "---\n".join([yaml.safe_dump(kwok), *files])
 
 

@@ -103,7 +103,9 @@ def test_nothing_of_ours_stands_beside_the_package(environment: Environment) -> 
     }
 
 
-@pytest.mark.parametrize("part", ["steps", "scheduler", "templates/policies", "scheduler/crds", "kind-config/stages"])
+@pytest.mark.parametrize(
+    "part", ["steps", "scheduler", "templates/policies", "scheduler/crds", "kind-config/stages/beside-kubelets"]
+)
 def test_everything_is_inside(environment: Environment, part: str) -> None:
     assert (environment.site / "schedspec" / part).is_dir()
 

@@ -116,5 +116,11 @@ def condition(thing: Object | None, kind: str) -> str | None:
     return None
 
 
+def heartbeat(api: Api, node_name: str) -> str:
+    """When the node was last heard of, as the API server writes times."""
+    conditions = api.call("GET", f"/api/v1/nodes/{node_name}")["status"]["conditions"]
+    return max(str(each["lastHeartbeatTime"]) for each in conditions)
+
+
 def phase(thing: Object | None) -> str | None:
     return None if thing is None else str(thing["status"].get("phase"))

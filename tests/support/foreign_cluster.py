@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import copy
 import json
-import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +30,7 @@ USER = "system:serviceaccount:team:tester"
 CONTEXT = "theirs"
 SERVED_BY_THEM = "example.org/served"
 """The label of the nodes that their KWOK plays."""
-KEPT_ALIVE = "spare"
+SPARE = "spare"
 """A node without a KWOK, as a real one is: it can be adopted."""
 
 _POLICY = """\
@@ -75,7 +73,7 @@ THEIRS: list[Object] = [
     _of("v1", "Namespace", "team"),
     _of("v1", "Namespace", "spec-like-ours", meta={"labels": {"team": "x"}}),
     _node("worker-1", False, **{SERVED_BY_THEM: "true"}),
-    _node(KEPT_ALIVE, True),
+    _node(SPARE, True),
     _of("scheduling.k8s.io/v1", "PriorityClass", "team-critical", value=7),
     _of(_VOLCANO, "Queue", "root", spec={"weight": 1, "reclaimable": False}),
     _of(_VOLCANO, "Queue", "default", spec={"weight": 3, "capability": {"cpu": "1"}}),
@@ -264,33 +262,14 @@ def foreign_cluster(folder: Path) -> Iterator[ForeignCluster]:
         if "kwok" in process.name():
             process.kill()  # it plays all nodes there are
     kwok = _TheirKwok(cluster.kubeconfig, folder, progress=print, label=SERVED_BY_THEM)
-    stopping = threading.Event()
-    alive = threading.Thread(target=_keep_alive, args=(cluster, stopping))
     try:
         kwok.start()
-        alive.start()
         foreign = ForeignCluster(cluster, folder)
         yield foreign
         foreign.api.close()
     finally:
-        stopping.set()
-        if alive.ident is not None:
-            alive.join()
         kwok.stop()
         cluster.down()
-
-
-def _keep_alive(cluster: EmbeddedCluster, stopping: threading.Event) -> None:
-    """The heartbeat of a kubelet."""
-    api = Api(cluster.kubeconfig, cluster.context)
-    while True:
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        spec = {"holderIdentity": KEPT_ALIVE, "leaseDurationSeconds": 40, "renewTime": now}
-        with suppress(RejectedError):
-            api.apply(_of("coordination.k8s.io/v1", "Lease", KEPT_ALIVE, "kube-node-lease", spec=spec), "kubelet")
-        if stopping.wait(5):
-            break
-    api.close()
 
 
 def names(objects: Sequence[Object]) -> list[str]:

@@ -17,7 +17,7 @@ from ..docker import Docker, DockerError
 from ..images import node_image, worker_image
 from ..images.node_image import NodeImage
 from ..kubectl import Kubectl
-from ..kwok import Kwok
+from ..kwok import Kwok, configuration
 from ..managed import MadeCluster
 from ..paths import kind_config, state_root
 from ..processes import programs_of
@@ -171,9 +171,7 @@ def why_not(settings: Settings) -> str | None:
 def _fingerprint(file: KindFile, settings: Settings) -> str:
     """Changes with everything that a cluster is made of: two with the same are interchangeable."""
     digest = hashlib.sha256(file.path.read_bytes())
-    digest.update(f"\0{settings.kind_image or node_image.fingerprint()}".encode())
-    for stage in sorted((kind_config() / "stages").iterdir()):
-        digest.update(stage.read_bytes())
+    digest.update(f"\0{settings.kind_image or node_image.fingerprint()}\0{configuration()}".encode())
     return digest.hexdigest()[:8]
 
 

@@ -16,11 +16,12 @@ from schedspec.clusters.kwok import Kwok
 from schedspec.clusters.processes import programs_of
 from schedspec.clusters.protocol import SCENARIO
 from schedspec.clusters.registry import Registry
-from tests.support.cluster_api import Api, condition, node, phase, pod, within
+from tests.support.cluster_api import Api, a_node, condition, heartbeat, node, phase, pod, within
 
 pytestmark = pytest.mark.embedded
 
 ROOT = Path(__file__).parents[3]
+NOT_READY = {"status": {"conditions": [{"type": "Ready", "status": "False", "reason": "Broken"}]}}
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +66,22 @@ def test_kwok_plays_the_annotated_nodes_only(bare: EmbeddedCluster, api: Api, tm
     assert programs_of(tmp_path) == []
     for name in ("real", "simulated"):
         api.delete(f"/api/v1/nodes/{name}")
+
+
+def test_the_status_of_a_simulated_node_is_renewed_and_a_fault_of_it_stays(
+    bare: EmbeddedCluster, api: Api, tmp_path: Path
+) -> None:
+    kwok = Kwok(bare.kubeconfig, tmp_path, progress=print)
+    kwok.start()
+    try:
+        with a_node(api, "alive"), a_node(api, "broken"):
+            api.call("PATCH", "/api/v1/nodes/broken/status", NOT_READY, "application/strategic-merge-patch+json")
+            before = heartbeat(api, "alive")
+            within(20, lambda: heartbeat(api, "alive"), lambda seen: seen > before)
+            assert condition(api.get("/api/v1/nodes/alive"), "Ready") == "True"
+            assert condition(api.get("/api/v1/nodes/broken"), "Ready") == "False"
+    finally:
+        kwok.stop()
 
 
 def test_kwok_ends_with_the_process_that_started_it(bare: EmbeddedCluster, tmp_path: Path) -> None:

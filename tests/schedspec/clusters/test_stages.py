@@ -67,6 +67,13 @@ def test_a_node_that_is_made_not_ready_stays_so(api: Api) -> None:
         assert condition(api.get(f"/api/v1/nodes/{name}"), "Ready") == "False"
 
 
+def test_a_node_plays_without_a_lease(api: Api) -> None:
+    """That of a node of the same name is deleted by the garbage collector soon after its successor came."""
+    with a_node(api, "without-lease") as name:
+        assert api.get(f"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{name}") is None
+        _start(api, pod("on-without-lease", name))
+
+
 def test_a_bound_pod_runs_until_it_is_told_to_finish(api: Api, here: str) -> None:
     api.create(api.pods, pod("endless"))
     path = f"{api.pods}/endless"

@@ -98,7 +98,7 @@ async def prepare(client: Client, nodes: int, queues: Iterable[Body], cpu: str =
     await each(range(nodes), lambda i: _create_node(client, f"node-{i:04}", cpu))
     for _ in range(300):
         if all(map(_is_ready, (await client.list(NODES)).items)):
-            await asyncio.sleep(0.5)  # KWOK's first heartbeats
+            await asyncio.sleep(0.5)  # their taints go
             return
         await asyncio.sleep(0.5)
     raise RuntimeError("not all nodes are Ready after 150 s; does KWOK run?")

@@ -20,7 +20,7 @@ from schedspec.clusters.images import worker_image
 from schedspec.clusters.kind.cluster import KindCluster
 from schedspec.clusters.programs import binaries
 from schedspec.clusters.registry import Registry
-from tests.support.cluster_api import Api, Object, condition, node, phase, within
+from tests.support.cluster_api import Api, Object, condition, heartbeat, node, phase, within
 
 pytestmark = pytest.mark.kind
 ROOT = Path(__file__).parents[4]
@@ -66,11 +66,6 @@ def test_a_pod_that_wants_cards_runs_where_they_are_and_they_stay(api: Api, work
     subprocess.run(["docker", "exec", worker, "systemctl", "restart", "kubelet"], check=True)
     within(60, lambda: heartbeat(api, worker), lambda seen: seen > before)
     assert cards() == ("8", "8"), "a kubelet that reports anew leaves them"
-
-
-def heartbeat(api: Api, node_name: str) -> str:
-    conditions = api.call("GET", f"/api/v1/nodes/{node_name}")["status"]["conditions"]
-    return max(str(each["lastHeartbeatTime"]) for each in conditions)
 
 
 def test_a_pod_finishes_with_its_code_when_it_is_told_to(api: Api, cards: KindCluster, worker: str) -> None:
