@@ -157,8 +157,8 @@ Feature: What goes wrong
 WRONG = {
     "The queue is missing": [
         "wrong.feature:10: Then it runs",
-        "  expected: all 2 pods of train run (within 4 s)",
-        "      seen: 0 of 2 run*",
+        "  expected: all 2 pods of train run (within 4 s; given up after *",
+        "      seen: 0 of 2 run*; there is no queue absent; there are: *",
         "*Job train: QueueNotUsable: queue absent does not exist; *",
         "  pending, and why the scheduler says so:",
         "    podgroup train: queue absent: does not exist",
