@@ -77,7 +77,6 @@ nightly-kind:
 
 features: .venv/.locked ## all features on the embedded cluster
 	$(PYTEST) features --cluster embedded $(VERSION) -n $(WORKERS) --junitxml=$(OUT)/embedded/features-embedded.xml
-	@cp $(OUT)/embedded/features-embedded.xml $(OUT)/
 
 features-gang: .venv/.locked ## what every gang scheduler owes, in Kubernetes' own API: on kube-scheduler and on ours
 	$(PYTEST) features/gang --scheduler kube-scheduler --cluster embedded $(VERSION) --junitxml=$(OUT)/gang/kube-scheduler.xml
@@ -85,11 +84,11 @@ features-gang: .venv/.locked ## what every gang scheduler owes, in Kubernetes' o
 
 features-kind: .venv/.locked ## the features that Kind adds something to, where there is one
 	@$(BIN)/python -m schedspec.clusters.kind.kind_gate $(FEATURES_ON_KIND) $(KIND_IMAGE); status=$$?; \
-	test $$status != 3 || exit 0; test $$status = 0 || exit $$status; set -e; \
-	$(PYTEST) tests -m "$(KIND_TESTS)" -q --junitxml=$(OUT)/tests-kind.xml; \
-	$(PYTEST) $(KIND_FEATURES) $(ON_KIND) --junitxml=$(OUT)/kind/features-kind.xml; \
-	$(PYTEST) $(IN_CLUSTER) $(ON_KIND) --scheduler-in-cluster --junitxml=$(OUT)/in-cluster/features-in-cluster.xml; \
-	cp $(OUT)/kind/features-kind.xml $(OUT)/in-cluster/features-in-cluster.xml $(OUT)/
+	test $$status != 3 || exit 0; test $$status = 0 || exit $$status; failed=0; \
+	$(PYTEST) tests -m "$(KIND_TESTS)" -q --junitxml=$(OUT)/tests-kind.xml || failed=1; \
+	$(PYTEST) $(KIND_FEATURES) $(ON_KIND) --junitxml=$(OUT)/kind/features-kind.xml || failed=1; \
+	$(PYTEST) $(IN_CLUSTER) $(ON_KIND) --scheduler-in-cluster --junitxml=$(OUT)/in-cluster/features-in-cluster.xml || failed=1; \
+	exit $$failed
 
 # Volcano is a column where its programs are named: make matrix VOLCANO=FOLDER
 MATRIX := --cluster embedded -n $(WORKERS) -q
