@@ -138,7 +138,12 @@ FAULTS = (
             (CapacityCard, "limits", _no_limits),
             (Admission, "vote", always(Vote.PERMIT)),
         ),
-        ("hierarchy/rules: A team", "queue_capacity/shares: The", "queue_admission/admission: A "),
+        (
+            "hierarchy/rules: A team",
+            "queue_capacity/shares: The",
+            "queue_admission/admission: A ",
+            "card_quota/quota_by_model: Cards run",
+        ),
     ),
     Fault(
         "weights-ignored",
