@@ -174,7 +174,7 @@ def _restless() -> Change:
     def change(cluster: Cluster, decisions: Decisions, now: float) -> Decisions:
         nonlocal last
         more = []
-        if now - last > 0.25:
+        if now - last > 0.1:  # a number of pods has to settle for 0.3 s, where timeouts are halved
             last, one_each = now, {task.job: task for task in running(cluster, set())}
             more = [eviction(cluster, task, SILENT) for task in one_each.values()]
         return msgspec.structs.replace(decisions, evictions=[*decisions.evictions, *more], wake_at=now + 0.05)
@@ -236,7 +236,7 @@ FAULTS = (
         "overcommit-node",
         "binds whoever waits, room or not",
         after(overcommit),
-        ("stays pending", "stay pending", "of these"),
+        ("stays pending", "stay pending", "of these", "exactly 4 pods of"),
     ),
     Fault(
         "changes-its-mind",
