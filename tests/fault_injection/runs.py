@@ -112,11 +112,14 @@ class Lab:
     timeout_scale: str
 
     def run(self, name: str, chosen: Sequence[Specimen]) -> list[Result]:
-        """Run scenarios on as many clusters as may run at a time; one result each, in their order."""
-        size = max(1, -(-len(chosen) // self.jobs))
-        parts = [(f"{name}-{at // size + 1}", chosen[at : at + size]) for at in range(0, len(chosen), size)]
+        """Run scenarios on as many clusters as may run at a time, dealt out in turns, as those that wait to their ends
+        are next to each other; one result each, in their order.
+        """
+        width = min(self.jobs, len(chosen))
+        parts = [(f"{name}-{n + 1}", chosen[n::width]) for n in range(width)]
         with ThreadPoolExecutor(self.jobs) as pool:
-            return [result for part in pool.map(self._run, parts) for result in part]
+            found = list(pool.map(self._run, parts))
+        return [found[at % width][at // width] for at in range(len(chosen))]
 
     def _run(self, part: tuple[str, Sequence[Specimen]]) -> list[Result]:
         name, chosen = part
