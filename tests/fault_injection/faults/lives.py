@@ -93,6 +93,7 @@ FAULTS = (
             "lifecycle/states: A job that does not fit",
             "card_quota/quota_by_model: What",
             "gang/all_or_none: A gang that does",
+            "gang/all_or_none: Of two",
         ),
     ),
     Fault(
