@@ -1,4 +1,4 @@
-"""The actions, by the name that a policy calls them. Each is a function of the session, one module each."""
+"""The actions by their names in a policy. Each action is a function of the session, in a module of its own."""
 
 from __future__ import annotations
 

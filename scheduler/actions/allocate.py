@@ -1,7 +1,7 @@
-"""allocate: give idle room to waiting tasks, gang by gang (semantics: Volcano's ``actions/allocate``).
+"""allocate: place waiting tasks on idle room, gang by gang (semantics: Volcano's `actions/allocate`).
 
-The one rule: a job's turn is one transaction (:mod:`scheduler.actions.gang_allocation`). It ends as soon as the job is
-ready, so queues alternate task by task once their gangs run.
+A job's turn is one transaction (`scheduler.actions.gang_allocation`). The turn ends as soon as the job is ready, so
+that queues alternate task by task once their gangs run.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from ..framework.serving_order import ServingOrder
 from ..framework.session import Session
 from ..model.job import Job, PodGroupPhase
 from ..model.task import Task, TaskStatus
-from .gang_allocation import GangAllocation, TaskBatch, runs_of
+from .domain_allocation import allocation_of, batches_of
+from .gang_allocation import TaskBatch
 
 WAITING = (TaskStatus.PENDING, TaskStatus.PIPELINED)
 
 
 def allocate(session: Session) -> None:
-    """Place tasks until no queue has a job left that finds room. Those for whom room was freed come first."""
+    """Place tasks until no queue has a job that finds room. Jobs for which room was freed come first."""
     session.nominations.bind_ready()
     hooks = session.hooks
     left: dict[str, list[TaskBatch]] = {}
@@ -35,13 +36,13 @@ def allocate(session: Session) -> None:
             if job.key not in left:
                 waiting = _to_place(session, job)
                 session.work.spend(2 * len(waiting))
-                left[job.key] = runs_of(sorted(waiting, key=hooks.task_key))
-            if left[job.key] and GangAllocation(session, queue, job).take(left[job.key]) and left[job.key]:
+                left[job.key] = batches_of(session, job, waiting)
+            if left[job.key] and allocation_of(session, queue, job).take(left[job.key]) and left[job.key]:
                 order.again(job)
 
 
 def _candidates(session: Session) -> Iterator[Job]:
-    """Jobs that may have tasks to place. Where the policy has no enqueue, all are admitted."""
+    """Iterate over jobs that may have tasks to place. Without enqueue in the policy, all jobs are admitted."""
     admits_all = "enqueue" not in session.policy.actions
     for job in session.to_try():
         if session.is_pending(job):
@@ -52,7 +53,7 @@ def _candidates(session: Session) -> Iterator[Job]:
 
 
 def _to_place(session: Session, job: Job) -> list[Task]:
-    """The tasks of a job that wait for room; none where something keeps the whole job from being placed."""
+    """Return the tasks of a job that wait for room; none if something blocks the whole job."""
     waiting = [
         task
         for status in ((TaskStatus.PENDING,) if session.nominations.stands(job.key) else WAITING)
@@ -60,5 +61,5 @@ def _to_place(session: Session, job: Job) -> list[Task]:
         if not task.gated and not task.best_effort
     ]
     if not waiting and session.phase(job) != PodGroupPhase.INQUEUE:
-        return []  # nothing to place, and nobody waits for its pods
+        return []  # no task to place, and no reason to wait for the job's pods
     return waiting if session.is_schedulable(job) else []

@@ -1,7 +1,6 @@
-"""backfill: place tasks that ask for nothing (semantics: Volcano's ``actions/backfill``).
+"""backfill: place tasks that request no resources (semantics: Volcano's `actions/backfill`).
 
-The one rule: such a task takes no share of a queue, so no queue limit is asked; where it may run is asked as for any
-other.
+Such a task uses no share of a queue, so queue limits do not apply; node constraints apply as usual.
 """
 
 from __future__ import annotations
@@ -10,6 +9,9 @@ from ..framework.serving_order import ServingOrder
 from ..framework.session import Session
 from ..model.job import Job
 from ..model.task import Task, TaskStatus
+from ..topology.domains import NOWHERE, Domain
+from ..topology.subgroups import SubGroups
+from .domain_allocation import BINDING
 
 
 def backfill(session: Session) -> None:
@@ -25,11 +27,27 @@ def _waiting(job: Job) -> list[Task]:
     return [t for t in job.by_status.get(TaskStatus.PENDING, {}).values() if t.best_effort and not t.gated]
 
 
+def _domain_of(session: Session, job: Job, task: Task) -> Domain | None:
+    """Return the domain to which the other pods of its gang, or of its subgroup, bind a task."""
+    groups, hooks, by_name = session.own(SubGroups), session.hooks, session.nodes.by_name
+    group = groups.group_of(job, task)
+    found: Domain | None = None
+    for closeness, tasks in (
+        (hooks.closeness(job, None), job.having(BINDING)),
+        (hooks.closeness(job, group) if group is not None else None, group.tasks if group is not None else ()),
+    ):
+        rows = [by_name[it.node].row for it in tasks if it.status & BINDING and it.node in by_name]
+        if closeness is not None and closeness.is_hard and rows:
+            found = next(reversed(closeness.around(rows)), NOWHERE)
+    return found
+
+
 def _place(session: Session, job: Job) -> None:
     hooks = session.hooks
     statement = session.statement()
     for task in sorted(_waiting(job), key=hooks.task_key):
-        node = session.placement.best(task)
+        with session.placement.inside(_domain_of(session, job, task)):
+            node = session.placement.best(task)
         if node is None:
             session.refuse(job, [session.placement.explain(task)])
         else:

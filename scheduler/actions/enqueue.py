@@ -1,7 +1,8 @@
-"""enqueue: admit waiting PodGroups, so that their pods may be created and placed (semantics: Volcano's
-``actions/enqueue``).
+"""enqueue: admit waiting PodGroups, so that their pods are created and placed.
 
-The one rule: a job that is refused does not stand in the way of the next one.
+Semantics: Volcano's `actions/enqueue`.
+
+A refused job does not block the next one.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from ..framework.session import Session
 
 
 def enqueue(session: Session) -> None:
-    """Admit what the plugins let in, queue by queue, job by job."""
+    """Admit the jobs that the plugins permit, queue by queue, job by job."""
     hooks = session.hooks
     for _, job in ServingOrder(session, [job for job in session.to_try() if session.is_pending(job)]):
         with session.attempt(job):

@@ -1,8 +1,8 @@
-"""One job's turn: as many of its tasks as it takes to be ready, in one transaction.
+"""Place as many tasks of one job as the job needs to be ready, in one transaction: the job's turn.
 
-The one rule: a job that cannot become ready leaves nothing behind, unless all that it lacks is room being freed: then
-its tasks stay where they are for the rest of the cycle, so that nobody served later takes that room. (Semantics:
-Volcano's ``actions/allocate``.)
+A job that cannot become ready leaves no change behind, unless everything that it lacks is being freed. In that case its
+tasks stay pipelined for the rest of the cycle, so that no later job uses that room. (Semantics: Volcano's
+`actions/allocate`.)
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from ..reasons import GangShort, UnschedulableReason
 
 
 class TaskBatch:
-    """Tasks that are alike (shape, nominated node, role) and follow each other in task order; the next one is the
-    last in ``tasks``.
+    """Consecutive tasks that are alike: same shape, nominated node and role.
+
+    `tasks` is in reverse order: the next task is the last one.
     """
 
     __slots__ = ("tasks",)
@@ -33,12 +34,12 @@ class TaskBatch:
         return self.tasks[-1]
 
     def next(self, count: int) -> list[Task]:
-        """The next so many tasks, in order."""
+        """Return the next `count` tasks, in order."""
         return self.tasks[: -count - 1 : -1]
 
 
 def runs_of(tasks: Iterable[Task]) -> list[TaskBatch]:
-    """Tasks in their order, cut into runs."""
+    """Group tasks into runs of alike tasks; the order is kept."""
     return [TaskBatch(group) for _, group in groupby(tasks, key=lambda task: (task.shape, task.nominated, task.role))]
 
 
@@ -49,15 +50,17 @@ class GangAllocation:
         self._session, self._queue, self._job = session, queue, job
         self._hooks, self._placement = session.hooks, session.placement
         self._statement = session.statement()
-        self._whys: list[UnschedulableReason] = []
+        self._refusals: list[UnschedulableReason] = []
         self._failed_shapes: set[bytes] = set()
         self._failed_roles: set[str] = set()
         self._ready = False
         """Whether the job was ready when the last attempt ended."""
 
     def take(self, runs: list[TaskBatch]) -> bool:
-        """Place what can be placed of ``runs``, taking out what was. Whether the job got anywhere and may have
-        another turn.
+        """Place tasks of `runs` and remove the placed tasks from them.
+
+        Returns:
+            True if the job made progress and may have another turn.
         """
         session, job = self._session, self._job
         if self._only_waits(runs):
@@ -74,13 +77,13 @@ class GangAllocation:
         for run, count in placed or ():
             del run.tasks[len(run.tasks) - count :]
         runs[:] = [run for run in runs if run.tasks]
-        if runs and self._whys:
-            session.refuse(job, self._whys)
+        if runs and self._refusals:
+            session.refuse(job, self._refusals)
         return bool(placed)
 
     def _attempt(self, runs: list[TaskBatch]) -> list[tuple[TaskBatch, int]] | None:
-        """Place what can be placed; None, and nothing placed, if the job is neither ready by that nor only waits."""
-        self._whys = []
+        """Place tasks. If the job is neither ready nor only waiting for room being freed, undo it and return None."""
+        self._refusals = []
         self._failed_shapes.clear()
         self._failed_roles.clear()
         before = self._statement.savepoint()
@@ -88,13 +91,14 @@ class GangAllocation:
         self._ready = self._is_ready()
         if self._ready or self._hooks.job_pipelined(self._job):
             return placed
-        self._whys += [*self._hooks.reasons(self._job, runs[0].first), *self._short(self._job.waiting)]
+        self._refusals += [*self._hooks.reasons(self._job, runs[0].first), *self._short(self._job.waiting)]
         self._statement.rollback(before)
         return None
 
     def _only_waits(self, runs: list[TaskBatch]) -> bool:
-        """Whether the whole job keeps room that is being freed, and there is too little room now for it to start
-        elsewhere: the most part of most turns in which victims leave.
+        """Whether the job keeps the room that is being freed for it, as it cannot start elsewhere now.
+
+        This is the usual case of a turn while victims terminate.
         """
         job = self._job
         waiting = [task for run in runs for task in run.tasks]
@@ -111,12 +115,12 @@ class GangAllocation:
         return any(self._placement.slots_now(tasks) < lacking - (len(waiting) - len(tasks)) for tasks in alike.values())
 
     def _cannot_start(self, runs: list[TaskBatch]) -> bool:
-        """Whether a gang of alike tasks is too large for the room there is: seen without placing any of them."""
+        """Whether a gang of alike tasks is larger than the free room, computed without placing any task."""
         job, task = self._job, runs[0].first
         lacking = job.min_available - job.ready - job.waiting - job.undemanding
         if (
             len(runs) > 1
-            or lacking <= 1  # one task is as well tried as counted
+            or lacking <= 1  # trying one task costs no more than counting
             or self._hooks.job_pipelined(job)
             or self._placement.has_inter_pod_constraints(task)
         ):
@@ -124,7 +128,7 @@ class GangAllocation:
         slots = self._placement.slots(task, lacking)
         if lacking <= slots:
             return False
-        self._whys = [self._placement.explain(task), *self._short(job.waiting + slots)]
+        self._refusals = [self._placement.explain(task), *self._short(job.waiting + slots)]
         return True
 
     def _short(self, places: int) -> list[UnschedulableReason]:
@@ -148,25 +152,27 @@ class GangAllocation:
         return placed
 
     def _place(self, run: TaskBatch) -> int:
-        """Place tasks of a run one after the other, until the job is ready or no more fit. How many."""
+        """Place tasks of a run until the job is ready or no more fit; return how many were placed."""
         kept: list[tuple[Task, NodeInfo]] = []
         try:
             return self._place_beside(run, kept)
         finally:
-            for task, node in kept:  # those that did not find a better place wait on where they were
+            for task, node in kept:  # tasks that found no better place keep their former one
                 if task.status is TaskStatus.PENDING and self._placement.fits(task, node, future=True):
                     self._statement.pipeline(task, node)
 
     def _place_beside(self, run: TaskBatch, kept: list[tuple[Task, NodeInfo]]) -> int:
-        """As :meth:`_place`; tasks that wait for room give that up (``kept``) only once it is their turn, so that no
-        sibling takes it."""
+        """Place tasks as `_place` does, for tasks that may be pipelined already (`kept`).
+
+        A pipelined task gives up its room only when it is its turn, so that no sibling takes that room.
+        """
         job, count, future = self._job, 0, False
         while count < len(run.tasks):
             rest = run.tasks[: len(run.tasks) - count] if run.first.nominated else ()
             wait = sum(task.status is TaskStatus.PIPELINED for task in rest)
             wanted = 1 if self._is_ready() else max(1, job.min_available - job.ready - job.waiting + wait)
             tasks = run.next(count + wanted)[count:]
-            self._lift(tasks, kept)
+            self._release_pipelined(tasks, kept)
             plan = self._plan(tasks, future=future)
             if not plan:
                 if future:
@@ -176,7 +182,7 @@ class GangAllocation:
                 continue
             for task, node in zip(tasks, plan, strict=False):
                 if not self._hooks.allocatable(self._queue, task):
-                    self._whys += self._hooks.reasons(job, task)
+                    self._refusals += self._hooks.reasons(job, task)
                     self._failed_shapes.add(task.shape)
                     return count
                 if future:
@@ -188,14 +194,14 @@ class GangAllocation:
                     return count
         return count
 
-    def _lift(self, tasks: list[Task], kept: list[tuple[Task, NodeInfo]]) -> None:
+    def _release_pipelined(self, tasks: list[Task], kept: list[tuple[Task, NodeInfo]]) -> None:
         for task in tasks:
             if task.status is TaskStatus.PIPELINED:
                 kept.append((task, self._session.nodes.by_name[task.node]))
                 self._statement.release(task)
 
     def _plan(self, tasks: list[Task], *, future: bool) -> list[NodeInfo]:
-        """Nodes for alike tasks: the one that room was freed on for the first of them, else the best."""
+        """Return nodes for alike tasks: the node whose room was freed for the first task, otherwise the best nodes."""
         first = tasks[0]
         node = self._session.nodes.by_name.get(first.nominated)
         if node is not None and self._placement.fits(first, node, future=future):
@@ -206,10 +212,10 @@ class GangAllocation:
         if not self._placement.has_inter_pod_constraints(task):
             self._failed_shapes.add(task.shape)
         self._failed_roles.add(task.role)
-        self._whys.append(self._placement.explain(task))
+        self._refusals.append(self._placement.explain(task))
 
     def _may_go_on(self) -> bool:
-        """After a task found no node: whether the others can still make the job ready."""
+        """After a task found no node: whether the remaining tasks can still make the job ready."""
         job = self._job
         if job.min_available == len(job.tasks):
             return False

@@ -1,8 +1,10 @@
-"""The phase of each PodGroup at the end of a cycle (semantics: Volcano's ``framework/session.go``, ``jobStatus``).
+"""Compute the phase of each PodGroup at the end of a cycle.
 
-The one rule: a phase follows from the tasks that the API shows as scheduled and from what was refused; a bind that has
-only been decided does not count yet. Unknown, which a refusal brought about, stays until enough tasks run: a cycle that
-had nothing to try for the job, or was cut before it came to it, knows no better.
+Semantics: Volcano's `framework/session.go`, `jobStatus`.
+
+A phase follows from the tasks that the API shows as scheduled and from refusals; a bind that has only been decided does
+not count yet. The phase Unknown, set after a refusal, stays until enough tasks run: a cycle that tried nothing for the
+job, or ended before its turn, has no newer result.
 """
 
 from __future__ import annotations
@@ -15,8 +17,8 @@ SCHEDULED = TaskStatus.BOUND | TaskStatus.RUNNING | COMPLETED
 
 
 def set_phases(session: Session) -> None:
-    """Note the phase of every job whose PodGroup has another one."""
-    for job in session.undecided:  # evictions leave the phase of the others as it is
+    """Record the phase of every job whose PodGroup has another one."""
+    for job in session.undecided:  # evictions do not change the phase of other jobs
         phase = _phase(session, job)
         if phase != job.phase:
             session.decisions.phases[job.key] = phase
@@ -31,5 +33,5 @@ def _phase(session: Session, job: Job) -> str:
     if scheduled + leaving and scheduled + leaving >= job.min_available:
         return PodGroupPhase.COMPLETED if job.count(COMPLETED) == scheduled and not leaving else PodGroupPhase.RUNNING
     if job.waiting and scheduled + leaving + job.waiting >= job.min_available and not session.is_pending(job):
-        return session.phase(job)  # its room is being freed; back at the admission it would lose it
+        return session.phase(job)  # its room is being freed; a new admission would lose that room
     return PodGroupPhase.INQUEUE if session.phase(job) == PodGroupPhase.INQUEUE else PodGroupPhase.PENDING

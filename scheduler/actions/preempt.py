@@ -1,8 +1,9 @@
-"""preempt: within a queue, who is more important takes the room of who is less so (semantics: Volcano's
-``actions/preempt``).
+"""preempt: within a queue, evict less important tasks for more important ones.
 
-The one rule: first between the jobs of a queue, then between the tasks of a job. With ``enableTopologyAwarePreemption``
-the victims of a node are found by :mod:`scheduler.preemption.topology_aware`, else they are the cheapest set.
+Semantics: Volcano's `actions/preempt`. With `enableTopologyAwarePreemption` the victims of a node are chosen by
+`scheduler.preemption.topology_aware`, otherwise they are the cheapest set.
+
+Preemption between the jobs of a queue comes first, then preemption between the tasks of one job.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from ..preemption.request import starving_jobs
 
 
 def preempt(session: Session) -> None:
-    """Let every starving job take room from jobs of its queue, then from lesser tasks of its own."""
+    """Evict for every starving job: first from other jobs of its queue, then from its own tasks of lower priority."""
     starving = starving_jobs(session)
     if not starving:
         return

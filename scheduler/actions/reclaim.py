@@ -1,8 +1,8 @@
-"""reclaim: take back, for a queue, room that other queues hold beyond their due (semantics: Volcano's
-``actions/reclaim``).
+"""reclaim: evict tasks of queues that hold more than they deserve, for queues that hold less.
 
-The one rule: queues take turns, job by job, in the order in which they are served; who may reclaim is the queue
-plugin's say.
+Semantics: Volcano's `actions/reclaim`.
+
+Queues take turns, job by job, in serving order; the queue plugin decides which queue may reclaim.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..preemption.request import starving_jobs
 
 
 def reclaim(session: Session) -> None:
-    """Let every starving job take room from other queues, as far as the policy permits."""
+    """Evict from other queues for every starving job, as far as the policy permits."""
     starving = starving_jobs(session)
     if not starving:
         return

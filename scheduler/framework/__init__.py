@@ -1,1 +1,1 @@
-"""What actions and plugins work with: the session of one cycle, its statements, its nominations, its decisions."""
+"""The framework of actions and plugins: the session of one cycle, its statements, nominations and decisions."""

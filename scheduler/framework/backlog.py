@@ -1,8 +1,8 @@
-"""What a cycle knows of the waiting jobs of earlier ones, and what it leaves for the next.
+"""Decide which waiting jobs a cycle may skip, and what the next cycle has to remember of this one.
 
-The one rule: a job is passed over only if all actions have refused it, nothing has changed since that its refusal came
-from, and it is to be told of every such change. The cycle itself changes nothing in the backlog: what is to be
-remembered leaves in its decisions (:class:`scheduler.framework.decisions.Memory`) and comes back as an input.
+A job is skipped only if all actions have refused it, no change has happened since on which its refusal depends, and it
+will be notified of every such change. A cycle does not change the backlog: what is to be remembered leaves in the
+cycle's decisions (`scheduler.framework.decisions.Memory`) and returns as an input.
 """
 
 from __future__ import annotations
@@ -14,39 +14,43 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
-import numpy as np
 
-from ..model.backlog import Backlog
+from ..model import resources
+from ..model.backlog import FREED, Backlog
 from ..model.cluster import Cluster
 from ..model.job import Job
-from ..model.nodes import Nodes
+from ..model.resources import Resource
 from ..model.task import TaskStatus
 from ..policy.model import Policy
 from ..reasons import Refusal
-from .decisions import Memory, Waiting
+from .decisions import Evict, Memory, Waiting
+from .helped import helped_by_lapse, helped_by_room
 from .hints import ANY, ROOM, hints_of, least_of
+from .plugin import PLUGINS
 
 if TYPE_CHECKING:
     from .session import Session
 
-TRY_AGAIN = 60.0
-"""Seconds after which a waiting job is tried again though nothing has happened that could help it."""
+ROUNDS = 6
+"""Cycles in which all jobs are tried again for which only time has passed, whenever each of them was refused."""
+DOUBLED = 4
+"""The number of times that the interval between two tries doubles if a job is tried because of time alone."""
 CHEAP = 1 / 16
-"""The part of a cycle's budget that an attempt in vain may cost without consequences."""
+"""The part of a cycle's budget that a failed attempt may cost without consequences."""
 REST = 5.0
-"""Seconds that a job rests for a whole budget spent in vain; twice as long each time in a row."""
+"""Seconds for which a job is not tried after it used a whole budget without success; doubled each time in a row."""
 MOST_REST, MOST_REST_LATE = 10.0, 60.0
 """The longest rest, and that of a job that costs more than a job may."""
 
 
 def fingerprint(policy: Policy) -> str:
-    """What tells two policies apart in a record."""
+    """The fingerprint that distinguishes policies in a record."""
     return hashlib.sha256(repr(policy).encode()).hexdigest()[:16]
 
 
 @dataclass(slots=True)
 class _Ending:
-    """What the end of a cycle is noted from: actions that are done, jobs that got something."""
+    """The actions that are done and the jobs that got something, from which the end of a cycle is noted."""
 
     session: Session
     done: set[str]
@@ -55,33 +59,50 @@ class _Ending:
     due: set[str]
 
 
-class Recall:
+class BacklogView:
     """The backlog as one cycle sees it, and its own attempts.
 
     ``entries``: what is remembered of each job that waits; ``awake``: those of them that are not passed over.
     ``late_jobs`` are to be tried after all others, for what they cost before. ``action`` is the one that runs.
     """
 
-    def __init__(self, cluster: Cluster, policy: Policy, now: float) -> None:
-        self._now = now
-        self._policy = fingerprint(policy)
+    def __init__(self, cluster: Cluster, policy: Policy, now: float, woken: Set[str] = frozenset()) -> None:
+        self._cluster, self._now = cluster, now
+        last = cluster.last_cycle
+        same = last is not None and last.policy is policy
+        self._policy: str = last.decisions.memory.policy if same else fingerprint(policy)
         self._actions = policy.actions
         counts = cluster.backlog.policy == self._policy
         self._known = known = cluster.backlog if counts else Backlog()
         self.entries: Mapping[str, Waiting] = known.entries
-        self._due = known.due | _helped_by_room(cluster) if counts else set()
+        grown = dict.fromkeys(cluster.backlog.freed, Resource())
+        helped = helped_by_room(cluster, grown) if counts else set[str]()
+        self._due = known.due | helped | woken | helped_by_lapse(known, now) if counts else set()
+        self._has_lines = all(PLUGINS[option.name].judges_equals_alike for tier in policy.tiers for option in tier)
+        if known.turns or cluster.nodes.minding or _has_claims(cluster):
+            self._due.update(known.followers())  # equal jobs may fare differently: they are all tried
+        self._strayed = {key for key in self._due if self._is_elsewhere(key)}
+        """Jobs that have changed, and are no longer equal to the jobs of the line in which they wait."""
+        self._due.update([other for key in self._strayed if (other := self._heir(key))])
+        self.lapses: Mapping[str, float] = known.lapses
         self.turns: Mapping[str, Mapping[str, int]] = known.turns
         may_be = known.entries if now >= known.first_retry else known.tried | known.rest | self._due
         self.awake = {key for key in may_be if self.entries[key].tried or not self._rests(key, self.entries[key])}
-        self.late_jobs: Set[str] = known.late
+        self.late_jobs: Set[str] = known.late | (cluster.costly - known.entries.keys())
         self.action = ""
         self._tried: dict[str, set[str]] = {name: set() for name in ("", *policy.actions)}
         """Action → jobs that it has tried."""
+        self._left_to_allocate: set[str] = set()
+        """Jobs that an evicting action did not refuse, because they could start without evictions."""
         self._cost: dict[str, int] = {}
         self._late: set[str] = set()
         self._deadlines: dict[str, float] = {}
         self._trying = ""
         self._spent: dict[str, dict[str, int]] = {}
+        self._called: set[str] = set()
+        """Jobs of which the next in line was looked for."""
+        self._passed_in_vain: set[str] = set()
+        """Jobs that all actions should have tried, as was seen too late."""
 
     def _rests(self, key: str, entry: Waiting) -> bool:
         if entry.not_before > self._now:
@@ -91,7 +112,7 @@ class Recall:
     # ------------------------------------------------------------------------------------------------------- attempts
 
     def not_tried(self, jobs: list[Job]) -> list[Job]:
-        """Those that have not been tried by the action that runs, in this state, by an earlier cycle."""
+        """Return the jobs that the running action has not tried in this state in an earlier cycle."""
         if not self.entries and not self._late:
             return jobs
         return [job for job in jobs if job.key not in self._late and not self._is_tried(job.key)]
@@ -101,9 +122,7 @@ class Recall:
         return entry is not None and self.action in entry.tried and self._rests(key, entry)
 
     def places(self) -> list[tuple[str, Mapping[str, str]]]:
-        """Jobs that only wait for room being freed, as cycles before, which were cut, have left them: what they keep
-        (task → node).
-        """
+        """Return what jobs keep (task → node) that only wait for capacity being freed since earlier, cut cycles."""
         tried = ((key, self.entries[key]) for key in sorted(self._known.tried))
         return [(key, entry.places) for key, entry in tried if entry.places and self._rests(key, entry)]
 
@@ -114,6 +133,53 @@ class Recall:
             refusals.pop(key, None)
         return refusals
 
+    def helped_by(self, evictions: Iterable[Evict]) -> Set[str]:
+        """Return the jobs passed over that this cycle may have helped. The state is that before the cycle."""
+        if not self.entries:
+            return frozenset()
+        cluster, freed = self._cluster, dict[str, Resource]()
+        for evict in evictions:
+            task = cluster.tasks[evict.task]
+            resources.add_to(freed.setdefault(task.node, {}), task.request)
+        if not freed:
+            return self._passed_in_vain
+        helped = self._known.waiting_for(FREED) | helped_by_room(cluster, freed) | set(self._known.followers())
+        return {key for key in helped - self.awake if self.entries[key].not_before <= self._now}
+
+    def _is_elsewhere(self, key: str) -> bool:
+        line = self.entries[key].line
+        return bool(line) and _line_of(self._cluster.jobs[key]) != line
+
+    def _heir(self, key: str) -> str:
+        """Return the first job that a line is left with when the job that was the first has changed."""
+        if not self._known.is_first(key):
+            return ""
+        return self._behind(key)
+
+    def _behind(self, key: str) -> str:
+        """Return the next job of the same line that is still equal to it; empty if there is none."""
+        line, at = self.entries[key].line, key
+        while (at := self._known.lines.after(line, (self.entries[at].created, at))) in self._strayed:
+            pass
+        return at
+
+    def next_in_line(self, key: str, *, refused: bool) -> str:
+        """Return the job behind one that was tried, if it is to be tried in this cycle too; empty otherwise."""
+        entry = self.entries.get(key)
+        if entry is None or not entry.line or key in self._called or key in self._strayed:
+            return ""
+        if refused and key not in self._left_to_allocate:
+            return ""
+        self._called.add(key)
+        follower = self._behind(key)
+        if not follower or follower in self.awake or follower in self._due:
+            return ""  # it is tried anyway: time alone may have woken it
+        if any(key in tried for action, tried in self._tried.items() if action != self.action):
+            self._passed_in_vain.add(follower)  # an action before this one would have tried it as well
+            return ""
+        self._due.add(follower)
+        return follower
+
     def lost(self, key: str) -> None:
         """A job cannot keep what it waits for: it is tried again."""
         self._due.add(key)
@@ -121,6 +187,14 @@ class Recall:
     def begin(self, job: Job) -> None:
         self._trying = job.key
         self._tried[self.action].add(job.key)
+
+    def left_to_allocate(self, job: Job) -> None:
+        """Record that the action that runs did not refuse the job: it could start on room that nobody has to leave.
+
+        Allocate may give that room to other jobs and refuse this one. Its refusal says nothing about what the action
+        decides without that room, so the job is tried again after any change.
+        """
+        self._left_to_allocate.add(job.key)
 
     def end(self, job: Job, steps: int) -> None:
         self._trying = ""
@@ -146,9 +220,7 @@ class Recall:
         return self.action in self.turns
 
     def spent_in_vain(self, *who: str) -> int:
-        """What a queue (or a namespace in it) has spent in vain since the action was first cut; nothing where the
-        last cycle was not.
-        """
+        """Return the useless steps of a queue (or a namespace in it) since the action was first cut, else 0."""
         before = self.turns.get(self.action)
         if before is None:
             return 0
@@ -161,7 +233,10 @@ class Recall:
         """Complete the decisions by what the next cycle is to know."""
         decisions, memory = session.decisions, self._memory(session)
         decisions.memory, decisions.steps, decisions.cut = memory, session.work.spent, session.work.cut
+        memory.lapses = session.reservations.lapses
         times = [] if decisions.wake_at is None else [decisions.wake_at]
+        if (lapse := session.reservations.next_lapse) is not None:
+            times.append(lapse)
         gone = {*memory.waiting, *memory.forgotten}
         if gone:
             kept: Iterable[Waiting] = (entry for key, entry in self.entries.items() if key not in gone)
@@ -169,7 +244,10 @@ class Recall:
             kept = (self.entries[key] for key in self._known.rest)
             times += [self._known.first_retry] if self._known.first_retry < math.inf else []
         for entry in (*kept, *memory.waiting.values()):
-            times += [entry.retry_at] if entry.retry_at > entry.not_before else []
+            if entry.retry_at > entry.not_before or entry.not_before > self._now:
+                times.append(max(entry.retry_at, entry.not_before))
+        for key in memory.due:  # a change could help the job, but it rests
+            entry = memory.waiting.get(key) or self.entries[key]
             times += [entry.not_before] if entry.not_before > self._now else []
         decisions.wake_at = min(times, default=None)
 
@@ -192,7 +270,7 @@ class Recall:
         return memory
 
     def _note(self, job: Job, ending: _Ending) -> None:
-        """What is to be remembered of one job."""
+        """The entry of one job for the next cycles."""
         session, memory = ending.session, ending.memory
         key, refusals = job.key, session.decisions.refusals
         entry, refusal = self.entries.get(key), refusals.get(key)
@@ -200,7 +278,7 @@ class Recall:
         tried = ending.done | here
         has_moved = key in ending.moved or session.nominations.stands(key)
         rests = entry is not None and self._rests(key, entry)
-        only_waits = bool(job.by_status.get(TaskStatus.PIPELINED))  # for what is being freed: not to be passed over
+        only_waits = _holds_room(job)
         if has_moved or (not session.work.cut and (only_waits or (refusal is None and not rests))):
             if entry is not None:
                 memory.forgotten.append(key)
@@ -228,6 +306,7 @@ class Recall:
             topics=tuple(sorted({*ANY} - {ROOM})),
             least={},
             tried=tuple(sorted(tried)),
+            line="",
             not_before=0.0,
             costly=0,
             places={
@@ -240,44 +319,72 @@ class Recall:
     def _waiting(self, session: Session, job: Job, refusal: Refusal, tried: set[str], *, rests: bool) -> Waiting:
         before = self.entries.get(job.key)
         goes_on = before if rests else None
-        topics = (
-            hints_of(job, refusal.items) if refusal.items else set(ANY)
-        )  # nothing found to do for it by some action
+        is_known = refusal.items and job.key not in self._left_to_allocate  # else an action had nothing to refuse
+        topics = hints_of(job, refusal.items) if is_known else set(ANY)
         by_room = ROOM in topics
         topics.discard(ROOM)
         deadlines = [self._deadlines[who] for who in (job.key, "") if who in self._deadlines]
-        budget = session.work.budget.cycle
+        budget = session.work.budget.full or session.work.budget.cycle
         part = self._cost.get(job.key, 0) / budget if budget else 0.0
         late = job.key in self._late
+        if late:  # it may have been refused before anything was done
+            part = max(part, 1.0)
         costly = (before.costly if before is not None else 0) + 1 if part > CHEAP or late else 0
         rest = min(REST * part * 2.0 ** min(costly - 1, 9), MOST_REST_LATE if late else MOST_REST) if costly else 0.0
         not_before = self._now + rest if costly else 0.0
         if goes_on is not None:
+            topics.update(goes_on.topics)
             costly, late = max(costly, goes_on.costly), late or goes_on.late
             not_before = max(not_before, goes_on.not_before)
+        retries = self._retries(job.key, refusal, rests=rests)
+        again_after = session.work.budget.retry_after * 2.0 ** min(retries, DOUBLED)
         return Waiting(
             refusal,
             tuple(sorted(topics)),
             least_of(job) if by_room else None,
-            () if set(self._actions) <= tried else tuple(sorted(tried)),
-            retry_at=min([not_before if late else self._now + TRY_AGAIN, *deadlines]),
+            () if self._actions_done(tried) else tuple(sorted(tried)),
+            retry_at=min([not_before if late else _next_round(self._now, again_after), *deadlines]),
             not_before=not_before,
             costly=costly,
             late=late,
+            retries=retries,
+            line=self._line(session, job) if is_known and not costly and self._actions_done(tried) else "",
+            created=job.creation,
         )
 
+    def _line(self, session: Session, job: Job) -> str:
+        """Return the line in which a refused job waits; empty if it waits alone."""
+        return "" if not self._has_lines or session.reservations.is_uncovered(job) else _line_of(job)
 
-def _helped_by_room(cluster: Cluster) -> set[str]:
-    """The waiting jobs of which some task fits on a node that has been given room."""
-    nodes: Nodes = cluster.nodes
-    rows = [info.row for name in sorted(cluster.backlog.freed) if (info := nodes.by_name.get(name)) is not None]
-    helped: set[str] = set()
-    if not rows:
-        return helped
-    available = nodes.future_idle()[rows]
-    for amounts, jobs in cluster.backlog.with_least():
-        columns = [nodes.dimensions[name] for name, amount in amounts if amount > 0]
-        least = [amount for _, amount in amounts if amount > 0]
-        if bool(np.any(np.all(available[:, columns] >= least, axis=1))):
-            helped |= jobs
-    return helped
+    def _actions_done(self, tried: set[str]) -> bool:
+        return set(self._actions) <= tried
+
+    def _retries(self, key: str, refusal: Refusal, *, rests: bool) -> int:
+        """Return how many times in a row a job was tried because of time alone and got the same refusal."""
+        before = self.entries.get(key)
+        if before is None or rests:
+            return before.retries if before is not None else 0
+        return before.retries + 1 if key not in self._due and before.refusal == refusal else 0
+
+
+def _line_of(job: Job) -> str:
+    """Return what the jobs of a line share; empty if the job is in none."""
+    return f"{job.kind}.{job.priority}" if job.kind else ""
+
+
+def _has_claims(cluster: Cluster) -> bool:
+    """Whether room is kept for tasks, which may give it up in the course of a cycle."""
+    return any(cluster.tasks[key].status is TaskStatus.PENDING for key in cluster.nominated)
+
+
+def _holds_room(job: Job) -> bool:
+    """Whether a job holds room in this cycle without starting on it, and so must hold it in the next one too."""
+    return bool(job.count(TaskStatus.PIPELINED | TaskStatus.ALLOCATED))
+
+
+def _next_round(now: float, retry_after: float) -> float:
+    """When a job that was refused now is tried again: with others, as each cycle has a price of its own."""
+    length = retry_after / ROUNDS
+    if not 0 < length < math.inf:
+        return now + retry_after
+    return math.ceil((now + retry_after) / length) * length

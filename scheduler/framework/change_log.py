@@ -1,7 +1,7 @@
-"""What has been done to tasks in a cycle, and how to take it back.
+"""Record the changes to tasks in a cycle, so that they can be undone.
 
-The one rule: within a cycle a task changes here or not at all. Every change keeps job, node and whoever follows what
-is allocated in step, and can be taken back in reverse order, which leaves the state as it was found.
+Within a cycle a task changes only here. Every change keeps job, node and the listeners of allocations consistent, and
+undoing in reverse order restores the original state.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from ..reasons import VictimReason
 from .work import Work
 
 CHANGE = 20
-"""Steps of a change to a task, its taking back included."""
+"""Steps of a change to a task, including its undoing."""
 CLAIMING = HOLDING | TaskStatus.PIPELINED
-"""Statuses in which a task counts in the queue plugins' ``allocated`` within a cycle (Volcano fires AllocateFunc for
-a pipelined task).
+"""Statuses in which a task counts as allocated in queue plugins within a cycle.
+
+Volcano also calls AllocateFunc for a pipelined task.
 """
 
 Change = tuple[Task, TaskStatus, str, VictimReason | None]
-"""A task with its status and node before, and for what reason it was evicted."""
+"""A task with its previous status and node, and the reason if it was evicted."""
 
 
 class ChangeLog:
@@ -37,29 +38,27 @@ class ChangeLog:
         return len(self.entries)
 
     def on_allocation_change(self, handler: Callable[[Task, int], None]) -> None:
-        """Call ``handler(task, +1)`` when a task begins to count as allocated, ``-1`` when it stops (undo
-        included).
-        """
+        """Call `handler(task, +1)` when a task begins to count as allocated, `-1` when it stops, also by undoing."""
         self._on_allocation_change.append(handler)
 
     def change(self, task: Task, status: TaskStatus, node: str, reason: VictimReason | None = None) -> None:
-        """Give a task another status and node, and note how to take it back."""
+        """Change a task's status and node, and record how to undo it."""
         self._work.spend(CHANGE)
         self.entries.append((task, task.status, task.node, reason))
         self._apply(task, status, node)
 
     def commit(self) -> None:
-        """What has been changed so far becomes a decision."""
+        """Turn the changes so far into decisions."""
         self._work.end_attempt()
 
     def undo(self, savepoint: int) -> None:
-        """Take back all changes but the first ``savepoint``, last first."""
+        """Undo all changes except the first `savepoint`, last first."""
         while len(self.entries) > savepoint:
             task, status, node, _ = self.entries.pop()
             self._apply(task, status, node)
 
     def close(self) -> None:
-        """Leave the state as it was found; nobody follows any more."""
+        """Restore the original state and drop the listeners."""
         self._on_allocation_change.clear()
         self.undo(0)
 

@@ -1,7 +1,6 @@
-"""What a cycle decided, as data: the shell writes it to the API, ``record`` keeps it, ``explain`` shows it.
+"""Decisions of a cycle as data. The shell writes them to the API, `record` stores them, `explain` shows them.
 
-The one rule: a decision carries its reason as typed data (:mod:`scheduler.reasons`); text is made of it in one place
-only.
+A decision carries its reason as typed data (`scheduler.reasons`). One place turns reasons into text.
 """
 
 from __future__ import annotations
@@ -12,17 +11,17 @@ from ..reasons import Refusal, UnschedulableReason, VictimReason
 
 
 class Bind(msgspec.Struct, frozen=True):
-    """Put this pod onto this node."""
+    """Bind this pod to this node."""
 
     task: str
-    """``namespace/name``."""
+    """`namespace/name`."""
     uid: str
     node: str
     job: str
 
 
 class Evict(msgspec.Struct, frozen=True):
-    """Delete this pod, for the sake of the preemptor."""
+    """Delete this pod for the preemptor."""
 
     task: str
     uid: str
@@ -31,9 +30,9 @@ class Evict(msgspec.Struct, frozen=True):
 
 
 class Nominate(msgspec.Struct, frozen=True):
-    """Keep room on ``node`` for this pod until it fits (``status.nominatedNodeName``).
+    """Reserve capacity on `node` for this pod until it fits (`status.nominatedNodeName`).
 
-    An empty node gives the room up, and ``whys`` tell for what reasons.
+    An empty node releases the capacity; `whys` are the reasons.
     """
 
     task: str
@@ -43,10 +42,10 @@ class Nominate(msgspec.Struct, frozen=True):
 
 
 class QueueNumbers(msgspec.Struct, frozen=True):
-    """What a cycle knew of a queue, in quantities per dimension (units of ``scheduler.model.resources``).
+    """The amounts of a queue in a cycle, per dimension (units of `scheduler.model.resources`).
 
-    ``request`` is all that its jobs hold or ask for; ``capability`` what it may hold, the guarantees of others left
-    alone; ``overused`` whether it holds so much that it is entitled to no more.
+    `request` is all that its jobs hold or ask for; `capability` what it may hold, the guarantees of others left
+    alone; `overused` whether it holds so much that it is entitled to no more.
     """
 
     allocated: dict[str, int] = {}
@@ -59,15 +58,24 @@ class QueueNumbers(msgspec.Struct, frozen=True):
 
 
 class Waiting(msgspec.Struct, frozen=True):
-    """What is remembered of a job that found no room: it is passed over until something changes that could help it
-    (``topics``, see :mod:`scheduler.model.backlog`), or its time has come.
+    """State of a job that was refused. The job is skipped until a change could help it, or its time has come.
 
-    ``least``: room of at least this much, freed on a node, could help; None where room would not. ``tried``: the
-    actions that have tried it, where a cycle was cut before all had; empty where all have. ``retry_at``: when it is
-    tried again in any case; ``not_before``: until when it is not, whatever changes, for what its last attempt cost.
-    Times are seconds since the epoch. ``costly``: how often in a row it cost a lot in vain; ``late``: it cost more than
-    a job may, and is tried after all others. ``places``: task → node of a job that only waits for room being freed; it
-    keeps them in the cycles that go on with what one that was cut has left, and is remembered no longer than that.
+    Times are seconds since 1970.
+
+    Attributes:
+        refusal: Why the job waits.
+        topics: Changes that could help (`scheduler.model.backlog`).
+        least: Capacity of at least this much, freed on a node, could help; None if capacity could not.
+        tried: Actions that have tried the job, if a cycle was cut before all had; empty if all have.
+        retry_at: When the job is tried again in any case.
+        not_before: Until when the job is not tried, whatever changes, because of the cost of its last attempt.
+        costly: How many expensive attempts in a row were useless.
+        late: The job exceeded the maximum of one job, and is tried after all others.
+        places: Task → node of a job that only waits for capacity being freed. It keeps them in the cycles that continue
+            after a cut one, and no longer.
+        retries: How many times in a row the job was tried again because of time alone and got the same refusal.
+        line: What equal waiting jobs share, of which only the first waits for changes; empty if the job waits alone.
+        created: When the job was created.
     """
 
     refusal: Refusal
@@ -79,13 +87,15 @@ class Waiting(msgspec.Struct, frozen=True):
     costly: int = 0
     late: bool = False
     places: dict[str, str] = {}
+    retries: int = 0
+    line: str = ""
+    created: float = 0.0
 
 
 class Memory(msgspec.Struct):
-    """What the next cycle is to know of this one: entries of the backlog that are new or changed, and those that are
-    not needed any more; who is due; whose turn it is.
+    """State that the next cycle needs: changed and removed entries of the backlog, due jobs, and turns.
 
-    ``policy`` is a fingerprint: under another policy nothing of it counts.
+    `policy` is a fingerprint: under another policy the state is ignored.
     """
 
     policy: str = ""
@@ -93,6 +103,8 @@ class Memory(msgspec.Struct):
     forgotten: list[str] = []
     due: list[str] = []
     turns: dict[str, dict[str, int]] = {}
+    lapses: dict[str, float] = {}
+    """Job → when its reservation lapses, of jobs without pods for it (`scheduler.framework.reservations`)."""
 
 
 class Decisions(msgspec.Struct):
@@ -102,20 +114,20 @@ class Decisions(msgspec.Struct):
     evictions: list[Evict] = []
     nominations: list[Nominate] = []
     pipelined: dict[str, str] = {}
-    """Task → node, for tasks that wait for room being freed (by this cycle or an earlier one)."""
+    """Task → node, for tasks that wait for capacity being freed, by this cycle or an earlier one."""
     evicted_to_requested: dict[str, float] = {}
     """Job → how many times what its tasks request the victims of this cycle hold that went for them: by the dimension
     in which that is most.
     """
     phases: dict[str, str] = {}
-    """Job → PodGroup phase, where it differs from the phase that the PodGroup has."""
+    """Job → new PodGroup phase, if it differs from the current one."""
     refusals: dict[str, Refusal] = {}
-    """Job → why it (or some task of it) still waits."""
+    """Job → why the job (or some task of it) still waits."""
     queues: dict[str, QueueNumbers] = {}
     wake_at: float | None = None
-    """When time alone could change the outcome (a deadline), in seconds since the epoch."""
+    """When time alone could change the outcome (a deadline), in seconds since 1970."""
     steps: int = 0
-    """What the jobs of this cycle have cost (:mod:`scheduler.work`)."""
+    """Cost of the jobs of this cycle (`scheduler.framework.work`)."""
     cut: list[str] = []
-    """Actions that left jobs for the next cycle, which is wanted at once."""
+    """Actions that left jobs for the next cycle, which should follow at once."""
     memory: Memory = msgspec.field(default_factory=Memory)

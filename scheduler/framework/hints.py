@@ -1,8 +1,7 @@
-"""What could help a waiting job: from the reasons of its refusal to the changes that it is told of.
+"""Map refusal reasons to the cluster changes that could resolve them (queueing hints).
 
-The one rule: a reason names the changes without which it stands; what is not known here stands for any change.
-Changes of the job itself, of nodes, queues, priority classes and namespaces are told to every waiting job and need no
-mention.
+A reason maps to every change that could resolve it; an unknown reason maps to any change. Changes of the job itself, of
+nodes, queues, priority classes and namespaces concern every waiting job and need no mapping.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from ..model.job import Job
 from ..model.task import TaskStatus
 
 ROOM = "room"
-"""Room on a node: told apart by how much."""
+"""Capacity on a node, matched by its amount."""
 _QUOTA = (b.FREED, b.GROUPS, b.CLAIMS)
 _NEIGHBOURS = (b.FREED, b.PLACED, b.CLAIMS)
 ANY = (*b.TOPICS, ROOM)
@@ -23,6 +22,7 @@ ANY = (*b.TOPICS, ROOM)
 _BY_RULE: dict[str, tuple[str, ...]] = {
     "resource": (ROOM, b.CLAIMS),
     "pods": (ROOM, b.CLAIMS),
+    "missing": (),
     "taint": (),
     "selector": (),
     "affinity": (),
@@ -34,14 +34,21 @@ _BY_RULE: dict[str, tuple[str, ...]] = {
     "spread": _NEIGHBOURS,
     "port": _NEIGHBOURS,
     "attachments": (*_NEIGHBOURS, b.VOLUMES),
+    "no-group": (),
+    "other-group": (),
+    "group-limit": _QUOTA,
     "card": (),
     "card-quota": _QUOTA,
 }
-"""What could make a node, excluded by a rule of :class:`scheduler.reasons.NoNode`, take the task."""
+"""For each rule of `NoNode`: the changes that could make an excluded node suitable."""
 
 _BY_WHY: dict[type, tuple[str, ...]] = {
     r.QueueLimit: _QUOTA,
     r.ClusterLimit: _QUOTA,
+    r.NamespaceQuota: (*_QUOTA, b.QUOTAS),
+    r.TopologyUnmet: (),
+    r.NoDomain: (ROOM, b.CLAIMS),
+    r.OutsideDomain: (),
     r.NotEntitled: _QUOTA,
     r.QueueClosed: _QUOTA,
     r.QueueBroken: _QUOTA,
@@ -58,7 +65,7 @@ _BY_WHY: dict[type, tuple[str, ...]] = {
 
 
 def hints_of(job: Job, whys: Iterable[r.UnschedulableReason]) -> set[str]:
-    """The topics that a waiting job is to be told of."""
+    """Return the topics whose changes could help a waiting job."""
     topics: set[str] = set()
     for why in whys:
         if isinstance(why, r.NoNode):
@@ -67,12 +74,14 @@ def hints_of(job: Job, whys: Iterable[r.UnschedulableReason]) -> set[str]:
         else:
             topics.update(_BY_WHY.get(type(why), ANY))
         if isinstance(why, r.QueueLimit | r.ClusterLimit):
-            topics.add(f"{b.PLACED}:{job.queue}")  # who is served after this job may change with what the others hold
+            topics.add(
+                f"{b.PLACED}:{job.queue}"
+            )  # the order of service after this job may depend on what other jobs hold
     return topics
 
 
 def least_of(job: Job) -> dict[str, int]:
-    """The room without which no waiting task of the job fits on a node."""
+    """Return the capacity that a node needs at least for any waiting task of the job."""
     pending = job.by_status.get(TaskStatus.PENDING, {}).values()
     needs = list({task.shape: task.init_request for task in pending if not task.gated}.values())
     if len(needs) == 1:

@@ -1,10 +1,10 @@
-"""Room that was freed for a task is kept for it, across cycles and restarts.
+"""Reserve freed capacity for the task that it was freed for, across cycles and restarts.
 
-The one rule: a nomination is nothing but the pod's ``status.nominatedNodeName``; every cycle derives the nominations
-from it anew. While what was freed is still releasing, or the rest of the gang waits, the preemptor is pipelined onto
-its node, so that nobody served meanwhile, siblings included, takes that room. A nomination stands until its task is
-bound, is gone or cannot use it any more; then it is given up in the same cycle, and says why.
-What a job got in a cycle in which others had to go for it stands until the cycle ends, whatever action comes next.
+The one rule: a nomination is exactly the pod's `status.nominatedNodeName`; every cycle derives the nominations from it
+again. While the capacity is still releasing, or the rest of the gang waits, the preemptor is pipelined onto its node,
+so that no job served meanwhile, siblings included, takes the capacity. A nomination stands until its task is bound,
+deleted or cannot use it any more; then it is withdrawn in the same cycle, with the reason. What a job got in a cycle by
+evicting others stands until the cycle ends, whichever action comes next.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .statement import Statement
 
 
 class Remembered(Protocol):
-    """Who waits for room being freed, of cycles before that were cut (:class:`scheduler.framework.backlog.Recall`)."""
+    """Jobs that wait for capacity being freed since earlier cycles that were cut (`BacklogView`)."""
 
     def places(self) -> list[tuple[str, Mapping[str, str]]]: ...
 
@@ -33,7 +33,7 @@ class Remembered(Protocol):
 
 
 class Cycle(Protocol):
-    """What nominations need of a session, which is above them."""
+    """The part of a session that nominations need; the session is above them."""
 
     cluster: Cluster
     nodes: Nodes
@@ -61,7 +61,7 @@ class Nominations:
         self._claims: dict[str, list[Task]] = {}
         self._made: set[str] = set()
         self._whys: dict[str, tuple[UnschedulableReason, ...]] = {}
-        """Task → why its nomination does not stand, as far as that is known."""
+        """Task → why its nomination does not stand, as far as known."""
 
     def claim(self) -> None:
         """Pipeline every preemptor onto its node, in the order in which queues, jobs and tasks are served."""
@@ -85,7 +85,7 @@ class Nominations:
                 session.backlog.lost(key)
 
     def _keep(self, key: str, places: Mapping[str, str]) -> bool:
-        """Have a job wait on where a cycle that was cut has left it waiting for room that is being freed."""
+        """Keep a job waiting where a cycle that was cut left it waiting for capacity being freed."""
         session, statement = self._session, self._session.statement()
         job = session.jobs.get(key)
         for name, place in sorted(places.items()):
@@ -106,7 +106,7 @@ class Nominations:
         return False
 
     def _restore(self, job: Job, task: Task, statement: Statement) -> None:
-        """Pipeline a task onto the node that it is nominated for, if it can still use that; else note why not."""
+        """Pipeline a task onto its nominated node if it can still use the node; otherwise record the reason."""
         session = self._session
         node = session.nodes.by_name.get(task.nominated)
         if node is None:
@@ -121,13 +121,13 @@ class Nominations:
             statement.pipeline(task, node)
 
     def wait_again(self, job: Job, statement: Statement) -> None:
-        """Restore the nominations of a job whose room had been given up for others."""
+        """Restore the nominations of a job whose capacity had been released for others."""
         for task in self._claims.get(job.key, ()):
             if task.status is TaskStatus.PENDING and task.key not in self._whys:
                 self._restore(job, task, statement)
 
     def bind_ready(self) -> None:
-        """Bind the jobs whose preemptors all find their room by now; the others go on waiting."""
+        """Bind the jobs whose preemptors all fit by now; the others continue to wait."""
         session = self._session
         for key, tasks in self._claims.items():
             job = session.jobs[key]
@@ -136,7 +136,7 @@ class Nominations:
                 if task.status is TaskStatus.PIPELINED:
                     node = session.nodes.by_name[task.node]
                     if not session.placement.has_idle_room(task, node):
-                        continue  # who is to go is still there; the most part of most cycles in which victims leave
+                        continue  # the victim still exists: the usual case while victims terminate
                     statement.release(task)
                     if session.placement.fits(task, node):
                         statement.allocate(task, node)
@@ -148,22 +148,22 @@ class Nominations:
                 statement.discard()
 
     def pin(self, job: Job) -> None:
-        """Others have had to go for this job: until the cycle ends it stays where it is and keeps what it has."""
+        """Keep this job's result until the cycle ends: other tasks were evicted for it."""
         self._made.add(job.key)
 
     def stands(self, job: str) -> bool:
-        """Whether others have had to go for this job in this cycle."""
+        """Whether other tasks were evicted for this job in this cycle."""
         return job in self._made
 
     def yield_to(self, job: Job, statement: Statement) -> list[Task]:
-        """Release the nominations of jobs of the same queue that the job outranks; whom they were of."""
-        if not self._claims or all(entry.plugin != "priority" for entry in self._session.hooks.job_order.entries):
+        """Release the nominations of lower-ranked jobs of the same queue. Return their tasks."""
+        jobs, outranks = self._session.jobs, self._session.hooks.job_outranks
+        if not self._claims or not outranks.entries:
             return []
-        jobs = self._session.jobs
         outranked = [
             task
             for key, tasks in self._claims.items()
-            if jobs[key].queue == job.queue and jobs[key].priority < job.priority and not self.stands(key)
+            if jobs[key].queue == job.queue and outranks(job, jobs[key]) and not self.stands(key)
             for task in tasks
             if task.status is TaskStatus.PIPELINED
         ]
@@ -173,7 +173,7 @@ class Nominations:
         return outranked
 
     def take_over(self, job: Job, yielded: list[Task], statement: Statement) -> None:
-        """The job has taken room that others yielded: note its own nominations, and give the others what is left."""
+        """Record the job's nominations on released capacity, and return the remaining capacity to the other tasks."""
         for task in job.having(TaskStatus.PIPELINED):
             if task.nominated != task.node:
                 self._session.decisions.nominations.append(Nominate(task.key, task.uid, task.node))
@@ -183,9 +183,7 @@ class Nominations:
             self._whys[task.key] = before
 
     def give_up(self) -> None:
-        """At the end of a cycle: move the nominations of tasks that wait on another node by now, and withdraw those
-        that have come to nothing.
-        """
+        """End a cycle: move the nominations of tasks that wait on another node, and withdraw useless ones."""
         session = self._session
         for key, tasks in self._claims.items():
             job = session.jobs[key]

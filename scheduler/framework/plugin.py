@@ -1,7 +1,6 @@
-"""What a plugin is: one class, of which a new instance serves each cycle.
+"""Base class of plugins. Each cycle gets a new instance of each plugin.
 
-The one rule: the class says all that others need to know of it (its name, hooks, switches and arguments); importing its
-module registers it.
+The class declares its name, hooks, switches and arguments; importing its module registers it.
 """
 
 from __future__ import annotations
@@ -18,15 +17,17 @@ if TYPE_CHECKING:
     from .session import Session
 
 PLUGINS: dict[str, type[Plugin]] = {}
-"""The plugins whose modules have been imported, by the name that a policy calls them."""
+"""The registered plugins, by their names in policies."""
 
 
 class Plugin:
-    """Base of all plugins; a class that sets ``name`` is one.
+    """Base class of all plugins; a class that sets `name` is registered.
 
-    ``arguments`` are what a policy file may say to the plugin, with their defaults; ``families`` those whose name ends
-    in a name of the user's; ``switches`` are those that it looks at itself, beside those of its hooks. A file that
-    sets one of ``refused`` is refused, with text and remedy.
+    Attributes:
+        arguments: Arguments in a policy file, with their defaults.
+        families: Arguments whose names end in a name of the user's choice.
+        switches: Switches that the plugin reads itself, beside those of its hooks.
+        refused: Switches that a file must not set, with problem and remedy.
     """
 
     name: ClassVar[str] = ""
@@ -36,7 +37,12 @@ class Plugin:
     families: ClassVar[Mapping[str, Argument]] = {}
     refused: ClassVar[Mapping[str, tuple[str, str]]] = {}
     decides_queues: ClassVar[bool] = False
-    """Whether it decides what queues may have: a policy may name only one that does."""
+    """Whether the plugin decides the shares of queues. A policy may name only one such plugin."""
+    judges_equals_alike: ClassVar[bool] = False
+    """Whether the plugin refuses a waiting job whenever it refuses an equal job that was created before.
+
+    Under a policy of such plugins alone only the first of a line of equal jobs is tried (`scheduler.model.lines`).
+    """
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -56,9 +62,9 @@ class Plugin:
         self.option = option
 
     def argument(self, name: str) -> Any:
-        """What the policy says of an argument, or its default."""
+        """Return the value of an argument in the policy, or its default."""
         rule = schema.PLUGINS[self.name].argument(name)
         return self.option.arguments.get(name, None if rule is None else rule.default)
 
     def open(self, session: Session) -> None:
-        """Compute, once a cycle, what the answers rest on."""
+        """Compute, once a cycle, the data for the plugin's answers."""

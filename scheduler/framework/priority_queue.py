@@ -1,7 +1,7 @@
-"""Who is served next.
+"""A priority queue for subjects whose keys grow while they wait.
 
-The one rule: keys are looked at when someone is taken, not only when they were put in, so an order that changes as
-room is given out (a queue's share) is followed exactly as long as keys only grow, which is what giving out room does.
+A key is read again when its subject is taken. An order that changes while capacity is allocated (a queue's share) is
+therefore followed exactly, as long as keys only grow, which allocation guarantees.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class LazyPriorityQueue(Generic[T]):
-    """A heap of subjects by a key that may grow meanwhile. Keys must be total: no two subjects share one."""
+    """A heap of subjects with keys that may grow. No two subjects may have equal keys."""
 
     def __init__(self, key: Callable[[T], tuple[Any, ...]], subjects: Iterable[T] = ()) -> None:
         self._key = key
@@ -28,7 +28,7 @@ class LazyPriorityQueue(Generic[T]):
         heapq.heappush(self._heap, (self._key(subject), subject))
 
     def pop(self) -> T:
-        """Take out the subject with the smallest key as of now."""
+        """Remove and return the subject with the currently smallest key."""
         while True:
             key, subject = self._heap[0]
             now = self._key(subject)

@@ -1,10 +1,9 @@
-"""Jobs in the order in which an action serves them, for as long as the cycle's budget lasts.
+"""Iterate over the jobs of an action in policy order until the cycle's budget is used up.
 
-The one rule: the queue first, then its job, both as the policy orders them at that moment. In the cycles after one that
-was cut they take turns instead, until the action has come to all of them: whoever has spent least in vain is next,
-queue by queue and in a queue namespace by namespace, so that nobody's jobs keep those of others from being tried. What
-gave nobody a node is spent in vain, admissions included: thousands of them are no reason to let others wait.
-A job that cost more than a job may is tried last.
+The policy's current order of queues comes first, then its order of jobs. In the cycles after one that was cut, queues,
+and in a queue namespaces, take turns until the action has tried all jobs: those with the fewest useless steps are next,
+so that no tenant's jobs keep others from being tried. Steps that placed no task are useless, including those of
+admissions: thousands of admissions must not delay other jobs. A job that exceeded the limit of one job is tried last.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ from .session import Session
 
 
 class ServingOrder:
-    """The jobs of one action. Iterate, and try each; :meth:`again` has a job served once more."""
+    """The jobs of one action: iterate and try each. `again` serves a job once more."""
 
     def __init__(self, session: Session, jobs: Iterable[Job]) -> None:
         self._session = session
         takes_turns = session.backlog.takes_turns
         self._queue_key = self._least_in_vain if takes_turns else session.hooks.queue_key
-        self._of_queue = self._in_turns if takes_turns else self._in_order
+        self._of_queue = self._round_robin if takes_turns else self._in_order
         self._late: list[Job] = []
         late = session.backlog.late_jobs
         by_queue: dict[str, list[Job]] = {}
@@ -58,14 +57,16 @@ class ServingOrder:
             yield queue, job
             if work.spent > spent and len(binds) == bound and len(evictions) == evicted:
                 backlog.in_vain(queue.name, job.namespace, work.spent - spent)
+            if (follower := self._session.next_in_line(job)) is not None:
+                jobs.push(follower)
             self._queues.push(queue)
 
     def again(self, job: Job) -> None:
-        """Serve the job once more, in its place."""
+        """Serve the job once more, at its position."""
         self._jobs[job.queue].push(job)
 
     def queues(self) -> Iterator[list[Job]]:
-        """The jobs of one queue after the other."""
+        """Yield the jobs of one queue after the other."""
         while self._queues:
             jobs = self._jobs[self._queues.pop().name]
             found = []
@@ -76,11 +77,11 @@ class ServingOrder:
             yield self._late
 
     def leave_out(self, queue: Queue) -> None:
-        """Serve the queue no more."""
+        """Do not serve the queue any more."""
         self._jobs[queue.name] = self._of_queue(queue.name, ())
 
     def rest_of(self, queue: Queue) -> Iterator[Job]:
-        """The jobs of a queue that have not been served; it is served no more."""
+        """Yield the remaining jobs of a queue, which is not served any more."""
         jobs = self._jobs[queue.name]
         while jobs and self._session.work.may_go_on():
             yield jobs.pop()
@@ -89,17 +90,17 @@ class ServingOrder:
         return (self._session.backlog.spent_in_vain(queue.name), *self._session.hooks.queue_key(queue))
 
     def _in_order(self, _queue: str, jobs: Iterable[Job]) -> LazyPriorityQueue[Job]:
-        """The jobs of a queue as the policy orders them."""
+        """Return the jobs of a queue in the policy's order."""
         return LazyPriorityQueue(self._session.hooks.job_key, jobs)
 
-    def _in_turns(self, queue: str, jobs: Iterable[Job]) -> _NamespacesOfQueue:
+    def _round_robin(self, queue: str, jobs: Iterable[Job]) -> _NamespacesOfQueue:
         return _NamespacesOfQueue(self._session, queue, jobs)
 
 
 class _NamespacesOfQueue:
-    """The jobs of one queue, whose namespaces take turns.
+    """The jobs of one queue whose namespaces take turns.
 
-    Each namespace has jobs of its own in order, so that a turn of one changes the key of one.
+    Each namespace orders its own jobs, so that a turn changes only one key.
     """
 
     def __init__(self, session: Session, queue: str, jobs: Iterable[Job]) -> None:
@@ -121,7 +122,7 @@ class _NamespacesOfQueue:
         jobs.push(job)
 
     def pop(self) -> Job:
-        """Take out the next job."""
+        """Remove and return the next job."""
         name = self._names.pop()
         jobs = self._jobs[name]
         job = jobs.pop()

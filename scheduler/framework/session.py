@@ -1,12 +1,13 @@
-"""One cycle: the state, the policy's plugins, and the transactions that actions make.
+"""One cycle: the state, the policy's plugins, and the transactions of actions.
 
-The one rule: a session is made for one cycle, by :func:`scheduler.decide.decide`, and is gone with it; plugins keep
-what they compute for a cycle in themselves, and what outlives a cycle lives in the cluster's state.
+`decide` creates a session for one cycle. A plugin keeps what it computes for the cycle in itself; what outlives a cycle
+is part of the cluster's state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import bisect
+from collections.abc import Callable, Iterable, Mapping, Set
 from types import TracebackType
 from typing import Any, TypeVar, cast
 
@@ -20,17 +21,18 @@ from ..placement import Placement, unsupported
 from ..policy.model import Policy
 from ..policy.tiers import Hooks
 from ..reasons import NoGroup, QueueBroken, Refusal, TooCostly, UnschedulableReason, Unsupported
-from .backlog import Recall
+from .backlog import BacklogView
 from .change_log import ChangeLog
 from .decisions import Decisions
 from .nominations import Nominations
 from .plugin import Plugin
+from .reservations import Reservations
 from .statement import Statement
 from .tracing import Step, no_trace
 from .work import UNLIMITED, Budget, CapReached, Work
 
 ATTEMPT = 50
-"""Steps that every attempt of a job costs."""
+"""Steps of every attempt of a job."""
 
 T = TypeVar("T")
 
@@ -38,12 +40,21 @@ T = TypeVar("T")
 class Session:
     """The state as actions and plugins see it.
 
-    ``jobs`` are those with a PodGroup and an existing queue, ``undecided`` those of them that an action may have
-    something to do for (jobs that nothing new could help are passed over); ``total`` is what all ready nodes have;
-    ``now`` is seconds since the epoch, given by the shell. ``decisions`` is what has been decided so far.
-    ``placement`` knows where tasks may go. ``plugins`` are those of the policy, by name. ``step`` is told of each
-    plugin that opens and of each job that is tried. ``work`` counts what the jobs cost, ``backlog`` is what is
-    remembered of those that wait.
+    Attributes:
+        jobs: Jobs with a PodGroup and an existing queue.
+        undecided: Jobs that an action may have work for; jobs that no change could help are skipped.
+        total: Sum of all ready nodes' resources.
+        now: Seconds since 1970, set by the shell.
+        decisions: The decisions so far.
+        placement: Where tasks can be placed.
+        plugins: The policy's plugins, by name.
+        step: Traces each plugin that opens and each job that is tried.
+        work: Counts the cost of the jobs.
+        backlog: State of the waiting jobs.
+
+    Args:
+        woken: Waiting jobs that evictions of this cycle may help.
+        spent: Steps that the cycle has spent before this session.
     """
 
     def __init__(
@@ -55,9 +66,11 @@ class Session:
         step: Step = no_trace,
         *,
         budget: Budget = UNLIMITED,
+        woken: Set[str] = frozenset(),
+        spent: int = 0,
     ) -> None:
         self.cluster = cluster
-        self.work = Work(budget)
+        self.work = Work(budget, spent)
         self.step = step
         self.policy = policy
         self.now = now
@@ -68,12 +81,12 @@ class Session:
         self.sums = cluster.sums()
         self.jobs: dict[str, Job] = dict(cluster.jobs_in_order())
         self.not_served: list[Job] = []
-        """Jobs whose queue is there and does not take them."""
+        """Jobs whose queue exists and does not accept them."""
         self.reserving: list[Job] = []
-        """Jobs that may have room reserved which they do not hold, by key."""
+        """Jobs that may have a reservation for capacity that they do not hold, by key."""
         self.phases: dict[str, str] = {}
         self.decisions = Decisions()
-        self.backlog = Recall(cluster, policy, now)
+        self.backlog = BacklogView(cluster, policy, now, woken)
         self.undecided: list[Job] = []
         self._take_jobs()
         self._objections: dict[str, Any] = {}
@@ -91,9 +104,7 @@ class Session:
                     self.hooks.add(number, option, plugin, plugin.hooks)
 
     def _take_jobs(self) -> None:
-        """Leave out jobs that have no group, or no queue that takes them, and tell of the rest those apart that an
-        action may have something to do for.
-        """
+        """Leave out jobs without a group or without a queue that accepts them; select the undecided ones."""
         jobs, queues, backlog, undecided = self.jobs, self.queues, self.backlog, self.sums.undecided
         self.decisions.refusals = refusals = backlog.passed_over(undecided)
         named = any(queue.namespaces is not None for queue in queues.values())
@@ -106,7 +117,7 @@ class Session:
                 continue
             problem = "" if job.queue in queues else "does not exist"
             if named and not problem and not any(status & HOLDING for status in job.by_status):
-                problem = self._not_served(job)  # what runs when a queue begins to name namespaces goes on
+                problem = self._not_served(job)  # running jobs continue when a queue begins to restrict its namespaces
                 if problem:
                     self.not_served.append(job)
             if not problem:
@@ -115,12 +126,13 @@ class Session:
             del jobs[key]
             if job.is_pending or job.by_status.get(TaskStatus.PENDING):
                 refusals[key] = Refusal((QueueBroken(job.queue, problem),))
-        if not self.sums.by_queue.keys() <= queues.keys():  # some run on whose queue is gone
+        if not self.sums.by_queue.keys() <= queues.keys():  # some jobs still run whose queue was deleted
             self.jobs = {key: job for key, job in jobs.items() if job.queue in queues}
         self.reserving = [self.jobs[key] for key in sorted(self.sums.reserving) if key in self.jobs]
+        self.reservations = Reservations(self.reserving, self.backlog.lapses, self.now)
 
     def own(self, make: Callable[[Session], T]) -> T:
-        """The one ``make(session)`` of this cycle, for who computes something that serves several actions."""
+        """Return the only `make(session)` of this cycle, for computations that several actions share."""
         if make not in self._own:
             self._own[make] = make(self)
         return cast("T", self._own[make])
@@ -128,23 +140,23 @@ class Session:
     # ------------------------------------------------------------------------------------------------------- changes
 
     def on_allocation_change(self, handler: Callable[[Task, int], None]) -> None:
-        """As :meth:`ChangeLog.on_allocation_change`."""
+        """See `ChangeLog.on_allocation_change`."""
         self.changes.on_allocation_change(handler)
 
     def statement(self) -> Statement:
         return Statement(self.changes, self.decisions)
 
     def admit(self, job: Job) -> None:
-        """The job's PodGroup becomes Inqueue: its pods may be created and scheduled."""
+        """Admit the job: its PodGroup becomes Inqueue, so that its pods may be created and scheduled."""
         self.phases[job.key] = PodGroupPhase.INQUEUE
 
     def refuse(self, job: Job, whys: Iterable[UnschedulableReason]) -> None:
-        """Note what stands in the way of a job; more than one action may."""
+        """Record the reasons why a job waits; several actions may do so."""
         known = self.decisions.refusals.get(job.key, Refusal())
         self.decisions.refusals[job.key] = known.also(*whys)
 
     def wake_at(self, time: float) -> None:
-        """Time alone changes the outcome at ``time``: for the job that is being tried, or else for any."""
+        """Record that time alone changes the outcome at `time`, for the job being tried, or else for any job."""
         known = self.decisions.wake_at
         self.decisions.wake_at = time if known is None else min(known, time)
         self.backlog.deadline(time)
@@ -152,49 +164,62 @@ class Session:
     # --------------------------------------------------------------------------------------------------------- attempts
 
     def to_try(self) -> list[Job]:
-        """The jobs that this action may have something to do for: those that no earlier cycle, which was cut, has
-        brought to it already.
-        """
+        """Return the jobs that this action may have work for and has not tried in an earlier, cut cycle."""
         return self.backlog.not_tried(self.undecided)
 
+    def next_in_line(self, job: Job) -> Job | None:
+        """Return the equal job behind one that was admitted or got room, now that it may get some too."""
+        got_nothing = job.key not in self.phases and len(job.by_status.get(TaskStatus.PENDING, ())) == len(job.tasks)
+        follower = self.jobs.get(self.backlog.next_in_line(job.key, refused=got_nothing))
+        if follower is not None:
+            bisect.insort(self.undecided, follower, key=lambda other: other.key)
+            self.decisions.refusals.pop(follower.key, None)
+        return follower
+
     def attempt(self, job: Job, on_cap: Callable[[], None] = lambda: None) -> Attempt:
-        """One job's turn in the action that runs. It is taken back where it costs more than a job may (``on_cap``)."""
+        """Begin one job's turn in the running action. It is undone if it exceeds the maximum of one job (`on_cap`)."""
         return Attempt(self, job, on_cap)
 
     def close(self) -> None:
-        """Leave the state as it was found. What plugins have computed is void from then on."""
+        """Restore the original state. What plugins have computed is invalid from then on."""
         self.changes.close()
 
     # ---------------------------------------------------------------------------------------------------- questions
 
     def phase(self, job: Job) -> str:
-        """The job's PodGroup phase, as far as this cycle has changed it."""
+        """Return the phase of the job's PodGroup after this cycle's changes."""
         return self.phases.get(job.key, job.phase)
 
     def is_pending(self, job: Job) -> bool:
         return self.phase(job) in ("", "Pending")
 
     def is_schedulable(self, job: Job) -> bool:
-        """Whether nothing keeps the job as a whole from being placed; what does is noted."""
+        """Whether the job as a whole may be placed; otherwise the reasons are recorded."""
         objection = self._objections.get(job.key, self)
         if objection is self:
-            field = unsupported.of_job(job)
-            objection = Unsupported(job.key, field) if field else self.hooks.job_valid(job)
+            field = unsupported.of_job(job, topology=bool(self.hooks.closeness.functions))
+            objection = Unsupported(job.key, field) if field else self._unhonoured(job) or self.hooks.job_valid(job)
             self._objections[job.key] = objection
             if objection is not None:
                 self.refuse(job, [objection])
         return objection is None
 
+    def _unhonoured(self, job: Job) -> QueueBroken | None:
+        """Return the setting of the job's queue that no plugin of the policy honours; None if there is none."""
+        if self.queues[job.queue].object.spec.affinity is None or "nodegroup" in self.plugins:
+            return None
+        return QueueBroken(job.queue, "spec.affinity needs the plugin nodegroup, which the policy does not name")
+
     def _not_served(self, job: Job) -> str:
-        """Why the job's queue takes no jobs of its namespace: it, or the nearest above it that says, names others."""
+        """Return why the queue rejects the job's namespace: it, or its nearest ancestor with a list, names others."""
         namespace, passed = job.key.partition("/")[0], set()
         queue: Queue | None = self.queues[job.queue]
         while queue is not None and queue.name not in passed:
             passed.add(queue.name)
             if queue.namespaces is not None:
                 taken = ", ".join(sorted(queue.namespaces)) or "none"
-                told = f"takes jobs of the namespaces that {NAMESPACES} of queue {queue.name} names ({taken})"
-                return "" if namespace in queue.namespaces else f"{told}, and not of {namespace}"
+                rule = f"takes jobs of the namespaces that {NAMESPACES} of queue {queue.name} names ({taken})"
+                return "" if namespace in queue.namespaces else f"{rule}, and not of {namespace}"
             queue = self.queues.get(queue.parent or ROOT)
         return ""
 
@@ -204,9 +229,9 @@ class Session:
 
 
 class Attempt:
-    """A context manager: what is done within for a job counts as its, and is taken back where that is too much.
+    """Context manager: steps within count for a job, and are undone if they exceed the maximum.
 
-    A class and no generator: there are several a job in every cycle, and that costs a third.
+    A class instead of a generator: each job has several in every cycle, and a generator would add a third to the cost.
     """
 
     __slots__ = ("_before", "_job", "_lap", "_lengths", "_on_cap", "_savepoint", "_session")
@@ -218,26 +243,28 @@ class Attempt:
         session, decisions = self._session, self._session.decisions
         self._before, self._savepoint = session.work.spent, len(session.changes)
         self._lengths = len(decisions.binds), len(decisions.evictions), len(decisions.nominations)
+        session.cluster.trying = self._job.key
         session.backlog.begin(self._job)
         session.work.begin_attempt(ATTEMPT)
         self._lap = session.step("job", session.backlog.action)
         self._lap.__enter__()
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, _kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
         session, job = self._session, self._job
+        session.cluster.trying = ""
         self._lap.__exit__(None, None, None)
         session.work.end_attempt()
-        is_capped = kind is CapReached
-        if is_capped:
+        is_capped = isinstance(error, CapReached)
+        if isinstance(error, CapReached):
             session.changes.undo(self._savepoint)
             decisions = session.decisions
             lists: tuple[list[Any], ...] = (decisions.binds, decisions.evictions, decisions.nominations)
             for each, length in zip(lists, self._lengths, strict=True):
                 del each[length:]
             self._on_cap()
-            session.refuse(job, [TooCostly(session.backlog.action)])
+            session.refuse(job, [TooCostly(session.backlog.action, error.field)])
             session.backlog.late(job)
         session.backlog.end(job, session.work.spent - self._before)
         return is_capped

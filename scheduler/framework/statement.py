@@ -1,11 +1,13 @@
-"""Changes to the state within a cycle, as transactions.
+"""Transactions of changes to the state within a cycle.
 
-The one rule: every change an action makes to a task goes through a :class:`Statement`, and every one can be taken back
-in reverse order; at the end of a cycle all of them are, so that the state is as it was found. (Semantics: Volcano's
-``framework/statement.go``.)
+The one rule: an action changes a task only through a `Statement`. Every change can be undone in reverse order, and all
+of them are undone at the end of a cycle, so that the original state is restored. (Semantics: Volcano's
+`framework/statement.go`.)
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from ..model.nodes import NodeInfo
 from ..model.task import Task, TaskStatus
@@ -15,9 +17,7 @@ from .decisions import Bind, Decisions, Evict, Nominate
 
 
 class Statement:
-    """One transaction. Statements of a session are opened and closed one inside or after the other, never
-    interleaved.
-    """
+    """One transaction. A session's statements are nested or sequential, never interleaved."""
 
     def __init__(self, log: ChangeLog, decisions: Decisions) -> None:
         self._log, self._decisions = log, decisions
@@ -25,31 +25,41 @@ class Statement:
 
     @property
     def changes(self) -> list[Change]:
-        """What was done, as ``(task, status before, node before, reason of an eviction)``."""
+        """Return the changes as `(task, previous status, previous node, reason of an eviction)`."""
         return self._log.entries[self._start :]
+
+    @property
+    def evictions(self) -> list[tuple[Task, VictimReason]]:
+        """Return the tasks that this statement evicts, each with its reason."""
+        last = {task.uid: (task, reason) for task, _, _, reason in self.changes}
+        return [
+            (task, reason)
+            for task, reason in last.values()
+            if task.status is TaskStatus.RELEASING and reason is not None
+        ]
 
     @property
     def has_evictions(self) -> bool:
         return any(task.status is TaskStatus.RELEASING for task, *_ in self.changes)
 
     def allocate(self, task: Task, node: NodeInfo) -> None:
-        """The task takes idle room on the node."""
+        """Allocate idle capacity on the node to the task."""
         self._move(task, TaskStatus.ALLOCATED, node.name)
 
     def pipeline(self, task: Task, node: NodeInfo) -> None:
-        """The task waits for room on the node that is being freed."""
+        """Let the task wait for capacity on the node that is being freed."""
         self._move(task, TaskStatus.PIPELINED, node.name)
 
     def release(self, task: Task) -> None:
-        """The task no longer waits for the room that it was pipelined onto."""
+        """Release the capacity that the task was pipelined onto."""
         self._move(task, TaskStatus.PENDING, "")
 
     def evict(self, task: Task, reason: VictimReason) -> None:
-        """The task is to leave its node; its room counts as releasing from now on."""
+        """Evict the task; its capacity counts as releasing from now on."""
         self._move(task, TaskStatus.RELEASING, task.node, reason)
 
     def restore(self, task: Task) -> None:
-        """The task stays where it was when the cycle began: its eviction, by whichever statement, is taken back."""
+        """Undo the eviction of the task, by whichever statement: it stays where it was when the cycle began."""
         status, node = next((status, node) for other, status, node, _ in self._log.entries if other is task)
         self._move(task, status, node)
 
@@ -57,15 +67,19 @@ class Statement:
         return len(self._log)
 
     def rollback(self, savepoint: int) -> None:
-        """Take back what was done since the savepoint, last first."""
+        """Undo the changes since the savepoint, last first."""
         self._log.undo(savepoint)
 
     def discard(self) -> None:
-        """Take back everything."""
+        """Undo all changes."""
         self._log.undo(self._start)
 
-    def commit(self) -> None:
-        """Make decisions of it. What only waits becomes a nomination if this statement freed its room."""
+    def commit(self, reasons: Mapping[str, VictimReason] | None = None) -> None:
+        """Turn the changes into decisions. A waiting task gets a nomination if this statement freed its capacity.
+
+        Args:
+            reasons: the reasons of the evictions by uid of the victim, where `evict` got one that was not complete.
+        """
         self._log.commit()
         decisions = self._decisions
         evicting = self.has_evictions
@@ -74,7 +88,7 @@ class Statement:
             if task.status is TaskStatus.ALLOCATED:
                 decisions.binds.append(Bind(task.key, task.uid, task.node, task.job))
             elif task.status is TaskStatus.RELEASING and reason is not None:
-                decisions.evictions.append(Evict(task.key, task.uid, task.job, reason))
+                decisions.evictions.append(Evict(task.key, task.uid, task.job, (reasons or {}).get(task.uid, reason)))
             elif task.status is TaskStatus.PIPELINED and evicting and task.nominated != task.node:
                 decisions.nominations.append(Nominate(task.key, task.uid, task.node))
 

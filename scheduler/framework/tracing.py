@@ -1,7 +1,7 @@
-"""Which step a cycle is at, for who wants to know: how long each took, say.
+"""Trace the steps of a cycle, for instance to measure their durations.
 
-The one rule: whoever is told cannot change what is decided. The core knows no clock; it says when a step begins and
-ends, and asks for nothing back.
+A tracer cannot change a decision. The core has no clock: it reports the begin and the end of a step, and uses no
+result.
 """
 
 from __future__ import annotations
@@ -10,11 +10,14 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Literal, Protocol
 
 Kind = Literal["action", "job", "plugin"]
-"""An action's whole run; one job's attempt within it; a plugin's opening, in which it computes what it answers by."""
+"""An action's run, one job's attempt within an action, or the opening of a plugin."""
 
 
 class Step(Protocol):
-    """Called with what begins: what it gives back is entered then, and left when the step ends or fails."""
+    """Called with the kind and the name of a step.
+
+    The returned context is entered, and left when the step ends or fails.
+    """
 
     def __call__(self, kind: Kind, name: str, /) -> AbstractContextManager[object]: ...
 
@@ -23,5 +26,5 @@ _NOTHING = nullcontext()
 
 
 def no_trace(_kind: Kind, _name: str, /) -> AbstractContextManager[object]:
-    """Where nobody wants to know."""
+    """Trace nothing."""
     return _NOTHING

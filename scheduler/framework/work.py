@@ -1,8 +1,8 @@
-"""How much work a cycle and its jobs may cost, in steps: the core has no clock.
+"""The budget of a cycle and its jobs, in steps: the core has no clock.
 
-The one rule: steps follow from the state and the policy alone, never from what is kept between cycles or from the
-machine, so that a cycle that is decided again is cut in the same place. A step is about a microsecond of one core; the
-shell measures what it takes and sets the numbers (:mod:`scheduler.live.pace`).
+The one rule: steps depend on the state and the policy alone, not on caches or on the machine. A replayed cycle is
+therefore cut in the same place. A step takes about a microsecond of one core; the shell measures the duration and sets
+the budget (`scheduler.live.pace`).
 """
 
 from __future__ import annotations
@@ -14,44 +14,62 @@ import msgspec
 
 
 class Budget(msgspec.Struct, frozen=True):
-    """Steps that the jobs of a cycle may cost, and a single job in one action; 0 is no limit."""
+    """Maximum steps of the jobs of a cycle, and of one job in one action; 0 means no limit."""
 
     cycle: int = 0
     job: int = 0
+    retry_after: float = 60.0
+    """Seconds after which a waiting job is tried again even if no change could help it."""
+    full: int = 0
+    """Steps of a full cycle if `cycle` is only a part of them. The cost of a job is compared with a full cycle."""
 
 
 UNLIMITED = Budget()
 
 
 class CapReached(Exception):  # noqa: N818 - no error of anybody's: a job is taken back and tried last
-    """A job has cost as much as a single one may."""
+    """A job has used the maximum of a single job. `field` is the field of its pods that was being read, if any."""
+
+    def __init__(self, field: str = "") -> None:
+        super().__init__(field)
+        self.field = field
 
 
 class Work:
     """The steps of one cycle.
 
-    ``cut`` are the actions that had to leave jobs for the next cycle.
+    `cut` are the actions that left jobs for the next cycle.
     """
 
-    def __init__(self, budget: Budget = UNLIMITED) -> None:
+    def __init__(self, budget: Budget = UNLIMITED, spent: int = 0) -> None:
         self.budget = budget
-        self.spent = 0
+        self.spent = spent
         self.cut: list[str] = []
         self._cap = 0
+        self._field = ""
         self._limit = 0
         self._has_begun = False
 
-    def spend(self, steps: int) -> None:
-        """Note that something is about to be done. Raises CapReached within a job's attempt that costs too much."""
-        self.spent += steps
-        if self._cap and self.spent > self._cap:
+    def spend(self, steps: int, field: str = "") -> None:
+        """Count steps before they are done, for a `field` of the pod's spec if one is named.
+
+        Raises:
+            CapReached: the job's attempt would exceed the maximum. These steps are not counted, because they are not
+                done:
+                steps would seem faster than they are.
+        """
+        if field:
+            self._field = field
+        if self._cap and self.spent + steps > self._cap:
             self._cap = 0
-            raise CapReached
+            raise CapReached(self._field)
+        self.spent += steps
 
     @contextmanager
     def action(self, name: str, left: int) -> Iterator[None]:
-        """Run one of the ``left`` actions to come: it may use an equal part of what is left, so that none of them
-        starves.
+        """Run one of the `left` remaining actions.
+
+        Each may use an equal part of the remaining budget, so that none starves.
         """
         cycle = self.budget.cycle
         self._limit = self.spent + max(cycle - self.spent, 0) // left if cycle else 0
@@ -61,7 +79,10 @@ class Work:
             self.cut.append(name)
 
     def may_go_on(self) -> bool:
-        """Whether there is budget for one more job; the first of a cycle always has some. Else the action is cut."""
+        """Whether the budget suffices for one more job; it always does for the first job of a cycle.
+
+        Otherwise the action is cut.
+        """
         if self._limit and self.spent >= self._limit and self._has_begun:
             self._is_cut = True
             return False
@@ -69,10 +90,11 @@ class Work:
         return True
 
     def begin_attempt(self, steps: int) -> None:
-        """Note what every attempt costs, and let what is done until :meth:`end_attempt` cost as much as one job may."""
+        """Count the cost of an attempt, and limit the steps until `end_attempt` to the maximum of one job."""
         self.spent += steps
+        self._field = ""
         self._cap = self.spent + self.budget.job if self.budget.job else 0
 
     def end_attempt(self) -> None:
-        """The job's attempt is over, or what it has got stands from here on, whatever the rest of it costs."""
+        """End the attempt: the job's result stands, whatever further steps cost."""
         self._cap = 0

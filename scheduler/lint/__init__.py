@@ -1,8 +1,7 @@
-"""``scheduler lint FILE… [--queues FILE]…``: all that is wrong with a policy file, and what is legal and almost surely
-wrong.
+"""`scheduler lint FILE… [--queues FILE]…`: report errors and likely mistakes in policy files.
 
-The one rule: an error is what the scheduler would refuse, and fails; a warning is what it would do as written
-although hardly anybody means it, and says what to write instead.
+An error fails the command: the scheduler rejects the policy, or never settles under it. A warning describes the effect
+of the policy as written where that is hardly intended. Both name a remedy.
 """
 
 from __future__ import annotations
@@ -20,12 +19,13 @@ from .findings import Finding
 from .objects import Manifest, ManifestError, read_objects
 from .policy_rules import policy_findings
 from .queue_rules import queue_findings
+from .resource_rules import resource_findings
 
 __all__ = ["Finding", "add_arguments", "lint", "main"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command line."""
+    """Declare the command line."""
     parser.add_argument("policies", metavar="FILE", nargs="+", help="policy files; - is the standard input")
     parser.add_argument(
         "--queues",
@@ -36,13 +36,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="manifests of Queues, and of Nodes or a List of them, to judge the policy by; may be given several times",
     )
     parser.add_argument("--strict", action="store_true", help="fail on warnings too")
-    parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="for people, or for programs")
+    parser.add_argument(
+        "-o", "--output", choices=("text", "json"), default="text", help="text for people, json for programs"
+    )
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Print every finding.
+    """Print all findings.
 
-    0 without errors, 1 with (or, with ``--strict``, with warnings), 2 where a file is unreadable.
+    Returns:
+        0 without errors, 1 with errors (or, with `--strict`, warnings), 2 if a file is unreadable.
     """
     try:
         policies = [_read(name) for name in arguments.policies]
@@ -62,12 +65,18 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _read(name: str) -> tuple[str, str]:
-    """The text of a policy, and what its findings call it."""
+    """Return the text of a policy, and its name in findings."""
     return (sys.stdin.read(), "<stdin>") if name == "-" else (Path(name).read_text(), name)
 
 
 def lint(policy_text: str, source: str, manifests: Sequence[tuple[str, str]] = ()) -> list[Finding]:
-    """All findings on a policy, and on the queues of ``manifests`` (name and text of each file) under it."""
+    """Return all findings on a policy.
+
+    Args:
+        policy_text: The policy file.
+        source: Name of the file in findings.
+        manifests: Name and text of files with queues and nodes, which are checked under the policy.
+    """
     findings: list[Finding] = []
     document = None
     try:
@@ -84,4 +93,6 @@ def lint(policy_text: str, source: str, manifests: Sequence[tuple[str, str]] = (
             read_objects(manifest, name, objects)
         except ManifestError as error:
             findings.append(Finding(name, error.line, "file", error.problem, error.remedy, is_error=True))
+    if document is not None:
+        findings += resource_findings(document, source, objects)
     return findings + queue_findings(objects, document.policy if document is not None else None)

@@ -1,4 +1,4 @@
-"""One finding of lint."""
+"""A finding of lint."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What stands where, what is wrong with it, and what to write instead."""
+    """A finding: its place, the problem and the remedy."""
 
     source: str
     line: int
@@ -17,6 +17,6 @@ class Finding:
     is_error: bool = False
 
     def render(self) -> str:
-        """The finding in the form that editors jump to."""
+        """Return the finding in a form that editors can jump to."""
         kind = "error" if self.is_error else "warning"
         return f"{self.source}:{self.line}: {kind}: {self.field}: {self.text}; {self.remedy}"

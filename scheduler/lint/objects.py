@@ -1,7 +1,6 @@
-"""Queues and nodes from manifests, with the lines they stand on.
+"""Read queues and nodes with their line numbers from manifests.
 
-The one rule: reads what ``kubectl get -o yaml`` writes and what one applies: documents, Lists, and other kinds, which
-it passes over.
+Accepts what `kubectl get -o yaml` writes and what users apply: documents and Lists. Other kinds are skipped.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _QUEUES = "scheduling.volcano.sh/"
 
 
 class ManifestError(ValueError):
-    """A manifest that cannot be read."""
+    """An unreadable manifest."""
 
     def __init__(self, line: int, problem: str, remedy: str) -> None:
         super().__init__(problem)
@@ -30,21 +29,22 @@ class ManifestError(ValueError):
 
 @dataclass(slots=True)
 class Manifest:
-    """Queues by name with the file and line that they stand on, and what all nodes have in sum (None without nodes)."""
+    """Queues by name with file and line, and the sum of all nodes' resources (None without nodes)."""
 
     queues: dict[str, Queue] = field(default_factory=dict)
     places: dict[str, tuple[str, int]] = field(default_factory=dict)
     total: Resource | None = None
     podgroups: dict[str, int] = field(default_factory=dict)
-    """How many unfinished PodGroups each queue's status counts."""
+    """Number of unfinished PodGroups in each queue's status."""
 
 
 def read_objects(text: str, source: str, found: Manifest) -> None:
-    """Add the queues and nodes of a file to those found before.
+    """Add the queues and nodes of a file to `found`.
 
-    :raises ManifestError: it is not YAML, or an object in it is none that the API would take.
+    Raises:
+        ManifestError: the file is not YAML, or the API would refuse an object in it.
     """
-    for line, item in _documents(text):
+    for line, item in documents(text):
         kind, group = item.get("kind"), str(item.get("apiVersion", ""))
         try:
             if kind == "Queue" and group.startswith(_QUEUES):
@@ -59,10 +59,15 @@ def read_objects(text: str, source: str, found: Manifest) -> None:
                 found.total = resources.plus(found.total or {}, has)
         except (msgspec.ValidationError, QuantityError) as error:
             name = (item.get("metadata") or {}).get("name", "without a name")
-            raise ManifestError(line, f"{kind} {name}: {error}", "correct that field") from error
+            raise ManifestError(line, f"{kind} {name}: {error}", "correct this field") from error
 
 
-def _documents(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+def documents(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Return all objects of a manifest, those of Lists included, each with the line where it begins.
+
+    Raises:
+        ManifestError: the text is not YAML.
+    """
     try:
         nodes = list(yaml.compose_all(text, Loader=yaml.SafeLoader))
     except yaml.MarkedYAMLError as error:

@@ -1,6 +1,6 @@
-"""What is legal in a policy and almost surely wrong.
+"""Rules about policies that are legal but almost certainly wrong.
 
-The one rule: a rule is a function of the document that yields findings; it reads the policy and nothing else.
+A rule is a function of the document that yields findings. It reads nothing but the policy.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from ..policy.loader import Document
 from ..policy.model import Policy
 from ..policy.schema import ACTIONS, PLUGINS
 from .findings import Finding
-from .vote_rules import Found, evicting, tiers
+from .vote_rules import Found, evicting, tiers, voters
 
 Rule = Callable[[Document], Found]
 
 
 def policy_findings(document: Document, source: str) -> list[Finding]:
-    """The findings of all rules, in the order of the file."""
+    """Return the findings of all rules, in the order of the file."""
     found = [
-        Finding(source, document.line(field), field, text, remedy)
+        Finding(source, document.line(field), field, text, remedy, is_error=rule in ERRORS)
         for rule in RULES
         for field, text, remedy in rule(document)
     ]
@@ -41,8 +41,11 @@ def _actions(document: Document) -> Found:
 
 
 def _admission(document: Document) -> Found:
-    """Admission that keeps jobs from what would evict for them, or that nobody asks."""
+    """Report an admission check that blocks jobs which could evict others, or that no action calls."""
     policy = document.policy
+    if policy.plugin("resourcequota") is not None and "enqueue" not in policy.actions:
+        text = "resourcequota is asked by the action enqueue only, which the policy does not run"
+        yield document.places["resourcequota"], text, "add enqueue, or remove resourcequota"
     overcommit = policy.plugin("overcommit")
     if overcommit is None or not overcommit.enabled("enableJobEnqueued"):
         return
@@ -55,8 +58,28 @@ def _admission(document: Document) -> Found:
         yield document.places["overcommit"], text, f"remove overcommit, or {action}"
 
 
+def _endless(document: Document) -> Found:
+    """Report preempt without an order of the jobs that evict each other: two of them would do so forever."""
+    policy = document.policy
+    priority = policy.plugin("priority")
+    if "preempt" not in policy.actions:
+        return
+    if priority is None:
+        text = "without the plugin priority preempt never ends: jobs of equal priority evict each other in turn"
+        yield "actions", text, "add priority to the first tier, or remove preempt"
+    elif not priority.enabled("enablePreemptable") and not _shares_decide(policy):
+        text = "without this hook of priority preempt never ends: jobs evict each other in turn, of any priority"
+        yield f"{document.places['priority']}.enablePreemptable", text, "leave it on, or remove preempt"
+
+
+def _shares_decide(policy: Policy) -> bool:
+    """Whether drf limits all evictions of preempt. A tier without drf would decide where drf permits nothing."""
+    votes = voters(policy, "preempt")
+    return any(option.name == "drf" for _, option in votes) and len({tier for tier, _ in votes}) == 1
+
+
 def _missing(document: Document) -> Found:
-    """Plugins without which an action does not do what it is for."""
+    """Report actions without the plugins that they need."""
     policy = document.policy
     queues = [option for tier in policy.tiers for option in tier if PLUGINS[option.name].decides_queues]
     if "reclaim" in policy.actions and not queues:
@@ -70,9 +93,8 @@ def _missing(document: Document) -> Found:
             text = f"without this hook of {option.name} reclaim evicts from queues that hold less than they deserve"
             yield field, text, "leave it on"
     priority = policy.plugin("priority")
-    if "preempt" in policy.actions and priority is None:
-        yield "actions", "without the plugin priority preempt evicts pods of equal priority", "add priority"
-    elif "preempt" in policy.actions and priority is not None and not priority.enabled("enablePreemptable"):
+    off = priority is not None and not priority.enabled("enablePreemptable")
+    if "preempt" in policy.actions and off and _shares_decide(policy):  # else `_endless` reports it
         field = f"{document.places['priority']}.enablePreemptable"
         yield field, "without this hook of priority preempt evicts pods of any priority", "leave it on"
     if policy.plugin("predicates") is None and policy.tiers:
@@ -92,7 +114,7 @@ def _starves(policy: Policy, name: str) -> bool:
 
 
 def _gangs(document: Document) -> Found:
-    """Policies under which a gang starts in part."""
+    """Report policies under which a gang starts in part."""
     gang = document.policy.plugin("gang")
     if gang is None and document.policy.tiers:
         yield "tiers", "without gang minMember is ignored: jobs start in part, and wait for each other", "add gang"
@@ -101,8 +123,15 @@ def _gangs(document: Document) -> Found:
         yield field, "without this hook of gang jobs start in part, and wait for each other", "leave it on"
 
 
+def _cooldown(document: Document) -> Found:
+    """Report a protection from evictions where nothing evicts."""
+    if document.policy.plugin("cdp") is not None and not evicting(document.policy):
+        text = "cdp protects pods from eviction, and no action of the policy evicts"
+        yield document.places["cdp"], text, "add preempt or reclaim, or remove cdp"
+
+
 def _scores(document: Document) -> Found:
-    """Scores that pull against each other."""
+    """Report scores that counteract each other."""
     pack, order = document.policy.plugin("binpack"), document.policy.plugin("nodeorder")
     if pack is None or order is None or not (pack.enabled("enableNodeOrder") and order.enabled("enableNodeOrder")):
         return
@@ -130,7 +159,7 @@ def _system_pods(document: Document) -> Found:
 
 
 def _without_effect(document: Document) -> Found:
-    """What is written and does nothing."""
+    """Report settings without effect."""
     policy, places = document.policy, document.places
     for tier in policy.tiers:
         for option in tier:
@@ -174,11 +203,15 @@ RULES: tuple[Rule, ...] = (
     _actions,
     tiers,
     _admission,
+    _endless,
     _missing,
     _gangs,
+    _cooldown,
     _scores,
     _first_replica,
     _system_pods,
     _without_effect,
     _arguments,
 )
+ERRORS = frozenset({_endless})
+"""Rules whose findings are errors: the scheduler loads such a policy, but never settles under it."""

@@ -1,7 +1,7 @@
-"""What is legal in Queues and almost surely wrong, under a policy.
+"""Rules about Queues that are legal but almost certainly wrong under a policy.
 
-The one rule: a rule judges the queues of one manifest together; sums are compared with the parent's, or with the
-nodes where the manifest holds any.
+A rule checks all queues of a manifest together. Sums are compared with the parent's amounts, or with the nodes if the
+manifest has any.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from ..model import resources
 from ..model.names import CARD_QUOTA
 from ..model.queue import DEFAULT, ROOT, Queue
 from ..model.resources import Resource, render_amount
+from ..plugins.nodegroup import GroupRules
 from ..plugins.queue.cards import CardError, counts
 from ..policy.model import Policy
 from ..policy.schema import PLUGINS
@@ -24,7 +25,7 @@ Found = Iterator[tuple[str, str, str, str]]
 
 
 def queue_findings(manifest: Manifest, policy: Policy | None) -> list[Finding]:
-    """The findings on queues; rules about a plugin are skipped where the policy could not be read."""
+    """Return the findings on queues. Without a readable policy, rules about plugins are skipped."""
     rules: list[Callable[[Manifest], Found]] = [_order_of_amounts]
     if policy is not None:
         plugin = next((name for name, rule in PLUGINS.items() if rule.decides_queues and policy.plugin(name)), "")
@@ -38,6 +39,7 @@ def queue_findings(manifest: Manifest, policy: Policy | None) -> list[Finding]:
         rules += own.get(plugin, [])
         rules += [_tree, _sums_in_tree] if tree else [_flat]
         rules += [_sums] if plugin == "capacity" and not tree else []
+        rules += [_groups if policy.plugin("nodegroup") else _groups_unread]
         rules += [_all_kept] if "reclaim" in policy.actions else []
     found = [
         Finding(*manifest.places[name], f"Queue {name}.{field}", text, remedy)
@@ -103,6 +105,28 @@ def _cards(manifest: Manifest) -> Found:
             for dimension in amounts.keys() - {resources.CPU, resources.MEMORY, resources.PODS}:
                 text = f"{dimension} has no effect under capacity-card: cards are counted by {CARD_QUOTA}"
                 yield name, f"spec.{field}", text, "remove it"
+
+
+def _groups(manifest: Manifest) -> Found:
+    """Report contradictions in the node groups of queues."""
+    for name, queue in manifest.queues.items():
+        rules = GroupRules(queue, queue.object.spec.affinity)
+        if rules.problem:
+            yield name, "spec.affinity", f"{rules.problem}: nothing of it is scheduled", "correct it"
+        for group in sorted(rules.avoided & rules.excluded):
+            text = f"node group {group} is excluded and merely avoided: it is excluded"
+            yield name, "spec.affinity.nodeGroupAntiAffinity", text, "remove it from one list"
+        named = {*rules.required, *rules.preferred}
+        for group in sorted(rules.avoided - rules.excluded - named) if named else ():
+            text = f"node group {group} is avoided, and not among the groups that the queue may use"
+            yield name, "spec.affinity.nodeGroupAntiAffinity", text, "name it in nodeGroupAffinity too, or remove it"
+
+
+def _groups_unread(manifest: Manifest) -> Found:
+    for name, queue in manifest.queues.items():
+        if queue.object.spec.affinity is not None:
+            text = "needs the plugin nodegroup, which the policy does not name: nothing of the queue is scheduled"
+            yield name, "spec.affinity", text, "add nodegroup, or remove the field"
 
 
 def _flat(manifest: Manifest) -> Found:

@@ -1,7 +1,6 @@
-"""``python -m scheduler.lint.tables``: the tables of the documentation that follow from the plugins' classes.
+"""`python -m scheduler.lint.tables`: write the tables of the documentation that follow from the plugins' classes.
 
-The one rule: what stands between ``<!-- NAME: … -->`` and ``<!-- end -->`` in these pages is written here and nowhere
-else; a test compares them.
+The text between `<!-- NAME: … -->` and `<!-- end -->` in these pages is generated here; a test compares it.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,18 +23,18 @@ _PART = re.compile(r"(?P<head><!-- (?P<name>\w+): [^\n]*-->\n).*?(?=<!-- end -->
 
 
 def switches() -> Iterator[str]:
-    """The switches that mean something, and to whom."""
+    """Yield the table of switches with their meanings and plugins."""
     yield from ("| switch | decides | plugins |", "| --- | --- | --- |")
     for switch, decides in SWITCHES.items():
         if decides:
             names = ", ".join(name for name, rule in sorted(schema.PLUGINS.items()) if switch in rule.switches)
             yield f"| `{switch}` | {decides} | {names} |"
     ignored = ", ".join(f"`{switch}`" for switch, decides in SWITCHES.items() if not decides)
-    yield from ("", f"Accepted without effect, which lint says: {ignored}.")
+    yield from ("", _paragraph(f"Accepted without effect, which lint says: {ignored}."))
 
 
 def arguments() -> Iterator[str]:
-    """The arguments of all plugins."""
+    """Yield the table of all plugins' arguments."""
     yield from ("| plugin | argument | value | default | means |", "| --- | --- | --- | --- | --- |")
     without, ignored = [], []
     for name, rule in sorted(schema.PLUGINS.items()):
@@ -45,7 +45,12 @@ def arguments() -> Iterator[str]:
         without += [] if known else [f"`{name}`"]
         ignored += [f"`{key}` of `{name}` ({argument.ignored})" for key, argument in rows if argument.ignored]
     yield from ("", f"Without arguments: {', '.join(without)}.")
-    yield from ("", f"Accepted without effect, which lint says: {', '.join(ignored)}.")
+    yield from ("", _paragraph(f"Accepted without effect, which lint says: {', '.join(ignored)}."))
+
+
+def _paragraph(text: str) -> str:
+    """Return the text on lines that fit a screen."""
+    return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False)
 
 
 def _default(argument: Argument) -> str:
@@ -55,14 +60,14 @@ def _default(argument: Argument) -> str:
 
 
 def hooks() -> Iterator[str]:
-    """What each hook is given, what it answers, and how answers combine."""
+    """Yield the table of hooks with their answers and how several answers combine."""
     yield from ("| hook | answers | several answers |", "| --- | --- | --- |")
-    asked = Hooks()
+    hooks = Hooks()
     for name, hook in HOOKS.items():
         method = getattr(hook.protocol, name)
         given = ", ".join(list(inspect.signature(method).parameters)[1:])
         answers = " ".join((inspect.getdoc(method) or "").replace("``", "`").split())
-        combine = (inspect.getdoc(getattr(asked, name)) or "").rstrip(".")
+        combine = (inspect.getdoc(getattr(hooks, name)) or "").rstrip(".")
         yield f"| `{name}({given})` | {answers} | {combine} |"
 
 
@@ -70,12 +75,12 @@ TABLES = {"switches": switches, "arguments": arguments, "hooks": hooks}
 
 
 def written(page: str) -> str:
-    """A page with its tables written anew."""
+    """Return a page with its tables generated again."""
     return _PART.sub(lambda part: part["head"] + "\n".join(TABLES[part["name"]]()) + "\n", page)
 
 
 def main() -> int:
-    """Write the tables of all pages. 0, or 2 where that cannot be done."""
+    """Write the tables of all pages. Return 0, or 2 on failure."""
     assert PLUGINS, "importing the plugins registers them"
     for page in map(Path, PAGES):
         try:

@@ -1,7 +1,6 @@
-"""Votes on victims that are not asked for, or are asked too late.
+"""Report votes on victims that are ignored, or counted too late.
 
-The one rule: which plugins vote on the victims of an action follows from the hooks that they implement; nothing is
-listed twice.
+The plugins that vote on the victims of an action follow from the hooks that they implement; there is no second list.
 """
 
 from __future__ import annotations
@@ -16,18 +15,18 @@ Found = Iterator[tuple[str, str, str]]
 """Field, text, remedy."""
 
 EVICTING = {"reclaim": "enableReclaimable", "preempt": "enablePreemptable"}
-"""The actions that evict, with the switch of a plugin's say in whom."""
+"""The actions that evict, with the switch for votes on their victims."""
 UNIT_HOOKS = {"reclaim": "reclaim_unit", "preempt": "preempt_unit"}
-"""The hooks that are asked in any tier: what they protect is protected whatever tier decides."""
+"""The hooks that count in any tier: their protections hold whichever tier decides."""
 
 
 def evicting(policy: Policy) -> list[str]:
-    """The actions of a policy that evict."""
+    """Return the actions of a policy that evict."""
     return [action for action in policy.actions if action in EVICTING]
 
 
-def _voters(policy: Policy, action: str) -> list[tuple[int, PluginOption]]:
-    """The plugins with a say in whom the action evicts, each with its tier, from 0."""
+def voters(policy: Policy, action: str) -> list[tuple[int, PluginOption]]:
+    """Return the plugins that vote on the victims of an action, each with its tier, from 0."""
     switch = EVICTING[action]
     return [
         (number, option)
@@ -38,12 +37,12 @@ def _voters(policy: Policy, action: str) -> list[tuple[int, PluginOption]]:
 
 
 def tiers(document: Document) -> Found:
-    """Who in a lower tier is not asked, or is asked after gang."""
+    """Report plugins in lower tiers whose votes are ignored, or counted after gang's."""
     for action in evicting(document.policy):
-        say = _voters(document.policy, action)
-        first = say[0][0] if say else 0
-        above = [option.name for tier, option in say if tier == first]
-        below = [option.name for tier, option in say if tier > first]
+        votes = voters(document.policy, action)
+        first = votes[0][0] if votes else 0
+        above = [option.name for tier, option in votes if tier == first]
+        below = [option.name for tier, option in votes if tier > first]
         if above == ["gang"]:
             continue
         if "gang" in above and below:

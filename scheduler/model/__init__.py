@@ -1,4 +1,4 @@
-"""What the scheduler knows of a cluster, as plain data: no I/O, no clock, no randomness.
+"""The state of a cluster as plain data: no I/O, no clock, no randomness.
 
-``objects`` are the API's objects as decoded, ``cluster`` is the state they form, the rest are its parts.
+`objects` are the decoded API objects, `cluster` is the state that they form, the other modules are its parts.
 """

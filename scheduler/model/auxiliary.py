@@ -1,6 +1,6 @@
-"""The smaller objects that placement and evictions look at, by key.
+"""The auxiliary objects that placement and eviction use, by key.
 
-The one rule: each is kept as it came; what counts as a change of one is said by :mod:`scheduler.model.equality`.
+Each object is stored as received. `scheduler.model.equality` decides which differences count as a change.
 """
 
 from __future__ import annotations
@@ -8,29 +8,35 @@ from __future__ import annotations
 from typing import TypeVar
 
 from . import objects
-from .backlog import BUDGETS, VOLUMES, Backlog
+from .backlog import BUDGETS, QUOTAS, VOLUMES, Backlog
 from .equality import same_small
 
 Small = TypeVar(
     "Small",
     objects.CSINode,
+    objects.HyperNode,
     objects.Namespace,
     objects.PersistentVolume,
     objects.PersistentVolumeClaim,
     objects.PodDisruptionBudget,
+    objects.ResourceQuota,
 )
 
 
-class Others:
-    """Budgets, volumes, claims, what the storage drivers of nodes say, namespaces.
+class AuxiliaryObjects:
+    """HyperNodes, budgets, quotas of namespaces, volumes, claims, the storage drivers of nodes, and namespaces.
 
-    ``version`` grows with every change that could alter a decision; ``backlog`` is told which kind of change it was.
+    `version` grows with every change that could alter a decision; the backlog is notified of its topic.
     """
 
     def __init__(self) -> None:
         self.version = 0
         self.backlog = Backlog()
         self.budgets: dict[str, objects.PodDisruptionBudget] = {}
+        self.hyper_nodes: dict[str, objects.HyperNode] = {}
+        self.hyper_nodes_version = 0
+        """Grows with every change of a HyperNode."""
+        self.quotas: dict[str, objects.ResourceQuota] = {}
         self.volumes: dict[str, objects.PersistentVolume] = {}
         self.claims: dict[str, objects.PersistentVolumeClaim] = {}
         self.csi_nodes: dict[str, objects.CSINode] = {}
@@ -41,6 +47,21 @@ class Others:
 
     def delete_budget(self, key: str) -> None:
         self._drop(self.budgets, key, BUDGETS)
+
+    def set_quota(self, quota: objects.ResourceQuota) -> None:
+        self._keep(self.quotas, quota, QUOTAS)
+
+    def delete_quota(self, key: str) -> None:
+        self._drop(self.quotas, key, QUOTAS)
+
+    def set_hyper_node(self, hyper_node: objects.HyperNode) -> None:
+        before = self.version
+        self._keep(self.hyper_nodes, hyper_node)
+        self.hyper_nodes_version += self.version != before
+
+    def delete_hyper_node(self, name: str) -> None:
+        self._drop(self.hyper_nodes, name)
+        self.hyper_nodes_version += 1
 
     def set_volume(self, volume: objects.PersistentVolume) -> None:
         self._keep(self.volumes, volume, VOLUMES)
@@ -77,9 +98,9 @@ class Others:
             self._changed(topic)
 
     def _changed(self, topic: str = "") -> None:
-        """Something changed that could alter a decision; without a topic, any."""
+        """Record a change that could alter a decision; without a topic, any decision."""
         self.version += 1
         if topic:
-            self.backlog.tell(topic)
+            self.backlog.report(topic)
         else:
-            self.backlog.tell_all()
+            self.backlog.report_all()

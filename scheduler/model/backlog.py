@@ -1,36 +1,40 @@
-"""Jobs that wait, and what could help them.
+"""Track the waiting jobs, and the changes that could help them.
 
-The one rule: whoever changes the state tells what changed, by topic, in the same breath; a job is due as soon as
-something is told that its refusal came from, and is passed over until then. To tell too much costs a cycle, to tell
-too little makes a job wait until its time is up. (As kube-scheduler's QueueingHints.)
+Every change of the state is reported to the backlog at once, by topic. A job becomes due when a topic is reported on
+which its refusal depends, and is skipped until then. A superfluous report costs a cycle; a missing report makes a job
+wait until its time is up. (Compare kube-scheduler's QueueingHints.)
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from collections.abc import Iterable, Mapping, Set
+from typing import Any, Protocol, TypeVar
+
+from .lines import Lines
 
 FREED = "freed"
-"""A pod that held or asked for something is gone, done or leaving: room and quota."""
+"""A pod that held or requested something was deleted, ended or terminates: capacity and quota."""
 PLACED = "placed"
-"""A pod has got a node: neighbours, shares of queues. ``placed:Q``: one of queue Q."""
+"""A pod got a node: neighbours, shares of queues. `placed:Q`: a pod of queue Q."""
 RUNNING = "running"
-"""A pod runs that did not: it may be reclaimed from now on."""
+"""A pod began to run, so that it may be reclaimed."""
 GROUPS = "groups"
-"""A PodGroup changed so that it asks for less, or is served in another place."""
+"""A PodGroup requests less than before, or is served at another position."""
 VOLUMES = "volumes"
-"""A volume, a claim, or what a storage driver says of a node."""
+"""A volume, a claim, or a node's storage driver."""
 BUDGETS = "budgets"
 """A PodDisruptionBudget."""
+QUOTAS = "quotas"
+"""A ResourceQuota of a namespace."""
 CLAIMS = "claims"
-"""A job that was to get room which is being freed gets other room, or none."""
-TOPICS = (FREED, PLACED, RUNNING, GROUPS, VOLUMES, BUDGETS, CLAIMS)
-"""All but the rest (nodes, queues, classes, namespaces), which every waiting job is told of."""
+"""A job that was to get capacity being freed gets other capacity, or none."""
+TOPICS = (FREED, PLACED, RUNNING, GROUPS, VOLUMES, BUDGETS, QUOTAS, CLAIMS)
+"""All topics except the rest (nodes, queues, classes, namespaces), which concerns every waiting job."""
 
 
 class Waits(Protocol):
-    """What is remembered of a waiting job (:class:`scheduler.framework.decisions.Waiting`)."""
+    """The state of a waiting job (`Waiting`)."""
 
     @property
     def topics(self) -> tuple[str, ...]: ...
@@ -51,119 +55,168 @@ class Waits(Protocol):
     def late(self) -> bool: ...
 
     @property
+    def line(self) -> str: ...
+
+    @property
+    def created(self) -> float: ...
+
+    @property
     def refusal(self) -> Any: ...
 
 
 class Memory(Protocol):
-    """What a cycle leaves behind (:class:`scheduler.framework.decisions.Memory`)."""
+    """The state that a cycle leaves behind (`Memory`)."""
 
     policy: str
     waiting: dict[str, Any]
     forgotten: list[str]
     due: list[str]
     turns: dict[str, dict[str, int]]
+    lapses: dict[str, float]
 
 
 Amounts = tuple[tuple[str, int], ...]
+K = TypeVar("K")
 
 
 class Backlog:
-    """What is remembered of waiting jobs, by job. Events change it, and what a cycle left behind; never a cycle itself.
+    """The state of waiting jobs, by job. Events and the results of cycles change it, but no running cycle does.
 
-    ``due``: jobs that are to be tried again; ``freed``: nodes that may have more room than when the last cycle ended.
-    ``turns``: action that was cut → queue, or queue and namespace → steps spent in vain since. ``claims``: task → node
-    with room being freed, as the last cycle had it. ``policy``: fingerprint of the policy that all of it follows from.
+    Thousands of entries may need no work in a cycle. A cycle reads `refusals` (job → why it waits) as a whole, and the
+    few
+    jobs that are `late`, were `tried` in part, or have to `rest`. Of a line of equal jobs only the first one waits for
+    changes (`scheduler.model.lines`).
 
-    There may be thousands of entries that a cycle has nothing to do for. It looks at ``refusals`` (job → why it waits)
-    as a whole, and at the few jobs that are ``late``, were ``tried`` in part, or have to ``rest``.
+    Attributes:
+        due: Jobs to try again.
+        freed: Nodes that may have more capacity than at the end of the last cycle.
+        turns: Action that was cut → queue, or queue and namespace → useless steps since.
+        claims: Task → node with capacity being freed, from the last cycle.
+        policy: Fingerprint of the policy that all of it depends on.
     """
 
     def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Remove everything."""
         self.entries: dict[str, Any] = {}
         self.due: set[str] = set()
         self.freed: set[str] = set()
         self.turns: dict[str, dict[str, int]] = {}
         self.claims: dict[str, str] = {}
+        self.lapses: dict[str, float] = {}
+        """Job → when its reservation lapses, for jobs without pods for it."""
         self.policy = ""
         self.refusals: dict[str, Any] = {}
         self.late: set[str] = set()
         self.tried: set[str] = set()
         self.rest: set[str] = set()
         self._first_retry: float | None = None
+        self.lines = Lines()
         self._by_topic: dict[str, set[str]] = {}
+        """The jobs that wait for each topic; of each line only the first job, as in `_by_least`."""
         self._by_least: dict[Amounts, set[str]] = {}
 
     @property
-    def listens(self) -> bool:
-        """Whether anybody could be helped by what is told."""
+    def has_waiting_jobs(self) -> bool:
+        """Whether any waiting job could be helped by a change."""
         return bool(self.entries or self.claims)
 
     # --------------------------------------------------------------------------------------------------------- events
 
-    def tell(self, topic: str) -> None:
-        """Something of this topic changed."""
+    def report(self, topic: str) -> None:
+        """Report a change of this topic."""
         self.due.update(self._by_topic.get(topic, ()))
 
-    def tell_all(self) -> None:
-        """Something changed that any refusal may come from."""
+    def waiting_for(self, topic: str) -> Set[str]:
+        """Return the jobs that a change of this topic could help."""
+        return self._by_topic.get(topic, set())
+
+    def report_all(self) -> None:
+        """Report a change on which any refusal may depend."""
         self.due.update(self.entries)
 
-    def tell_job(self, key: str) -> None:
-        """Something about this very job changed."""
+    def report_job(self, key: str) -> None:
+        """Report a change of this very job."""
         if key in self.entries:
             self.due.add(key)
 
-    def tell_room(self, node: str) -> None:
-        """A node may have more room than before."""
+    def report_capacity(self, node: str) -> None:
+        """Report that a node may have more capacity than before."""
         if node and self.entries:
             self.freed.add(node)
 
     def drop(self, key: str) -> None:
-        """The job is gone."""
+        """Remove a job that was deleted."""
+        self.lapses.pop(key, None)
+        if next_in_line := self._take_out(key):
+            self.due.add(next_in_line)
+
+    def _take_out(self, key: str) -> str:
+        """Remove the entry of a job; return the job that is the first of the line for it, if any."""
         entry = self.entries.pop(key, None)
         if entry is None:
-            return
+            return ""
         self._first_retry = None
         self.refusals.pop(key, None)
         for some in (self.due, self.late, self.tried, self.rest):
             some.discard(key)
+        if not entry.line:
+            self._stop_waiting(key, entry)
+            return ""
+        was_first = self.lines.first(entry.line) == key
+        self.lines.leave(entry.line, (entry.created, key))
+        if not was_first:
+            return ""
+        self._stop_waiting(key, entry)
+        if follower := self.lines.first(entry.line):
+            self._wait(follower, self.entries[follower])
+        return follower
+
+    def _wait(self, key: str, entry: Waits) -> None:
+        """Let a job wait for the changes that its entry names."""
         for topic in entry.topics:
-            self._by_topic[topic].discard(key)
+            self._by_topic.setdefault(topic, set()).add(key)
         if entry.least is not None:
-            amounts = _amounts(entry)
-            alike = self._by_least[amounts]
-            alike.discard(key)
-            if not alike:
-                del self._by_least[amounts]
+            self._by_least.setdefault(_amounts(entry), set()).add(key)
+
+    def _stop_waiting(self, key: str, entry: Waits) -> None:
+        for topic in entry.topics:
+            _discard(self._by_topic, topic, key)
+        if entry.least is not None:
+            _discard(self._by_least, _amounts(entry), key)
 
     # ---------------------------------------------------------------------------------------------------------- cycles
 
     @property
     def first_retry(self) -> float:
-        """When time alone has the first job tried of those that need not rest; infinity where there is none."""
+        """Return when the first job without a rest has to be tried because of time alone; infinity if there is none."""
         if self._first_retry is None:
             times = (entry.retry_at for key, entry in self.entries.items() if key not in self.rest)
             self._first_retry = min(times, default=math.inf)
         return self._first_retry
 
     def has_due(self, now: float) -> bool:
-        """Whether a job is to be tried again at once."""
+        """Whether a job has to be tried again at once."""
         return any(self.entries[key].not_before <= now for key in self.due)
 
     def apply(self, memory: Memory, claims: Mapping[str, str]) -> None:
-        """Take over what a cycle left behind, right after it and before anything else."""
+        """Apply what a cycle left behind, directly after the cycle."""
         if memory.policy != self.policy:
             self.clear()
             self.policy = memory.policy
-        for key in memory.forgotten:
-            self.drop(key)
-        for key, entry in memory.waiting.items():
-            self._put(key, entry)
+        firsts = {self._take_out(key) for key in memory.forgotten}
+        firsts.update([self._put(key, entry) for key, entry in memory.waiting.items()])
+        self.lapses = dict(memory.lapses)
         self.due = {key for key in memory.due if key in self.entries}
+        for key in firsts - memory.waiting.keys():
+            if key in self.entries and self.is_first(key):
+                self.due.add(key)  # nobody has tried it since it stands there
         self.freed.clear()
         self.turns = dict(memory.turns)
         if any(claims.get(task) != node for task, node in self.claims.items()):
-            self.tell(CLAIMS)
+            self.report(CLAIMS)
         self.claims = dict(claims)
 
     def restore(
@@ -175,35 +228,55 @@ class Backlog:
         freed: Iterable[str],
         turns: dict[str, dict[str, int]],
         claims: dict[str, str],
+        lapses: dict[str, float],
     ) -> None:
-        """Become what a checkpoint says."""
+        """Restore the state from a checkpoint."""
         self.clear()
         self.policy = policy
         for key, entry in entries.items():
             self._put(key, entry)
         self.due, self.freed, self.turns, self.claims = set(due), set(freed), turns, claims
+        self.lapses = lapses
 
-    def clear(self) -> None:
-        """Forget all."""
-        self.__init__()  # type: ignore[misc]
+    def followers(self) -> Iterable[str]:
+        """Yield the jobs that wait behind the first of their line."""
+        for line in self.lines.names():
+            yield from self.lines.others(line)
 
     def with_least(self) -> Iterable[tuple[Amounts, set[str]]]:
-        """What one task at least needs of a node → the jobs that such room could help."""
+        """Yield the minimum that one task needs of a node, with the jobs that such capacity could help."""
         return self._by_least.items()
 
-    def _put(self, key: str, entry: Waits) -> None:
-        self.drop(key)
+    def is_first(self, key: str) -> bool:
+        """Whether a waiting job is the first of its line, or stands in none."""
+        line = self.entries[key].line
+        return not line or self.lines.first(line) == key
+
+    def _put(self, key: str, entry: Waits) -> str:
+        """Keep an entry; return the job that is the first of the line that the job has left, if any."""
+        follower = self._take_out(key)
         self.entries[key] = entry
-        self._first_retry = None
         if entry.refusal.items:
             self.refusals[key] = entry.refusal
         for some, belongs in ((self.late, entry.late), (self.tried, entry.tried), (self.rest, entry.not_before > 0)):
             if belongs:
                 some.add(key)
-        for topic in entry.topics:
-            self._by_topic.setdefault(topic, set()).add(key)
-        if entry.least is not None:
-            self._by_least.setdefault(_amounts(entry), set()).add(key)
+        first = self.lines.first(entry.line)
+        if entry.line:
+            self.lines.join(entry.line, (entry.created, key))
+        if self.is_first(key):
+            if first:
+                self._stop_waiting(first, self.entries[first])
+            self._wait(key, entry)
+        self._first_retry = None
+        return follower
+
+
+def _discard(jobs: dict[K, set[str]], of: K, key: str) -> None:
+    """Remove a job from a set, and the last one with its set: topics name queues, and queues come and go."""
+    jobs[of].discard(key)
+    if not jobs[of]:
+        del jobs[of]
 
 
 def _amounts(entry: Waits) -> Amounts:

@@ -1,41 +1,45 @@
-"""The state of the cluster, kept up to date event by event.
+"""The state of the cluster, updated event by event.
 
-The one rule: this is the only place that turns API objects into tasks, jobs, queues and nodes, and it gives the same
-state whatever the order in which the objects came. An object that makes no sense is refused with an ``ObjectError``
-and leaves the state as it was. A cycle works on this state and leaves it as it found it; what the shell has written
-and the API has not yet confirmed is held here as an assumption.
+The one rule: only this module converts API objects into tasks, jobs, queues and nodes, and the resulting state does not
+depend on the order of the objects. An invalid object is rejected with an `ObjectError` and leaves the state unchanged.
+A cycle works on this state and restores it at its end. Writes that the API has not confirmed yet are assumptions here.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from . import objects, resources
-from .auxiliary import Others
+from .auxiliary import AuxiliaryObjects
 from .backlog import CLAIMS, FREED, GROUPS, PLACED, RUNNING
 from .equality import runs_ahead, same_group, same_node, same_queue, same_task
 from .errors import names_the_object
 from .job import Job, PodGroupPhase
+from .names import TOO_COSTLY
 from .nodes import Nodes
 from .queue import Queue
 from .sums import Sums
 from .task import COMPLETED, HOLDING, Task, TaskStatus, job_key_of
 from .times import seconds
 
+ALWAYS_KNOWN = (resources.CPU, resources.MEMORY, resources.PODS)
+MOST_NAMES = 256
+"""Maximum number of resources that a PodGroup may name."""
 ON_ITS_WAY = {
     ("", PodGroupPhase.PENDING),
     ("", PodGroupPhase.INQUEUE),
     (PodGroupPhase.PENDING, PodGroupPhase.INQUEUE),
     (PodGroupPhase.INQUEUE, PodGroupPhase.RUNNING),
 }
-"""Changes of a PodGroup's phase as its job goes on: each follows from a decision and gives no other job anything."""
+"""Changes of a PodGroup's phase that follow from a decision."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a pod stands, as far as others depend on it."""
+    """The state of a pod on which waiting jobs may depend."""
 
     job: str
     status: TaskStatus
@@ -55,18 +59,32 @@ class _Place:
         return bool(self.status & COMPLETED)
 
     def goes_on(self, now: _Place) -> bool:
-        """Whether what was held is held still."""
+        """Whether everything held before is still held."""
         holds = now.holds and self.node == now.node and (not self.status & HOLDING or now.status & HOLDING)
         return self.holds and bool(holds)
 
 
-class Cluster(Others):
-    """Nodes, tasks, jobs, queues and the smaller objects that placement looks at.
+def _reserves_as_before(job: Job, phase: str) -> bool:
+    """Whether a job's change from `phase` to its current one frees nothing for other jobs.
 
-    ``scheduler_names``: whose pods are ours to place (others only take room); empty means everyone's.
-    ``node_selector``: labels that a node must carry to belong to this scheduler's world; empty means every node.
-    ``nominated`` are the keys of tasks that have a nominated node. ``version`` grows with every change that could
-    alter a decision.
+    The cycle that admits a job reserves its whole minimum. Later cycles reserve what the job does not hold, and nothing
+    if the job runs with too few tasks.
+    """
+    if (phase, job.phase) not in ON_ITS_WAY:
+        return False
+    if job.phase == PodGroupPhase.INQUEUE:
+        return not job.allocated
+    return job.phase == PodGroupPhase.PENDING or job.count(HOLDING) >= job.min_available
+
+
+class Cluster(AuxiliaryObjects):
+    """Nodes, tasks, jobs, queues and the auxiliary objects for placement.
+
+    Attributes:
+        scheduler_names: Schedulers whose pods we place; other pods only occupy capacity. Empty means all pods.
+        node_selector: Labels of the nodes that belong to this scheduler. Empty means every node.
+        nominated: Keys of tasks with a nominated node.
+        version: Grows with every change that could alter a decision.
     """
 
     def __init__(self, scheduler_names: Iterable[str] = (), node_selector: Mapping[str, str] | None = None) -> None:
@@ -82,14 +100,22 @@ class Cluster(Others):
         self.queues: dict[str, Queue] = {}
         self.priority_classes: dict[str, objects.PriorityClass] = {}
         self.last_cycle: Any = None
-        """Where :mod:`scheduler.decide` keeps what it decided last on this state."""
+        """Where `scheduler.decide` stores its last decisions on this state."""
         self._on_node: dict[str, dict[str, Task]] = {}
+        self._names: Counter[str] = Counter(dict.fromkeys(ALWAYS_KNOWN, 1))
+        """Resource → number of nodes and queues that name it. Amounts are counted in these resources only."""
+        self.costly: set[str] = set()
+        """Keys of jobs that an earlier process found too costly, or had reached when it gave up; they come last."""
+        self.trying = ""
+        """Key of the job that a cycle is trying; empty between attempts."""
+        self._incomplete: set[str] = set()
+        """Keys of tasks that request a resource which no node or queue names."""
 
     # ---------------------------------------------------------------------------------------------------------- nodes
 
     @names_the_object
     def set_node(self, node: objects.Node) -> None:
-        """A node as it is now; one outside of the scheduler's world is forgotten."""
+        """Add or update a node. A node that does not belong to this scheduler is removed."""
         labels = node.metadata.labels or {}
         if any(labels.get(key) != value for key, value in self.node_selector.items()):
             self.delete_node(node.metadata.name)
@@ -98,7 +124,9 @@ class Cluster(Others):
         if known is not None and same_node(known.object, node):
             known.object = node
             return
+        before = known.allocatable if known is not None else ()
         info = self.nodes.put(node)
+        self._name(info.allocatable, before)
         if known is None:
             for task in self._on_node.get(info.name, {}).values():
                 self.nodes.place(info, task, task.status)
@@ -106,17 +134,38 @@ class Cluster(Others):
 
     def delete_node(self, name: str) -> None:
         if name in self.nodes.by_name:
+            before = self.nodes.by_name[name].allocatable
             self.nodes.drop(name)
+            self._name((), before)
             self._changed()
+
+    def _name(self, now: Iterable[str], before: Iterable[str]) -> None:
+        """Update the resources that a node or a queue names, and recount the tasks that this concerns."""
+        more, less = set(now).difference(before), set(before).difference(now)
+        come = {name for name in more if not self._names[name]}
+        self._names.update(more)
+        self._names.subtract(less)
+        gone = {name for name in less if not self._names[name]}
+        for name in gone:
+            del self._names[name]
+        if gone:
+            self.nodes.drop_dimensions(gone)
+        concerned = self._incomplete if come else set[str]()
+        if gone:
+            concerned = concerned.union(key for key, task in self.tasks.items() if not gone.isdisjoint(task.request))
+        for key in sorted(concerned):
+            task = self.tasks[key]
+            self._forget(task)
+            self._admit(task.recounted(self._names))
 
     # ----------------------------------------------------------------------------------------------------------- pods
 
     @names_the_object
     def set_pod(self, pod: objects.Pod) -> None:
-        """A pod as it is now. An assumption about the same pod (same uid) stands until the API shows or refuses it."""
+        """Add or update a pod. An assumption about the pod (same uid) holds until the API confirms or refuses it."""
         old = self.tasks.get(pod.metadata.key)
         again = None if old is None else old.seen_again(pod)
-        task = again or Task(pod, self._job_of(pod))
+        task = again or Task(pod, self._job_of(pod), self._names)
         if old is not None:
             if old.uid == task.uid:
                 self._keep_assumptions(old, task)
@@ -131,7 +180,7 @@ class Cluster(Others):
         self._moved(task, None if old is None else self._place_of(old), is_other=old is not None and again is None)
 
     def _step(self, old: Task, new: Task) -> None:
-        """The pod goes on where it is, from its bind to running: what is taken stays as it is."""
+        """Update a pod that progresses on its node, from its bind to running: the occupied amounts stay the same."""
         before = self._place_of(old)
         if old.job:
             self.jobs[old.job].move(old, new.status)
@@ -146,45 +195,45 @@ class Cluster(Others):
         if old.assumed and runs_ahead(old, task):
             task.status, task.node, task.assumed = old.status, old.node, True
         if task.nominated == old.pod.status.nominated_node_name:
-            task.nominated = old.nominated  # what we assumed, if anything, the API has not spoken of yet
+            task.nominated = old.nominated  # our assumption, if any: the API has not confirmed it yet
 
     def delete_pod(self, key: str, uid: str = "") -> None:
-        """A pod is gone; with ``uid``, only if it is that one."""
+        """Remove a pod; with `uid`, only the pod with this uid."""
         task = self.tasks.get(key)
         if task is not None and (not uid or task.uid == uid):
             self._forget(task)
             self._moved(task, self._place_of(task), is_gone=True)
 
     def _place_of(self, task: Task) -> _Place | None:
-        """For :meth:`_moved`; None where nobody waits to hear of it, as is usual and several times a pod."""
-        return _Place.of(task) if self.backlog.listens else None
+        """Return the state for `_moved`, or None if no waiting job depends on it, the usual case."""
+        return _Place.of(task) if self.backlog.has_waiting_jobs else None
 
     def _moved(self, task: Task, before: _Place | None, *, is_gone: bool = False, is_other: bool = False) -> None:
-        """A pod came, went, or changed (``is_other``: in more than where it stands); say whom that may help."""
+        """Report the jobs that a change of a pod may help; `is_other`: more changed than its state."""
         self.version += 1
         backlog = self.backlog
-        if not backlog.listens:
+        if not backlog.has_waiting_jobs:
             return
         now = None if is_gone else _Place.of(task)
         for job in {task.job, "" if before is None else before.job}:
-            backlog.tell_job(job)
+            backlog.report_job(job)
         if task.key in backlog.claims:
-            backlog.tell(CLAIMS)
+            backlog.report(CLAIMS)
         if before is not None and (is_other or (now != before and (now is None or not before.goes_on(now)))):
-            self._tell_freed(before, now)
+            self._report_freed(before, now)
         if now is not None and now.holds and (is_other or before is None or before.node != now.node):
-            backlog.tell(PLACED)
+            backlog.report(PLACED)
             if (job_of := self.jobs.get(task.job)) is not None:
-                backlog.tell(f"{PLACED}:{job_of.queue}")
+                backlog.report(f"{PLACED}:{job_of.queue}")
         if now is not None and now.status is TaskStatus.RUNNING:
-            backlog.tell(RUNNING)
+            backlog.report(RUNNING)
 
-    def _tell_freed(self, before: _Place, now: _Place | None) -> None:
-        """A pod does not hold any more, or not all of, what it held or asked for."""
-        self.backlog.tell_room(before.node)
-        self.backlog.tell_room(before.nominated)
+    def _report_freed(self, before: _Place, now: _Place | None) -> None:
+        """Report what a pod held or requested and does no longer."""
+        self.backlog.report_capacity(before.node)
+        self.backlog.report_capacity(before.nominated)
         if before.holds or now is None or now.is_done:
-            self.backlog.tell(FREED)
+            self.backlog.report(FREED)
 
     def _job_of(self, pod: objects.Pod) -> str:
         ours = not self.scheduler_names or pod.spec.scheduler_name in self.scheduler_names
@@ -193,6 +242,8 @@ class Cluster(Others):
     def _admit(self, task: Task) -> None:
         self.tasks[task.key] = task
         self.nodes.intern(task.init_request)
+        if task.missing:
+            self._incomplete.add(task.key)
         if task.nominated:
             self.nominated.add(task.key)
         if task.job:
@@ -206,6 +257,7 @@ class Cluster(Others):
     def _forget(self, task: Task) -> None:
         del self.tasks[task.key]
         self.nominated.discard(task.key)
+        self._incomplete.discard(task.key)
         if task.node:
             del self._on_node[task.node][task.key]
             if (info := self.nodes.by_name.get(task.node)) is not None:
@@ -220,19 +272,23 @@ class Cluster(Others):
     # ---------------------------------------------------------------------------------------------------- assumptions
 
     def assume_bound(self, key: str, uid: str, node: str) -> None:
-        """A bind is in flight: the task occupies its node from now on."""
+        """Assume a bind that is in flight: the task occupies its node from now on."""
         self._assume(key, uid, TaskStatus.BINDING, node)
 
     def assume_evicted(self, key: str, uid: str) -> None:
-        """An eviction is in flight: the task is Releasing from now on."""
+        """Assume an eviction that is in flight: the task is Releasing from now on."""
         task = self.tasks.get(key)
         if task is not None:
             self._assume(key, uid, TaskStatus.RELEASING, task.node)
 
+    def assume_overdue(self, key: str, uid: str) -> None:
+        """Record that a terminating pod outlived the longest grace: its capacity does not count as being freed."""
+        task = self.tasks.get(key)
+        if task is not None and task.status is TaskStatus.RELEASING:
+            self._assume(key, uid, TaskStatus.UNKNOWN, task.node)
+
     def assume_nominated(self, key: str, uid: str, node: str) -> None:
-        """A nomination is in flight: the room on ``node`` is kept for the task from now on (an empty node gives it
-        up).
-        """
+        """Assume a nomination in flight: capacity on `node` is reserved for the task; an empty node releases it."""
         task = self.tasks.get(key)
         if task is not None and task.uid == uid and task.nominated != node:
             before = self._place_of(task)
@@ -241,11 +297,11 @@ class Cluster(Others):
             self._moved(task, before)
 
     def revert(self, key: str, uid: str) -> None:
-        """The API refused: believe the pod again."""
+        """Drop the assumption about a pod: the API refused the write."""
         task = self.tasks.get(key)
         if task is not None and task.uid == uid:
             self._forget(task)
-            again = Task(task.pod, task.job)
+            again = Task(task.pod, task.job, self._names)
             self._admit(again)
             self._moved(again, self._place_of(task))
 
@@ -269,14 +325,14 @@ class Cluster(Others):
         return job
 
     def jobs_in_order(self) -> dict[str, Job]:
-        """The jobs by key, in the order of the keys; sorted only after one has come."""
+        """Return the jobs by key in the order of keys. Sorts only after a job was added."""
         if not self._are_in_order:
             self.jobs = dict(sorted(self.jobs.items()))
             self._are_in_order = True
         return self.jobs
 
     def sums(self) -> Sums:
-        """What queues' jobs hold and ask for now. To be asked between cycles only: one under way moves tasks."""
+        """Return what the jobs of queues hold and request. Call only between cycles: a running cycle moves tasks."""
         self._sums.refresh(self.jobs)
         return self._sums
 
@@ -286,25 +342,32 @@ class Cluster(Others):
         if known is not None and known.group is not None and same_group(known.group, group):
             known.group = group
             return
+        if (number := len(group.spec.min_resources or ())) > MOST_NAMES:
+            raise ValueError(f"spec.minResources names {number} resources; name at most {MOST_NAMES}")
         minimum = None if group.spec.min_resources is None else resources.parse(group.spec.min_resources)
         created = seconds(group.metadata.creation_timestamp)
         job = self._job(group.metadata.key)
+        if job.group is None and any(
+            c.reason == TOO_COSTLY for c in group.status.conditions or () if c.status == "True"
+        ):
+            self.costly.add(job.key)
         before, phase = job.group, job.phase
         job.describe(group, self.priority_of(group.spec.priority_class_name), minimum, created)
-        goes_on = before is not None and before.spec == group.spec and (phase, job.phase) in ON_ITS_WAY
+        goes_on = before is not None and before.spec == group.spec and _reserves_as_before(job, phase)
         self._regrouped(job.key, helps=before is not None and not goes_on)
 
     def _regrouped(self, key: str, *, helps: bool = True) -> None:
-        """A PodGroup came, went or changed; ``helps``: it may ask for less than before, or be served later."""
+        """Report a PodGroup that was added, deleted or changed; `helps`: it may request less, or be served later."""
         self.version += 1
         self._sums.changed(key)
-        self.backlog.tell_job(key)
+        self.backlog.report_job(key)
         if helps:
-            self.backlog.tell(GROUPS)
-            self.backlog.tell(CLAIMS)
+            self.backlog.report(GROUPS)
+            self.backlog.report(CLAIMS)
 
     def _end(self, job: Job) -> None:
         del self.jobs[job.key]
+        self.costly.discard(job.key)
         self.backlog.drop(job.key)
 
     def delete_podgroup(self, key: str) -> None:
@@ -312,23 +375,26 @@ class Cluster(Others):
         if job is not None and job.group is not None:
             job.group = None
             self._regrouped(key)
-            self.backlog.tell(FREED)
+            self.backlog.report(FREED)
             if not job.tasks:
                 self._end(job)
 
     @names_the_object
     def set_queue(self, queue: objects.Queue) -> None:
         known = self.queues.get(queue.metadata.name)
-        self.queues[queue.metadata.name] = Queue(queue)
+        found = self.queues[queue.metadata.name] = Queue(queue)
+        self._name(found.resource_names, known.resource_names if known is not None else ())
         if known is None or not same_queue(known.object, queue):
             self._changed()
 
     def delete_queue(self, name: str) -> None:
-        if self.queues.pop(name, None) is not None:
+        known = self.queues.pop(name, None)
+        if known is not None:
+            self._name((), known.resource_names)
             self._changed()
 
     def priority_of(self, class_name: str) -> int:
-        """The value of a priority class; of an unnamed or unknown one, the global default's, or 0."""
+        """Return the value of a priority class; for an unnamed or unknown one, the global default's, or 0."""
         if (named := self.priority_classes.get(class_name)) is not None:
             return named.value
         return next((c.value for _, c in sorted(self.priority_classes.items()) if c.global_default), 0)

@@ -1,9 +1,13 @@
-"""What a pod's spec asks for: how much of what, which ports, and what makes two pods alike.
+"""Demands of a pod's spec: its requests, its host ports, and the key that equal pods share.
 
-The one rule: functions of the pod alone, each computed once when the pod is first seen (:mod:`scheduler.model.task`).
+Pure functions of the pod. Each is computed once, when the pod is first seen (`scheduler.model.task`).
 """
 
 from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import msgspec
 
@@ -13,10 +17,13 @@ from .resources import Resource
 
 HostPort = tuple[str, str, int]
 """Protocol, address, port."""
+LONGEST_SHAPE = 4096
+"""Maximum bytes of a shape that is kept unchanged."""
+ANY_ADDRESS = ("", "0.0.0.0", "::")  # noqa: S104 (compared with, not bound to)
 
 
 def host_ports_of(pod: Pod) -> tuple[HostPort, ...]:
-    """The ports of the node that the pod wants for itself."""
+    """Return the host ports that the pod needs."""
     return tuple(
         sorted(
             (port.protocol, port.host_ip, number)
@@ -27,10 +34,47 @@ def host_ports_of(pod: Pod) -> tuple[HostPort, ...]:
     )
 
 
+class PortNumbers:
+    """The host ports of one pod as sets, so that comparing two pods costs as much as the smaller one."""
+
+    __slots__ = ("every", "exact", "wild")
+
+    def __init__(self, ports: Iterable[HostPort]) -> None:
+        by_address: dict[tuple[str, str], set[int]] = {}
+        for protocol, address, number in ports:
+            by_address.setdefault((protocol, "" if address in ANY_ADDRESS else address), set()).add(number)
+        self.exact = by_address
+        """Protocol and address → ports; the address is empty for all addresses."""
+        self.wild = {protocol: numbers for (protocol, address), numbers in by_address.items() if not address}
+        self.every = self.wild
+        """Protocol → ports on any address."""
+        if len(self.wild) != len(by_address):
+            self.every = {}
+            for (protocol, _), numbers in by_address.items():
+                self.every[protocol] = self.every.get(protocol, set()) | numbers
+
+    def clash(self, other: PortNumbers) -> bool:
+        """Whether both pods use a port on overlapping addresses."""
+        if _meet(self.wild, other.every) or _meet(self.every, other.wild):
+            return True
+        return self.every is not self.wild and other.every is not other.wild and _meet(self.exact, other.exact)
+
+    def uses(self, port: HostPort) -> bool:
+        """Whether the port is used on an overlapping address."""
+        protocol, address, number = port
+        if address in ANY_ADDRESS:
+            return number in self.every.get(protocol, ())
+        return number in self.wild.get(protocol, ()) or number in self.exact.get((protocol, address), ())
+
+
+def _meet(mine: Mapping[Any, set[int]], theirs: Mapping[Any, set[int]]) -> bool:
+    if len(theirs) < len(mine):
+        mine, theirs = theirs, mine
+    return any(not numbers.isdisjoint(theirs.get(key, ())) for key, numbers in mine.items())
+
+
 def requests_of(pod: Pod) -> tuple[Resource, Resource]:
-    """What the pod holds while it runs, and what it needs to start: the rules of Kubernetes, side-car containers
-    included.
-    """
+    """Return what the pod holds while it runs, and what it needs to start, by Kubernetes' rules for side-cars."""
     running: Resource = {}
     for container in pod.spec.containers:
         resources.add_to(running, _request(container))
@@ -64,9 +108,10 @@ def _request(container: Container) -> Resource:
     return {**limits, **resources.parse(given.requests)}
 
 
-def shape_of(pod: Pod, request: Resource, init_request: Resource) -> bytes:
-    """A key that equal tasks share: requests, and all of the spec (and labels, where pods look at pods) that decides
-    where.
+def shape_of(pod: Pod, request: Resource, init_request: Resource, missing: str = "") -> bytes:
+    """Return a key that equal tasks share: requests, and every part of spec and labels that decides where.
+
+    Long keys are hashed.
     """
     spec = pod.spec
     looks_at_pods = bool(
@@ -96,5 +141,7 @@ def shape_of(pod: Pod, request: Resource, init_request: Resource) -> bytes:
         or None,
         (pod.metadata.annotations or {}).get(names.CARD_NAME),
         sorted(c.image for c in spec.containers),
+        *((missing,) if missing else ()),
     )
-    return msgspec.json.encode(parts)
+    shape = msgspec.json.encode(parts)
+    return shape if len(shape) <= LONGEST_SHAPE else hashlib.blake2b(shape, digest_size=32).digest()

@@ -1,7 +1,7 @@
-"""Which changes of an object could alter a decision.
+"""Decide which changes of an object could alter a decision.
 
-The one rule: a field counts here exactly if something that decides reads it; all others (heartbeats, statuses that
-controllers write, conditions) must not start a cycle.
+A field counts exactly if a decision reads it. Other fields (heartbeats, statuses that controllers write, conditions)
+must not start a cycle.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ def same_queue(a: objects.Queue, b: objects.Queue) -> bool:
 
 
 def same_small(a: Any, b: Any) -> bool:
-    """Namespaces, volumes, claims, budgets and the like: specs and labels count, the part of a status that we decode,
-    and whether the object is being deleted.
+    """Compare namespaces, volumes, claims, budgets and the like.
+
+    Specs, labels, the decoded part of the status, and whether the object is being deleted count.
     """
     parts = ("spec", "status")
     return (
@@ -65,9 +66,11 @@ def same_task(a: Task, b: Task) -> bool:
 
 
 def runs_ahead(old: Task, seen: Task) -> bool:
-    """Whether what we assumed of a task is still ahead of what the API shows."""
+    """Whether our assumption about a task is still ahead of what the API shows."""
     if old.status is TaskStatus.BINDING:
         return seen.status is TaskStatus.PENDING
+    if old.status is TaskStatus.UNKNOWN:  # overdue
+        return seen.status is TaskStatus.RELEASING
     waiting = TaskStatus.PENDING | TaskStatus.BOUND | TaskStatus.RUNNING
     return old.status is TaskStatus.RELEASING and bool(seen.status & waiting)
 

@@ -1,4 +1,4 @@
-"""What is wrong with an object of the cluster, said so that its owner can mend it."""
+"""Errors in objects of the cluster, worded so that the owner of the object can correct them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from typing import Any
 
 
 class ObjectError(ValueError):
-    """An object with a value that makes no sense. The scheduler goes on without it.
+    """An object with an invalid value. The scheduler continues without the object.
 
-    ``kind`` and ``key`` (``namespace/name``) name the object, ``problem`` what is wrong and what would be right.
+    Attributes:
+        kind: Kind of the object.
+        key: `namespace/name` of the object.
+        problem: What is wrong and what would be right.
     """
 
     def __init__(self, kind: str, key: str, problem: str) -> None:
@@ -19,7 +22,7 @@ class ObjectError(ValueError):
 
 
 def names_the_object(set_object: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
-    """Make a ValueError of ``set_object(cluster, item)`` tell which object it is about."""
+    """Decorate `set_object(cluster, item)`: a ValueError becomes an ObjectError that names the object."""
 
     @functools.wraps(set_object)
     def named(cluster: Any, item: Any) -> None:

@@ -1,13 +1,16 @@
-"""A PodGroup as the scheduler sees it: its tasks and how many of them stand where.
+"""A PodGroup in the scheduler: its tasks, and their counts by status.
 
-The one rule: counters follow the tasks' status; only :meth:`Job.add`, :meth:`Job.remove` and :meth:`Job.move` change
-either, so they cannot disagree.
+Only `add`, `remove` and `move` change tasks and counts, so that the counts always follow the status of the tasks.
 """
 
 from __future__ import annotations
 
+import hashlib
+from collections import Counter
 from collections.abc import Iterator
 from enum import StrEnum
+
+import msgspec
 
 from . import names
 from .objects import PodGroup
@@ -26,23 +29,26 @@ class PodGroupPhase(StrEnum):
 
 
 class DisruptionMode(StrEnum):
-    """How a PodGroup may be preempted where it says so itself (Kubernetes' ``disruptionMode``)."""
+    """A PodGroup's own choice of how it may be preempted (Kubernetes' `disruptionMode`)."""
 
     POD = "pod"
-    """Each of its pods alone, whatever becomes of the gang."""
+    """Each of its pods alone, regardless of the gang."""
     GROUP = "group"
-    """All of its pods together, those above its minimum too."""
+    """All of its pods together, including those above its minimum."""
 
 
 class Job:
     """One PodGroup and its tasks.
 
-    ``priority`` is the value of its priority class (0 where it has none and no class is the default). ``allocated`` is
-    what its holding tasks request. A job whose PodGroup has not been seen yet has ``group`` None and takes no part in
-    a cycle.
+    A job whose PodGroup was not seen yet has `group` None and takes no part in a cycle.
+
+    Attributes:
+        priority: Value of the priority class, or of the default class, or 0.
+        allocated: What its holding tasks request.
     """
 
     __slots__ = (
+        "_kind",
         "_pending_request",
         "allocated",
         "by_status",
@@ -80,15 +86,17 @@ class Job:
         self.by_status: dict[TaskStatus, dict[str, Task]] = {}
         self.allocated: Resource = {}
         self._pending_request: Resource | None = None
+        self._kind: str | None = None
         self.gated = 0
         self.ready = 0
-        """Tasks that hold room or have succeeded."""
+        """Number of tasks that hold capacity or succeeded."""
         self.undemanding = 0
-        """Pending tasks that ask for nothing: they never keep a gang from starting."""
+        """Number of pending tasks that request nothing and are not gated. They never prevent a gang from starting."""
 
     def describe(self, group: PodGroup, priority: int, minimum: Resource | None, created: float) -> None:
-        """Take over what the PodGroup says now; ``minimum`` (minResources) and ``created`` come parsed."""
+        """Update the job from its PodGroup; `minimum` (minResources) and `created` are parsed already."""
         self.group = group
+        self._kind = None
         spec = group.spec
         self.queue = spec.queue or "default"
         self.priority = priority
@@ -101,19 +109,19 @@ class Job:
         self.disruption = DisruptionMode(mode) if mode in tuple(DisruptionMode) else None
 
     def add(self, task: Task) -> None:
-        """Take in a task, in whatever status it is."""
+        """Add a task in any status."""
         self.tasks[task.key] = task
         self.gated += task.gated
         self._enter(task, task.status)
 
     def remove(self, task: Task) -> None:
-        """Forget a task."""
+        """Remove a task."""
         del self.tasks[task.key]
         self.gated -= task.gated
         self._leave(task, task.status)
 
     def move(self, task: Task, status: TaskStatus) -> None:
-        """Give a task another status."""
+        """Change the status of a task."""
         before = task.status
         task.status = status
         self._leave(task, before)
@@ -121,9 +129,9 @@ class Job:
 
     @property
     def pending_request(self) -> Resource:
-        """What its pending tasks request."""
+        """The amounts that its pending tasks request."""
         known = self._pending_request
-        if known is None:  # asked of every job in every cycle, and most have the same ones as in the last
+        if known is None:  # called for every job in every cycle; most have the same tasks as in the last
             alike: dict[bytes, list[Task]] = {}
             for task in self.by_status.get(TaskStatus.PENDING, {}).values():
                 alike.setdefault(task.shape, []).append(task)
@@ -134,10 +142,21 @@ class Job:
             self._pending_request = known
         return known
 
+    @property
+    def kind(self) -> str:
+        """The properties that equal waiting jobs share, without priority.
+
+        It is empty if some of the job's tasks do not wait, or if other pods decide where they may run. Labels are no
+        part of it: they matter only beside pods with terms about other pods.
+        """
+        if self._kind is None:
+            self._kind = kind_of(self)
+        return self._kind
+
     def _enter(self, task: Task, status: TaskStatus) -> None:
         self.by_status.setdefault(status, {})[task.key] = task
         if status is TaskStatus.PENDING:
-            self._pending_request = None
+            self._pending_request = self._kind = None
         if status & READY:
             self.ready += 1
             if status & HOLDING:
@@ -148,7 +167,7 @@ class Job:
     def _leave(self, task: Task, status: TaskStatus) -> None:
         del self.by_status[status][task.key]
         if status is TaskStatus.PENDING:
-            self._pending_request = None
+            self._pending_request = self._kind = None
         if status & READY:
             self.ready -= 1
             if status & HOLDING:
@@ -157,11 +176,11 @@ class Job:
             self.undemanding -= 1
 
     def count(self, statuses: Statuses) -> int:
-        """How many tasks have one of ``statuses`` (a union of flags)."""
+        """Return the number of tasks with one of `statuses` (a union of flags)."""
         return sum(len(tasks) for status, tasks in self.by_status.items() if status & statuses)
 
     def having(self, statuses: Statuses) -> Iterator[Task]:
-        """The tasks with one of ``statuses``, by key."""
+        """Yield the tasks with one of `statuses`, by key."""
         found = [task for status, tasks in self.by_status.items() if status & statuses for task in tasks.values()]
         if len(found) > 1:
             found.sort(key=lambda task: task.key)
@@ -169,25 +188,33 @@ class Job:
 
     @property
     def binding_roles(self) -> dict[str, int]:
-        """The role minima that bind: all of them where the gang's minimum covers their sum, else none."""
+        """The role minima that apply: all of them if the gang's minimum covers their sum, else none."""
         if not self.role_minima:
             return self.role_minima
         return self.role_minima if self.min_available >= sum(self.role_minima.values()) else {}
 
     @property
     def waiting(self) -> int:
-        """Tasks pipelined onto room that is being freed."""
+        """Number of tasks that are pipelined onto capacity being freed."""
         return len(self.by_status.get(TaskStatus.PIPELINED, ()))
 
     @property
+    def lacking(self) -> int:
+        """Number of tasks with requests that the gang still has to place before it can start."""
+        return max(self.min_available - self.ready - self.waiting - self.undemanding, 0)
+
+    @property
     def needs_nothing(self) -> bool:
-        """Whether every task has its place or is done, and the PodGroup says so: no action has anything to do for it,
-        until a task of it is evicted.
+        """Whether every task is placed or done and the PodGroup's phase agrees.
+
+        No action has anything to do for such a job until one of its tasks is evicted.
         """
         count, by_status = len(self.tasks), self.by_status
         if not count or count < self.min_available:
             return False
-        if len(by_status.get(TaskStatus.RUNNING, ())) == count:  # as nearly all are; asked of every job in every cycle
+        if (
+            len(by_status.get(TaskStatus.RUNNING, ())) == count
+        ):  # true for nearly all jobs; called for every job in every cycle
             return self.phase == PodGroupPhase.RUNNING
         done = len(by_status.get(TaskStatus.SUCCEEDED, ())) + len(by_status.get(TaskStatus.FAILED, ()))
         placed = len(by_status.get(TaskStatus.RUNNING, ())) + len(by_status.get(TaskStatus.BOUND, ()))
@@ -195,15 +222,48 @@ class Job:
 
     @property
     def is_pending(self) -> bool:
-        """Whether the PodGroup is not yet admitted by enqueue."""
+        """Whether enqueue has not admitted the PodGroup yet."""
         return self.phase in ("", PodGroupPhase.PENDING)
 
     def __repr__(self) -> str:
         return f"<Job {self.key} {self.phase} in {self.queue}>"
 
 
+def kind_of(job: Job) -> str:
+    """Compute what equal waiting jobs share (`Job.kind`)."""
+    pending = job.by_status.get(TaskStatus.PENDING, {})
+    if job.group is None or not pending or len(pending) < max(len(job.tasks), job.min_available):
+        return ""
+    alike: Counter[tuple[object, ...]] = Counter()
+    for task in pending.values():
+        pod = task.pod
+        if task.gated or task.best_effort or task.nominated or task.has_inter_pod_constraints:
+            return ""
+        if pod.spec.topology_spread_constraints:
+            return ""
+        alike[
+            task.shape.hex(),
+            task.role,
+            task.priority,
+            pod.spec.priority,
+            task.preemptable,
+            task.never_preempts,
+            tuple(_telling(pod.metadata.annotations)),
+            tuple((owner.kind, owner.controller) for owner in pod.metadata.owner_references or ()),
+        ] += 1
+    spec = msgspec.structs.replace(job.group.spec, min_resources=None)
+    group = (_telling(job.group.metadata.annotations), sorted((job.min_resources or {}).items()))
+    parts = (job.namespace, job.phase, spec, group, sorted(alike.items(), key=repr))
+    return hashlib.blake2b(repr(parts).encode(), digest_size=12).hexdigest()
+
+
+def _telling(annotations: dict[str, str] | None) -> list[tuple[str, str]]:
+    """Return the annotations on which decisions may depend."""
+    return sorted((name, value) for name, value in (annotations or {}).items() if name not in names.OF_ONE_JOB)
+
+
 def _count(total: Resource, request: Resource, sign: int) -> None:
-    """Add or take away; what comes to nothing is dropped, so that giving and taking back leaves no trace."""
+    """Add or subtract amounts. Zero amounts are removed, so that adding and subtracting leaves no trace."""
     for name, amount in request.items():
         if amount:
             left = total.get(name, 0) + sign * amount

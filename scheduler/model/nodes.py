@@ -1,14 +1,14 @@
-"""The nodes and what is taken on them, as arrays.
+"""The nodes and the amounts on them, as arrays.
 
-The one rule: a row is a node, rows are in name order (so the first best row is the smallest name, which keeps ties
-deterministic), and what is taken on a node is at any time the exact sum of what its tasks take, cut to ±``MOST``
-(:mod:`scheduler.model.resources`): whatever comes and goes leaves no trace. Dimensions are interned: a column is a
-dimension.
+A row is a node, and rows are in the order of names, so that the first best row has the smallest name and ties are
+deterministic. The amount on a node is always the exact sum of its tasks' amounts, limited to ±`MOST`
+(`scheduler.model.resources`): adding and removing tasks leaves no trace. A column is a dimension; dimensions are
+interned.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,15 +26,15 @@ Mask = NDArray[np.bool_]
 Rows = NDArray[np.int64]
 
 MANY_SHAPES = 10_000
-"""How many shapes' rows are kept before all are forgotten and computed anew."""
+"""Maximum number of shapes whose rows are cached before the cache is emptied."""
 
 LARGE = 2**44
-"""Amounts up to here (16 TiB) are added up in the arrays: 2¹⁶ of them on a node do not go beyond ``MOST``."""
+"""Amounts up to this (16 TiB) are summed in the arrays: 2¹⁶ of them on a node do not exceed `MOST`."""
 
 
 @dataclass(slots=True)
 class ExactSums:
-    """What is idle, releasing and pipelined on one row, whatever it adds up to, and how many tasks are large."""
+    """Exact idle, releasing and pipelined sums of one row, and the number of its large tasks."""
 
     idle: Resource
     releasing: Resource
@@ -43,7 +43,7 @@ class ExactSums:
 
 
 class NodeInfo:
-    """One node: its object, its row, the tasks on it by key (pipelined ones included)."""
+    """One node: its object, its row, and the tasks on it by key (pipelined ones included)."""
 
     __slots__ = ("allocatable", "labels", "name", "object", "row", "tasks", "version")
 
@@ -52,7 +52,7 @@ class NodeInfo:
         self.row = -1
         self.tasks: dict[str, Task] = {}
         self.version = 0
-        """Grows when the node's object changes: what was computed from labels or taints is stale then."""
+        """Grows when the node's object changes: results computed from its labels or taints are stale then."""
         self.describe(node)
 
     def describe(self, node: Node) -> None:
@@ -63,7 +63,7 @@ class NodeInfo:
 
     @property
     def is_ready(self) -> bool:
-        """Whether the kubelet reports Ready (one that reports no condition at all is ready, as in Volcano)."""
+        """Whether the kubelet reports Ready. A node without the condition is ready, as in Volcano."""
         return all(c.status == "True" for c in self.object.status.conditions or () if c.type == "Ready")
 
     def __repr__(self) -> str:
@@ -71,14 +71,17 @@ class NodeInfo:
 
 
 class Nodes:
-    """All nodes of the scheduler's world.
+    """All nodes that belong to the scheduler.
 
-    ``allocatable``, ``idle``, ``releasing``, ``pipelined`` are int64 arrays [nodes x dimensions] in the units of
-    :mod:`scheduler.model.resources`, none beyond ±``MOST``: up to seven of them add up without overflow, of which numpy
-    does not tell. ``ready`` tells which rows may be given new tasks at all. ``version`` grows when a node comes, goes
-    or changes its object. ``touched`` lists the rows whose amounts changed, oldest first, since :meth:`refresh`.
-    ``kept`` is for whoever computes something from the nodes' objects alone: it is emptied when one of them changes.
-    ``minding`` are the tasks on nodes that have terms about other pods, by shape.
+    Attributes:
+        allocatable: int64 array [nodes x dimensions] in the units of `scheduler.model.resources`, as are `idle`,
+            `releasing` and `pipelined`. No amount exceeds ±`MOST`, so up to seven arrays add up without overflow, which
+            numpy would not report.
+        ready: Rows that may get new tasks.
+        version: Grows when a node is added or removed or its object changes.
+        touched: Rows whose amounts changed since `refresh`, oldest first.
+        kept: Cache for results computed from the nodes' objects alone; emptied when one of them changes.
+        minding: Tasks on nodes with terms about other pods, by shape.
     """
 
     def __init__(self) -> None:
@@ -93,11 +96,11 @@ class Nodes:
         self._total: tuple[int, Resource] = (-1, {})
         self._vectors: dict[bytes, tuple[Amounts, Amounts, bool]] = {}
         self._exact: dict[int, ExactSums] = {}
-        """Of rows with tasks of large amounts."""
+        """Exact sums of rows with large amounts."""
         self._shape_arrays(0)
 
     def _shape_arrays(self, count: int) -> None:
-        # Column-major: most questions are asked of one dimension over all nodes.
+        # Column-major: most queries read one dimension of all nodes.
         shape = (count, max(len(self.dimensions), 1))
         self.allocatable: Amounts = np.zeros(shape, dtype=np.int64, order="F")
         self.idle = self.allocatable.copy(order="F")
@@ -107,9 +110,10 @@ class Nodes:
     # ------------------------------------------------------------------------------------------------------ structure
 
     def put(self, node: Node) -> NodeInfo:
-        """Take in a node, or its new version.
+        """Add or update a node.
 
-        :raises QuantityError: an amount of it is none.
+        Raises:
+            QuantityError: an amount of the node is invalid.
         """
         info = self.by_name.get(node.metadata.name)
         if info is None:
@@ -120,7 +124,7 @@ class Nodes:
         return info
 
     def drop(self, name: str) -> None:
-        """Forget a node and what was on it."""
+        """Remove a node and the tasks on it."""
         if (info := self.by_name.pop(name, None)) is not None:
             info.row = -1
             for task in info.tasks.values():
@@ -133,8 +137,16 @@ class Nodes:
         self.version += 1
         self.kept.clear()
 
+    def drop_dimensions(self, names: Collection[str]) -> None:
+        """Remove the columns of these resources."""
+        left = (name for name in self.dimensions if name not in names)
+        self.dimensions = {name: column for column, name in enumerate(left)}
+        self._vectors.clear()
+        self._exact.clear()
+        self._changed()
+
     def refresh(self) -> None:
-        """Rebuild the arrays if nodes came, went or changed. Call before reading rows or arrays."""
+        """Rebuild the arrays if nodes were added, removed or changed. Call before reading rows or arrays."""
         self.touched.clear()
         if not self._stale:
             return
@@ -153,7 +165,7 @@ class Nodes:
         self.touched.clear()
 
     def intern(self, resource: Mapping[str, int]) -> None:
-        """Give every dimension of ``resource`` a column."""
+        """Add a column for every dimension of `resource`."""
         missing = [name for name in resource if name not in self.dimensions]
         if not missing:
             return
@@ -166,7 +178,7 @@ class Nodes:
                 setattr(self, field, np.asfortranarray(np.pad(getattr(self, field), ((0, 0), (0, grow)))))
 
     def vector(self, resource: Mapping[str, int]) -> Amounts:
-        """``resource`` as a row: one column a dimension. Interns dimensions that no one named before."""
+        """Return `resource` as a row with one column for each dimension. Interns new dimensions."""
         self.intern(resource)
         row = np.zeros(self.allocatable.shape[1], dtype=np.int64)
         for name, amount in resource.items():
@@ -174,11 +186,11 @@ class Nodes:
         return row
 
     def held(self, task: Task) -> Amounts:
-        """What the task holds while it runs, as a row."""
+        """Return what the task holds while it runs, as a row."""
         return self._vectors_of(task)[0]
 
     def needed(self, task: Task) -> Amounts:
-        """What the task needs to start, as a row."""
+        """Return what the task needs to start, as a row."""
         return self._vectors_of(task)[1]
 
     def _vectors_of(self, task: Task) -> tuple[Amounts, Amounts, bool]:
@@ -192,8 +204,8 @@ class Nodes:
         return known
 
     def sum_of(self, amounts: Amounts) -> Resource:
-        """The exact sum of rows as a resource; dimensions with nothing are left out."""
-        # In halves, so that no number of rows makes it overflow.
+        """Return the exact sum of rows as a resource without its zero dimensions."""
+        # In halves, so that no number of rows overflows.
         high, low = (amounts >> 32).sum(axis=0), (amounts & 0xFFFFFFFF).sum(axis=0)
         sums = {name: (int(high[i]) << 32) + int(low[i]) for name, i in self.dimensions.items()}
         return {name: amount for name, amount in sums.items() if amount}
@@ -201,7 +213,7 @@ class Nodes:
     # -------------------------------------------------------------------------------------------------------- amounts
 
     def place(self, info: NodeInfo, task: Task, status: TaskStatus) -> None:
-        """Put a task onto a node, accounted as ``status`` says."""
+        """Put a task onto a node, counted as `status` requires."""
         info.tasks[task.key] = task
         if task.has_inter_pod_constraints:
             self.minding.setdefault(task.shape, {})[task.key] = task
@@ -209,7 +221,7 @@ class Nodes:
             self._account(info.row, task, status, 1)
 
     def lift(self, info: NodeInfo, task: Task, status: TaskStatus) -> None:
-        """Take a task off a node, accounted as ``status`` said."""
+        """Remove a task from a node, counted as `status` required."""
         if info.tasks.pop(task.key, None) is None:
             return
         if task.has_inter_pod_constraints:
@@ -224,7 +236,8 @@ class Nodes:
             del self.minding[task.shape]
 
     def _account(self, row: int, task: Task, status: TaskStatus, sign: int) -> None:
-        # A releasing task still holds its room and promises it; a pipelined one only reserves room to come.
+        # A releasing task holds its capacity and will free it; a pipelined one only reserves capacity that will be
+        # free.
         if status & COMPLETED:
             return
         amount, _, is_large = self._vectors_of(task)
@@ -242,7 +255,7 @@ class Nodes:
             self.releasing[row] += amount
 
     def _account_exactly(self, row: int, request: Resource, status: TaskStatus, sign: int, *, is_large: bool) -> None:
-        """The same in integers that never overflow; the arrays hold what of it they can."""
+        """Count a task in integers that never overflow; the arrays hold the part within their limits."""
         arrays = (self.idle, self.releasing, self.pipelined)
         if row not in self._exact:
             idle, releasing, pipelined = ({n: int(a[row, i]) for n, i in self.dimensions.items()} for a in arrays)
@@ -262,15 +275,15 @@ class Nodes:
 
     @property
     def used(self) -> Amounts:
-        """What is taken, [nodes x dimensions]: releasing tasks still take their room, pipelined ones do not yet."""
+        """Return the used amounts, [nodes x dimensions]: releasing tasks count, pipelined ones do not."""
         return self.allocatable - self.idle
 
     def future_idle(self) -> Amounts:
-        """What will be idle once the releasing have left and the pipelined have come, [nodes x dimensions]."""
+        """Return what will be idle after releasing tasks have left and pipelined ones run, [nodes x dimensions]."""
         return self.idle + self.releasing - self.pipelined
 
     def total(self) -> Resource:
-        """The sum of what all ready nodes have."""
+        """Return the sum of all ready nodes' amounts."""
         if self._total[0] != self.version:
             self._total = (self.version, self.sum_of(self.allocatable[self.ready]))
         return dict(self._total[1])

@@ -1,4 +1,4 @@
-"""A Queue as the scheduler sees it: the spec, parsed once. What it has is computed per cycle by the queue plugins."""
+"""A Queue in the scheduler: its spec, parsed once. The queue plugins compute its usage in each cycle."""
 
 from __future__ import annotations
 
@@ -12,13 +12,11 @@ ALWAYS_THERE: Final[dict[str, dict[str, Any]]] = {
     ROOT: {"weight": 1, "reclaimable": False},
     DEFAULT: {"weight": 1, "reclaimable": True, "parent": ROOT},
 }
-"""The specs of the queues that jobs and queues which name none are in."""
+"""Specs of the default queues: the parent of queues without one, and the queue of jobs without one."""
 
 
 class Queue:
-    """One Queue. Amounts are resources (:mod:`scheduler.model.resources`); an absent dimension is one that the spec
-    does not name.
-    """
+    """One Queue. Amounts are resources (`scheduler.model.resources`); a dimension that the spec lacks is absent."""
 
     __slots__ = (
         "annotations",
@@ -43,7 +41,7 @@ class Queue:
         self.annotations = queue.metadata.annotations or {}
         given = self.annotations.get(names.NAMESPACES)
         self.namespaces = None if given is None else frozenset(filter(None, map(str.strip, given.split(","))))
-        """Whose jobs it takes; None where it does not say."""
+        """Namespaces whose jobs it accepts; None for all."""
         self.weight = spec.weight
         self.priority = spec.priority
         self.parent = spec.parent
@@ -53,6 +51,11 @@ class Queue:
         self.guarantee = resources.parse(spec.guarantee.resource if spec.guarantee else None)
         self.is_open = queue.status.state in ("", "Open")
         self.creation = seconds(queue.metadata.creation_timestamp)
+
+    @property
+    def resource_names(self) -> set[str]:
+        """The resources that its spec names."""
+        return {*self.capability, *self.deserved, *self.guarantee}
 
     def __repr__(self) -> str:
         return f"<Queue {self.name}>"

@@ -1,13 +1,14 @@
-"""Amounts of resources and the comparisons that Volcano makes between them.
+"""Amounts of resources, and Volcano's comparisons of them.
 
-A resource is a plain ``dict`` from dimension to a whole number: ``cpu`` in millis, ``memory`` in bytes, ``pods`` whole,
-every other dimension in millis (``nvidia.com/gpu: 1`` is 1000). That a dimension is absent and that it is zero are
-different things, as in Volcano. The one rule: arithmetic is exact, so that what is added and taken back leaves no
-trace: these are Python's integers, which never overflow; one object's amount is cut to :data:`MOST` when it is read.
-No function here changes its arguments, except the two that say so (``add_to``, ``take_from``).
+A resource is a plain `dict` from dimension to a whole number: `cpu` in millis, `memory` in bytes, `pods` whole, every
+other dimension in millis (`nvidia.com/gpu: 1` is 1000). An absent dimension differs from a zero one, as in Volcano.
 
-The comparisons are those of Volcano's ``api/resource_info.go`` under names that say what they ask. Volcano compares
-floats to within 0.1 of a unit; whole numbers need no such tolerance.
+The one rule: arithmetic is exact, so that adding and subtracting leaves no trace. Python's integers never overflow; one
+object's amount is limited to `MOST` when it is read. No function changes its arguments, except `add_to` and
+`take_from`.
+
+The comparisons are those of Volcano's `api/resource_info.go` under descriptive names. Volcano compares floats with a
+tolerance of 0.1 of a unit; whole numbers need none.
 """
 
 from __future__ import annotations
@@ -29,17 +30,18 @@ MEMORY = "memory"
 PODS = "pods"
 
 MOST = 2**60
-"""The largest amount that one object can have: more counts as this much (1 EiB, 10¹⁵ CPUs).
+"""The largest amount of one object; a larger one counts as this much (1 EiB, 10¹⁵ CPUs).
 
-Kubernetes cuts quantities to 2⁶³-1. Less is kept here so that sums of a few of them still fit into the int64 of
-:mod:`scheduler.model.nodes`.
+Kubernetes limits quantities to 2⁶³-1. The limit here is smaller, so that sums of a few amounts fit into the int64
+arrays
+of `scheduler.model.nodes`.
 """
 LONGEST = 64
-"""Characters of a quantity. Kubernetes itself writes none longer than 25."""
+"""Maximum characters of a quantity. Kubernetes writes at most 25."""
 
 
 class Unlimited(enum.Enum):
-    """What a limit is that there is none of: a value of its own, no number that sums could reach."""
+    """The value of an absent limit: a type of its own, because no number is larger than all sums."""
 
     UNLIMITED = "unlimited"
 
@@ -58,7 +60,7 @@ _EXACT = decimal.Context(prec=200, rounding=decimal.ROUND_CEILING)
 
 
 class QuantityError(ValueError):
-    """A text that is no Kubernetes quantity."""
+    """A text that is not a Kubernetes quantity."""
 
     def __init__(self, value: object, dimension: str = "") -> None:
         where = f"{dimension}: " if dimension else ""
@@ -68,10 +70,14 @@ class QuantityError(ValueError):
 
 @functools.lru_cache(maxsize=4096)
 def amount_of(value: Quantity, unit: int) -> int:
-    """How many of our units ``value`` (``"500m"``, ``"8Gi"``, ``2``) is, rounded up to a whole one as Kubernetes does
-    and cut to :data:`MOST`; ``unit`` is how many of them one whole is.
+    """Convert `value` (`"500m"`, `"8Gi"`, `2`) to our units, rounded up as in Kubernetes and limited to `MOST`.
 
-    :raises QuantityError: it is none.
+    Args:
+        value: The quantity.
+        unit: How many of our units one whole is.
+
+    Raises:
+        QuantityError: the value is not a quantity.
     """
     match = _QUANTITY.fullmatch(str(value).strip())
     if match is None or len(match[0]) > LONGEST:
@@ -88,14 +94,14 @@ def amount_of(value: Quantity, unit: int) -> int:
 
 
 def unit_of(dimension: str) -> int:
-    """How many of our units one whole unit of ``dimension`` is."""
+    """Return how many of our units one whole unit of `dimension` is."""
     return 1 if dimension in (MEMORY, PODS) else 1000
 
 
 def parse(quantities: Quantities | None) -> Resource:
-    """Quantities as the API has them, in our units.
+    """Convert the API's quantities to our units.
 
-    Keys that start with ``count/`` belong to ResourceQuota and are left out.
+    Keys that start with `count/` belong to ResourceQuota and are skipped.
     """
     if not quantities:
         return {}
@@ -111,7 +117,7 @@ def parse(quantities: Quantities | None) -> Resource:
 
 
 def render_amount(dimension: str, amount: int) -> str:
-    """An amount in our units as people write it: ``4``, ``500m``, ``8Gi``; exact."""
+    """Format an amount of our units exactly: `4`, `500m`, `8Gi`."""
     if dimension == MEMORY:
         suffix, factor = next(((s, f) for s, f in _BINARY.items() if amount and amount % f == 0), ("", 1))
         return f"{amount // factor}{suffix}"
@@ -123,7 +129,7 @@ def render_amount(dimension: str, amount: int) -> str:
 
 
 def quantities(amounts: Mapping[str, int]) -> dict[str, str]:
-    """Amounts as the API writes them, exact.
+    """Format amounts exactly as the API writes them.
 
     >>> quantities({"memory": 2**31, "cpu": 1500, "nvidia.com/gpu": 8000})
     {'cpu': '1.5', 'memory': '2Gi', 'nvidia.com/gpu': '8'}
@@ -132,29 +138,29 @@ def quantities(amounts: Mapping[str, int]) -> dict[str, str]:
 
 
 def cut(resource: Mapping[str, int]) -> Resource:
-    """Amounts as one object may have them: none beyond :data:`MOST`."""
+    """Limit each amount to `MOST`."""
     return {name: min(amount, MOST) for name, amount in resource.items()}
 
 
 def is_empty(resource: Mapping[str, int]) -> bool:
-    """Whether every dimension but ``pods`` is nothing."""
+    """Whether every dimension except `pods` is zero."""
     return all(amount <= 0 for name, amount in resource.items() if name != PODS)
 
 
 def add_to(total: Resource, more: Mapping[str, int]) -> None:
-    """Add ``more`` to ``total`` in place."""
+    """Add `more` to `total` in place."""
     for name, amount in more.items():
         total[name] = total.get(name, 0) + amount
 
 
 def take_from(total: Resource, less: Mapping[str, int]) -> None:
-    """Take ``less`` from ``total`` in place."""
+    """Subtract `less` from `total` in place."""
     for name, amount in less.items():
         total[name] = total.get(name, 0) - amount
 
 
 def plus(*parts: Mapping[str, int]) -> Resource:
-    """The sum."""
+    """Return the sum."""
     total: Resource = {}
     for part in parts:
         add_to(total, part)
@@ -162,26 +168,24 @@ def plus(*parts: Mapping[str, int]) -> Resource:
 
 
 def minus(a: Mapping[str, int], b: Mapping[str, int]) -> Resource:
-    """``a - b``; may be negative."""
+    """Return `a - b`, which may be negative."""
     total = dict(a)
     take_from(total, b)
     return total
 
 
 def exceeded_part(a: Mapping[str, int], b: Mapping[str, int]) -> Resource:
-    """How much of ``a`` lies above ``b``, per dimension, never below zero."""
+    """Return by how much `a` exceeds `b` in each dimension, never below zero."""
     return {name: max(amount - b.get(name, 0), 0) for name, amount in a.items()}
 
 
 def largest(a: Mapping[str, int], b: Mapping[str, int]) -> Resource:
-    """The larger amount, per dimension."""
+    """Return the larger amount in each dimension."""
     return {name: max(a.get(name, 0), b.get(name, 0)) for name in {**a, **b}}
 
 
 def smallest(a: Mapping[str, int], b: Mapping[str, Limit], *, missing_is_unlimited: bool) -> Resource:
-    """``a`` cut to ``b`` (Volcano's ``MinDimensionResource``): a dimension that ``b`` lacks keeps ``a`` or becomes
-    zero.
-    """
+    """Limit `a` to `b` (Volcano's `MinDimensionResource`). A dimension that `b` lacks keeps `a`, or becomes zero."""
     default: Limit = UNLIMITED if missing_is_unlimited else 0
     return {
         name: amount if (limit := b.get(name, default)) is UNLIMITED or amount <= limit else limit
@@ -190,42 +194,38 @@ def smallest(a: Mapping[str, int], b: Mapping[str, Limit], *, missing_is_unlimit
 
 
 def common(a: Mapping[str, int], b: Mapping[str, int]) -> Resource:
-    """The dimensions that both have something of, with the smaller amount (Volcano's ``Intersection``)."""
+    """Return the dimensions that both have, with the smaller amount (Volcano's `Intersection`)."""
     return {n: min(v, b[n]) for n, v in a.items() if v > 0 and b.get(n, 0) > 0}
 
 
 def share(part: int, whole: int) -> float:
-    """``part / whole``; of nothing, nothing is 0 and something is 1."""
+    """Return `part / whole`. For a zero whole, a zero part gives 0 and any other part 1."""
     if whole == 0:
         return 0.0 if part == 0 else 1.0
     return part / whole
 
 
 def less_equal(a: Mapping[str, int], b: Mapping[str, int]) -> bool:
-    """Every dimension of ``a`` is at most ``b``'s; one that ``b`` lacks is none."""
+    """Whether every dimension of `a` is at most that of `b`; a dimension that `b` lacks is zero."""
     return all(amount <= b.get(name, 0) for name, amount in a.items())
 
 
-def exceeds(amount: int, limit: Limit) -> bool:
-    """Whether an amount is above a limit."""
-    return limit is not UNLIMITED and amount > limit
-
-
+@functools.lru_cache(maxsize=256)
 def factor_of(number: float) -> Fraction:
-    """A factor as people write it: 1.2 is twelve tenths, not the binary fraction next to that."""
+    """Return a factor as users write it: 1.2 is twelve tenths, not the nearest binary fraction."""
     return Fraction(str(number))
 
 
 def times(amount: int, factor: Fraction) -> int:
-    """So many times an amount, rounded down."""
+    """Multiply an amount by a factor, rounded down."""
     return amount * factor.numerator // factor.denominator
 
 
 def exceeding(a: Mapping[str, int], b: Mapping[str, int], requested: Mapping[str, int]) -> list[str]:
-    """The requested dimensions in which ``a`` is above ``b``, strictly; ``pods`` never counts.
+    """Return the requested dimensions in which `a` exceeds `b`; `pods` never counts.
 
-    Volcano's ``LessEqualWithDimensionAndResourcesName``: empty means that it fits. A scalar that ``b`` lacks counts as
-    0.
+    This is Volcano's `LessEqualWithDimensionAndResourcesName`: an empty list means that `a` fits. A scalar that `b`
+    lacks counts as 0.
     """
     return [
         name for name, wanted in requested.items() if wanted > 0 and name != PODS and a.get(name, 0) > b.get(name, 0)
@@ -233,7 +233,7 @@ def exceeding(a: Mapping[str, int], b: Mapping[str, int], requested: Mapping[str
 
 
 def any_within(a: Mapping[str, int], b: Mapping[str, int], requested: Mapping[str, int]) -> bool:
-    """In at least one requested dimension ``a`` is at most ``b``; those where both are nothing are left out."""
+    """Whether `a` is at most `b` in a requested dimension. Dimensions in which both are zero do not count."""
     for name, wanted in requested.items():
         if wanted <= 0 or name == PODS:
             continue
@@ -246,10 +246,9 @@ def any_within(a: Mapping[str, int], b: Mapping[str, int], requested: Mapping[st
 
 
 def any_above(a: Mapping[str, int], b: Mapping[str, int], requested: Mapping[str, int]) -> bool:
-    """In at least one relevant dimension ``a`` is above ``b``.
+    """Whether `a` exceeds `b` in a relevant dimension.
 
-    Relevant are requested dimensions that ``b`` speaks of: cpu and memory where ``b`` has some, a scalar where ``b``
-    has the key.
+    Relevant are requested dimensions that `b` has: cpu and memory if not zero in `b`, a scalar if `b` has its key.
     """
     for name, wanted in requested.items():
         if wanted <= 0 or name == PODS:
@@ -261,5 +260,5 @@ def any_above(a: Mapping[str, int], b: Mapping[str, int], requested: Mapping[str
 
 
 def total_of(resources: Iterable[Mapping[str, int]]) -> Resource:
-    """The sum of many."""
+    """Return the sum of many resources."""
     return plus(*resources)

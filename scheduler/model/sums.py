@@ -1,8 +1,9 @@
-"""What the jobs of each queue hold and ask for, and which jobs a cycle may have something to do for, kept from cycle
-to cycle: a cycle costs what has changed, and not what runs.
+"""Sums of what the jobs of each queue hold and request, and the jobs that may need work, kept between cycles.
 
-The one rule: it says what a new one would say that takes in all jobs at once. Whoever changes a job says so
-(:meth:`Sums.changed`) in the same breath; a cycle changes jobs too, but takes all of it back in the end.
+They make a cycle's cost depend on the changes, not on the running jobs.
+
+The one rule: the sums equal those computed anew from all jobs. Each change of a job is reported at once (`changed`).
+A cycle changes jobs too, but restores them at its end.
 """
 
 from __future__ import annotations
@@ -16,58 +17,59 @@ from .resources import Resource, add_to, exceeded_part, smallest, take_from
 
 
 class Part(NamedTuple):
-    """What one job adds to the sums of its queue."""
+    """The contribution of one job to the sums of its queue."""
 
     held: Resource
     needed: Resource
-    """The part of ``held`` that it needs to start; nothing of one that does not say."""
-    asked: Resource
-    """What its pending tasks ask for."""
+    """The part of `held` that the job needs to start; nothing without a minimum."""
+    requested: Resource
+    """The amounts that the job's pending tasks request."""
 
     @classmethod
-    def of(cls, held: Resource, minimum: Mapping[str, int] | None, asked: Resource) -> Part:
-        return cls(held, smallest(held, minimum, missing_is_unlimited=False) if minimum else {}, asked)
+    def of(cls, held: Resource, minimum: Mapping[str, int] | None, requested: Resource) -> Part:
+        return cls(held, smallest(held, minimum, missing_is_unlimited=False) if minimum else {}, requested)
 
     @classmethod
     def in_requests(cls, job: Job) -> Part:
-        """The same of a job that counts what its pods request."""
+        """Return the contribution of a job by the requests of its pods."""
         return cls.of(dict(job.allocated), job.min_resources, job.pending_request)
 
 
 @dataclass(slots=True)
 class QueueSums:
-    """The sums of one queue's parts, and how many there are. An amount that has come to nothing may be left as 0."""
+    """The sums of one queue's parts and their number. A zero amount may remain as 0."""
 
     jobs: int = 0
     held: Resource = field(default_factory=dict)
     needed: Resource = field(default_factory=dict)
-    asked: Resource = field(default_factory=dict)
+    requested: Resource = field(default_factory=dict)
 
     def add(self, part: Part) -> None:
         self.jobs += 1
         add_to(self.held, part.held)
         add_to(self.needed, part.needed)
-        add_to(self.asked, part.asked)
+        add_to(self.requested, part.requested)
 
     def take(self, part: Part) -> None:
         self.jobs -= 1
         take_from(self.held, part.held)
         take_from(self.needed, part.needed)
-        take_from(self.asked, part.asked)
+        take_from(self.requested, part.requested)
 
     def without(self, parts: Iterable[Part]) -> QueueSums:
-        """The sums of all but some."""
-        rest = QueueSums(self.jobs, dict(self.held), dict(self.needed), dict(self.asked))
+        """Return the sums without these parts."""
+        rest = QueueSums(self.jobs, dict(self.held), dict(self.needed), dict(self.requested))
         for part in parts:
             rest.take(part)
         return rest
 
 
 class Sums:
-    """The sums of all queues that have jobs, by name.
+    """The sums of all queues with jobs, by name.
 
-    ``undecided`` and ``reserving`` are keys of jobs: those that do not all run yet (:attr:`Job.needs_nothing`) or have
-    no PodGroup, and those that may have room reserved which they do not hold.
+    Attributes:
+        undecided: Keys of jobs that do not run completely yet (`needs_nothing`) or have no PodGroup.
+        reserving: Keys of jobs that may have a reservation for capacity that they do not hold.
     """
 
     def __init__(self) -> None:
@@ -78,11 +80,11 @@ class Sums:
         self._changed: set[str] = set()
 
     def changed(self, key: str) -> None:
-        """A job came, went or changed."""
+        """Record that a job was added, deleted or changed."""
         self._changed.add(key)
 
     def refresh(self, jobs: Mapping[str, Job]) -> None:
-        """Take in what has changed."""
+        """Apply the recorded changes."""
         if not self._changed:
             return
         for key in self._changed:
@@ -117,7 +119,9 @@ class Sums:
 
 
 def _may_reserve(job: Job) -> bool:
-    """Whether an admitted job may need more than it holds."""
-    if not job.min_resources or job.phase not in (PodGroupPhase.INQUEUE, PodGroupPhase.RUNNING):
+    """Whether an admitted job may need more than it holds. A job without pods may declare what they will need."""
+    if job.phase not in (PodGroupPhase.INQUEUE, PodGroupPhase.RUNNING):
         return False
+    if not job.min_resources:
+        return not job.tasks
     return any(exceeded_part(job.min_resources, job.allocated).values())

@@ -1,24 +1,23 @@
-"""A pod as the scheduler sees it.
+"""A pod in the scheduler.
 
-The one rule: everything about a task that the pod's spec decides is computed once, here, when the pod is first seen;
-what changes afterwards is its status and its node, and only :mod:`scheduler.model.cluster` and a statement change
-those.
+Everything about a task that depends on the pod's spec is computed once, when the pod is first seen. Later only its
+status and node change, and only `scheduler.model.cluster` and a statement change them.
 """
 
 from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Hashable
+from collections.abc import Container, Hashable
 
 from . import names, resources
-from .demand import host_ports_of, requests_of, shape_of
+from .demand import PortNumbers, host_ports_of, requests_of, shape_of
 from .objects import Pod
 from .times import seconds
 
 
 class TaskStatus(enum.IntEnum):
-    """Where a task stands; the numbers are Volcano's (``api/types.go``), a union of some is a set of statuses."""
+    """Status of a task. The numbers are Volcano's (`api/types.go`); a union of several is a set of statuses."""
 
     PENDING = 1
     ALLOCATED = 2
@@ -33,25 +32,29 @@ class TaskStatus(enum.IntEnum):
 
 
 Statuses = int
-"""A set of statuses: ``status & statuses`` tells whether it is one of them."""
+"""A set of statuses: `status & statuses` tests membership."""
 
 HOLDING: Statuses = TaskStatus.ALLOCATED | TaskStatus.BINDING | TaskStatus.BOUND | TaskStatus.RUNNING
-"""Statuses that count as allocated to the queue (Volcano's ``AllocatedStatus``)."""
+"""Statuses that count as allocated to the queue (Volcano's `AllocatedStatus`)."""
 READY: Statuses = HOLDING | TaskStatus.SUCCEEDED
 """Statuses that count towards a gang's minimum."""
 COMPLETED: Statuses = TaskStatus.SUCCEEDED | TaskStatus.FAILED
 
 
 class Task:
-    """One pod: what it asks, where it stands.
+    """One pod with its requests and its status.
 
-    ``request`` is what it holds once it runs, ``init_request`` what it needs to start (init containers included); both
-    count one of ``pods``. ``status`` and ``node`` are the scheduler's belief (assumptions included), not the pod's
-    status.
+    Attributes:
+        request: What the pod holds once it runs, with one of `pods`. If `known_names` are given, only these resources
+            count.
+        init_request: The same for what the pod needs to start (init containers included).
+        status: The scheduler's view with its assumptions, not the pod's own status.
+        node: The scheduler's view of the pod's node.
     """
 
     __slots__ = (
         "_identity",
+        "_port_numbers",
         "assumed",
         "best_effort",
         "creation",
@@ -63,6 +66,7 @@ class Task:
         "is_disruption_target",
         "job",
         "key",
+        "missing",
         "name",
         "namespace",
         "never_preempts",
@@ -80,7 +84,7 @@ class Task:
         "uid",
     )
 
-    def __init__(self, pod: Pod, job: str) -> None:
+    def __init__(self, pod: Pod, job: str, known_names: Container[str] | None = None) -> None:
         meta, spec = pod.metadata, pod.spec
         annotations, labels = meta.annotations or {}, meta.labels or {}
         self.pod = pod
@@ -89,9 +93,8 @@ class Task:
         self.name = meta.name
         self.namespace = meta.namespace
         self.job = job
-        """Key of the PodGroup, or empty for a pod of none (a pod that only takes room)."""
-        self.request, self.init_request = requests_of(pod)
-        self.best_effort = resources.is_empty(self.request)
+        """Key of the PodGroup; empty for a pod without one, which only occupies capacity."""
+        self._count_requests(known_names)
         self.priority = spec.priority if spec.priority is not None else 1
         override = annotations.get(names.TASK_PRIORITY)
         if override is not None and re.fullmatch(r"[+-]?\d+", override):
@@ -104,39 +107,71 @@ class Task:
         self.host_ports = host_ports_of(pod)
         affinity = spec.affinity
         self.has_inter_pod_constraints = bool(affinity and (affinity.pod_affinity or affinity.pod_anti_affinity))
-        """Whether it has terms about other pods: others may then be kept away by it."""
+        """Whether the pod has terms about other pods, which may keep others away."""
         self.creation = seconds(meta.creation_timestamp)
         self.started = seconds(pod.status.start_time)
         self.index = index_of(meta.name)
         self.place_in_job = (self.index, self.creation, self.key)
-        """Among the tasks of its job, as far as no plugin has a say: compared as one, ten thousand times a cycle."""
-        self.shape = shape_of(pod, self.request, self.init_request)
-        """Tasks of one shape ask for the same and may go to the same nodes; what they differ in never decides where."""
+        """Order among the tasks of its job if no plugin decides; one value, compared ten thousand times a cycle."""
         self.status, self.node = status_of(pod)
         self.nominated = pod.status.nominated_node_name
         self.is_disruption_target = _is_disruption_target(pod)
-        """Whether its conditions say already that it has to go."""
+        """Whether its conditions mark it as a victim already."""
         self.assumed = False
-        """Whether ``status`` runs ahead of what the API has confirmed."""
+        """Whether `status` is ahead of what the API has confirmed."""
         self._identity: Hashable = None
+        self._port_numbers: PortNumbers | None = None
+
+    def _count_requests(self, known_names: Container[str] | None) -> None:
+        """Count the requested amounts of known resources, and record the first unknown one."""
+        request, init_request = requests_of(self.pod)
+        self.best_effort = resources.is_empty(request)
+        self.missing = ""
+        """The first requested resource that no node or queue names: no node can run the task."""
+        if known_names is not None:
+            unknown = [name for name in init_request if name not in known_names]
+            if unknown:
+                self.missing = min((name for name in unknown if init_request[name] > 0), default="")
+                request = {name: amount for name, amount in request.items() if name in known_names}
+                init_request = {name: amount for name, amount in init_request.items() if name in known_names}
+        self.request, self.init_request = request, init_request
+        self.shape = shape_of(self.pod, request, init_request, self.missing)
+        """Tasks of one shape have equal requests and can use the same nodes; their differences never decide where."""
+
+    def recounted(self, known_names: Container[str]) -> Task:
+        """Return this task with its requests counted in the resources known now; nothing else differs."""
+        again = self._copied()
+        again._count_requests(known_names)
+        return again
+
+    def _copied(self) -> Task:
+        again = Task.__new__(Task)
+        for name in Task.__slots__:
+            setattr(again, name, getattr(self, name))
+        return again
+
+    @property
+    def port_numbers(self) -> PortNumbers:
+        """Its host ports as sets."""
+        if self._port_numbers is None:
+            self._port_numbers = PortNumbers(self.host_ports)
+        return self._port_numbers
 
     @property
     def identity(self) -> Hashable:
-        """What selectors of other pods can see of it: its namespace and labels."""
+        """The namespace and labels, which selectors of other pods match."""
         if self._identity is None:
             self._identity = (self.namespace, frozenset((self.pod.metadata.labels or {}).items()))
         return self._identity
 
     def seen_again(self, pod: Pod) -> Task | None:
-        """This task as a later version of the same pod shows it; None where more than its status and its node changed.
+        """Return this task updated by a later version of the pod, or None if more than status and node changed.
 
-        Most events are of this kind, and computing requests and shape anew is what a pod event would cost most.
+        Most events are of this kind. Computing requests and shape again would be the main cost of a pod event.
         """
         if not _same_but_status(self.pod, pod):
             return None
-        again = Task.__new__(Task)
-        for name in Task.__slots__:
-            setattr(again, name, getattr(self, name))
+        again = self._copied()
         again.pod = pod
         again.started = seconds(pod.status.start_time)
         again.status, again.node = status_of(pod)
@@ -150,9 +185,7 @@ class Task:
 
 
 def _same_but_status(old: Pod, new: Pod) -> bool:
-    """Whether two versions of a pod differ at most in status, node and what the metadata has that we do not compute
-    from.
-    """
+    """Whether two versions of a pod differ only in status, node and metadata that is not used."""
     before, after = old.metadata, new.metadata
     if (before.uid, before.labels, before.annotations) != (after.uid, after.labels, after.annotations):
         return False
@@ -164,9 +197,9 @@ def _same_but_status(old: Pod, new: Pod) -> bool:
 
 
 def job_key_of(pod: Pod) -> str:
-    """The key of the PodGroup that the pod names, as its scheduling group or in an annotation; or empty.
+    """Return the key of the PodGroup that the pod names by its scheduling group or an annotation; or an empty text.
 
-    The PodGroup of a scheduling group is the one of that name that stands for it (controllers/podgroup).
+    The PodGroup of a scheduling group is the one that stands for it under the same name (controllers/podgroup).
     """
     annotations, own = pod.metadata.annotations or {}, pod.spec.scheduling_group
     named = (own and own.pod_group_name, annotations.get(names.GROUP_NAME), annotations.get(names.VOLCANO_GROUP_NAME))
@@ -175,7 +208,7 @@ def job_key_of(pod: Pod) -> str:
 
 
 def status_of(pod: Pod) -> tuple[TaskStatus, str]:
-    """The status that the pod's own fields say, and its node (semantics: Volcano's ``getTaskStatus``)."""
+    """Return the status and the node from the pod's own fields (semantics: Volcano's `getTaskStatus`)."""
     node, deleted = pod.spec.node_name, pod.metadata.deletion_timestamp is not None
     match pod.status.phase:
         case "Running":
@@ -196,6 +229,6 @@ def _is_disruption_target(pod: Pod) -> bool:
 
 
 def index_of(name: str) -> int:
-    """The number at the end of a pod's name (``train-worker-12`` is 12), or -1: the order of tasks within a job."""
+    """Return the number at the end of a pod's name (12 for `train-worker-12`), or -1. It orders the tasks of a job."""
     match = re.search(r"-(\d+)$", name)
     return int(match.group(1)) if match else -1

@@ -1,4 +1,4 @@
-"""Times and durations as the API and Go write them. Seconds since the epoch, and seconds, inside."""
+"""Convert times and durations between the formats of the API and of Go and seconds (since 1970)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)", re.ASCII)
 
 
 def timestamp(seconds: float) -> str:
-    """A time as ``metav1.Time`` is written: whole seconds, UTC.
+    """Format a time as `metav1.Time`: whole seconds, UTC.
 
     >>> timestamp(0.9)
     '1970-01-01T00:00:00Z'
@@ -19,23 +19,27 @@ def timestamp(seconds: float) -> str:
     return _timestamp(int(seconds))
 
 
-@lru_cache(maxsize=16)  # thousands of conditions are written with the same second
+@lru_cache(maxsize=16)  # thousands of conditions have the same second
 def _timestamp(second: int) -> str:
     return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def micro_timestamp(seconds: float) -> str:
-    """A time as ``metav1.MicroTime`` is written."""
+    """Format a time as `metav1.MicroTime`."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def seconds(timestamp: str | None) -> float:
-    """An API timestamp as seconds since the epoch; 0 where there is none. Raises ValueError."""
+    """Convert an API timestamp to seconds since 1970; 0 for None.
+
+    Raises:
+        ValueError: the text is not a timestamp.
+    """
     return datetime.fromisoformat(timestamp).timestamp() if timestamp else 0.0
 
 
 def duration(text: str) -> float | None:
-    """A Go duration in seconds; None where the text is none.
+    """Convert a Go duration to seconds; None if the text is not a duration.
 
     >>> duration("1m30s"), duration("soon")
     (90.0, None)
@@ -47,7 +51,7 @@ def duration(text: str) -> float | None:
 
 
 def render_duration(span: float) -> str:
-    """Whole seconds as Go writes them.
+    """Format whole seconds as Go does.
 
     >>> render_duration(90.0)
     '1m30s'

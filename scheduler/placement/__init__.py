@@ -1,4 +1,4 @@
-"""Where a task may go and where best: room, the constraints of its spec, scores."""
+"""Choose nodes for tasks: free room, the constraints of the pod's spec, and scores."""
 
 from __future__ import annotations
 

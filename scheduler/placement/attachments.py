@@ -1,8 +1,8 @@
-"""How many volumes a node can have attached (semantics: kube-scheduler's ``nodevolumelimits``).
+"""Limit how many volumes a node has attached (semantics: kube-scheduler's `nodevolumelimits`).
 
-The one rule: a volume counts once on a node, however many pods there mount it, and against the limit that its driver
-names for that node; a driver that names none has none. What is attached to a node and mounted by no pod of it does not
-count: attachments are made and undone after pods, and nobody here follows them.
+A volume counts once per node, however many pods mount it there, against the limit that its driver reports for that
+node; a driver without a limit is unlimited. A volume that is attached to a node but mounted by none of its pods does
+not count: attachments are made and removed after the pods, and the scheduler does not watch them.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from ..model.cluster import Cluster
 from ..model.nodes import Mask, NodeInfo, Nodes, Vector
 from ..model.objects import PersistentVolume
 from ..model.task import COMPLETED, Task, TaskStatus
+from .pod_index import Spend
 from .volumes import volumes_of
 
 Attachment = tuple[str, str]
-"""Driver, and the volume's name there."""
+"""The driver, and the volume's name at that driver."""
 
 _BEFORE_CSI = (
     ("aws_elastic_block_store", "volumeID", "ebs.csi.aws.com"),
@@ -28,11 +29,11 @@ _BEFORE_CSI = (
     ("portworx_volume", "volumeID", "pxd.portworx.com"),
     ("vsphere_volume", "volumePath", "csi.vsphere.vmware.com"),
 )
-"""Disks that Kubernetes hands to a CSI driver: field of the volume, its name in there, the driver."""
+"""Disks that Kubernetes migrates to a CSI driver: the field of the volume, its name within the field, the driver."""
 
 
 def attachment_of(volume: PersistentVolume) -> Attachment | None:
-    """What a node has to attach for the volume; None for one that is not attached (a shared file system, say)."""
+    """Return what a node must attach for the volume; None if it is not attached (a shared file system, for example)."""
     spec = volume.spec
     if spec.csi is not None:
         return spec.csi.driver, spec.csi.volume_handle
@@ -43,16 +44,17 @@ def attachment_of(volume: PersistentVolume) -> Attachment | None:
 
 
 class AttachLimits:
-    """Which nodes can attach what a task mounts; for one cycle."""
+    """Compute which nodes can attach the volumes that a task mounts; for one cycle."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, spend: Spend) -> None:
         self._cluster = cluster
+        self._spend = spend
         self._nodes = cluster.nodes
         self._limits: dict[str, Vector] | None = None
         self._tallies: dict[bool, _Tally] = {}
 
     def mask(self, task: Task, *, future: bool) -> Mask | None:
-        """Nodes that can attach all that the task mounts; None if nothing of it is limited anywhere."""
+        """Return the nodes that can attach all volumes of the task; None if none of them is limited on any node."""
         wanted = self._wanted(task)
         if not wanted:
             return None
@@ -62,22 +64,23 @@ class AttachLimits:
         return mask
 
     def full(self, task: Task, node: NodeInfo) -> str:
-        """The first driver that has no attachment left for the task on the node; empty if none."""
+        """Return the first driver without a free attachment for the task on the node; empty if there is none."""
         wanted = self._wanted(task).items()
         return next((d for d, volumes in wanted if not self._can_attach(d, volumes, future=True)[node.row]), "")
 
     def _wanted(self, task: Task) -> dict[str, list[Attachment]]:
-        """What the task has to have attached, by driver; only of drivers that have a limit on some node."""
+        """Return the volumes to attach for the task, by driver; only drivers with a limit on some node."""
         if not task.pod.spec.volumes or not (limits := self._limited()):
             return {}
         wanted: dict[str, list[Attachment]] = {}
+        self._spend(4 * len(task.pod.spec.volumes), "spec.volumes")
         for attachment in sorted(set(_attachments(self._cluster, task))):
             if attachment[0] in limits:
                 wanted.setdefault(attachment[0], []).append(attachment)
         return wanted
 
     def _limited(self) -> dict[str, Vector]:
-        """By driver, how many volumes each node can have attached."""
+        """Return how many volumes each node can have attached, by driver."""
         if self._limits is None:
             self._limits = {}
             for name, csi_node in self._cluster.csi_nodes.items():
@@ -101,7 +104,7 @@ class AttachLimits:
 
 
 class _Tally:
-    """What is attached to each node by its pods, now, or once the leaving have left; kept up to date in a cycle."""
+    """Volumes attached to each node by its pods, now or after all releasing pods have left; updated within a cycle."""
 
     def __init__(self, cluster: Cluster, *, future: bool) -> None:
         self._cluster, self._future = cluster, future

@@ -1,6 +1,6 @@
-"""How many pods of some kind are on each node, kept up to date within a cycle.
+"""Count pods per node, updated within a cycle.
 
-The one rule: counting everything is done once; after that only nodes on which something changed are counted again.
+All nodes are counted once; after that, only nodes that have changed are counted again.
 """
 
 from __future__ import annotations
@@ -12,40 +12,42 @@ from numpy.typing import NDArray
 
 from ..model.nodes import Nodes
 from ..model.task import COMPLETED, Task, TaskStatus
+from .node_index import NodeIndex
 
 Counts = NDArray[np.float64]
 Domains = NDArray[np.int64]
 
 
 class Tallies:
-    """Counts of pods on every node as (there, leaving, coming), and the questions that are asked of them."""
+    """Counts of pods per node as (present, releasing, pipelined), and the sums that constraints use."""
 
     def _refresh(self) -> Counts:
         raise NotImplementedError
 
     def present(self, *, future: bool) -> Counts:
-        """Pods that a required affinity may count on: now, or once the leaving have left and the coming have come."""
-        there, leaving, coming = self._refresh()
-        result: Counts = there + coming if future else there + leaving
+        """Return the pods that can satisfy a required affinity, now or in the future.
+
+        In the future, releasing tasks have left and pipelined tasks run.
+        """
+        present, releasing, pipelined = self._refresh()
+        result: Counts = present + pipelined if future else present + releasing
         return result
 
     def possible(self, *, future: bool) -> Counts:
-        """Pods that an anti-affinity has to reckon with."""
-        there, leaving, coming = self._refresh()
-        result: Counts = there + coming if future else there + leaving + coming
+        """Return the pods that can violate an anti-affinity."""
+        present, releasing, pipelined = self._refresh()
+        result: Counts = present + pipelined if future else present + releasing + pipelined
         return result
 
     def staying(self) -> Counts:
-        """Pods that are there to stay, or on their way in."""
-        there, _, coming = self._refresh()
-        result: Counts = there + coming
+        """Return the pods that stay: present or pipelined."""
+        present, _, pipelined = self._refresh()
+        result: Counts = present + pipelined
         return result
 
 
 class PodCounts(Tallies):
-    """Pods that ``matches`` says yes to, per node row: those that are there, those on their way out, those still to
-    come.
-    """
+    """Pods for which `matches` returns True, per node row: present, releasing and pipelined."""
 
     def __init__(self, nodes: Nodes, matches: Callable[[Task], bool]) -> None:
         self._nodes = nodes
@@ -56,17 +58,17 @@ class PodCounts(Tallies):
             self._count(row)
 
     def _count(self, row: int) -> None:
-        there, leaving, coming = 0, 0, 0
+        present, releasing, pipelined = 0, 0, 0
         for task in self._nodes.rows[row].tasks.values():
             if task.status & COMPLETED or not self._matches(task):
                 continue
             if task.status is TaskStatus.PIPELINED:
-                coming += 1
+                pipelined += 1
             elif task.status is TaskStatus.RELEASING:
-                leaving += 1
+                releasing += 1
             else:
-                there += 1
-        self._counts[:, row] = there, leaving, coming
+                present += 1
+        self._counts[:, row] = present, releasing, pipelined
 
     def _refresh(self) -> Counts:
         touched = self._nodes.touched
@@ -78,7 +80,12 @@ class PodCounts(Tallies):
 
 
 def domains_of(nodes: Nodes, topology_key: str) -> Domains:
-    """The number of each node's topology domain, -1 where it has no such label."""
+    """Return the number of each node's topology domain; -1 for a node without the label.
+
+    All keys that no node has share one entry, because pods may name any number of keys.
+    """
+    if not NodeIndex.of(nodes).has_label(topology_key):
+        topology_key = ""
     known: Domains | None = nodes.kept.get(("domain", topology_key))
     if known is None:
         numbers: dict[str, int] = {}
@@ -94,7 +101,7 @@ def domains_of(nodes: Nodes, topology_key: str) -> Domains:
 
 
 def per_domain(domains: Domains, counts: Counts) -> Counts:
-    """For each node the sum over its domain; 0 for nodes of none."""
+    """Return for each node the sum over its domain; 0 for nodes without a domain."""
     inside = domains >= 0
     if not inside.any():
         return np.zeros(len(domains))

@@ -1,12 +1,13 @@
-"""Where a task may go, and where best.
+"""Decide on which nodes a task may run, and which of them is best.
 
-The one rule: what is asked of a shape once holds for all tasks of that shape, until something on the nodes changes;
-for a task that minds who runs where it holds for one placement only.
+A result for a shape holds for all tasks of that shape and scope (`node_scope`) until something changes on the nodes;
+for a task with inter-pod constraints it holds for one placement only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
 
 import msgspec
 import numpy as np
@@ -15,27 +16,29 @@ from ..model.cluster import Cluster
 from ..model.nodes import Amounts, Mask, NodeInfo, Rows, Vector
 from ..model.task import Task
 from ..policy.tiers import Hooks
-from ..reasons import NodeUnfit, NoNode, Unsupported
+from ..reasons import NodeRule, NodeUnfit, NoNode, Unsupported
+from ..topology.domains import Domain
 from . import unsupported
 from .explain import no_node, unfit
 from .free_capacity import ALL, amounts, times, within, without
-from .pod_index import PodIndex
+from .pod_index import PodIndex, Spend
 from .ranking import NOWHERE, Ranking
 
+MISSING = "missing"
+"""The rule that is reported for a task that requests a resource which no node has."""
 EXPLAIN = 8
-"""Steps in which the rule is found that excludes a node."""
-Spend = Callable[[int], None]
+"""The steps to find the rule that excludes one node."""
 
 
-def _for_free(_steps: int) -> None:
-    """Where nobody counts."""
+def _for_free(_steps: int, _field: str = "") -> None:
+    """Count nothing."""
 
 
 class Placement:
     """Feasibility, room and scores of tasks on the nodes of one cycle.
 
-    ``future`` asks about the time when everything releasing has left and everything pipelined has come; otherwise it is
-    about now. ``pods`` are the pods on the nodes as selectors see them.
+    With `future`, a method computes for the time when all releasing tasks have left and all pipelined tasks run;
+    without it, for the present. `pods` is the index of the pods on nodes for selectors.
     """
 
     def __init__(self, cluster: Cluster, hooks: Hooks, spend: Spend = _for_free) -> None:
@@ -44,31 +47,64 @@ class Placement:
         self._hooks = hooks
         self.spend = spend
         self.pods = PodIndex(cluster, spend)
-        self._static: dict[bytes, Mask] = {}
-        self._static_score: dict[bytes, Vector] = {}
-        self._slot_counts: dict[bytes, tuple[int, Rows]] = {}
-        self._refusals: dict[bytes, tuple[int, NoNode | Unsupported]] = {}
-        self._rankings: dict[tuple[bytes, bool], Ranking] = {}
-        self._minding: dict[bytes, bool] = {}
+        self._static: dict[Hashable, Mask] = {}
+        self._static_score: dict[Hashable, Vector] = {}
+        self._slot_counts: dict[Hashable, tuple[int, Rows]] = {}
+        self._refusals: dict[Hashable, tuple[int, NoNode | Unsupported]] = {}
+        self._rankings: dict[tuple[Hashable, bool], Ranking] = {}
+        self._minding: dict[Hashable, bool] = {}
+        self.domain: Domain | None = None
+        """The domain outside of which nothing is placed now (`inside`)."""
+
+    @contextmanager
+    def inside(self, domain: Domain | None) -> Iterator[None]:
+        """Place nothing outside of a domain; None stands for all nodes."""
+        before, self.domain = self.domain, domain
+        try:
+            yield
+        finally:
+            self.domain = before
+
+    def _place(self, task: Task) -> Hashable:
+        """Return the key of the tasks that share a result in the present domain."""
+        kind = self._kind(task)
+        return kind if self.domain is None else (kind, self.domain)
+
+    def _kind(self, task: Task) -> Hashable:
+        """Return the key of the tasks that share a result: the shape, and the scopes that plugins add to it."""
+        scopes = self._hooks.node_scope.functions
+        return (task.shape, *[scope(task) for scope in scopes]) if scopes else task.shape
 
     # ---------------------------------------------------------------------------------------------------- feasibility
 
     def static(self, task: Task) -> Mask:
-        """Nodes that the task may go to as far as labels, taints and the like decide; room and neighbours not asked."""
-        mask = self._static.get(task.shape)
+        """Return the nodes that labels, taints and other static constraints allow, without room and neighbours."""
+        place = self._place(task)
+        mask = self._static.get(place)
         if mask is None:
-            self.spend(100 + len(self._nodes.rows) // 4)
-            mask = self._nodes.ready.copy()
-            if unsupported.of_task(self._cluster, task):
-                mask[:] = False
-            for entry in self._hooks.feasible.entries:
-                mask &= entry.fn(task)
-            self._static[task.shape] = mask
+            if self.domain is not None:
+                self.spend(10)
+                with_domain = self.domain
+                with self.inside(None):
+                    mask = self.static(task) & with_domain.mask
+            else:
+                mask = self._everywhere(task)
+            self._static[place] = mask
+        return mask
+
+    def _everywhere(self, task: Task) -> Mask:
+        self.spend(100 + len(self._nodes.rows) // 4)
+        mask = self._nodes.ready.copy()
+        if task.missing or unsupported.of_task(self._cluster, task):
+            mask[:] = False
+        for entry in self._hooks.feasible.entries:
+            mask &= entry.fn(task)
         return mask
 
     def neighbours(self, task: Task, *, future: bool = False) -> Mask | None:
-        """Nodes whose pods do not stand in the task's way (ports, pod affinity, spread); None if it does not mind
-        any.
+        """Return the nodes whose pods do not exclude the task (ports, pod affinity, spread).
+
+        None if the task has no such constraint.
         """
         mask: Mask | None = None
         for entry in self._hooks.predicate.entries:
@@ -78,57 +114,66 @@ class Placement:
         return mask
 
     def feasible(self, task: Task, *, future: bool = False) -> Mask:
-        """Nodes that the task may go to, room not asked."""
+        """Return the nodes on which the task may run; room is not checked."""
         mask, neighbours = self.static(task), self.neighbours(task, future=future)
         return mask if neighbours is None else mask & neighbours
 
     def room(self, task: Task, *, future: bool = False) -> Mask:
-        """Nodes with room enough for the task."""
+        """Return the nodes with enough room for the task."""
         available, _ = amounts(self._nodes, ALL, future=future)
         return within(self._nodes.needed(task), available)
 
     def admits(self, task: Task, node: NodeInfo, *, future: bool = False) -> bool:
-        """Whether the task may go to this node, room not asked."""
+        """Whether the task may run on this node; room is not checked."""
         return bool(self.feasible(task, future=future)[node.row])
 
     def fits(self, task: Task, node: NodeInfo, *, future: bool = False) -> bool:
-        """Whether the task may go to this node and finds room there."""
+        """Whether the task may run on this node and finds room there."""
         available, _ = amounts(self._nodes, node.row, future=future)
         needed = self._nodes.needed(task)
         has_room = bool(((needed <= available) | (needed == 0)).all())
         return has_room and self.admits(task, node, future=future)
 
     def has_idle_room(self, task: Task, node: NodeInfo) -> bool:
-        """Whether the node has room enough now, whoever else may be waiting for it. Without it nothing fits now."""
+        """Whether idle room on the node suffices, without regard to pipelined tasks. If not, nothing fits now."""
         needed = self._nodes.needed(task)
         return bool(((needed <= self._nodes.idle[node.row]) | (needed == 0)).all())
 
     # --------------------------------------------------------------------------------------------------------- scores
 
     def scores(self, task: Task, *, future: bool = False) -> Vector:
-        """How good each node is for the task, by all plugins; higher is better. Says nothing about feasibility."""
+        """Return the score of each node for the task, summed over all plugins; higher is better.
+
+        Feasibility is not checked.
+        """
         _, used = amounts(self._nodes, ALL, future=future)
         total = self.static_score(task) + self.usage_score(task, used + self._nodes.held(task), self._nodes.allocatable)
         liked = self._pod_score(task)
         return total if liked is None else total + liked
 
     def static_score(self, task: Task) -> Vector:
-        """The part of the score that nothing in a cycle changes."""
-        total = self._static_score.get(task.shape)
+        """Return the part of the score that no change within a cycle affects."""
+        kind = self._kind(task)
+        total = self._static_score.get(kind)
         if total is None:
             self.spend(50 + len(self._nodes.rows) // 4)
-            feasible = self.static(task)
+            with self.inside(None):
+                feasible = self.static(task)
             total = np.zeros(len(self._nodes.rows))
             for entry in self._hooks.score.entries:
                 score = entry.fn(task, feasible)
                 if score is not None:
                     total += score
-            self._static_score[task.shape] = total
+            self._static_score[kind] = total
         return total
 
     def usage_score(self, task: Task, used: Amounts, allocatable: Amounts) -> Vector:
-        """The part of the score that follows from what is used; arrays are [..., dimensions], ``used`` includes the
-        task.
+        """Return the part of the score that follows from usage.
+
+        Args:
+            task: the task to be placed.
+            used: what is used on the nodes, the task included; [..., dimensions].
+            allocatable: what the nodes have; [..., dimensions].
         """
         total = np.zeros(used.shape[:-1])
         for entry in self._hooks.usage_score.entries:
@@ -136,7 +181,7 @@ class Placement:
         return total
 
     def _pod_score(self, task: Task) -> Vector | None:
-        """The part of the score that follows from who runs where; None if the task does not mind."""
+        """Return the part of the score that follows from pods on the nodes; None if the task has no such preference."""
         total: Vector | None = None
         for entry in self._hooks.pod_score.entries:
             score = entry.fn(task, self.static(task))
@@ -145,74 +190,100 @@ class Placement:
         return total
 
     def explain(self, task: Task) -> NoNode | Unsupported:
-        """Why no node takes the task (or another, once as many like it as fit are placed), now or later in this
-        cycle.
+        """Return why no node fits the task, now or later in this cycle.
+
+        The task stands for a run of equal tasks: as many as fit count as placed.
         """
-        known = self._refusals.get(task.shape)
-        if known is None or known[0] != len(self._nodes.touched) or self.has_inter_pod_constraints(task):
+        is_own = self.has_inter_pod_constraints(task)  # pods on nodes may exclude this one, and not others of its shape
+        kind = self._place(task)
+        known = None if is_own else self._refusals.get(kind)
+        if known is None or known[0] != len(self._nodes.touched):
             self.spend(50)
             field = unsupported.of_task(self._cluster, task)
             why: NoNode | Unsupported
             if field:
                 why = Unsupported(task.key, field)
+            elif task.missing:
+                why = NoNode(task.key, number := len(self._nodes.rows), (NodeRule(number, MISSING, task.missing),))
             else:
                 admitted = self.feasible(task, future=True)
                 self.spend(EXPLAIN * int(np.count_nonzero(~admitted)))
-                why = no_node(self._nodes, self._hooks, task, admitted, self._slots(task))
-            known = self._refusals[task.shape] = (len(self._nodes.touched), why)
+                inside = None if self.domain is None else self.domain.mask
+                why = no_node(self._nodes, self._hooks, task, admitted, self._slots(task), inside=inside)
+            known = (len(self._nodes.touched), why)
+            if not is_own:
+                self._refusals[kind] = known
         return msgspec.structs.replace(known[1], task=task.key)
 
     def explain_node(self, task: Task, node: NodeInfo) -> NodeUnfit:
-        """Why this node does not take the task, now or later in this cycle."""
+        """Return why this node does not fit the task, now or later in this cycle."""
+        if task.missing:
+            return NodeUnfit(node.name, MISSING, task.missing)
         return unfit(self._nodes, self._hooks, task, node, self.admits(task, node, future=True))
 
     def slots(self, task: Task, wanted: int) -> int:
-        """How many tasks like this one find room, now or once the releasing have left: at least ``wanted``, or the
-        exact number.
+        """Return how many equal tasks find room, now or after releasing tasks have left.
 
-        Not for tasks with constraints between pods.
+        The result is at least `wanted`, or exact. It is not valid for tasks with inter-pod constraints.
         """
         takers = self._ranking(task, future=False).takers
-        return takers if takers >= wanted else int(self._slots(task).sum())
+        if takers >= wanted:
+            return takers
+        slots = self._slots(task)
+        return int(slots.sum() if self.domain is None else slots[self.domain.rows].sum())
+
+    def slots_by_row(self, task: Task, *, future: bool) -> Rows:
+        """Return how many equal tasks find room on each node, in any domain; inter-pod constraints are not checked."""
+        if future:
+            return self._slots(task)
+        with self.inside(None):
+            static = self.static(task)
+        available, _ = amounts(self._nodes, ALL, future=False)
+        return np.where(static, times(self._nodes, task, available), 0)
 
     def slots_now(self, waiting: Sequence[Task]) -> int:
-        """How many tasks like these, which are alike and pipelined, would find room now if they gave up what they wait
-        for: no fewer than that, as neighbours are not asked.
+        """Return how many of these tasks would find room now if they gave up the room for which they wait.
+
+        The tasks are alike and pipelined. The result is an upper bound: neighbours are not checked.
         """
         found = times(self._nodes, waiting[0], without(self._nodes, waiting))
         return int(found[self.static(waiting[0])].sum())
 
     def _slots(self, task: Task) -> Rows:
-        known = self._slot_counts.get(task.shape)
+        kind = self._kind(task)
+        known = self._slot_counts.get(kind)
         if known is None or known[0] != len(self._nodes.touched):
             available, _ = amounts(self._nodes, ALL, future=True)
-            counts = np.where(self.static(task), times(self._nodes, task, available), 0)
-            known = self._slot_counts[task.shape] = (len(self._nodes.touched), counts)
+            with self.inside(None):
+                static = self.static(task)
+            counts = np.where(static, times(self._nodes, task, available), 0)
+            known = self._slot_counts[kind] = (len(self._nodes.touched), counts)
         return known[1]
 
     # --------------------------------------------------------------------------------------------------------- choice
 
     def has_inter_pod_constraints(self, task: Task) -> bool:
-        """Whether it matters to the task who runs where, so that each placement changes the next.
+        """Whether each placement of such a task changes the result for the next one.
 
-        As long as nobody on a node minds who comes, that is the same for all of a shape.
+        The answer is the same for all tasks of a shape while no pod on a node has anti-affinity or preferences.
         """
         if self._nodes.minding:
-            return self._asks_for_company(task)
-        minds = self._minding.get(task.shape)
-        if minds is None:
-            minds = self._minding[task.shape] = self._asks_for_company(task)
-        return minds
+            return self._is_constrained_by_pods(task)
+        kind = self._kind(task)
+        constrained = self._minding.get(kind)
+        if constrained is None:
+            constrained = self._minding[kind] = self._is_constrained_by_pods(task)
+        return constrained
 
-    def _asks_for_company(self, task: Task) -> bool:
+    def _is_constrained_by_pods(self, task: Task) -> bool:
         return self.neighbours(task) is not None or self._pod_score(task) is not None
 
     def best(self, task: Task, *, future: bool = False) -> NodeInfo | None:
-        """The best node with room for the task, or None."""
+        """Return the best node with room for the task; None if there is none."""
         self.spend(100)
-        minds = bool(self._nodes.minding) or self.has_inter_pod_constraints(task)
-        neighbours = self.neighbours(task, future=future) if minds else None
-        liked = self._pod_score(task) if minds else None
+        constrained = bool(self._nodes.minding) or self.has_inter_pod_constraints(task)
+        neighbours = self.neighbours(task, future=future) if constrained else None
+        liked = self._pod_score(task) if constrained else None
         if neighbours is None and liked is None:
             value = self._ranking(task, future=future).value
         else:
@@ -228,9 +299,9 @@ class Placement:
         return self._nodes.rows[row] if value[row] > NOWHERE else None
 
     def plan(self, task: Task, count: int, *, future: bool = False) -> list[NodeInfo]:
-        """Nodes for ``count`` tasks like this one, placed one after the other; fewer if there is no room for all.
+        """Return nodes for `count` equal tasks, placed one after the other; fewer if there is not enough room.
 
-        For a task that minds who runs where the plan ends after the first: the rest has to be asked again.
+        For a task with inter-pod constraints the plan ends after the first task: the caller must plan the rest again.
         """
         if count == 1 or self.has_inter_pod_constraints(task):
             node = self.best(task, future=future)
@@ -239,7 +310,7 @@ class Placement:
         return [self._nodes.rows[row] for row in rows]
 
     def _ranking(self, task: Task, *, future: bool) -> Ranking:
-        key = (task.shape, future)
+        key = (self._place(task), future)
         ranking = self._rankings.get(key)
         if ranking is None:
             self.spend(100 + len(self._nodes.rows) // 4)

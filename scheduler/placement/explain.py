@@ -1,7 +1,7 @@
-"""Why no node takes a task.
+"""Explain why no node fits a task.
 
-The one rule: a node counts once, for the first rule that excludes it, in the order in which placing asks: ready, the
-constraints of the spec, neighbours, room.
+A node counts once, for the first rule that excludes it, in the order of the checks: ready, the constraints of the spec,
+neighbours, room.
 """
 
 from __future__ import annotations
@@ -19,12 +19,17 @@ from ..reasons import NodeRule, NodeUnfit, NoNode
 OTHER = ("other", "are excluded by a plugin")
 
 
-def no_node(nodes: Nodes, hooks: Hooks, task: Task, admitted: Mask, slots: Rows) -> NoNode:
-    """The histogram for a task; ``admitted`` are the nodes that only lack room, once they have taken ``slots`` like
-    it.
+def no_node(
+    nodes: Nodes, hooks: Hooks, task: Task, admitted: Mask, slots: Rows, *, inside: Mask | None = None
+) -> NoNode:
+    """Return the histogram of reasons for a task.
+
+    `admitted` are the nodes that only lack room, after each has taken `slots` equal tasks; `inside` are the nodes that
+    count at all.
     """
     counts: Counter[tuple[str, str]] = Counter()
-    for row in np.flatnonzero(~admitted):
+    excluded = ~admitted if inside is None else ~admitted & inside
+    for row in np.flatnonzero(excluded):
         counts[_rule(hooks, task, nodes.rows[row])] += 1
     left = np.flatnonzero(admitted)
     needed = nodes.needed(task)
@@ -38,13 +43,13 @@ def no_node(nodes: Nodes, hooks: Hooks, task: Task, admitted: Mask, slots: Rows)
             available = available[~lacking]
     return NoNode(
         task.key,
-        len(nodes.rows),
+        len(nodes.rows) if inside is None else int(inside.sum()),
         tuple(sorted(NodeRule(count, rule, detail) for (rule, detail), count in counts.items())),
     )
 
 
 def unfit(nodes: Nodes, hooks: Hooks, task: Task, node: NodeInfo, admitted: bool) -> NodeUnfit:
-    """Why one node does not take a task; ``admitted``: it only lacks room, even once the releasing have left."""
+    """Return why one node does not fit a task. `admitted`: it only lacks room, even after releasing tasks have left."""
     if not admitted:
         return NodeUnfit(node.name, *_rule(hooks, task, node))
     needed, available = nodes.needed(task), nodes.future_idle()[node.row]

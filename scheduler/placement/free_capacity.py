@@ -1,6 +1,6 @@
-"""Room on nodes, as arrays.
+"""Compute free room on nodes, as arrays.
 
-The one rule: idle room that somebody pipelined is going to need is not available to others.
+Idle room that a pipelined task is going to need is not available to other tasks.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ MANY = 2**31
 
 
 def amounts(nodes: Nodes, rows: Any, *, future: bool) -> tuple[Amounts, Amounts]:
-    """What is available and what is used on some rows: now, or once the releasing have left and the pipelined have
-    come.
+    """Return what is available and what is used on some rows.
+
+    With `future`, for the time when all releasing tasks have left and all pipelined tasks run; otherwise for now.
     """
     idle = nodes.idle[rows]
     used = nodes.allocatable[rows] - idle
@@ -30,29 +31,29 @@ def amounts(nodes: Nodes, rows: Any, *, future: bool) -> tuple[Amounts, Amounts]
 
 
 def without(nodes: Nodes, waiting: Sequence[Task]) -> Amounts:
-    """What would be available now on all rows if these tasks, which are alike and pipelined, were not."""
+    """Return what would be available now on all rows without these tasks, which are alike and pipelined."""
     others = nodes.pipelined.copy()
     np.subtract.at(others, [nodes.by_name[task.node].row for task in waiting], nodes.held(waiting[0]))
     return _now(nodes.idle, others - nodes.releasing)
 
 
 def _now(idle: Amounts, coming: Amounts) -> Amounts:
-    """Idle room less what those need of it who are pipelined onto more than is being freed."""
+    """Return idle room less the part of it that pipelined tasks need beyond what is being freed."""
     left: Amounts = np.minimum(idle, idle - coming)
     return left
 
 
 def times(nodes: Nodes, task: Task, available: Amounts) -> Rows:
-    """How many tasks like this one fit into each row of ``available``, one after the other."""
+    """Return how many equal tasks fit into each row of `available`."""
     needed, held = nodes.needed(task), nodes.held(task)
-    asked = needed > 0
-    more = (available[:, asked] - needed[asked]) // held[asked]
+    needs_any = needed > 0
+    more = (available[:, needs_any] - needed[needs_any]) // held[needs_any]
     times: Rows = np.maximum(more.min(axis=1, initial=MANY) + 1, 0)
     return times
 
 
 def within(needed: Amounts, available: Amounts) -> Mask:
-    """Rows of ``available`` with at least ``needed`` of all that is asked."""
-    asked = needed > 0
-    mask: Mask = np.logical_and.reduce(available[:, asked] >= needed[asked], axis=1)
+    """Return the rows of `available` with at least `needed` in every requested dimension."""
+    needs_any = needed > 0
+    mask: Mask = np.logical_and.reduce(available[:, needs_any] >= needed[needs_any], axis=1)
     return mask

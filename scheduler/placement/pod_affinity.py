@@ -1,8 +1,9 @@
-"""Pods that want, or do not want, to be near other pods (semantics: kube-scheduler's ``interpodaffinity``).
+"""Match pod affinity and anti-affinity (semantics: kube-scheduler's `interpodaffinity`).
 
-The one rule: anti-affinity is asked on both sides: a running pod's required anti-affinity keeps others
-away as much as the other's own does. All terms of a task about one topology are counted together, and tasks with equal
-terms share the counts.
+All terms of a task for one topology are counted together, and tasks with equal terms share the counts.
+
+Required anti-affinity is checked in both directions: a running pod's term excludes the task just as the task's own term
+excludes the pod.
 """
 
 from __future__ import annotations
@@ -14,66 +15,72 @@ import msgspec
 import numpy as np
 
 from ..model.cluster import Cluster
+from ..model.matching import selector_matches
 from ..model.nodes import Mask, Vector
 from ..model.objects import LabelSelector, PodAffinity, PodAffinityTerm, WeightedPodAffinityTerm
 from ..model.task import Task
 from .counts import Counts, domains_of, per_domain
+from .node_index import VALUES_A_STEP
 from .pod_index import ClassCounts, PodIndex, class_of, labels_of
-from .selectors import selector_matches
 
 HARD_WEIGHT = 1
-"""What a running pod's required affinity is worth as a preference of others for it (kube-scheduler's
-``hardPodAffinityWeight``).
+"""The weight of a running pod's required affinity as a preference for the task (kube-scheduler's
+`hardPodAffinityWeight`).
 """
+AFFINITY = "spec.affinity"
+TOO_MUCH = 1 << 40
+"""More steps than any job may cost."""
 FEW = 8
-"""So many classes are told apart one by one what the terms of another say of them; for more, all at once is cheaper."""
+"""Up to this number of classes, the terms of a pod are matched class by class; above it, with all classes at once."""
 _encode = msgspec.json.Encoder().encode
 
 
 @dataclass(slots=True)
-class _Spoken:
-    """What the terms of pods on nodes say of a task, by topology: whose pods do not want it near, and how much whose
-    pods like it. Pods are told by the number of their class.
+class _EffectsOnTask:
+    """Effects of the terms of pods on nodes on one task, by topology and by the number of the pods' class.
+
+    `unwanted` are the classes whose anti-affinity excludes the task; `liked` is the weight with which a class prefers
+    it.
     """
 
     unwanted: dict[str, dict[int, float]] = field(default_factory=dict)
     liked: dict[str, dict[int, float]] = field(default_factory=dict)
-    heard: int = 0
-    """How many of the classes that have terms have been heard."""
+    evaluated: int = 0
+    """How many of the classes with terms have been evaluated."""
 
 
 @dataclass(slots=True)
-class _Says:
-    """What the terms of one class of pods say of all classes, by topology."""
+class _EffectsOfClass:
+    """Effects of the terms of one class of pods on all classes, by topology."""
 
     unwanted: dict[str, Mask] = field(default_factory=dict)
     liked: dict[str, Vector] = field(default_factory=dict)
 
 
-NOTHING = _Spoken()
+NOTHING = _EffectsOnTask()
 
 
 class PodAffinities:
-    """The terms of pending tasks against the pods on nodes, and the other way round; for one cycle."""
+    """Match the terms of pending tasks and of pods on nodes with each other; for one cycle."""
 
     def __init__(self, cluster: Cluster, pods: PodIndex) -> None:
         self._cluster = cluster
         self._nodes = cluster.nodes
         self._pods = pods
-        self._spoken: dict[int, _Spoken] = {}
-        self._says: dict[int, _Says] = {}
-        self._asked: dict[int, int] = {}
-        """Class of pods with terms → how many classes have asked what they say."""
+        self._on_task: dict[int, _EffectsOnTask] = {}
+        self._of_class: dict[int, _EffectsOfClass] = {}
+        self._evaluations: dict[int, int] = {}
+        """Class of pods with terms → how many classes it has been matched with."""
         self._masks: dict[Hashable, tuple[int, Mask | None]] = {}
         self._namespaces: dict[bytes, tuple[int, list[str]]] = {}
         self._other_pods: dict[Hashable, dict[str, ClassCounts]] = {}
 
     def concerns(self, task: Task) -> bool:
-        """Whether the task has such terms, or anyone on a node has preferences that speak of it."""
-        return _has_terms(task) or bool(self._spoken_of(task).liked)
+        """Whether the task has such terms, or a pod on a node has a preference that applies to it."""
+        return _has_terms(task) or bool(self._effects_on(task).liked)
 
     def mask(self, task: Task, *, future: bool) -> Mask | None:
-        """Nodes that neither the task's required terms nor those of pods there exclude; None if there are none."""
+        """Return the nodes that no required term excludes, of the task or of pods there; None if there is none."""
         wanted = self.affinity_mask(task, future=future)
         apart = self.anti_affinity_mask(task, future=future)
         if wanted is None or apart is None:
@@ -81,22 +88,24 @@ class PodAffinities:
         return wanted & apart
 
     def affinity_mask(self, task: Task, *, future: bool) -> Mask | None:
-        """Nodes whose topology domain holds a pod that the task requires."""
+        """Return the nodes whose topology domain holds a pod that the task requires."""
         if not _required(task, "pod_affinity"):
             return None
         return self._kept(("together", task.shape, future), lambda: self._together(task, future=future))
 
     def anti_affinity_mask(self, task: Task, *, future: bool) -> Mask | None:
-        """Nodes where neither the task's anti-affinity nor that of a pod there excludes the other."""
+        """Return the nodes on which neither the task's anti-affinity nor that of a pod excludes the other."""
         if not self._nodes.minding and not _has_terms(task):
             return None
+        if self._nodes.minding and _has_terms(task) and self._pods.is_full(task):
+            self._pods.spend(TOO_MUCH, AFFINITY)
         return self._kept(("apart", class_of(task), future), lambda: self._apart(task, future=future))
 
     def score(self, task: Task, feasible: Mask) -> Vector | None:
-        """How much the task and the pods on each node prefer each other, 0 to 100."""
+        """Return how much the task and the pods on each node prefer each other, 0 to 100."""
         total: Vector | None = None
-        for key, counts in (*self._preferred_by(task).items(), *self._liking(task).items()):
-            self._pods.spend(30)
+        for key, counts in (*self._preferred_by_task(task).items(), *self._preferring_task(task).items()):
+            self._pods.spend(30, AFFINITY)
             part = per_domain(domains_of(self._nodes, key), counts.present(future=False))
             total = part if total is None else total + part
         if total is None or not feasible.any():
@@ -110,15 +119,16 @@ class PodAffinities:
     # ---------------------------------------------------------------------------------------------------------- masks
 
     def _kept(self, key: Hashable, compute: Callable[[], Mask | None]) -> Mask | None:
-        """A mask, computed anew only when something on the nodes has changed."""
+        """Return a mask; it is computed again only after something on the nodes has changed."""
         known, now = self._masks.get(key), len(self._nodes.touched)
         if known is None or known[0] != now:
-            self._pods.spend(30)
+            self._pods.spend(30, AFFINITY)
             known = self._masks[key] = (now, compute())
         return known[1]
 
     def _together(self, task: Task, *, future: bool) -> Mask:
         terms = _required(task, "pod_affinity")
+        self._pods.spend(len(terms), AFFINITY)
         counts = self._pods.counts(
             ("all of", _terms_key(terms, task)),
             lambda: np.logical_and.reduce([self._classes(term, task) for term in terms]),
@@ -127,7 +137,7 @@ class PodAffinities:
         domains = [domains_of(self._nodes, key) for key in sorted({term.topology_key for term in terms})]
         mask: Mask = np.logical_and.reduce([domain >= 0 for domain in domains])
         if not present.any() and counts.weights[self._pods.number(task)]:
-            return mask  # the first of a group that wants to be together
+            return mask  # the first task of a group with affinity to itself
         self._pods.spend(30 * len(domains))
         for domain in domains:
             mask &= per_domain(domain, present) > 0
@@ -135,34 +145,34 @@ class PodAffinities:
 
     def _apart(self, task: Task, *, future: bool) -> Mask | None:
         mask: Mask | None = None
-        for key, counts in (*self._kept_away(task).items(), *self._keeping_away(task).items()):
-            self._pods.spend(30)
+        for key, counts in (*self._excluded_by_task(task).items(), *self._excluding_task(task).items()):
+            self._pods.spend(30, AFFINITY)
             free: Mask = per_domain(domains_of(self._nodes, key), counts.possible(future=future)) == 0
             mask = free if mask is None else mask & free
         return mask
 
     # --------------------------------------------------------------------------------------------------------- counts
 
-    def _kept_away(self, task: Task) -> dict[str, ClassCounts]:
-        """Pods that the task does not want near, by topology."""
+    def _excluded_by_task(self, task: Task) -> dict[str, ClassCounts]:
+        """Return the pods that the task's anti-affinity excludes, by topology."""
         return self._by_topology(task, "any of", _required(task, "pod_anti_affinity"), self._any_of)
 
     def _any_of(self, terms: list[PodAffinityTerm], task: Task) -> Vector:
         mask: Vector = np.logical_or.reduce([self._classes(term, task) for term in terms])
         return mask
 
-    def _preferred_by(self, task: Task) -> dict[str, ClassCounts]:
-        """Pods by how much the task likes them near, by topology."""
-        wishes = _wishes(task)
-        if not wishes:
+    def _preferred_by_task(self, task: Task) -> dict[str, ClassCounts]:
+        """Return the pods that the task prefers, by topology, with weights."""
+        preferences = _preferences(task)
+        if not preferences:
             return {}
-        weights = {id(term): weight for term, weight in wishes}
+        weights = {id(term): weight for term, weight in preferences}
 
         def worth(terms: list[PodAffinityTerm], task: Task) -> Vector:
             total: Vector = np.sum([weights[id(term)] * self._classes(term, task) for term in terms], axis=0)
             return total
 
-        return self._by_topology(task, "liked", [term for term, _ in wishes], worth)
+        return self._by_topology(task, "liked", [term for term, _ in preferences], worth)
 
     def _by_topology(
         self,
@@ -187,18 +197,18 @@ class PodAffinities:
             }
         return known
 
-    def _keeping_away(self, task: Task) -> dict[str, ClassCounts]:
-        """Pods that do not want the task near, by topology."""
-        return self._of_holders(task, "unwanted", self._spoken_of(task).unwanted)
+    def _excluding_task(self, task: Task) -> dict[str, ClassCounts]:
+        """Return the pods whose anti-affinity excludes the task, by topology."""
+        return self._of_holders(task, "unwanted", self._effects_on(task).unwanted)
 
-    def _liking(self, task: Task) -> dict[str, ClassCounts]:
-        """Pods by how much they like the task near, by topology."""
-        return self._of_holders(task, "liking", self._spoken_of(task).liked)
+    def _preferring_task(self, task: Task) -> dict[str, ClassCounts]:
+        """Return the pods that prefer the task, by topology, with weights."""
+        return self._of_holders(task, "liking", self._effects_on(task).liked)
 
     def _of_holders(self, task: Task, what: str, found: dict[str, dict[int, float]]) -> dict[str, ClassCounts]:
-        who = class_of(task)
+        owner = class_of(task)
         return {
-            key: self._pods.counts((what, who, key), lambda some=some: self._weights(some), as_of=len(some))  # type: ignore[misc]
+            key: self._pods.counts((what, owner, key), lambda some=some: self._weights(some), as_of=len(some))  # type: ignore[misc]
             for key, some in found.items()
         }
 
@@ -208,72 +218,73 @@ class PodAffinities:
             weights[number] = weight
         return weights
 
-    def _spoken_of(self, task: Task) -> _Spoken:
-        """What the terms of pods on nodes say of the task."""
+    def _effects_on(self, task: Task) -> _EffectsOnTask:
+        """Return the effects of the terms of pods on nodes on the task."""
         if not self._nodes.minding:
             return NOTHING
         number = self._pods.number(task)
-        spoken = self._spoken.setdefault(number, _Spoken())
-        for holder in self._pods.holders[spoken.heard :]:
-            self._asked[holder] = self._asked.get(holder, 0) + 1
-            if self._asked[holder] > FEW:
-                self._listen(spoken, holder, number)
+        effects = self._on_task.setdefault(number, _EffectsOnTask())
+        for holder in self._pods.holders[effects.evaluated :]:
+            self._evaluations[holder] = self._evaluations.get(holder, 0) + 1
+            if self._evaluations[holder] > FEW:
+                self._add_from_masks(effects, holder, number)
             else:
-                self._listen_alone(spoken, holder, task)
-        spoken.heard = len(self._pods.holders)
-        return spoken
+                self._add_one(effects, holder, task)
+        effects.evaluated = len(self._pods.holders)
+        return effects
 
-    def _listen_alone(self, spoken: _Spoken, holder: int, task: Task) -> None:
-        """Add what the terms of one class say of the task, without looking at the other classes."""
+    def _add_one(self, effects: _EffectsOnTask, holder: int, task: Task) -> None:
+        """Add the effects of one class on the task, without matching other classes."""
         owner = self._pods.classes[holder]
         for term in _required(owner, "pod_anti_affinity"):
-            known = spoken.unwanted.get(term.topology_key)
+            known = effects.unwanted.get(term.topology_key)
             if known is not None and holder in known:
-                continue  # one of them is enough
-            self._pods.spend(2)
+                continue  # one matching term is enough
+            self._pods.spend(2 + _values_of(term) // VALUES_A_STEP, AFFINITY)
             if self._matches(term, owner, task):
-                spoken.unwanted.setdefault(term.topology_key, {})[holder] = 1.0
-        wishes = [(term, float(HARD_WEIGHT)) for term in _required(owner, "pod_affinity")]
-        for term, weight in (*wishes, *_wishes(owner)):
-            self._pods.spend(2)
+                effects.unwanted.setdefault(term.topology_key, {})[holder] = 1.0
+        preferences = [(term, float(HARD_WEIGHT)) for term in _required(owner, "pod_affinity")]
+        for term, weight in (*preferences, *_preferences(owner)):
+            self._pods.spend(2 + _values_of(term) // VALUES_A_STEP, AFFINITY)
             if self._matches(term, owner, task):
-                liked = spoken.liked.setdefault(term.topology_key, {})
+                liked = effects.liked.setdefault(term.topology_key, {})
                 liked[holder] = liked.get(holder, 0.0) + weight
 
-    def _listen(self, spoken: _Spoken, holder: int, number: int) -> None:
-        """The same from what they say of all classes at once."""
-        says = self._said_by(holder)
-        for key, mask in says.unwanted.items():
+    def _add_from_masks(self, effects: _EffectsOnTask, holder: int, number: int) -> None:
+        """Add the effects of one class on the class `number`, from the masks over all classes."""
+        of_class = self._effects_of(holder)
+        for key, mask in of_class.unwanted.items():
             if mask[number]:
-                spoken.unwanted.setdefault(key, {})[holder] = 1.0
-        for key, worth in says.liked.items():
+                effects.unwanted.setdefault(key, {})[holder] = 1.0
+        for key, worth in of_class.liked.items():
             if worth[number]:
-                spoken.liked.setdefault(key, {})[holder] = float(worth[number])
+                effects.liked.setdefault(key, {})[holder] = float(worth[number])
 
-    def _said_by(self, holder: int) -> _Says:
-        says = self._says.get(holder)
-        if says is None:
-            says, owner = _Says(), self._pods.classes[holder]
+    def _effects_of(self, holder: int) -> _EffectsOfClass:
+        of_class = self._of_class.get(holder)
+        if of_class is None:
+            of_class, owner = _EffectsOfClass(), self._pods.classes[holder]
             for term in _required(owner, "pod_anti_affinity"):
-                known = says.unwanted.get(term.topology_key)
+                known = of_class.unwanted.get(term.topology_key)
                 mask = self._classes(term, owner)
-                says.unwanted[term.topology_key] = mask if known is None else known | mask
-            wishes = [(term, float(HARD_WEIGHT)) for term in _required(owner, "pod_affinity")]
-            for term, weight in (*wishes, *_wishes(owner)):
-                known_worth = says.liked.setdefault(term.topology_key, np.zeros(len(self._pods.classes)))
+                of_class.unwanted[term.topology_key] = mask if known is None else known | mask
+            preferences = [(term, float(HARD_WEIGHT)) for term in _required(owner, "pod_affinity")]
+            for term, weight in (*preferences, *_preferences(owner)):
+                known_worth = of_class.liked.setdefault(term.topology_key, np.zeros(len(self._pods.classes)))
                 known_worth += weight * self._classes(term, owner)
-            self._says[holder] = says
-        return says
+            self._of_class[holder] = of_class
+        return of_class
 
     # ---------------------------------------------------------------------------------------------------------- terms
 
     def _classes(self, term: PodAffinityTerm, owner: Task) -> Mask:
-        """The classes of pods that a term of ``owner`` speaks of.
+        """Return the classes of pods that a term of `owner` selects.
 
-        ``matchLabelKeys`` and ``mismatchLabelKeys`` are labels that must be, or must not be, those of the owner. The
-        API server lays them into the selector of what is created through it; here they count in any case.
+        `matchLabelKeys` and `mismatchLabelKeys` name labels that must, or must not, have the value that the owner has.
+        The API server merges them into the selector at creation; they are evaluated here in any case.
         """
         pods, own = self._pods, labels_of(owner)
+        pods.spend(1, AFFINITY)
         mask = pods.selected(term.label_selector) & pods.in_namespaces(self._namespaces_of(term, owner))
         for key in term.match_label_keys or ():
             if key in own:
@@ -284,7 +295,7 @@ class PodAffinities:
         return mask
 
     def _matches(self, term: PodAffinityTerm, owner: Task, other: Task) -> bool:
-        """Whether a term of ``owner`` speaks of ``other``: what :meth:`_classes` says of all classes."""
+        """Whether a term of `owner` selects `other`; `_classes` computes the same for all classes."""
         if other.namespace not in (term.namespaces or ()):
             if term.namespace_selector is not None:
                 if not selector_matches(term.namespace_selector, self._labels_of(other.namespace)):
@@ -304,10 +315,14 @@ class PodAffinities:
         return (*(term.namespaces or ()), *self._with_labels(term.namespace_selector))
 
     def _with_labels(self, selector: LabelSelector) -> list[str]:
-        """The namespaces with pods on nodes whose labels a selector matches."""
+        """Return the namespaces with pods on nodes whose labels a selector matches."""
         key, names = _encode(selector), self._pods.namespaces
         known = self._namespaces.get(key)
         if known is None or known[0] != len(names):
+            parts = len(selector.match_labels or ()) + sum(
+                1 + len(item.values or ()) // VALUES_A_STEP for item in selector.match_expressions or ()
+            )
+            self._pods.spend(len(names) * parts // 2, AFFINITY)
             matching = [name for name in names if selector_matches(selector, self._labels_of(name))]
             known = self._namespaces[key] = (len(names), matching)
         return known[1]
@@ -333,8 +348,8 @@ def _preferred(task: Task, kind: str) -> list[WeightedPodAffinityTerm]:
     return (part.preferred if part else None) or []
 
 
-def _wishes(task: Task) -> list[tuple[PodAffinityTerm, float]]:
-    """The preferences of a task, each with what it is worth to it."""
+def _preferences(task: Task) -> list[tuple[PodAffinityTerm, float]]:
+    """Return the preferences of a task with their weights."""
     return [
         (item.pod_affinity_term, sign * item.weight)
         for kind, sign in (("pod_affinity", 1.0), ("pod_anti_affinity", -1.0))
@@ -346,8 +361,19 @@ def _has_terms(task: Task) -> bool:
     return _part(task, "pod_affinity") is not None or _part(task, "pod_anti_affinity") is not None
 
 
+def _values_of(term: PodAffinityTerm) -> int:
+    """Return how many values one term compares with those of a pod."""
+    found = len(term.namespaces or ())
+    for selector in (term.label_selector, term.namespace_selector):
+        if selector is not None:
+            found += 4 * len(selector.match_labels or ())
+            for item in selector.match_expressions or ():
+                found += 4 + len(item.values or ())
+    return found
+
+
 def _terms_key(terms: list[PodAffinityTerm], owner: Task) -> Hashable:
-    """What tasks whose terms come to the same have in common."""
+    """Return a key that is equal for tasks with equivalent terms."""
     own = labels_of(owner)
     keys = sorted(
         {key for term in terms for key in (*(term.match_label_keys or ()), *(term.mismatch_label_keys or ()))}

@@ -1,8 +1,8 @@
-"""The pods on nodes by what selectors of other pods can see of them, for one cycle.
+"""Index the pods on nodes by what selectors of other pods can match; for one cycle.
 
-The one rule: pods with the same namespace and labels are one class, and a selector is matched with all classes at once,
-as arrays. What a selector costs follows from how many classes there are, not from how many pods, and it is paid once
-in a cycle, however many tasks ask the same.
+Pods with the same namespace and labels are one class, and a selector is matched with all classes at once, as arrays.
+Its cost follows from the number of classes, not of pods, and is paid once per cycle, however many tasks use the
+selector.
 """
 
 from __future__ import annotations
@@ -12,26 +12,34 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 import numpy as np
 
 from ..model.cluster import Cluster
+from ..model.matching import requirement_holds
 from ..model.nodes import Mask, NodeInfo, Rows, Vector
 from ..model.objects import LabelSelector, SelectorRequirement
 from ..model.task import COMPLETED, Task, TaskStatus
 from .counts import Counts, Tallies
-from .selectors import requirement_holds
+from .node_index import VALUES_A_STEP, rows_holding
 
+Spend = Callable[..., None]
+"""Account for a number of steps about to be done, with the field of the pod that causes them (`Work.spend`)."""
 Tally = tuple[int, int, int]
-"""Pods of a class on a node: there, on their way out, still to come."""
+"""Pods of a class on a node: present, releasing, pipelined."""
 NONE: Tally = (0, 0, 0)
+MOST_TERMS = 50_000
+"""Maximum inter-pod terms of the pods on nodes of one namespace. Each term is matched with the pods of all namespaces,
+at their cost. Further pods with terms wait (`is_full`); where another scheduler placed more, none of the namespace's
+terms is matched.
+"""
 
 
 class PodIndex:
-    """Classes of pods, and how many of each are on which node. Built when it is first asked.
+    """Classes of pods, and how many pods of each class are on each node. Built at the first use.
 
-    ``classes`` holds one pod of each class, those that wait included; a class is called by its number in it. Pods that
-    have terms about other pods are of one class only if they are of one shape, so that a class tells what its pods say
-    of others. ``holders`` are the numbers of such classes that have, or had in this cycle, pods on nodes.
+    `classes` holds one pod of each class, pending pods included; the class's number is its position. Pods with
+    inter-pod terms share a class only if they have the same shape, so that all pods of a class have the same terms.
+    `holders` are the numbers of classes with terms that have, or had in this cycle, pods on nodes.
     """
 
-    def __init__(self, cluster: Cluster, spend: Callable[[int], None]) -> None:
+    def __init__(self, cluster: Cluster, spend: Spend) -> None:
         self._cluster = cluster
         self.spend = spend
         self._nodes = cluster.nodes
@@ -46,12 +54,18 @@ class PodIndex:
         self._tallies: list[dict[int, Tally]] = []
         self._first: tuple[Rows, Rows, Counts] = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((3, 0)))
         self._held: set[int] = set()
+        self._terms: dict[str, int] = {}
+        """Inter-pod terms of the classes in `_held`, by namespace."""
         self._seen = 0
         self._counts: dict[Hashable, tuple[int, ClassCounts]] = {}
 
     def counts(self, key: Hashable, weigh: Callable[[], Vector | Mask], as_of: int = 0) -> ClassCounts:
-        """Per node the sum of the weights of the pods there; ``weigh`` gives each class its weight. Who asks with an
-        equal ``key`` shares the answer, for as long as ``as_of`` is the same.
+        """Return per node the sum of the weights of its pods.
+
+        Args:
+            key: calls with an equal key share the result.
+            weigh: returns the weight of each class.
+            as_of: the shared result is valid while this number is the same.
         """
         known = self._counts.get(key)
         if known is None or known[0] != as_of:
@@ -61,18 +75,20 @@ class PodIndex:
     # ------------------------------------------------------------------------------------------------------ selectors
 
     def in_namespaces(self, names: Iterable[str]) -> Mask:
-        """The classes of these namespaces."""
+        """Return the classes of these namespaces."""
         self.refresh()
-        return self._marked(self._namespaces.get(name, ()) for name in names)
+        given = dict.fromkeys(names)
+        self.spend(len(given) // VALUES_A_STEP)
+        return self._marked(self._namespaces.get(name, ()) for name in given)
 
     @property
     def namespaces(self) -> list[str]:
-        """The namespaces that have pods on nodes."""
+        """Return the namespaces that have pods on nodes."""
         self.refresh()
         return list(self._namespaces)
 
     def selected(self, selector: LabelSelector | None) -> Mask:
-        """The classes that a label selector matches; an absent one matches nothing, an empty one everything."""
+        """Return the classes that a label selector matches; an absent one matches nothing, an empty one everything."""
         self.refresh()
         parts = 0 if selector is None else len(selector.match_labels or ()) + len(selector.match_expressions or ())
         self.spend((1 + parts) * (12 + len(self.classes) // 500))
@@ -86,14 +102,15 @@ class PodIndex:
         return mask
 
     def labelled(self, key: str, values: Iterable[str]) -> Mask:
-        """The classes whose label ``key`` has one of the values."""
+        """Return the classes whose label `key` has one of the values."""
         known = self._labels.get(key, {})
         return self._marked(known.get(value, ()) for value in values)
 
     def _holding(self, item: SelectorRequirement) -> Mask:
         known = self._labels.get(item.key, {})
-        mask = self._marked(numbers for value, numbers in known.items() if requirement_holds(item, {item.key: value}))
-        if requirement_holds(item, {}):  # NotIn and DoesNotExist hold where there is no such label
+        self.spend(len(item.values or ()) // VALUES_A_STEP)
+        mask = self._marked(rows_holding(known, item))
+        if requirement_holds(item, {}):  # NotIn and DoesNotExist also hold without the label
             mask |= ~self._marked(known.values())
         return mask
 
@@ -103,10 +120,10 @@ class PodIndex:
             mask[np.fromiter(numbers, np.int64)] = True
         return mask
 
-    # -------------------------------------------------------------------------------------------------- who runs where
+    # ---------------------------------------------------------------------------------------------------------- pods
 
     def refresh(self) -> None:
-        """Look again at the nodes on which something changed."""
+        """Count the nodes again that have changed."""
         if not self._is_built:
             self._build()
             return
@@ -125,13 +142,18 @@ class PodIndex:
                     self._hold((number,))
                     self.changes.append((number, row, (b[0] - a[0], b[1] - a[1], b[2] - a[2])))
 
+    def is_full(self, task: Task) -> bool:
+        """Whether the terms of the task would exceed `MOST_TERMS` of its namespace."""
+        own = 0 if self.number(task) in self._held else terms_of(task)
+        return own > 0 and self._terms.get(task.namespace, 0) + own > MOST_TERMS
+
     def number(self, task: Task) -> int:
-        """The class of a task."""
+        """Return the class number of a task."""
         self.refresh()
         return self._numbers[class_of(task)]
 
     def first(self) -> tuple[Rows, Rows, Counts]:
-        """What was there when the index was built: classes, rows, and tallies [3 x entries]."""
+        """Return the content when the index was built: classes, rows, and tallies [3 x entries]."""
         self.refresh()
         return self._first
 
@@ -148,12 +170,15 @@ class PodIndex:
             np.array([tally for _, _, tally in entries], dtype=np.float64).reshape(-1, 3).T,
         )
         self._hold(dict.fromkeys(number for number, _, _ in entries))
+        self.holders = [it for it in self.holders if self._terms[self.classes[it].namespace] <= MOST_TERMS]
 
     def _hold(self, numbers: Iterable[int]) -> None:
         for number in numbers:
             if self.classes[number].has_inter_pod_constraints and number not in self._held:
                 self._held.add(number)
                 self.holders.append(number)
+                owner = self.classes[number]
+                self._terms[owner.namespace] = self._terms.get(owner.namespace, 0) + terms_of(owner)
 
     def _enter(self, task: Task) -> None:
         key = class_of(task)
@@ -171,20 +196,18 @@ class PodIndex:
             if task.status & COMPLETED:
                 continue
             number = self._numbers[class_of(task)]
-            there, leaving, coming = found.get(number, NONE)
+            present, releasing, pipelined = found.get(number, NONE)
             if task.status is TaskStatus.PIPELINED:
-                found[number] = (there, leaving, coming + 1)
+                found[number] = (present, releasing, pipelined + 1)
             elif task.status is TaskStatus.RELEASING:
-                found[number] = (there, leaving + 1, coming)
+                found[number] = (present, releasing + 1, pipelined)
             else:
-                found[number] = (there + 1, leaving, coming)
+                found[number] = (present + 1, releasing, pipelined)
         return found
 
 
 class ClassCounts(Tallies):
-    """Per node row the sum of the weights of the pods there: of those that are there, on their way out, still to
-    come.
-    """
+    """Per node row the sum of the weights of its pods: present, releasing and pipelined."""
 
     def __init__(self, index: PodIndex, weigh: Callable[[], Vector | Mask], rows: int) -> None:
         self._index, self._weigh, self._rows = index, weigh, rows
@@ -194,7 +217,7 @@ class ClassCounts(Tallies):
 
     @property
     def weights(self) -> Vector:
-        """The weight of each class."""
+        """Return the weight of each class."""
         self._refresh()
         return self._weights
 
@@ -217,8 +240,15 @@ class ClassCounts(Tallies):
 
 
 def class_of(task: Task) -> Hashable:
-    """What tasks of one class have in common."""
+    """Return the key that tasks of one class share."""
     return task.shape if task.has_inter_pod_constraints else task.identity
+
+
+def terms_of(task: Task) -> int:
+    """Return how many inter-pod terms a task has."""
+    affinity = task.pod.spec.affinity
+    parts = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity else ()
+    return sum(len(part.required or ()) + len(part.preferred or ()) for part in parts if part is not None)
 
 
 def labels_of(task: Task) -> Mapping[str, str]:

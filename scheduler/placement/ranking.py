@@ -1,8 +1,9 @@
-"""How good every node is for one shape.
+"""Rank all nodes for one shape.
 
-The one rule: a shape costs one pass over all nodes in a cycle; after that only the rows that changed since are looked
-at again, and a run of equal tasks is placed from one matrix of scores (node x how many of the run it has already
-taken). The outcome is that of placing the tasks one by one, each on the best node, the smallest name among equals.
+The result equals placing the tasks one by one, each on the best node, the smallest name among equals.
+
+A shape costs one pass over all nodes in a cycle; after that, only changed rows are evaluated again. A run of equal
+tasks is placed from one matrix of scores (node x number of tasks of the run already on it).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ NOWHERE = -np.inf
 
 
 class Scores(Protocol):
-    """What a ranking asks of the plugins (:class:`scheduler.placement.engine.Placement`)."""
+    """The part of `scheduler.placement.engine.Placement` that a ranking uses."""
 
     def static(self, task: Task) -> Mask: ...
 
@@ -30,7 +31,7 @@ class Scores(Protocol):
 
 
 class Ranking:
-    """The value of every node for one shape: its score, or nowhere."""
+    """The value of every node for one shape: its score, or minus infinity if the task does not fit."""
 
     def __init__(self, placement: Scores, nodes: Nodes, task: Task, *, future: bool) -> None:
         self._placement, self._nodes, self._task, self._future = placement, nodes, task, future
@@ -44,19 +45,19 @@ class Ranking:
 
     @property
     def takers(self) -> int:
-        """How many nodes take one task of the shape."""
+        """Return how many nodes fit one task of the shape."""
         if self._takers is None:
             self._takers = int(np.count_nonzero(self.value > NOWHERE))
         return self._takers
 
     def refresh(self) -> None:
-        """Look again at the rows that changed since the last time."""
+        """Evaluate the rows again that have changed since the last call."""
         touched = self._nodes.touched
         if self._seen == len(touched):
             return
         changed = set(touched[self._seen :])
         self._seen = len(touched)
-        if len(changed) == 1:  # after every pod that was placed alone: a view costs half of a choice of rows
+        if len(changed) == 1:  # usual after one placement: a view costs half of a selection of rows
             (row,) = changed
             if self._is_feasible[row]:
                 self._evaluate(slice(row, row + 1))
@@ -67,8 +68,8 @@ class Ranking:
             self._evaluate(rows[self._is_feasible[rows]])
 
     def rows_for(self, count: int) -> list[int]:
-        """Rows for ``count`` tasks of the shape, placed one after the other; fewer if there is no room for all."""
-        # A row outside of the best ``count`` is never taken: before it, each of those would have to take one.
+        """Return rows for `count` equal tasks, placed one after the other; fewer if there is not enough room."""
+        # A row outside of the best `count` is never used: each of those would have to get a task before it.
         rows = np.argsort(-self.value, kind="stable")[:count]
         rows = rows[self.value[rows] > NOWHERE]
         if not len(rows):
@@ -89,7 +90,10 @@ class Ranking:
         return found
 
     def _ladder(self, rows: Rows, count: int) -> Vector:
-        """Scores [rows x steps]: of each row for the first, second, … task like this one; nowhere beyond its room."""
+        """Return scores [rows x steps]: for each row the score of the first, second, … equal task.
+
+        Beyond the row's room the score is `NOWHERE`.
+        """
         nodes = self._nodes
         held = self._held
         available, used_now = amounts(nodes, rows, future=self._future)

@@ -1,6 +1,6 @@
-"""Constraints that pods and PodGroups may have and this scheduler does not honour.
+"""Find constraints of pods and PodGroups that this scheduler does not support.
 
-The one rule: whoever has one waits, and is told the field; it is never placed against its wish.
+A pod with such a constraint waits, with the field as the reason; it is never placed against it.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from .volumes import unbound_claim
 
 _GROUP = "scheduling.k8s.io/"
 RESTART_ALL = "RestartAllContainers"
-"""What only nodes that declare the feature can do; we do not read what nodes declare."""
+"""Fields that need features declared by nodes; the scheduler does not read these declarations."""
 
 
 def of_task(cluster: Cluster, task: Task) -> str:
-    """The first field of the pod that we do not honour; empty if there is none."""
+    """Return the first unsupported field of the pod; empty if there is none."""
     return (
         next(_fields(task), "")
         or _other_group(cluster, task)
@@ -47,7 +47,7 @@ def _fields(task: Task) -> Iterator[str]:
 
 
 def _other_group(cluster: Cluster, task: Task) -> str:
-    """The scheduling group of a pod, where the PodGroup of its name does not stand for it; empty otherwise."""
+    """Return the scheduling group of a pod if no PodGroup represents it; empty otherwise."""
     named = task.pod.spec.scheduling_group
     job = cluster.jobs.get(task.job)
     if named is None or job is None or job.group is None:
@@ -58,13 +58,17 @@ def _other_group(cluster: Cluster, task: Task) -> str:
     return f"spec.schedulingGroup (there is another PodGroup {task.job} in scheduling.volcano.sh)"
 
 
-def of_job(job: Job) -> str:
-    """The field of the PodGroup that we do not honour; empty if there is none."""
+def of_job(job: Job, *, topology: bool) -> str:
+    """Return the unsupported field of the PodGroup; empty if there is none. `topology`: a plugin honours domains."""
     group = job.group
     if group is None:
         return ""
     if field := (group.metadata.annotations or {}).get(names.UNSUPPORTED):
         return field
-    if group.spec.network_topology:
+    if topology:
+        return ""
+    if names.TOPOLOGY_KEY in (group.metadata.annotations or {}):
+        return "spec.schedulingConstraints.topology"
+    if group.spec.network_topology is not None:
         return "spec.networkTopology"
     return "spec.subGroupPolicy" if group.spec.sub_group_policy else ""

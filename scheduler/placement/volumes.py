@@ -1,8 +1,9 @@
-"""Volumes that are bound to a place (semantics: kube-scheduler's ``volumebinding`` and ``volumezone``, for bound
-claims).
+"""Respect the location of bound volumes.
 
-The one rule: we follow bindings and make none. A claim that still waits for its pod to be placed keeps the pod
-pending, by name.
+Semantics: kube-scheduler's `volumebinding` and `volumezone`, for bound claims.
+
+The scheduler follows bindings and makes none. A claim that is bound only after its pod is placed keeps the pod pending,
+with the claim's name as the reason.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..model.cluster import Cluster
+from ..model.matching import node_selector_matches
 from ..model.nodes import NodeInfo
 from ..model.objects import PersistentVolume, Volume
 from ..model.task import Task
-from .selectors import node_selector_matches
 
 ZONE_LABELS = (
     "topology.kubernetes.io/zone",
@@ -26,7 +27,7 @@ ONE_POD = "ReadWriteOncePod"
 
 
 def claims_of(task: Task) -> Iterator[tuple[int, str]]:
-    """The claims that a pod mounts, as ``(index of the volume, namespace/name)``."""
+    """Iterate over the claims that a pod mounts, as `(index of the volume, namespace/name)`."""
     for index, volume in enumerate(task.pod.spec.volumes or ()):
         if name := _claim_name(task, volume):
             yield index, f"{task.namespace}/{name}"
@@ -39,7 +40,7 @@ def _claim_name(task: Task, volume: Volume) -> str:
 
 
 def unbound_claim(cluster: Cluster, task: Task) -> str:
-    """The field and claim that keep the pod waiting because there is no volume to follow yet; empty if none."""
+    """Return the field and claim that block the pod because no volume is bound yet; empty if there is none."""
     for index, key in claims_of(task):
         if problem := _problem(cluster, task, index, key):
             return f"spec.volumes[{index}] ({problem})"
@@ -64,7 +65,7 @@ def _problem(cluster: Cluster, task: Task, index: int, key: str) -> str:
 
 
 def volumes_of(cluster: Cluster, task: Task) -> list[PersistentVolume]:
-    """The known volumes that the pod's claims are bound to."""
+    """Return the known volumes to which the pod's claims are bound."""
     found = (cluster.claims.get(key) for _, key in claims_of(task))
     bound = (cluster.volumes.get(claim.spec.volume_name) for claim in found if claim is not None)
     return [volume for volume in bound if volume is not None]
@@ -77,6 +78,6 @@ def outside_affinity(volume: PersistentVolume, node: NodeInfo) -> bool:
 
 
 def outside_zone(volume: PersistentVolume, node: NodeInfo) -> bool:
-    """Whether the volume is labelled with a zone or region that the node is not in."""
+    """Whether the volume is labelled with a zone or region to which the node does not belong."""
     labels = volume.metadata.labels or {}
     return any(label in labels and node.labels.get(label) not in labels[label].split("__") for label in ZONE_LABELS)

@@ -1,9 +1,24 @@
-"""The plugins. Each is a class, one module each (see ``docs/plugins.md``); importing its module registers it."""
+"""The plugins. Each plugin is a class in a module of its own; importing the module registers it (`docs/plugins.md`)."""
 
 from __future__ import annotations
 
 from ..framework.plugin import PLUGINS
-from . import binpack, conformance, drf, gang, nodeorder, overcommit, pdb, predicates, priority, sla
+from . import (
+    binpack,
+    cdp,
+    conformance,
+    drf,
+    gang,
+    network_topology,
+    nodegroup,
+    nodeorder,
+    overcommit,
+    pdb,
+    predicates,
+    priority,
+    resourcequota,
+    sla,
+)
 from .queue import capacity, capacity_card, proportion
 
 __all__ = [
@@ -11,14 +26,18 @@ __all__ = [
     "binpack",
     "capacity",
     "capacity_card",
+    "cdp",
     "conformance",
     "drf",
     "gang",
+    "network_topology",
+    "nodegroup",
     "nodeorder",
     "overcommit",
     "pdb",
     "predicates",
     "priority",
     "proportion",
+    "resourcequota",
     "sla",
 ]

@@ -1,4 +1,4 @@
-"""binpack: fill nodes that are in use before opening others (semantics: Volcano's ``plugins/binpack``)."""
+"""binpack: fill nodes that are in use before opening others (semantics: Volcano's `plugins/binpack`)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from ..policy.schema import INT, TEXT, Argument
 
 
 class Binpack(Plugin, UsageScore):
-    """See the module."""
+    """Prefer nodes that are in use."""
 
     name = "binpack"
+    judges_equals_alike = True
     arguments: ClassVar = {
         "binpack.weight": Argument(INT, 0, default=1, means="weight of this score among all"),
         "binpack.cpu": Argument(INT, 0, default=1, means="weight of cpu"),
@@ -39,7 +40,10 @@ class Binpack(Plugin, UsageScore):
         self._nodes = session.nodes
 
     def usage_score(self, task: Task, used: Amounts, allocatable: Amounts) -> Vector:
-        """Per requested dimension the part in use with the task; 0 where it would not fit; weighted mean, 0 to 100."""
+        """Return the weighted mean of the used fractions of the requested dimensions, 0 to 100.
+
+        The fractions include the task; a dimension in which the task does not fit counts 0.
+        """
         total, weights = np.zeros(used.shape[:-1]), 0.0
         for name, weight in self._weights.items() if self._weight else ():
             if task.request.get(name, 0) <= 0 or not weight:

@@ -1,6 +1,4 @@
-"""conformance: what keeps the cluster itself running is never a victim (semantics: Volcano's
-``plugins/conformance``).
-"""
+"""conformance: never evict pods that keep the cluster itself running (semantics: Volcano's `plugins/conformance`)."""
 
 from __future__ import annotations
 
@@ -9,19 +7,20 @@ from collections.abc import Sequence
 from ..framework.plugin import Plugin
 from ..model.task import Task
 from ..policy.hooks import PreemptableByUnit, PreemptUnit, ReclaimableByUnit, ReclaimUnit
-from ..reasons import Protected, Protection
+from ..reasons import Protected, ProtectedBy, Protection
 
 CRITICAL_CLASSES = frozenset({"system-cluster-critical", "system-node-critical"})
 SYSTEM_NAMESPACE = "kube-system"
 
 
 class Conformance(Plugin, ReclaimableByUnit, PreemptableByUnit, ReclaimUnit, PreemptUnit):
-    """See the module."""
+    """Protect critical pods."""
 
     name = "conformance"
+    judges_equals_alike = True
 
     def reclaim_unit(self, preemptor: Task, unit: Sequence[Task]) -> Protection | None:  # noqa: ARG002
-        return Protected("system") if any(map(_is_critical, unit)) else None
+        return Protected(ProtectedBy.SYSTEM) if any(map(_is_critical, unit)) else None
 
     preempt_unit = reclaim_unit
 

@@ -1,7 +1,6 @@
-"""drf: jobs with the smaller dominant share of the cluster are served first (semantics: Volcano's ``plugins/drf``).
+"""drf: serve jobs with the smaller dominant share of the cluster first (semantics: Volcano's `plugins/drf`).
 
-The one rule: a job's share is the largest part that it holds of any dimension of the cluster, tasks that wait for room
-being freed included.
+A job's share is its largest fraction of any dimension of the cluster; tasks that wait for room being freed count.
 """
 
 from __future__ import annotations
@@ -15,17 +14,19 @@ from ..model import resources
 from ..model.job import Job
 from ..model.resources import PODS, Resource
 from ..model.task import Task, TaskStatus
-from ..policy.hooks import JobOrder, Preemptable, Vote
+from ..policy.hooks import JobOrder, Preemptable, VetoReason, Vote
 from ..policy.model import PluginOption
+from ..reasons import SmallerShare
 
 DELTA = 1e-6
-"""Shares closer than this are equal."""
+"""Shares whose difference is smaller than this are equal."""
 
 
-class Drf(Plugin, JobOrder, Preemptable):
-    """See the module."""
+class Drf(Plugin, JobOrder, Preemptable, VetoReason):
+    """Order jobs by dominant share."""
 
     name = "drf"
+    judges_equals_alike = True
     refused: ClassVar = {
         "enableHierarchy": (
             "hierarchical drf is not supported",
@@ -55,7 +56,7 @@ class Drf(Plugin, JobOrder, Preemptable):
         return max((resources.share(claimed.get(name, 0), amount) for name, amount in self._total), default=0.0)
 
     def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
-        """Candidates whose job, without them, still holds at least the share that the preemptor's would come to."""
+        """Return candidates whose job would still hold at least the share that the preemptor's job would reach."""
         jobs = self._session.cluster.jobs
         mine = self._share(resources.plus(_claimed(jobs[preemptor.job]), preemptor.request))
         left: dict[str, Resource] = {}
@@ -70,6 +71,11 @@ class Drf(Plugin, JobOrder, Preemptable):
             if mine < theirs or abs(mine - theirs) <= DELTA:
                 permitted.append(task)
         return permitted, Vote.PERMIT
+
+    def veto_reason(self, preemptor: Task, unit: Sequence[Task]) -> SmallerShare:
+        jobs, name = self._session.cluster.jobs, unit[0].job
+        mine = self._share(resources.plus(_claimed(jobs[preemptor.job]), preemptor.request))
+        return SmallerShare(name, round(self._share(_claimed(jobs[name])) * 1000), round(mine * 1000))
 
 
 def _claimed(job: Job) -> Resource:

@@ -1,50 +1,85 @@
-"""gang: a job runs with at least ``minMember`` tasks (and its roles with theirs), or not at all.
+"""gang: a job runs with at least `minMember` tasks (and the minima of its roles), or not at all.
 
-The one rule: what counts as running, waiting or missing is said here and nowhere else (semantics: Volcano's
-``plugins/gang``,
-``api/job_info.go``).
+Semantics: Volcano's `plugins/gang` and `api/job_info.go`.
+
+This module alone defines which tasks count as running, waiting or missing.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Hashable
 
 from ..framework.plugin import Plugin
+from ..framework.session import Session
 from ..model.job import Job
 from ..model.task import HOLDING, READY, Statuses, Task, TaskStatus
 from ..policy.hooks import (
     JobOrder,
     JobPipelined,
+    JobReachable,
     JobReady,
     JobStarving,
     JobValid,
+    Limits,
     PreemptableByUnit,
+    PreemptSpare,
     ReclaimableByUnit,
+    ReclaimSpare,
     Vote,
 )
 from ..reasons import PodsMissing, UnschedulableReason
+from ..topology.subgroups import REST, SubGroups, id_of
 
 TAKING_PART = HOLDING | TaskStatus.SUCCEEDED | TaskStatus.PIPELINED | TaskStatus.PENDING
 PIPELINED = READY | TaskStatus.PIPELINED
 
 
-class Gang(Plugin, JobValid, JobOrder, JobReady, JobPipelined, JobStarving, ReclaimableByUnit, PreemptableByUnit):
-    """See the module. Which tasks a gang can spare is told by :mod:`scheduler.preemption.units`."""
+class Gang(
+    Plugin,
+    JobValid,
+    JobOrder,
+    JobReady,
+    JobPipelined,
+    JobReachable,
+    JobStarving,
+    ReclaimableByUnit,
+    PreemptableByUnit,
+    ReclaimSpare,
+    PreemptSpare,
+):
+    """Enforce the minimum of gangs. `scheduler.preemption.units` forms victims within the limits of `reclaim_spare`."""
 
     name = "gang"
+    judges_equals_alike = True
+
+    def open(self, session: Session) -> None:
+        self._groups = session.own(SubGroups)
 
     def job_order(self, job: Job) -> bool:
         return _is_ready(job)
 
     def job_ready(self, job: Job) -> bool:
-        return _is_ready(job) and _roles_hold(job, READY)
+        return _is_ready(job) and _roles_hold(job, READY) and self._groups.hold(job, READY)
 
     def job_pipelined(self, job: Job) -> Vote:
         enough = job.ready + job.waiting + job.undemanding >= job.min_available
-        return Vote.PERMIT if enough and _roles_hold(job, PIPELINED) else Vote.REJECT
+        holds = enough and _roles_hold(job, PIPELINED) and self._groups.hold(job, PIPELINED)
+        return Vote.PERMIT if holds else Vote.REJECT
+
+    def job_reachable(self, job: Job, more: int) -> bool:
+        return job.ready + job.waiting + more >= job.min_available
 
     def job_starving(self, job: Job) -> bool:
-        return job.ready + job.waiting < job.min_available
+        """Whether the gang lacks tasks that need room.
+
+        Pending tasks that request nothing count towards the minimum, as in `job_ready`. A job that waits for nothing
+        else starves: its tasks may lack a pod slot.
+        """
+        if job.ready + job.waiting >= job.min_available:
+            return not self._groups.hold(job, PIPELINED)
+        waits_for_no_other = job.undemanding == len(job.by_status.get(TaskStatus.PENDING, ())) - job.gated
+        return waits_for_no_other or self.job_pipelined(job) is not Vote.PERMIT
 
     def job_valid(self, job: Job) -> UnschedulableReason | None:
         if job.binding_roles:
@@ -52,8 +87,27 @@ class Gang(Plugin, JobValid, JobOrder, JobReady, JobPipelined, JobStarving, Recl
             for role, minimum in sorted(job.binding_roles.items()):
                 if present[role] < minimum:
                     return PodsMissing(present[role], minimum, role)
+        if missing := self._groups.missing(job, TAKING_PART):
+            name, complete, least = missing[0]
+            return PodsMissing(complete, least, group=name)
         pods = job.count(TAKING_PART)
         return None if pods >= job.min_available else PodsMissing(pods, job.min_available)
+
+    def reclaim_spare(self, job: Job, task: Task) -> Limits:
+        """Return how many tasks the gang, the task's role and the task's subgroup have above their minimum."""
+        limits: list[tuple[Hashable, int]] = [((job.key, None), max(job.ready - job.min_available, 0))]
+        of_role = job.binding_roles.get(task.role)
+        if of_role is not None:
+            have = sum(one.role == task.role for one in job.having(READY))
+            limits.append(((job.key, task.role), max(have - of_role, 0)))
+        policies = job.group.spec.sub_group_policy if job.group is not None else None
+        if policies and (place := id_of(policies, task)) != REST:
+            have = sum(id_of(policies, one) == place for one in job.having(READY))
+            least = max(policies[place[0]].sub_group_size or 1, 1)
+            limits.append(((job.key, place), max(have - least, 0)))
+        return tuple(limits)
+
+    preempt_spare = reclaim_spare
 
 
 def _roles_hold(job: Job, statuses: Statuses) -> bool:

@@ -1,9 +1,10 @@
-"""nodeorder: the scores of kube-scheduler, each 0 to 100, weighted and added (semantics: Volcano's
-``plugins/nodeorder``).
+"""nodeorder: the scores of kube-scheduler, each 0 to 100, weighted and added.
 
-The one rule: a score that nothing in a cycle changes is computed once for all nodes; one that follows from what is
-used is a function of arrays, so that a run of equal tasks is scored at once. Ours is exact where kube-scheduler cuts
-to whole numbers, and normalises over the nodes that the pod may go to, full or not.
+Semantics: Volcano's `plugins/nodeorder`. Scores here are exact where kube-scheduler truncates to integers, and are
+normalised over all nodes on which the pod may run, full or not.
+
+A score that does not change within a cycle is computed once for all nodes; a score that follows from usage is a
+function of arrays, so that a run of equal tasks is scored at once.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from ..framework.session import Session
 from ..model.nodes import Amounts, Mask, Nodes, Vector
 from ..model.resources import CPU, MEMORY
 from ..model.task import Task
+from ..placement.node_index import NODE_AFFINITY, TOLERATIONS, VALUES_A_STEP, NodeIndex, Tolerations, steps_of_term
 from ..placement.pod_affinity import PodAffinities
-from ..placement.selectors import term_matches, tolerates
+from ..placement.pod_index import Spend
 from ..placement.spread import Spread
 from ..policy.hooks import PodScore, Score, UsageScore
 from ..policy.model import PluginOption
@@ -34,16 +36,17 @@ SCORES = {
     "imagelocality": (1, "nodes that have the pod's images"),
     "podtopologyspread": (2, "domains with fewer pods of a kind, where the pod's spread is a preference"),
 }
-"""Default weight of each score, and what it prefers."""
+"""The default weight of each score, and what it prefers."""
 MIB = 1024.0 * 1024.0
 IMAGE_MIN, IMAGE_MAX = 23 * MIB, 1000 * MIB
-"""An image smaller than the first is not worth a detour, one larger than the second counts no more (per container)."""
+"""Image sizes per container: a smaller image than the first counts nothing, a larger one than the second no more."""
 
 
 class NodeOrder(Plugin, Score, UsageScore, PodScore):
-    """See the module."""
+    """Score nodes as kube-scheduler does."""
 
     name = "nodeorder"
+    judges_equals_alike = True
     arguments: ClassVar = {
         **{
             f"{name}.weight": Argument(INT, 0, default=weight, means=f"prefers {means}")
@@ -60,7 +63,7 @@ class NodeOrder(Plugin, Score, UsageScore, PodScore):
         self._weights: dict[str, int] = {name: self.argument(f"{name}.weight") for name in SCORES}
 
     def open(self, session: Session) -> None:
-        self._nodes = session.nodes
+        self._nodes, self._spend = session.nodes, session.work.spend
         pods = session.placement.pods
         self._affinities, self._spread = PodAffinities(session.cluster, pods), Spread(session.nodes, pods)
 
@@ -92,7 +95,7 @@ class NodeOrder(Plugin, Score, UsageScore, PodScore):
             ("imagelocality", _image_locality),
         ):
             if weights[name]:
-                values = score(self._nodes, task, feasible)
+                values = score(self._nodes, task, feasible, self._spend)
                 total = _added(total, values, weights[name])
         return total
 
@@ -114,30 +117,28 @@ def _added(total: Vector | None, part: Vector | None, weight: float) -> Vector |
 
 
 def _fraction(used: Amounts, allocatable: Amounts) -> Vector:
-    """The part that is used, at most all; of nothing, all."""
+    """Return the used fraction, at most 1; 1 where there is no capacity."""
     some = allocatable > 0
-    if some.all():  # nearly always, and half as dear
+    if some.all():  # the usual case, and half the cost
         part: Vector = used / allocatable
     else:
         part = np.divide(used, allocatable, out=np.ones(used.shape), where=some)
     return np.minimum(part, 1.0, out=part)
 
 
-def _node_affinity(nodes: Nodes, task: Task, feasible: Mask) -> Vector | None:
+def _node_affinity(nodes: Nodes, task: Task, feasible: Mask, spend: Spend) -> Vector | None:
     affinity = task.pod.spec.affinity
     preferred = affinity and affinity.node_affinity and affinity.node_affinity.preferred
     if not preferred:
         return None
-    weights = [
-        float(sum(item.weight for item in preferred if term_matches(item.preference, node)))
-        if feasible[node.row]
-        else 0.0
-        for node in nodes.rows
-    ]
-    return _normalised(np.array(weights))
+    spend(sum(steps_of_term(item.preference) for item in preferred), NODE_AFFINITY)
+    index, weights = NodeIndex.of(nodes), np.zeros(len(nodes.rows))
+    for item in preferred:
+        weights += item.weight * index.matching(item.preference)
+    return _normalised(np.where(feasible, weights, 0.0))
 
 
-def _taint_toleration(nodes: Nodes, task: Task, feasible: Mask) -> Vector | None:
+def _taint_toleration(nodes: Nodes, task: Task, feasible: Mask, spend: Spend) -> Vector | None:
     counts = nodes.kept.get("prefer-no-schedule")
     if counts is None:
         counts = nodes.kept["prefer-no-schedule"] = [
@@ -147,19 +148,21 @@ def _taint_toleration(nodes: Nodes, task: Task, feasible: Mask) -> Vector | None
             counts = nodes.kept["prefer-no-schedule"] = ()
     if not counts:
         return None
-    tolerations = task.pod.spec.tolerations or ()
+    spend(len(task.pod.spec.tolerations or ()) // VALUES_A_STEP, TOLERATIONS)
+    tolerations = Tolerations(task.pod.spec.tolerations)
     disliked = np.array(
         [
-            float(sum(not any(tolerates(t, taint) for t in tolerations) for taint in taints)) if allowed else 0.0
+            float(sum(not tolerations.cover(taint) for taint in taints)) if allowed else 0.0
             for taints, allowed in zip(counts, feasible, strict=True)
         ]
     )
     return 100.0 - _normalised(disliked)
 
 
-def _image_locality(nodes: Nodes, task: Task, _feasible: Mask) -> Vector | None:
+def _image_locality(nodes: Nodes, task: Task, _feasible: Mask, spend: Spend) -> Vector | None:
     images = _images(nodes)
     containers = task.pod.spec.containers
+    spend(2 * len(containers) if images else 0, "spec.containers")
     total: Any = None
     for container in containers:
         sizes = images.get(_tagged(container.image))
@@ -174,12 +177,12 @@ def _image_locality(nodes: Nodes, task: Task, _feasible: Mask) -> Vector | None:
 
 
 def _tagged(image: str) -> str:
-    """The image's name as nodes list it: with a tag."""
+    """Return the image's name as nodes list it: with a tag."""
     return image if ":" in image.rsplit("/", 1)[-1] else f"{image}:latest"
 
 
 def _images(nodes: Nodes) -> dict[str, Vector]:
-    """Image name → its size on each node, 0 where it is not."""
+    """Map each image name to its size on each node; 0 where the node does not have it."""
     known: dict[str, Vector] | None = nodes.kept.get("images")
     if known is None:
         known = nodes.kept["images"] = {}
@@ -191,6 +194,6 @@ def _images(nodes: Nodes) -> dict[str, Vector]:
 
 
 def _normalised(values: Vector) -> Vector:
-    """Scaled so that the largest is 100."""
+    """Return the values scaled so that the largest is 100."""
     top = values.max(initial=0.0)
     return values * (100.0 / top) if top > 0 else values

@@ -1,8 +1,7 @@
-"""overcommit: admit no more than the cluster, times a factor, can hold (semantics: Volcano's ``plugins/overcommit``).
+"""overcommit: admit no more than the cluster, times a factor, can hold (semantics: Volcano's `plugins/overcommit`).
 
-The one rule: what an admitted job has reserved but not yet taken counts against those that are served after it, not
-against a job of its own queue that is served before it: that one would only wait for room that it is going to get
-first.
+An unused reservation of an admitted job counts against jobs that are served after it, but not against a job of its own
+queue that is served before it: the reserving job would only wait for room that the other job gets first.
 """
 
 from __future__ import annotations
@@ -18,14 +17,18 @@ from ..model.task import Task
 from ..policy.hooks import JobEnqueueable, JobEnqueued, Reasons, Vote
 from ..policy.schema import FLOAT, Argument
 from ..reasons import ClusterLimit, UnschedulableReason
-from .queue.admission_backlog import WaitingLine
-from .queue.attributes import reservation_of, ungated
+from .queue.admission_backlog import Uncovered, WaitingReservations
+from .queue.attributes import request_of, reservation_of, ungated
+
+_CLUSTER = "cluster"
+"""The one pool that all queues share in this plugin."""
 
 
 class Overcommit(Plugin, JobEnqueueable, JobEnqueued, Reasons):
-    """See the module."""
+    """Limit admission to a multiple of the cluster."""
 
     name = "overcommit"
+    judges_equals_alike = True
     arguments: ClassVar = {
         "overcommit-factor": Argument(FLOAT, 1.0, default=1.2, means="how many times the cluster is admitted in all")
     }
@@ -36,9 +39,11 @@ class Overcommit(Plugin, JobEnqueueable, JobEnqueued, Reasons):
         nodes = session.nodes
         used = nodes.sum_of(nodes.used[nodes.ready])
         lent = {name: resources.times(amount, factor) for name, amount in session.total.items()}
+        self._lent = lent
         self._left = resources.minus(lent, used)
         self._reserved: Resource = {}
-        self._line = WaitingLine(session)
+        self._waiting = WaitingReservations(session)
+        self._uncovered = Uncovered(session, lambda _: (_CLUSTER,))
         for job in session.reserving:
             self._reserve(job)
 
@@ -51,17 +56,24 @@ class Overcommit(Plugin, JobEnqueueable, JobEnqueued, Reasons):
     def _reserve(self, job: Job) -> None:
         if job.min_resources is None:
             return
-        if self._session.is_pending(job):  # being admitted
+        if self._session.is_pending(job):  # the job is being admitted
             amount = ungated(job, dict(job.min_resources))
         else:
             amount = reservation_of(job, self._session, job.min_resources, job.allocated)
+            self._uncovered.add(job, amount, request_of)
             if job.phase == PodGroupPhase.INQUEUE and any(amount.values()):
-                self._line.add(job, amount)
+                self._waiting.add(job, amount)
         resources.add_to(self._reserved, amount)
 
     def _ahead_of(self, job: Job) -> Resource:
-        """What is reserved by those that are not served after ``job`` in its own queue."""
-        return resources.minus(self._reserved, self._line.behind(job))
+        """Return what counts as reserved against `job`.
+
+        Not counted: what jobs of its queue that are served after it have reserved. Reservations of other namespaces
+        without pods count for at most one share of the cluster each.
+        """
+        ahead = resources.minus(self._reserved, self._waiting.behind(job))
+        surplus = self._uncovered.surplus
+        return {name: value - surplus(job, _CLUSTER, name, self._lent.get(name, 0)) for name, value in ahead.items()}
 
     def _missing(self, job: Job) -> list[str]:
         if job.min_resources is None:

@@ -1,8 +1,7 @@
-"""predicates: what of a pod's spec decides where it may run (semantics: kube-scheduler's filter plugins, as Volcano
-wraps them).
+"""predicates: check the constraints of a pod's spec that decide where the pod may run.
 
-The one rule: every constraint is one function that names the rule it applies, for one node or for all; what is said to
-exclude a node is what did exclude it.
+Every constraint is one function, for one node or for all, that names the rule it applies; the rule that is reported for
+a node is the rule that excluded it. (Semantics: kube-scheduler's filter plugins, as Volcano wraps them.)
 """
 
 from __future__ import annotations
@@ -14,13 +13,22 @@ import numpy as np
 
 from ..framework.plugin import Plugin
 from ..framework.session import Session
-from ..model.nodes import Mask, NodeInfo
-from ..model.objects import PersistentVolume, Taint
+from ..model.nodes import MANY_SHAPES, Mask, NodeInfo
+from ..model.objects import NodeSelector, PersistentVolume, Taint
 from ..model.task import Task
 from ..placement.attachments import AttachLimits
+from ..placement.node_index import (
+    HARD_TAINTS,
+    NODE_AFFINITY,
+    TOLERATIONS,
+    VALUES_A_STEP,
+    NodeIndex,
+    Tolerations,
+    mask_of,
+    steps_of,
+)
 from ..placement.pod_affinity import PodAffinities
 from ..placement.ports import HostPorts
-from ..placement.selectors import node_selector_matches, untolerated
 from ..placement.spread import Spread
 from ..placement.volumes import outside_affinity, outside_zone, volumes_of
 from ..policy.hooks import Exclusion, Feasible, NodeRule, Predicate
@@ -44,9 +52,10 @@ CONSTRAINTS = {
 
 
 class Predicates(Plugin, Feasible, Predicate, NodeRule):
-    """See the module."""
+    """Filter nodes by the constraints of the pod's spec."""
 
     name = "predicates"
+    judges_equals_alike = True
     arguments: ClassVar = {
         **{
             f"predicate.{name}Enable": Argument(BOOL, default=True, means=f"`false` ignores {means}")
@@ -71,10 +80,12 @@ class Predicates(Plugin, Feasible, Predicate, NodeRule):
 
     def open(self, session: Session) -> None:
         self._cluster, self._nodes = session.cluster, session.nodes
-        self._ports = HostPorts(session.nodes)
+        self._spend = session.work.spend
+        self._ports = HostPorts(session.nodes, self._spend)
+        self._read: dict[bytes, Tolerations] = {}
         self._affinities = PodAffinities(session.cluster, session.placement.pods)
         self._spread = Spread(session.nodes, session.placement.pods)
-        self._attachments = AttachLimits(session.cluster)
+        self._attachments = AttachLimits(session.cluster, self._spend)
 
     # -------------------------------------------------------------------------------------- what the nodes' objects say
 
@@ -83,22 +94,52 @@ class Predicates(Plugin, Feasible, Predicate, NodeRule):
         return mask & self._reaches_volumes(task) if self._reach and task.pod.spec.volumes else mask
 
     def _matches(self, task: Task) -> Mask:
-        kept = self._nodes.kept
-        key = (task.shape, self._node_affinity, self._taints)
-        mask: Mask | None = kept.get(key)
+        spec, required = task.pod.spec, self._required(task)
+        # The steps follow from the pod alone, whether or not an earlier cycle has cached its mask.
+        self._spend(steps_of(required), NODE_AFFINITY)
+        self._spend(len(spec.tolerations or ()) // VALUES_A_STEP, TOLERATIONS)
+        self._spend(len(spec.node_selector or ()) // VALUES_A_STEP, "spec.nodeSelector")
+        known = self._known_masks()
+        mask = known.get(task.shape)
         if mask is None:
-            rows = self._nodes.rows
-            mask = np.fromiter((self._objection(task, node) is None for node in rows), np.bool_, len(rows))
-            kept[key] = mask
+            if len(known) > MANY_SHAPES:
+                known.clear()
+            mask = mask_of(self._nodes, lambda node: self._objection_of_object(task, node) is None)
+            mask &= NodeIndex.of(self._nodes).selected(required)
+            known[task.shape] = mask
         return mask
 
+    def _known_masks(self) -> dict[bytes, Mask]:
+        found: dict[bytes, Mask] = self._nodes.kept.setdefault(("feasible", self._node_affinity, self._taints), {})
+        return found
+
+    def _required(self, task: Task) -> NodeSelector | None:
+        """Return the required node affinity of the task, if node affinity is enabled."""
+        affinity = task.pod.spec.affinity
+        node_affinity = affinity.node_affinity if affinity is not None and self._node_affinity else None
+        return None if node_affinity is None else node_affinity.required
+
+    def _tolerations(self, task: Task) -> Tolerations:
+        known = self._read.get(task.shape)
+        if known is None:
+            known = self._read[task.shape] = Tolerations(task.pod.spec.tolerations)
+        return known
+
     def _objection(self, task: Task, node: NodeInfo) -> Exclusion | None:
-        """The first constraint that keeps the task off the node by what the node's object says."""
+        """Return the first constraint by which the node's object excludes the task."""
+        objection = self._objection_of_object(task, node)
+        if objection is not None or self._required(task) is None:
+            return objection
+        mask = self._known_masks().get(task.shape)
+        return None if (self._matches(task) if mask is None else mask)[node.row] else ("affinity", "")
+
+    def _objection_of_object(self, task: Task, node: NodeInfo) -> Exclusion | None:
+        """Return the same as `_objection`, without node affinity."""
         spec = task.pod.spec
-        if node.object.spec.unschedulable and untolerated((UNSCHEDULABLE,), spec.tolerations, ("NoSchedule",)):
+        if node.object.spec.unschedulable and not self._tolerations(task).cover(UNSCHEDULABLE):
             return ("unschedulable", "")
         if self._taints and node.object.spec.taints:
-            taint = untolerated(node.object.spec.taints, spec.tolerations, ("NoSchedule", "NoExecute"))
+            taint = self._tolerations(task).uncovered(node.object.spec.taints, HARD_TAINTS)
             if taint is not None:
                 return ("taint", f"{taint.key}={taint.value}" if taint.value else taint.key)
         if spec.os is not None and node.labels.get(OS_LABEL, spec.os.name) != spec.os.name:
@@ -107,17 +148,15 @@ class Predicates(Plugin, Feasible, Predicate, NodeRule):
             for key, value in (spec.node_selector or {}).items():
                 if node.labels.get(key) != value:
                     return ("selector", f"{key}={value}")
-            affinity = spec.affinity and spec.affinity.node_affinity
-            if affinity and not node_selector_matches(affinity.required, node):
-                return ("affinity", "")
         return None
 
     def _reaches_volumes(self, task: Task) -> Mask:
         volumes = volumes_of(self._cluster, task)
+        self._spend(len(volumes) * len(self._nodes.rows), "spec.volumes")
         return np.fromiter((not self._out_of_reach(volumes, node) for node in self._nodes.rows), np.bool_)
 
     def _out_of_reach(self, volumes: list[PersistentVolume], node: NodeInfo) -> str:
-        """The name of the first volume that the node does not reach; empty if it reaches all."""
+        """Return the name of the first volume that the node cannot reach; empty if it reaches all."""
         return next((v.metadata.name for v in volumes if any(outside(v, node) for outside in self._reach)), "")
 
     # ------------------------------------------------------------------------------------------- what runs on the nodes
@@ -132,14 +171,16 @@ class Predicates(Plugin, Feasible, Predicate, NodeRule):
             masks.append(self._spread.mask(task))
         if self._limits_on:
             masks.append(self._attachments.mask(task, future=future))
-        asked = [mask for mask in masks if mask is not None]
-        return np.logical_and.reduce(asked) if asked else None
+        constraining = [mask for mask in masks if mask is not None]
+        return np.logical_and.reduce(constraining) if constraining else None
 
     def node_rule(self, task: Task, node: NodeInfo) -> Exclusion | None:
         return self._objection(task, node) or next(self._objections_of_neighbours(task, node), None)
 
     def _objections_of_neighbours(self, task: Task, node: NodeInfo) -> Iterator[Exclusion]:
-        """What keeps the task off the node by its volumes and by what runs there, in the order of asking."""
+        """Iterate over what excludes the node by volumes and by its pods, in the order of the checks."""
+        if task.pod.spec.volumes:
+            self._spend(2 * len(task.pod.spec.volumes), "spec.volumes")
         if self._reach and (volume := self._out_of_reach(volumes_of(self._cluster, task), node)):
             yield ("volume", volume)
         if self._ports_on and (port := self._ports.taken(task, node)):

@@ -1,6 +1,4 @@
-"""priority: who has the higher priority is served first, and may preempt who has a lower one (semantics: Volcano's
-``plugins/priority``).
-"""
+"""priority: serve higher priorities first; they preempt lower ones (semantics: Volcano's `plugins/priority`)."""
 
 from __future__ import annotations
 
@@ -10,20 +8,24 @@ from ..framework.plugin import Plugin
 from ..framework.session import Session
 from ..model.job import Job
 from ..model.task import Task
-from ..policy.hooks import JobOrder, JobStarving, PreemptableByUnit, PreemptUnit, TaskOrder
+from ..policy.hooks import JobOrder, JobOutranks, JobStarving, PreemptableByUnit, PreemptUnit, TaskOrder
 from ..reasons import NotLower, Protection
 
 
-class Priority(Plugin, JobOrder, TaskOrder, JobStarving, PreemptableByUnit, PreemptUnit):
-    """See the module."""
+class Priority(Plugin, JobOrder, JobOutranks, TaskOrder, JobStarving, PreemptableByUnit, PreemptUnit):
+    """Order and preempt by priority."""
 
     name = "priority"
+    judges_equals_alike = True
 
     def open(self, session: Session) -> None:
         self._session = session
 
     def job_order(self, job: Job) -> int:
         return -job.priority
+
+    def job_outranks(self, job: Job, other: Job) -> bool:
+        return job.priority > other.priority
 
     def task_order(self, task: Task) -> int:
         return -task.priority
@@ -32,7 +34,7 @@ class Priority(Plugin, JobOrder, TaskOrder, JobStarving, PreemptableByUnit, Pree
         return job.ready + job.waiting < len(job.tasks)
 
     def preempt_unit(self, preemptor: Task, unit: Sequence[Task]) -> Protection | None:
-        """None if the unit is of strictly lower priority: its job's between jobs, its tasks' within one."""
+        """Return None if the unit has strictly lower priority: of the job between jobs, of the tasks within one job."""
         jobs = self._session.cluster.jobs
         if unit[0].job == preemptor.job:
             mine, theirs = preemptor.priority, max(task.priority for task in unit)

@@ -1,7 +1,7 @@
-"""sla: a job that has waited too long is let in, and keeps what it is given (semantics: Volcano's ``plugins/sla``).
+"""sla: admit a job that has waited too long, and keep the room it was given (semantics: Volcano's `plugins/sla`).
 
-The one rule: the deadline is the job's creation plus its waiting time; before it the plugin only orders, after it it
-permits.
+The deadline is the job's creation plus its waiting time. Before the deadline the plugin only orders jobs; after it the
+plugin permits them.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ WAITING_TIME = "sla-waiting-time"
 
 
 class Sla(Plugin, JobOrder, JobEnqueueable, JobPipelined):
-    """See the module."""
+    """Hurry jobs that have waited too long."""
 
     name = "sla"
+    judges_equals_alike = True
     arguments: ClassVar = {
         WAITING_TIME: Argument(
             DURATION,

@@ -1,39 +1,47 @@
-"""The hooks: what the actions ask of plugins (Volcano's ``framework/session_plugins.go``).
+"""The hooks that actions call on plugins (Volcano's `framework/session_plugins.go`).
 
-A hook is a Protocol with one method, named alike. A plugin implements it by deriving from it, so that mypy compares its
-method with the hook's; the policy file can switch it off (:data:`~.schema.SWITCHES`). How several answers become one is
-told by :mod:`scheduler.policy.tiers`. Orders are keys, not comparisons: the smaller key comes first.
+A hook is a Protocol with one method of the same name. A plugin implements a hook by deriving from it, so that mypy
+checks the method's signature. The policy file can switch a hook off (`SWITCHES`). `scheduler.policy.tiers` combines
+several answers. Orders are keys, not comparisons: the smaller key comes first.
 """
 
 from __future__ import annotations
 
 import enum
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from ..model.job import Job
 from ..model.nodes import Amounts, Mask, NodeInfo, Vector
 from ..model.queue import Queue
+from ..model.resources import Resource
 from ..model.task import Task
-from ..reasons import Protection, UnschedulableReason
+from ..reasons import Protection, Rule, UnschedulableReason
+from ..topology.closeness import Closeness
+from ..topology.domains import DomainSet
+from ..topology.subgroups import SubGroup
 from .schema import SWITCHES
 
 C = TypeVar("C", bound=type)
 
 Exclusion = tuple[str, str]
-"""A rule that leaves a node out, by a name that :mod:`scheduler.reasons.text` has words for, and what of it."""
+"""A rule that excludes a node: its name in `scheduler.reasons.text`, and its detail."""
+
+
+Limits = tuple[tuple[Hashable, int], ...]
+"""How many tasks a job can lose and still run: a name for each group to which the task belongs, and the number."""
 
 
 class Key(Protocol):
-    """What can be compared with its like."""
+    """A value that can be compared with values of its type."""
 
     def __lt__(self, other: Any, /) -> bool: ...
 
 
 class Vote(enum.IntEnum):
-    """A plugin's answer. Abstaining leaves the question to the others."""
+    """A plugin's answer. `ABSTAIN` leaves the decision to other plugins."""
 
     REJECT = -1
     ABSTAIN = 0
@@ -42,7 +50,7 @@ class Vote(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """A hook's name, its Protocol, and the switch of it (None where Volcano has none)."""
+    """A hook: its name, its Protocol and its switch (None where Volcano has none)."""
 
     name: str
     protocol: type
@@ -63,10 +71,10 @@ def _hook(switch: str | None) -> Callable[[C], C]:
 
 
 def hooks_of(plugin: type) -> tuple[Hook, ...]:
-    """The hooks that a class implements.
+    """Return the hooks that a class implements.
 
     Raises:
-        TypeError: A method has a hook's name, but the class does not derive from the hook.
+        TypeError: a method has a hook's name, but the class does not derive from the hook.
     """
     for name, hook in HOOKS.items():
         if hasattr(plugin, name) and hook.protocol not in plugin.__mro__:
@@ -82,28 +90,35 @@ def hooks_of(plugin: type) -> tuple[Hook, ...]:
 class JobOrder(Protocol):
     @abstractmethod
     def job_order(self, job: Job) -> Key:
-        """A key; of a queue's jobs the one with the smaller key is served first (JobOrderFn)."""
+        """Return a key; the job with the smallest key of a queue is served first (JobOrderFn)."""
+
+
+@_hook("enableJobOrder")
+class JobOutranks(Protocol):
+    @abstractmethod
+    def job_outranks(self, job: Job, other: Job) -> bool:
+        """Whether the job takes room that was freed for a waiting job of the same queue."""
 
 
 @_hook("enableTaskOrder")
 class TaskOrder(Protocol):
     @abstractmethod
     def task_order(self, task: Task) -> Key:
-        """A key; of a job's tasks the one with the smaller key is served first (TaskOrderFn)."""
+        """Return a key; the task with the smallest key of a job is served first (TaskOrderFn)."""
 
 
 @_hook("enableQueueOrder")
 class QueueOrder(Protocol):
     @abstractmethod
     def queue_order(self, queue: Queue) -> Key:
-        """A key; the queue with the smaller key is served first (QueueOrderFn)."""
+        """Return a key; the queue with the smallest key is served first (QueueOrderFn)."""
 
 
 @_hook(None)
 class VictimQueueOrder(Protocol):
     @abstractmethod
     def victim_queue_order(self, queue: Queue, preemptor: Queue) -> Key:
-        """A key; the queue with the smaller key gives to the preemptor's queue first (VictimQueueOrderFn)."""
+        """Return a key; victims are taken from the queue with the smallest key first (VictimQueueOrderFn)."""
 
 
 # ---------------------------------------------------------------------------------------------------------------- jobs
@@ -113,28 +128,35 @@ class VictimQueueOrder(Protocol):
 class JobValid(Protocol):
     @abstractmethod
     def job_valid(self, job: Job) -> UnschedulableReason | None:
-        """Why the job cannot be scheduled at all, or None (JobValidFn)."""
+        """Return the reason why the job cannot be scheduled at all, or None (JobValidFn)."""
 
 
 @_hook("enableJobReady")
 class JobReady(Protocol):
     @abstractmethod
     def job_ready(self, job: Job) -> bool:
-        """Whether the job has enough to start (JobReadyFn)."""
+        """Whether enough of the job is placed to start it (JobReadyFn)."""
 
 
 @_hook("enableJobPipelined")
 class JobPipelined(Protocol):
     @abstractmethod
     def job_pipelined(self, job: Job) -> Vote:
-        """Whether the job could start once what it waits for is free (JobPipelinedFn)."""
+        """Whether the job can start once the resources that it waits for are free (JobPipelinedFn)."""
+
+
+@_hook("enableJobPipelined")
+class JobReachable(Protocol):
+    @abstractmethod
+    def job_reachable(self, job: Job, more: int) -> bool:
+        """Whether the job could start if `more` of its waiting tasks found room."""
 
 
 @_hook("enableJobStarving")
 class JobStarving(Protocol):
     @abstractmethod
     def job_starving(self, job: Job) -> bool:
-        """Whether others may be evicted for the job (JobStarvingFn)."""
+        """Whether other jobs may be evicted for the job (JobStarvingFn)."""
 
 
 @_hook("enableJobEnqueued")
@@ -148,7 +170,7 @@ class JobEnqueueable(Protocol):
 class JobEnqueued(Protocol):
     @abstractmethod
     def job_enqueued(self, job: Job) -> None:
-        """The job has been admitted (JobEnqueuedFn)."""
+        """Called after the job was admitted (JobEnqueuedFn)."""
 
 
 # -------------------------------------------------------------------------------------------------------------- queues
@@ -158,21 +180,21 @@ class JobEnqueued(Protocol):
 class Overused(Protocol):
     @abstractmethod
     def overused(self, queue: Queue) -> bool:
-        """Whether the queue is passed over in this cycle (OverusedFn)."""
+        """Whether the queue is skipped in this cycle (OverusedFn)."""
 
 
 @_hook("enabledAllocatable")
 class Allocatable(Protocol):
     @abstractmethod
     def allocatable(self, queue: Queue, task: Task) -> bool:
-        """Whether the queue may hold this task too (AllocatableFn)."""
+        """Whether the queue may hold this task in addition (AllocatableFn)."""
 
 
 @_hook("enablePreemptive")
 class Preemptive(Protocol):
     @abstractmethod
     def preemptive(self, queue: Queue, task: Task) -> UnschedulableReason | None:
-        """Why the queue may not reclaim for this task, or None (PreemptiveFn)."""
+        """Return the reason why the queue may not reclaim for this task, or None (PreemptiveFn)."""
 
 
 # ------------------------------------------------------------------------------------------------------------- victims
@@ -182,39 +204,60 @@ class Preemptive(Protocol):
 class Reclaimable(Protocol):
     @abstractmethod
     def reclaimable(self, preemptor: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
-        """The candidates of another queue that may be evicted for the preemptor, and the vote (ReclaimableFn)."""
+        """Return the candidates in other queues that the preemptor may evict, and the vote (ReclaimableFn)."""
 
 
 @_hook("enablePreemptable")
 class Preemptable(Protocol):
     @abstractmethod
     def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
-        """The candidates of the same queue that may be evicted for the preemptor, and the vote (PreemptableFn)."""
+        """Return the candidates in the same queue that the preemptor may evict, and the vote (PreemptableFn)."""
 
 
 @_hook("enableReclaimable")
 class ReclaimUnit(Protocol):
     @abstractmethod
     def reclaim_unit(self, preemptor: Task, unit: Sequence[Task]) -> Protection | None:
-        """Why a unit, a task or a whole gang as one, is not reclaimed, whatever tier decides; None if it may be."""
+        """Return why a unit (a task or a whole gang) may not be reclaimed, in whichever tier; None if it may be."""
 
 
 @_hook("enablePreemptable")
 class PreemptUnit(Protocol):
     @abstractmethod
     def preempt_unit(self, preemptor: Task, unit: Sequence[Task]) -> Protection | None:
-        """Why a unit, a task or a whole gang as one, is not preempted, whatever tier decides; None if it may be."""
+        """Return why a unit (a task or a whole gang) may not be preempted, in whichever tier; None if it may be."""
+
+
+@_hook("enableReclaimable")
+class ReclaimSpare(Protocol):
+    @abstractmethod
+    def reclaim_spare(self, job: Job, task: Task) -> Limits:
+        """Return the limits on reclaiming the job's tasks one by one; beyond them the job is reclaimed as a whole."""
+
+
+@_hook("enablePreemptable")
+class PreemptSpare(Protocol):
+    @abstractmethod
+    def preempt_spare(self, job: Job, task: Task) -> Limits:
+        """Return the limits on preempting the job's tasks one by one; beyond them the job is preempted as a whole."""
+
+
+@_hook(None)
+class VetoReason(Protocol):
+    @abstractmethod
+    def veto_reason(self, preemptor: Task, unit: Sequence[Task]) -> Rule | None:
+        """Return why the plugin's vote in its tier does not permit the unit."""
 
 
 class ReclaimableByUnit(Reclaimable):
-    """A plugin whose vote in its tier is what its ``reclaim_unit`` says."""
+    """A plugin whose vote in its tier follows from its `reclaim_unit`."""
 
     def reclaimable(self, preemptor: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:  # noqa: ARG002
         return list(candidates), Vote.PERMIT
 
 
 class PreemptableByUnit(Preemptable):
-    """A plugin whose vote in its tier is what its ``preempt_unit`` says."""
+    """A plugin whose vote in its tier follows from its `preempt_unit`."""
 
     def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:  # noqa: ARG002
         return list(candidates), Vote.PERMIT
@@ -224,19 +267,26 @@ class PreemptableByUnit(Preemptable):
 
 
 @_hook("enablePredicate")
+class NodeScope(Protocol):
+    @abstractmethod
+    def node_scope(self, task: Task) -> Hashable:
+        """Return what beside a task's shape decides which nodes it may use, such as its queue."""
+
+
+@_hook("enablePredicate")
 class Feasible(Protocol):
     @abstractmethod
     def feasible(self, task: Task) -> Mask:
-        """A mask over the nodes, from their objects alone: for a shape the same throughout a cycle (PredicateFn)."""
+        """Return a mask over the nodes from their objects alone; constant for a shape and a scope in a cycle."""
 
 
 @_hook("enablePredicate")
 class Predicate(Protocol):
     @abstractmethod
     def predicate(self, task: Task, future: bool) -> Mask | None:
-        """A mask over the nodes, from what runs on them; None if that is all one to the task (PredicateFn).
+        """Return a mask over the nodes from the pods on them, or None if these do not matter to the task (PredicateFn).
 
-        With ``future``, releasing pods count as gone and pipelined ones as come.
+        With `future`, releasing pods count as deleted and pipelined pods as placed.
         """
 
 
@@ -244,28 +294,45 @@ class Predicate(Protocol):
 class NodeRule(Protocol):
     @abstractmethod
     def node_rule(self, task: Task, node: NodeInfo) -> Exclusion | None:
-        """The rule by which the two masks leave the node out, or None: what users are told."""
+        """Return the rule by which a mask excludes the node, or None. Users see it as a reason."""
 
 
 @_hook("enableNodeOrder")
 class Score(Protocol):
     @abstractmethod
     def score(self, task: Task, feasible: Mask) -> Vector | None:
-        """A score for each node, from the nodes' objects alone, or None (NodeOrderFn)."""
+        """Return a score for each node from the nodes' objects alone, or None (NodeOrderFn)."""
 
 
 @_hook("enableNodeOrder")
 class UsageScore(Protocol):
     @abstractmethod
     def usage_score(self, task: Task, used: Amounts, allocatable: Amounts) -> Vector:
-        """Scores for arrays of amounts [..., dimensions]; ``used`` includes the task (NodeOrderFn)."""
+        """Return scores for arrays of amounts [..., dimensions]; `used` includes the task (NodeOrderFn)."""
 
 
 @_hook("enableNodeOrder")
 class PodScore(Protocol):
     @abstractmethod
     def pod_score(self, task: Task, feasible: Mask) -> Vector | None:
-        """A score for each node, from what runs on them, or None (BatchNodeOrderFn)."""
+        """Return a score for each node from the pods on it, or None (BatchNodeOrderFn)."""
+
+
+# ------------------------------------------------------------------------------------------------------------- domains
+
+
+@_hook("enabledHyperNodeGradient")
+class DomainGradient(Protocol):
+    @abstractmethod
+    def closeness(self, job: Job, group: SubGroup | None) -> Closeness | None:
+        """Return how close the pods of a job, or of a subgroup, have to be; None for no limit."""
+
+
+@_hook("enabledHyperNodeOrder")
+class DomainOrder(Protocol):
+    @abstractmethod
+    def domain_order(self, request: Resource, domains: DomainSet) -> Vector:
+        """Return a score for each of some domains, for a gang that requests this much (HyperNodeOrderFn)."""
 
 
 # ------------------------------------------------------------------------------------------------------------- reasons
@@ -275,4 +342,4 @@ class PodScore(Protocol):
 class Reasons(Protocol):
     @abstractmethod
     def reasons(self, job: Job, task: Task | None) -> Iterable[UnschedulableReason]:
-        """What stands in the way of placing ``task``; of admitting ``job`` where ``task`` is None."""
+        """Yield the reasons against placing `task`, or against admitting `job` if `task` is None."""

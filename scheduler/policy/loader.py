@@ -1,8 +1,8 @@
-"""Reading a policy file: Volcano's ``volcano-scheduler.conf``, unchanged, or refused with line and field.
+"""Load a policy file in the format of Volcano's `volcano-scheduler.conf`, or reject it with line and field.
 
-The one rule: nothing in a file is passed over in silence. What we cannot do is an error that says where it stands and
-what to write instead, and all errors of a file come at once. (Volcano ignores most of them, a misspelt switch or an
-unknown action, and dies of the others.)
+The one rule: no part of a file is ignored silently. Each unsupported part is an error with its place and a remedy, and
+all errors of a file are reported at once. (Volcano ignores most of them, such as a misspelt switch or an unknown
+action, and crashes on the others.)
 """
 
 from __future__ import annotations
@@ -33,16 +33,18 @@ from .source import PolicyError, PolicySource, Problem, suggest
 __all__ = ["Document", "PolicyError", "Problem", "load_policy", "read_document"]
 
 WRAPPER = "default_scheduler_conf"
-"""The key under which a cloud provider's add-on keeps the file."""
+"""Key under which a cloud provider's add-on stores the file."""
 _FIELDS = ("actions", "tiers", "configurations", "metrics")
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A policy together with where its parts stand: what lint reads.
+    """A policy with the positions of its parts, for lint.
 
-    ``lines`` are by field (``tiers[0].plugins[1].enableJobOrder``), ``places`` the fields of plugins by name
-    (configurations of actions as ``action:<name>``), ``left_out`` the plugins that are accepted and do nothing here.
+    Attributes:
+        lines: Line of each field (`tiers[0].plugins[1].enableJobOrder`).
+        places: Fields of plugins by name; configurations of actions as `action:<name>`.
+        left_out: Plugins that are accepted and have no effect here.
     """
 
     policy: Policy
@@ -52,7 +54,7 @@ class Document:
     retired: tuple[str, ...] = ()
 
     def line(self, field: str) -> int:
-        """The line of a field, or of the closest part of the file that holds it."""
+        """Return the line of a field, or of the closest part of the file that contains it."""
         while field and field not in self.lines:
             field = re.sub(r"(^|\.)[^.\[\]]*$|\[\d+\]$", "", field)
         return self.lines.get(field, 1)
@@ -72,19 +74,20 @@ tiers:
   - name: proportion
   - name: nodeorder
 """
-"""What Volcano runs with where no file says otherwise."""
+"""Volcano's default policy."""
 
 
 def load_policy(text: str, source: str) -> Policy:
-    """The policy that ``text`` says; ``source`` is its name in errors.
+    """Parse a policy file; `source` is its name in errors.
 
-    :raises PolicyError: with everything that is wrong with it.
+    Raises:
+        PolicyError: the file is invalid; with all problems.
     """
     return read_document(text, source).policy
 
 
 def read_document(text: str, source: str) -> Document:
-    """:func:`load_policy`, with the places kept."""
+    """Parse a policy file and keep the positions of its parts; otherwise as `load_policy`."""
     return _Reader(source).read(text)
 
 
@@ -97,7 +100,9 @@ class _Reader:
 
     def read(self, text: str) -> Document:
         root = self._root(text)
-        if (metrics := root.get("metrics")) is not None:  # where plugins get measurements; none of ours takes any
+        if (
+            metrics := root.get("metrics")
+        ) is not None:  # the sources of measurements for plugins; no plugin of ours uses any
             self.source.value(metrics, "metrics", Argument(MAPPING))
         policy = Policy(
             self._actions(root.get("actions")),
@@ -116,10 +121,12 @@ class _Reader:
                 name: node for name, node in self.source.entries(root.get("data"), "data") if name.endswith(".conf")
             }
             if len(files) != 1 or not isinstance(node := next(iter(files.values())), yaml.ScalarNode):
-                self.source.refuse(kind, "data", "", "needs exactly one file *.conf", "give the one that is meant")
+                self.source.refuse(
+                    kind, "data", "", "needs exactly one file *.conf", "keep the file that should be used"
+                )
                 raise PolicyError(self.source.name, self.source.problems)
             root = dict(self.source.entries(self.source.inner(node), ""))
-        if WRAPPER in root:  # its neighbours belong to the add-on that wraps the file
+        if WRAPPER in root:  # the neighbours belong to the add-on that wraps the file
             root = dict(self.source.entries(root[WRAPPER], ""))
         for name in [name for name in root if name not in _FIELDS]:
             self.source.refuse(root.pop(name), name, "", "no field of a policy", suggest(name, _FIELDS))
@@ -220,7 +227,7 @@ class _Reader:
             self.left_out[name] = field
         elif name in MISSING_PLUGINS:
             text = f"a plugin of Volcano that this scheduler does not support ({MISSING_PLUGINS[name]})"
-            self.source.refuse(node, f"{field}.name", name, text, "remove it and do without what it does")
+            self.source.refuse(node, f"{field}.name", name, text, "remove it; there is no equivalent here")
         else:
             self.source.refuse(node, f"{field}.name", name, "no such plugin", suggest(name, PLUGINS))
         return False
@@ -229,7 +236,7 @@ class _Reader:
         if "name" in entries:
             return self.source.value(entries["name"], f"{field}.name", Argument(TEXT)) or ""
         if isinstance(node, yaml.MappingNode):
-            self.source.refuse(node, field, "", "has no name", "write name: and what it is called")
+            self.source.refuse(node, field, "", "has no name", "write name: and the plugin's name")
         return ""
 
     def _arguments(

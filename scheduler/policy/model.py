@@ -1,7 +1,7 @@
-"""The policy: which actions run, which plugins have a say, in which tier, with which arguments.
+"""The policy: the actions that run, and the plugins with their tiers, switches and arguments.
 
-The one rule: a :class:`Policy` is plain data and total (every plugin option answers for every switch); what a file
-may not say is refused by :mod:`scheduler.policy.loader`, with line and field, before a Policy exists.
+A `Policy` is plain, complete data: every plugin option has a value for every switch. `scheduler.policy.loader` rejects
+an invalid file with line and field before a Policy exists.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 OFF_BY_DEFAULT = frozenset({"enableHierarchy", "EnabledClusterOrder"})
-"""Switches that Volcano leaves off unless the file turns them on; every other one is on."""
+"""Switches that are off by default, as in Volcano. All others are on by default."""
 
 
 @dataclass(frozen=True, slots=True)
 class PluginOption:
-    """One plugin of one tier. ``switches`` are those that the file sets, in Volcano's spelling."""
+    """One plugin of one tier. `switches` are those set in the file, in Volcano's spelling."""
 
     name: str
     switches: Mapping[str, bool] = field(default_factory=dict)
@@ -28,12 +28,12 @@ class PluginOption:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """``configurations`` are the arguments of actions, by action."""
+    """A policy; `configurations` are the arguments of actions, by action."""
 
     actions: tuple[str, ...]
     tiers: tuple[tuple[PluginOption, ...], ...]
     configurations: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def plugin(self, name: str) -> PluginOption | None:
-        """The option of a plugin, or None where the policy does not use it."""
+        """Return the option of a plugin, or None if the policy does not use it."""
         return next((option for tier in self.tiers for option in tier if option.name == name), None)

@@ -1,9 +1,8 @@
-"""What a policy file may say: actions, plugins, switches and arguments.
+"""The valid contents of a policy file: actions, plugins, switches and arguments, as data.
 
-The one rule: this is data. The names are Volcano's, its odd spellings included: its parser compares byte by byte, so
-that ``enableAllocatable`` for ``enabledAllocatable`` is silently nothing there, and an error here. What may be said of
-a plugin is declared by its class (:mod:`scheduler.framework.plugin`) and known once :mod:`scheduler.plugins` is
-imported.
+The names are Volcano's, with its odd spellings. Volcano's parser compares byte by byte and silently ignores
+`enableAllocatable`, where it expects `enabledAllocatable`; here such a name is an error. Each plugin's class declares
+its own arguments (`scheduler.framework.plugin`); importing `scheduler.plugins` registers them.
 """
 
 from __future__ import annotations
@@ -24,23 +23,23 @@ MAPPING: Kind = "mapping"
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """The type of one argument, the smallest value it may have, and whether what it asks for is ours to do."""
+    """The type of one argument, its smallest value, and whether it has an effect here."""
 
     kind: Kind
     minimum: float | None = None
     exclusive: bool = False
-    """The minimum itself is too small."""
+    """True if the minimum itself is not allowed."""
     ignored: str = ""
-    """Why it has no effect here; empty where it has one."""
+    """Why the argument has no effect here; empty if it has one."""
     values: tuple[str, ...] = ()
-    """What a mapping may map to; empty where anything will do."""
+    """Allowed values of a mapping; empty for any."""
     default: Any = None
     means: str = ""
-    """What it is for, as docs/policies.md says it."""
+    """Purpose of the argument, for docs/policies.md."""
 
     @property
     def wording(self) -> str:
-        """The type and its bounds in words."""
+        """Describe the type and its bounds."""
         article = "" if self.kind == "true or false" else "a "
         if self.values:
             return f"{article}{self.kind} to {' or '.join(self.values)}"
@@ -51,22 +50,25 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class PluginRule:
-    """What a file may say of one plugin, as its class declares it; ``hooks`` are those that it implements,
-    ``switches`` those that mean something to it.
+    """What a file may contain about one plugin, as its class declares it.
+
+    Attributes:
+        hooks: The hooks that the plugin implements.
+        switches: The switches that have an effect on the plugin.
     """
 
     hooks: frozenset[str]
     switches: frozenset[str]
     arguments: Mapping[str, Argument] = field(default_factory=dict)
     families: Mapping[str, Argument] = field(default_factory=dict)
-    """Arguments whose name ends in a name of the user's (``binpack.resources.nvidia.com/gpu``), by their prefix."""
+    """Arguments whose names end in a name of the user's choice (`binpack.resources.nvidia.com/gpu`), by prefix."""
     refused: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """Switches that a file must not set, with what is wrong with that and what to do instead."""
+    """Switches that a file must not set, with the problem and the remedy."""
     decides_queues: bool = False
-    """Whether it decides what queues may have, which only one plugin can."""
+    """Whether the plugin decides the shares of queues, which only one plugin can."""
 
     def argument(self, name: str) -> Argument | None:
-        """The rule of an argument, or None where there is no such argument."""
+        """Return the rule of an argument, or None if the plugin does not have it."""
         if (known := self.arguments.get(name)) is not None:
             return known
         families = self.families.items()
@@ -74,7 +76,7 @@ class PluginRule:
 
 
 PLUGINS: dict[str, PluginRule] = {}
-"""What may be said of each plugin: filled as the modules of plugins are imported."""
+"""The rule of each plugin, registered when the plugins' modules are imported."""
 
 SWITCHES: Mapping[str, str] = {
     "enableJobOrder": "which job of a queue is next",
@@ -92,21 +94,20 @@ SWITCHES: Mapping[str, str] = {
     "enablePredicate": "whether a node is suitable",
     "enableNodeOrder": "how good a node is",
     "enableHierarchy": "whether queues form a tree",
+    "enabledHyperNodeGradient": "how close the pods of a gang have to be",
+    "enabledHyperNodeOrder": "which domain is best for a gang",
     **dict.fromkeys(
         (
             *("EnabledClusterOrder", "enableBestNode", "enableTargetJob", "enableReservedNodes", "enabledVictim"),
             *("enabledSubJobReady", "enabledSubJobPipelined", "enabledSubJobOrder"),
-            *("enabledHyperNodeOrder", "enabledHyperNodeGradient"),
         ),
         "",
     ),
 }
-"""Every switch that a plugin may carry, as Volcano spells it, and what it decides; empty where no plugin of ours
-implements it.
-"""
+"""Every switch of plugins in Volcano's spelling, with its effect; empty if no plugin of ours implements it."""
 
 RETIRED_SWITCHES = frozenset({"enableNamespaceOrder"})
-"""Switches of earlier Volcano versions; accepted, without effect, as Volcano does."""
+"""Switches of earlier Volcano versions: accepted without effect, as in Volcano."""
 
 _CACHED = {
     "predicateErrorCacheEnable": Argument(BOOL, ignored="refusals are remembered until what they rest on changes")
@@ -133,24 +134,21 @@ MISSING_ACTIONS: Mapping[str, str] = {
     "gangpreempt": "write preempt: it takes gangs as a whole",
     "gangreclaim": "write reclaim: it takes gangs as a whole",
     "elect": "remove it: Volcano has removed it",
-    "reserve": "remove it: Volcano has removed it; freed room is kept for whom it was freed anyway",
+    "reserve": "remove it: Volcano has removed it; freed room is kept for the preemptor anyway",
 }
-"""Actions that Volcano has, or had, and we have not: what to do instead."""
+"""Actions of current or earlier Volcano versions that this scheduler lacks, with the remedy."""
 
 SCORING_ONLY = frozenset({"task-topology", "resource-strategy-fit"})
-"""Plugins of Volcano's that we have not and that only rank: a policy with them is accepted, and they rank nothing."""
+"""Volcano's plugins that only rank and that this scheduler lacks: a policy with them is accepted without their effect.
+"""
 
 MISSING_PLUGINS: Mapping[str, str] = {
     "tdm": "time windows for nodes",
-    "cdp": "cooldown after a start",
     "numa-aware": "NUMA placement",
-    "network-topology-aware": "network topology domains",
     "deviceshare": "shared devices",
     "usage": "limits by measured load",
     "extender": "decisions by webhook",
-    "resourcequota": "namespace quotas at admission",
-    "nodegroup": "node groups of queues",
     "rescheduling": "moving running pods",
     "huaweinpu": "Ascend placement",
 }
-"""Plugins of Volcano's that we have not and that decide more than rank: what would be lost without a word."""
+"""Volcano's plugins that this scheduler lacks and that do more than rank: their loss must not be silent."""

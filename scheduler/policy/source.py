@@ -1,6 +1,6 @@
-"""YAML with its places: what a policy file says, where it says it, and what is wrong with it.
+"""Read YAML with positions: the values of a policy file, their lines, and the problems with them.
 
-The one rule: a reader never stops at the first error; it notes it with line, field, value and remedy, and goes on.
+Reading never stops at the first problem. A problem is recorded with line, field, value and remedy.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from .schema import BOOL, DURATION, FLOAT, INT, MAPPING, TEXT, Argument
 
 _DURATION = re.compile(r"([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+")
 LARGEST = 2**31 - 1
-"""Of a number in a policy: what is larger, or endless, makes no sum and no order."""
+"""Largest number in a policy. Larger or infinite numbers break sums and orders."""
 _EXAMPLES = {INT: "2", FLOAT: "1.5", BOOL: "true", TEXT: "nvidia.com/gpu", DURATION: "1h30m", MAPPING: "{key: value}"}
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that a file may not say."""
+    """One problem in a file."""
 
     line: int
     field: str
@@ -32,13 +32,13 @@ class Problem:
     remedy: str
 
     def render(self, source: str) -> str:
-        """The problem as the user reads it."""
+        """Return the problem as text for users."""
         value = f" {self.value!r}:" if self.value else ""
         return f"{source}:{self.line}: {self.field}:{value} {self.text}; {self.remedy}"
 
 
 class PolicyError(ValueError):
-    """A policy file that is refused. ``problems`` are all of them, in the order of the file."""
+    """A rejected policy file. `problems` has all problems in the order of the file."""
 
     def __init__(self, source: str, problems: Iterable[Problem]) -> None:
         self.source = source
@@ -47,7 +47,7 @@ class PolicyError(ValueError):
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """What to write instead of a name that does not exist."""
+    """Suggest a replacement for an unknown name."""
     names = sorted(known)
     close = difflib.get_close_matches(name.lower(), [n.lower() for n in names], n=1, cutoff=0.6)
     if close:
@@ -56,7 +56,7 @@ def suggest(name: str, known: Iterable[str]) -> str:
 
 
 class PolicySource:
-    """One file being read: ``problems`` found so far, and ``lines`` of the fields seen."""
+    """A file while it is read: the `problems` found so far, and the `lines` of the fields read."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -65,22 +65,24 @@ class PolicySource:
         self._above = 0
 
     def inner(self, node: yaml.ScalarNode) -> yaml.Node:
-        """The document that a text within this one holds (the file in a ConfigMap); lines count from the outer start.
+        """Return the document inside a text of this one (the file in a ConfigMap). Lines count from the outer start.
 
-        :raises PolicyError: there is none, or the text is not YAML.
+        Raises:
+            PolicyError: there is no such document, or the text is not YAML.
         """
         if node.style in ("|", ">"):
             self._above = node.start_mark.line + 1
         return self.compose(node.value)
 
     def line_of(self, node: yaml.Node) -> int:
-        """The line of the file that a node begins on, from 1."""
+        """Return the line at which a node begins, from 1."""
         return self._above + node.start_mark.line + 1
 
     def compose(self, text: str) -> yaml.Node:
-        """The file's only document.
+        """Return the file's only document.
 
-        :raises PolicyError: there is none, or the text is not YAML.
+        Raises:
+            PolicyError: the file is empty, has several documents or is not YAML.
         """
         try:
             node = yaml.compose(text, Loader=yaml.SafeLoader)
@@ -88,7 +90,7 @@ class PolicySource:
             line = self._above + (error.problem_mark.line + 1 if error.problem_mark else 1)
             self.note(line, "file", "", f"not YAML: {error.problem}", "correct the indentation or quoting there")
         except yaml.YAMLError as error:
-            self.note(1, "file", "", f"not YAML: {error}", "take out what is no text")
+            self.note(1, "file", "", f"not YAML: {error}", "remove the characters that are not text")
         except RecursionError:
             self.note(self._above + 1, "file", "", "nested too deep", "close the brackets that were opened")
         else:
@@ -98,15 +100,15 @@ class PolicySource:
         raise PolicyError(self.name, self.problems)
 
     def note(self, line: int, field: str, value: str, text: str, remedy: str) -> None:
-        """Note a problem."""
+        """Record a problem."""
         self.problems.append(Problem(line, field, value, text, remedy))
 
     def refuse(self, node: yaml.Node, field: str, value: str, text: str, remedy: str) -> None:
-        """Note a problem with what a node says."""
+        """Record a problem with the value of a node."""
         self.note(self.line_of(node), field, value, text, remedy)
 
     def entries(self, node: yaml.Node | None, field: str) -> Iterator[tuple[str, yaml.Node]]:
-        """The entries of a mapping; nothing, and a problem, where the node is none."""
+        """Yield the entries of a mapping. If the node is not a mapping, record a problem and yield nothing."""
         if node is None:
             return
         if not isinstance(node, yaml.MappingNode):
@@ -126,7 +128,10 @@ class PolicySource:
             yield key, value
 
     def items(self, node: yaml.Node | None, field: str) -> Iterator[tuple[str, yaml.Node]]:
-        """The items of a list with their fields; nothing, and a problem, where the node is none."""
+        """Yield the items of a list with their fields.
+
+        If the node is not a list, record a problem and yield nothing.
+        """
         if node is None or _is_null(node):
             return
         if not isinstance(node, yaml.SequenceNode):
@@ -144,12 +149,12 @@ class PolicySource:
             yield inner, item
 
     def value(self, node: yaml.Node, field: str, rule: Argument) -> Any:
-        """What a node says, as ``rule`` wants it; None, and a problem, where it says something else."""
+        """Return the value of a node, converted by `rule`. If it does not fit, record a problem and return None."""
         loader = yaml.SafeLoader("")
         try:
             read = loader.construct_object(node, deep=True)
         except (yaml.YAMLError, ValueError, AttributeError) as error:
-            # PyYAML stumbles so over `!!timestamp soon`
+            # PyYAML fails in this way on `!!timestamp soon`
             why = f"its tag {node.tag} does not fit" if isinstance(error, AttributeError) else error
             self.refuse(node, field, "", f"cannot be read: {why}", f"write for example {_EXAMPLES[rule.kind]}")
             return None
@@ -179,7 +184,7 @@ def _fits(read: Any, rule: Argument) -> bool:
     if rule.kind == DURATION:
         return _DURATION.fullmatch(value) is not None
     if rule.values:
-        return all(isinstance(key, str) and said in rule.values for key, said in value.items())
+        return all(isinstance(key, str) and item in rule.values for key, item in value.items())
     if rule.minimum is None:
         return True
     return bool(value > rule.minimum if rule.exclusive else value >= rule.minimum)

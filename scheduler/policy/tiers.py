@@ -1,21 +1,28 @@
-"""The plugins of a policy, tier by tier, and how their answers become one (Volcano's ``framework/session_plugins.go``).
+"""The plugins of a policy by tiers, and the combination of their answers (Volcano's `framework/session_plugins.go`).
 
-The one rule: a hook of a plugin is asked unless the policy switches it off, in the order of tiers and plugins; how
-the answers combine is a property of the hook, and stands here alone.
+A plugin's hook is called unless the policy switches it off, in the order of tiers and plugins. How answers combine is a
+property of the hook and is implemented only here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, TypeVarTuple
 
+import numpy as np
+
 from ..model.job import Job
+from ..model.nodes import Vector
 from ..model.queue import Queue
+from ..model.resources import Resource
 from ..model.task import Task
-from ..reasons import Protection, UnschedulableReason
+from ..reasons import Protection, Rule, UnschedulableReason
+from ..topology.closeness import Closeness
+from ..topology.domains import DomainSet
+from ..topology.subgroups import SubGroup
 from . import hooks
-from .hooks import HOOKS, Exclusion, Hook, Key, Vote
+from .hooks import HOOKS, Exclusion, Hook, Key, Limits, Vote
 from .model import PluginOption
 
 Ts = TypeVarTuple("Ts")
@@ -30,16 +37,16 @@ class Registered(Generic[*Ts, R]):
     fn: Callable[[*Ts], R]
 
 
-class Asked(Generic[*Ts, R]):
-    """One hook of all plugins that implement it and have it switched on: ``entries`` in the order of the policy."""
+class HookChain(Generic[*Ts, R]):
+    """One hook of all plugins that implement it and have it switched on; `entries` are in the order of the policy."""
 
     def __init__(self, method: Callable[[Any, *Ts], R]) -> None:
         self.hook: Hook = HOOKS[method.__name__]
         self.entries: list[Registered[*Ts, R]] = []
         self.functions: list[Callable[[*Ts], R]] = []
-        """Those of the entries, for who asks a hundred thousand times a cycle."""
+        """The functions of the entries, for callers with a hundred thousand calls a cycle."""
         self.only: Callable[[*Ts], R] | None = None
-        """The one of them, where it is one."""
+        """The function, if there is exactly one."""
         self._tiers: dict[int, list[Registered[*Ts, R]]] = {}
 
     def add(self, tier: int, entry: Registered[*Ts, R]) -> None:
@@ -49,44 +56,44 @@ class Asked(Generic[*Ts, R]):
         self._tiers.setdefault(tier, []).append(entry)
 
     def by_tier(self) -> list[tuple[int, list[Registered[*Ts, R]]]]:
-        """``(number of the tier, entries)``, tiers without any left out."""
+        """Return `(number of the tier, entries)` without empty tiers."""
         return list(self._tiers.items())
 
 
-class Keys(Asked[*Ts, Key]):
-    """The keys of all make one; the smaller is first."""
+class Keys(HookChain[*Ts, Key]):
+    """The keys of all plugins form one key; the smaller is first."""
 
     def __call__(self, *args: *Ts) -> tuple[Key, ...]:
-        return tuple([ask(*args) for ask in self.functions])
+        return tuple([function(*args) for function in self.functions])
 
 
-class AllAgree(Asked[*Ts, bool]):
-    """All must agree."""
+class AllAgree(HookChain[*Ts, bool]):
+    """All plugins must agree."""
 
     def __call__(self, *args: *Ts) -> bool:
-        for ask in self.functions:  # noqa: SIM110 - a generator would cost more than most answers
-            if not ask(*args):
+        for function in self.functions:  # noqa: SIM110 - a generator would cost more than most answers
+            if not function(*args):
                 return False
         return True
 
 
-class OneIsEnough(Asked[*Ts, bool]):
-    """One is enough."""
+class OneIsEnough(HookChain[*Ts, bool]):
+    """One plugin is enough."""
 
     def __call__(self, *args: *Ts) -> bool:
         return any(entry.fn(*args) for entry in self.entries)
 
 
-class FirstTierAgrees(Asked[*Ts, bool]):
-    """All of the first tier that has any must agree; without any it is no."""
+class FirstTierAgrees(HookChain[*Ts, bool]):
+    """All plugins of the first tier with any must agree; without any the answer is no."""
 
     def __call__(self, *args: *Ts) -> bool:
         first = next(iter(self._tiers.values()), None)
         return first is not None and all(entry.fn(*args) for entry in first)
 
 
-class Votes(Asked[*Ts, Vote]):
-    """One reject decides; a permit hides the lower tiers; else it is yes."""
+class Votes(HookChain[*Ts, Vote]):
+    """One reject decides; a permit hides the lower tiers; otherwise the answer is yes."""
 
     def __call__(self, *args: *Ts) -> bool:
         for entries in self._tiers.values():
@@ -101,62 +108,93 @@ class Votes(Asked[*Ts, Vote]):
         return True
 
 
-class FirstReason(Asked[*Ts, UnschedulableReason | None]):
-    """The first reason stands."""
+class FirstReason(HookChain[*Ts, UnschedulableReason | None]):
+    """The first reason counts."""
 
     def __call__(self, *args: *Ts) -> UnschedulableReason | None:
-        return next((said for entry in self.entries if (said := entry.fn(*args)) is not None), None)
+        return next((answer for entry in self.entries if (answer := entry.fn(*args)) is not None), None)
 
 
-class FirstExclusion(Asked[*Ts, Exclusion | None]):
-    """The first rule stands."""
+class FirstExclusion(HookChain[*Ts, Exclusion | None]):
+    """The first rule counts."""
 
     def __call__(self, *args: *Ts) -> Exclusion | None:
-        return next((said for entry in self.entries if (said := entry.fn(*args)) is not None), None)
+        return next((answer for entry in self.entries if (answer := entry.fn(*args)) is not None), None)
 
 
-class AllReasons(Asked[*Ts, Iterable[UnschedulableReason]]):
-    """All are told."""
+class AllReasons(HookChain[*Ts, Iterable[UnschedulableReason]]):
+    """All reasons are reported."""
 
     def __call__(self, *args: *Ts) -> list[UnschedulableReason]:
-        return [said for entry in self.entries for said in entry.fn(*args)]
+        return [answer for entry in self.entries for answer in entry.fn(*args)]
 
 
-class Notified(Asked[*Ts, None]):
-    """All are notified."""
+class Notified(HookChain[*Ts, None]):
+    """All plugins are notified."""
 
     def __call__(self, *args: *Ts) -> None:
         for entry in self.entries:
             entry.fn(*args)
 
 
-class Permitted(Asked[Task, Sequence[Task], tuple[list[Task], Vote]]):
-    """What all of a tier permit; a tier that permits nothing leaves it to the next (preemption.eligibility)."""
+class Permitted(HookChain[Task, Sequence[Task], tuple[list[Task], Vote]]):
+    """The victims that all plugins of a tier permit; without any, the next tier decides (preemption.eligibility)."""
 
 
-class Protections(Asked[Task, Sequence[Task], Protection | None]):
-    """One protection stands, whatever tier it comes from (preemption.eligibility)."""
+class Protections(HookChain[Task, Sequence[Task], Protection | None]):
+    """One protection suffices, in whichever tier (preemption.eligibility)."""
 
 
-class Masks(Asked[*Ts, R]):
-    """All must agree, node by node (placement)."""
+class Spares(HookChain[Job, Task, Limits]):
+    """All limits apply; without any plugin every task is evicted on its own (preemption.units)."""
+
+    def __call__(self, job: Job, task: Task) -> Limits:
+        return tuple(limit for function in self.functions for limit in function(job, task))
 
 
-class Scores(Asked[*Ts, R]):
-    """The sum (placement)."""
+class Scopes(HookChain[Task, Hashable]):
+    """Tasks of one shape share their results if all scopes are equal (placement)."""
+
+
+class VetoReasons(HookChain[Task, Sequence[Task], Rule | None]):
+    """Only the plugin that vetoed is asked (preemption.eligibility)."""
+
+
+class Masks(HookChain[*Ts, R]):
+    """All plugins must agree, node by node (placement)."""
+
+
+class Scores(HookChain[*Ts, R]):
+    """The sum of the scores (placement)."""
+
+
+class Requests(HookChain[Job, SubGroup | None, Closeness | None]):
+    """One plugin at most answers."""
+
+    def __call__(self, job: Job, group: SubGroup | None) -> Closeness | None:
+        return self.functions[0](job, group) if self.functions else None
+
+
+class DomainScores(HookChain[Resource, DomainSet, Vector]):
+    """The sum of the scores."""
+
+    def __call__(self, request: Resource, domains: DomainSet) -> Vector:
+        return sum((function(request, domains) for function in self.functions), np.zeros(len(domains)))
 
 
 class Hooks:
-    """The questions that actions ask, by the names of the hooks."""
+    """The hooks that actions call, by name."""
 
     def __init__(self) -> None:
         self.job_order = Keys(hooks.JobOrder.job_order)
+        self.job_outranks = OneIsEnough(hooks.JobOutranks.job_outranks)
         self.task_order = Keys(hooks.TaskOrder.task_order)
         self.queue_order = Keys(hooks.QueueOrder.queue_order)
         self.victim_queue_order = Keys(hooks.VictimQueueOrder.victim_queue_order)
         self.job_valid = FirstReason(hooks.JobValid.job_valid)
         self.job_ready = AllAgree(hooks.JobReady.job_ready)
         self.job_pipelined = Votes(hooks.JobPipelined.job_pipelined)
+        self.job_reachable = AllAgree(hooks.JobReachable.job_reachable)
         self.job_starving = FirstTierAgrees(hooks.JobStarving.job_starving)
         self.job_enqueueable = Votes(hooks.JobEnqueueable.job_enqueueable)
         self.job_enqueued = Notified(hooks.JobEnqueued.job_enqueued)
@@ -167,32 +205,38 @@ class Hooks:
         self.preemptable = Permitted(hooks.Preemptable.preemptable)
         self.reclaim_unit = Protections(hooks.ReclaimUnit.reclaim_unit)
         self.preempt_unit = Protections(hooks.PreemptUnit.preempt_unit)
+        self.reclaim_spare = Spares(hooks.ReclaimSpare.reclaim_spare)
+        self.preempt_spare = Spares(hooks.PreemptSpare.preempt_spare)
+        self.veto_reason = VetoReasons(hooks.VetoReason.veto_reason)
+        self.node_scope = Scopes(hooks.NodeScope.node_scope)
         self.feasible = Masks(hooks.Feasible.feasible)
         self.predicate = Masks(hooks.Predicate.predicate)
         self.node_rule = FirstExclusion(hooks.NodeRule.node_rule)
         self.score = Scores(hooks.Score.score)
         self.usage_score = Scores(hooks.UsageScore.usage_score)
         self.pod_score = Scores(hooks.PodScore.pod_score)
+        self.closeness = Requests(hooks.DomainGradient.closeness)
+        self.domain_order = DomainScores(hooks.DomainOrder.domain_order)
         self.reasons = AllReasons(hooks.Reasons.reasons)
 
     def add(self, tier: int, option: PluginOption, plugin: object, implemented: Iterable[Hook]) -> None:
-        """Ask a plugin whenever one of the hooks that it implements is asked, but for those switched off."""
+        """Register a plugin for the hooks that it implements, except those switched off."""
         for hook in implemented:
             if hook.switch is None or option.enabled(hook.switch):
-                asked: Any = getattr(self, hook.name)
-                asked.add(tier, Registered(option.name, getattr(plugin, hook.name)))
+                chain: Any = getattr(self, hook.name)
+                chain.add(tier, Registered(option.name, getattr(plugin, hook.name)))
 
     def job_key(self, job: Job) -> tuple[Any, ...]:
-        """A job's place among the jobs of its queue."""
-        return (*[ask(job) for ask in self.job_order.functions], job.creation, job.key)
+        """Return a job's position among the jobs of its queue."""
+        return (*[function(job) for function in self.job_order.functions], job.creation, job.key)
 
     def queue_key(self, queue: Queue) -> tuple[Any, ...]:
-        """A queue's place among the queues."""
-        return (*[ask(queue) for ask in self.queue_order.functions], queue.creation, queue.name)
+        """Return a queue's position among the queues."""
+        return (*[function(queue) for function in self.queue_order.functions], queue.creation, queue.name)
 
     def task_key(self, task: Task) -> tuple[Any, ...]:
-        """A task's place among the tasks of its job."""
+        """Return a task's position among the tasks of its job."""
         only = self.task_order.only
-        if only is not None:  # asked of every task that waits: half as dear
+        if only is not None:  # called for every waiting task: half as expensive
             return (only(task), task.place_in_job)
-        return (*[ask(task) for ask in self.task_order.functions], task.place_in_job)
+        return (*[function(task) for function in self.task_order.functions], task.place_in_job)

@@ -1,7 +1,7 @@
-"""Who asks for a neighbour keeps it.
+"""Keep the neighbours that placements require: pod affinity and topology spread.
 
-The one rule: a victim that a placement asks to be next to (pod affinity, spread) is none, be it the placement that the
-victim would go for or one that was made before it.
+A task is no victim if its eviction would break the pod affinity or the spread of a placement, of the current request or
+of an earlier one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Condition = Callable[[], bool]
 
 
 class AffinityGuard:
-    """The placements of one request and of those before it, as far as they mind who runs where."""
+    """Check the inter-pod constraints of the placements of one request and of earlier requests."""
 
     def __init__(self, placement: Placement, *placed: Reprieve) -> None:
         self._placement = placement
@@ -27,12 +27,16 @@ class AffinityGuard:
         self._known: dict[bytes, tuple[list[tuple[Reprieve, set[bytes]]], bool]] = {}
 
     def forget(self) -> None:
-        """One more has been placed."""
+        """Discard what was computed: another task has been placed."""
         self._known.clear()
 
     def conditions(self, task: Task, node: NodeInfo | None, statement: Statement) -> list[Condition]:
-        """What evictions for ``task`` on ``node`` (None: for its queue's sake) may bring to fall, asked as things
-        stand.
+        """Return the conditions that hold now and that an eviction for `task` could break.
+
+        Args:
+            task: the task that needs room.
+            node: the node on which it needs room; None if the eviction frees quota only.
+            statement: the statement that contains the evictions.
         """
         placed, minds = self._minding(task)
         found: list[Condition] = [partial(one.neighbours_stand, shapes, statement) for one, shapes in placed]
@@ -41,7 +45,10 @@ class AffinityGuard:
         return found
 
     def _minding(self, task: Task) -> tuple[list[tuple[Reprieve, set[bytes]]], bool]:
-        """The placements that mind, with their shapes, and whether the task does: the same until one more is placed."""
+        """Return placements with inter-pod constraints, each with its shapes, and whether the task has some.
+
+        The result is kept until another task is placed.
+        """
         known = self._known.get(task.shape)
         if known is None:
             pairs = ((one, one.minding()) for one in self._placed)

@@ -1,6 +1,6 @@
-"""What a unit frees on a node and what it costs, as an option among others.
+"""Compute what evicting a unit frees on a node and what it costs.
 
-The one rule: pure reading of the state as it is; nothing is evicted and nobody is asked for a vote here.
+This module only reads the state. It evicts nothing and calls no plugin.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from .victim_set import Amounts, Ratios, VictimOption, cheapest_cover, cost
 
 
 class Pricing:
-    """The options of one request, and which of them go.
+    """Compute the eviction options of one request and choose among them.
 
-    ``smallest_first``: among victims of one rank those that free the least go first. ``asked`` is what the job requests
-    in all; without it each task is asked for on its own.
+    Args:
+        smallest_first: among victims of equal rank, evict those first that free the least.
+        requested: what the whole job requests; None to compare with the request of each task.
     """
 
     def __init__(
@@ -32,11 +33,11 @@ class Pricing:
         request: PreemptionRequest,
         victim_filter: VictimFilter,
         order: Order,
-        asked: Resource | None,
+        requested: Resource | None,
         *,
         smallest_first: bool,
     ) -> None:
-        self._asked = asked
+        self._requested = requested
         self._request = request
         self._session, self._nodes = request.session, request.session.nodes
         self._victim_filter, self._order = victim_filter, order
@@ -44,7 +45,10 @@ class Pricing:
         self.cover, self.cost = (reprieved_cover, node_cost) if request.reprieves else (cheapest_cover, cost)
 
     def bound(self, task: Task, row: int) -> Cost | None:
-        """What room on a node costs at least, votes not asked; None if all candidates together do not make it."""
+        """Return a lower bound of the cost of room on a node; None if all its candidates together are too few.
+
+        Votes are not considered.
+        """
         node = self._nodes.rows[row]
         lacking, columns = self.lacking(task, row)
         if all(amount <= 0 for amount in lacking):
@@ -54,7 +58,7 @@ class Pricing:
         return None if chosen is None else self.cost(chosen)
 
     def lacking(self, task: Task, row: int) -> tuple[Amounts, list[int]]:
-        """What a node lacks for the task even after all releasing have left, by dimension."""
+        """Return what the node lacks for the task after all releasing tasks have left, and in which dimensions."""
         nodes = self._nodes
         needed = nodes.needed(task)
         lacking = needed - (nodes.idle[row] + nodes.releasing[row] - nodes.pipelined[row])
@@ -62,10 +66,14 @@ class Pricing:
         return tuple(int(lacking[i]) for i in columns), columns
 
     def option(self, task: Task, unit: Unit, node: NodeInfo | None, columns: list[int], first: int) -> VictimOption:
-        """The unit as a choice for ``task``.
+        """Return the unit as a victim option for `task`.
 
-        What it frees of ``columns`` on ``node`` (nothing where it goes for a quota's sake); ``first`` is the tier by
-        which it is permitted.
+        Args:
+            task: the task that needs room.
+            unit: the unit to be evicted.
+            node: the node on which the unit frees room; None if it only frees quota.
+            columns: the dimensions that count as freed on `node`.
+            first: the tier by which the unit is permitted.
         """
         freed = [0] * len(columns)
         for member in unit.tasks:
@@ -87,13 +95,13 @@ class Pricing:
         )
 
     def _takes(self, task: Task, unit: Unit) -> Ratios:
-        """How many times what is asked for the unit holds, by dimension."""
+        """Return the ratio of what the unit holds to what is requested, by dimension."""
         held = unit.job.allocated if unit.whole else unit.tasks[0].request
-        asked = task.request if self._asked is None else self._asked
-        return tuple([held.get(name, 0) / amount for name, amount in asked.items() if amount > 0 and name != PODS])
+        requested = task.request if self._requested is None else self._requested
+        return tuple([held.get(name, 0) / amount for name, amount in requested.items() if amount > 0 and name != PODS])
 
     def _freed(self, unit: Unit) -> float:
-        """How much a unit frees, in shares of the cluster."""
+        """Return how much a unit frees, as a sum of shares of the cluster."""
         total = self._session.total
         held = resources.total_of(task.request for task in unit.tasks)
         return max((resources.share(amount, total.get(name, 0)) for name, amount in held.items()), default=0.0)

@@ -1,7 +1,7 @@
-"""What all requests of a cycle have in common.
+"""Cache what all preemption requests of one cycle share.
 
-The one rule: nothing here decides; it only spares equal preemptors from asking again what was answered already, and
-remembers who has had to go for whom.
+The cache decides nothing. It saves repeated computation for equal preemptors, and records which victims were evicted
+for which job.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ Kind = tuple[object, ...]
 
 @dataclass(slots=True)
 class Shared:
-    """What preemptors of one kind share: the order of their victims, the votes on them, node costs by shape."""
+    """The results that equal preemptors share: the order of their victims, the votes, and node costs by shape."""
 
     order: Order
     victim_filter: VictimFilter
     pinned: Reprieve
-    """The placements of all requests that were met before."""
+    """The placements of all earlier requests that succeeded."""
     rows: set[int]
-    """Rows of the nodes that have candidates."""
-    fronts: dict[bytes, NodeCostQueue] = field(default_factory=dict)
+    """The rows of the nodes that have candidates."""
+    node_queues: dict[bytes, NodeCostQueue] = field(default_factory=dict)
 
 
 class CycleCache:
-    """How old everyone is, what has failed already, what equal preemptors share, and all victims."""
+    """Ages of jobs and tasks, failed attempts, data shared by equal preemptors, and all victims of the cycle."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -59,29 +59,39 @@ class CycleCache:
 
     @classmethod
     def of(cls, session: Session) -> CycleCache:
-        """Those of this cycle."""
+        """Return the cache of this cycle."""
         return session.own(cls)
 
     # ------------------------------------------------------------------------------------------------ equal preemptors
 
     def shared(
-        self, request: PreemptionRequest, who: Kind | None, asked: Resource | None, *, smallest_first: bool = False
+        self,
+        request: PreemptionRequest,
+        preemptor_kind: Kind | None,
+        requested: Resource | None,
+        *,
+        smallest_first: bool = False,
     ) -> Shared:
-        """What the request shares with requests of the same kind, or has alone where it is of no kind.
+        """Return what the request shares with requests of the same kind; a new object if the request has no kind.
 
-        ``smallest_first`` requests, and those that ask for another amount, price nodes differently.
+        Requests with `smallest_first`, and requests for another amount, compute other node costs.
         """
-        who = None if who is None else (*who, smallest_first, None if asked is None else tuple(sorted(asked.items())))
-        shared = self._shared.get(who) if who is not None else None
+        preemptor_kind = (
+            None
+            if preemptor_kind is None
+            else (*preemptor_kind, smallest_first, None if requested is None else tuple(sorted(requested.items())))
+        )
+        shared = self._shared.get(preemptor_kind) if preemptor_kind is not None else None
         if shared is None:
             order = Order(self._session, request.queue, self._ages)
-            shared = Shared(order, VictimFilter(request, order), self._reprieve, self._candidate_rows(request))
-            if who is not None:
-                self._shared[who] = shared
+            shared = Shared(order, VictimFilter(request, order), self._reprieve, self.candidate_rows(request))
+            if preemptor_kind is not None:
+                self._shared[preemptor_kind] = shared
         shared.victim_filter.serve(request)
         return shared
 
-    def _candidate_rows(self, request: PreemptionRequest) -> set[int]:
+    def candidate_rows(self, request: PreemptionRequest) -> set[int]:
+        """Return the rows of the nodes on which candidates of a request run."""
         if request.within_job:
             return self._rows_of(request.job)
         if self._rows is None:
@@ -98,38 +108,36 @@ class CycleCache:
         return {by_name[task.node].row for some in tasks for task in some if task.node in by_name}
 
     def forget(self) -> None:
-        """What was noted meanwhile may be half done: ask all of it anew."""
+        """Discard votes and costs: the state may have changed while they were computed."""
         self._shared.clear()
         self._failed.clear()
 
     def known(self, kind: Kind | None) -> tuple[UnschedulableReason, ...] | None:
-        """Why an equal job, or task, found no room in this very state, if one was tried."""
+        """Return why an equal job, or task, found no room in the present state; None if none was tried."""
         if kind is None or kind not in self._failed:
             return None
-        state, whys = self._failed[kind]
-        return whys if state == len(self._session.changes) else None
+        state, refusals = self._failed[kind]
+        return refusals if state == len(self._session.changes) else None
 
-    def remember(self, kind: Kind | None, whys: tuple[UnschedulableReason, ...]) -> None:
-        """Note that none of this kind finds room in the state as it is but for its own statement."""
+    def remember(self, kind: Kind | None, refusals: tuple[UnschedulableReason, ...]) -> None:
+        """Record that no job of this kind finds room in the present state (its own statement left aside)."""
         if kind is not None:
-            self._failed[kind] = (len(self._session.changes), whys)
+            self._failed[kind] = (len(self._session.changes), refusals)
 
     # --------------------------------------------------------------------------------------------------------- victims
 
     def made(self, job: Job, placed: Sequence[Task], victims: Sequence[Victim], reprieve: Reprieve) -> None:
-        """Take note of a request that was met: the job's tasks that were placed, and who goes for them."""
+        """Record a request that succeeded: the tasks that were placed, and the victims evicted for them."""
         self._made += 1
         self._placed.setdefault(job.key, []).extend(placed)
         if self._bound != (bound := len(self._session.decisions.binds)):
-            self._victims.clear()  # what was bound since may rest on their leaving: room, quota, neighbours
+            self._victims.clear()  # tasks bound since then may depend on these evictions (room, quota, neighbours)
             self._bound = bound
         self._victims += victims
         self._reprieve.absorb(reprieve)
 
     def reprieve_unneeded(self) -> None:
-        """Give back the victims of one request that those of a later one have made unnecessary, and say what was
-        evicted for what.
-        """
+        """Reprieve victims that a later request made unnecessary; record the ratio of evicted to requested."""
         if self._made > 1:
             self._give_back()
         evicted: dict[str, list[Task]] = {}
@@ -140,7 +148,7 @@ class CycleCache:
         }
 
     def _give_back(self) -> None:
-        # Requests of different queues order their victims differently; what they have in common is priority and age.
+        # Requests of different queues order their victims differently; priority and age are comparable among all.
         before = sorted(self._victims, key=lambda v: (v.option.level[-1], *v.option.rank[1:]))
         statement = self._session.statement()
         needed = self._reprieve.unneeded(before, statement)
@@ -154,7 +162,7 @@ class CycleCache:
             decisions.evictions = [self._counted(eviction) for eviction in left]
 
     def _counted(self, eviction: Evict) -> Evict:
-        """The eviction with the number of members of its gang that stay after all."""
+        """Return the eviction with the present number of members that its gang keeps."""
         stay = members_that_stay(self._session.jobs[eviction.job]) if eviction.reason.whole_gang else 0
         if stay == eviction.reason.members_that_stay:
             return eviction
@@ -163,15 +171,15 @@ class CycleCache:
 
 
 def evicted_to_requested(evicted: Iterable[Task], placed: Iterable[Task]) -> float:
-    """How many times what placed tasks request evicted ones do, by the dimension in which that is most."""
-    asked = resources.total_of(task.request for task in placed)
+    """Return the ratio of what evicted tasks hold to what placed tasks request, by its largest dimension."""
+    requested = resources.total_of(task.request for task in placed)
     held = resources.total_of(task.request for task in evicted)
-    shares = (held.get(name, 0) / amount for name, amount in asked.items() if amount > 0 and name != PODS)
+    shares = (held.get(name, 0) / amount for name, amount in requested.items() if amount > 0 and name != PODS)
     return max(shares, default=0.0)
 
 
 def request_kind(request: PreemptionRequest, task: Task) -> Kind | None:
-    """What a preemptor is to the plugins, shape aside; None if its job's own holdings may matter."""
+    """Return the key of preemptors that the plugins treat alike, shape aside; None if its own tasks may matter."""
     if request.job.allocated or request.within_job or request.job.group is None:
         return None
     annotations = request.job.group.metadata.annotations or {}

@@ -1,9 +1,9 @@
-"""Which candidates the policy's plugins permit, and by which tier.
+"""Collect the plugins' votes: which candidates the policy permits to evict, and by which tier.
 
-The one rule: a unit is permitted by the first tier all of whose plugins permit it; a tier that vetoes leaves the
-question to the next one, as in Volcano. What a plugin says of units (``reclaim_unit``, ``preempt_unit``) stands
-whatever tier decides. The gang plugin's vote is the arithmetic of :mod:`scheduler.preemption.units`: it permits spare
-tasks and vetoes whole gangs in its tier.
+A unit is permitted by the first tier in which all plugins permit it; if a tier vetoes, the next tier decides, as in
+Volcano. The unit hooks (`reclaim_unit`, `preempt_unit`) apply in every tier. The vote of a plugin that limits what a
+job can lose (`reclaim_spare`, `preempt_spare`) follows from `scheduler.preemption.units`: it permits tasks within the
+limits and vetoes whole gangs in its tier.
 """
 
 from __future__ import annotations
@@ -16,19 +16,20 @@ from ..model.nodes import NodeInfo
 from ..model.task import HOLDING, Task
 from ..policy.hooks import Vote
 from ..policy.tiers import Registered
-from ..reasons import GangMinimum, PartOfProtectedGang, PluginMessage, Protected, Protection
+from ..reasons import GangMinimum, PartOfProtectedGang, Protected, Protection, Rule, Vetoed
 from .order import Order
 from .request import PreemptionRequest
-from .units import GANG, Unit, goes_whole, single, whole_gang
+from .units import Unit, goes_whole, single, whole_gang
 
 Voter = Registered[Task, Sequence[Task], tuple[list[Task], Vote]]
 
 
 @dataclass(slots=True, frozen=True, eq=False)
 class EligibleUnit:
-    """A permitted unit:
+    """A permitted unit.
 
-    The tier that permits it, the first tier that does so but for gang's veto, and what was voted.
+    `tier` is the tier that permits the unit, `first` the first tier that would permit it without the vetoes of whole
+    gangs, and `votes` are the plugins' votes in `tier`.
     """
 
     unit: Unit
@@ -38,7 +39,7 @@ class EligibleUnit:
 
 
 class VictimFilter:
-    """The votes on the candidates of one request, and why those that were refused are spared."""
+    """Collect the votes on the candidates of one request, and the reasons of those that are protected."""
 
     def __init__(self, request: PreemptionRequest, order: Order) -> None:
         self._request = request
@@ -46,8 +47,8 @@ class VictimFilter:
         self._session = request.session
         self._tiers = request.hook.by_tier()
         self._judges = request.unit_hook.entries
-        self._judging = {entry.plugin for entry in self._judges}
-        self.gangs = any(entry.plugin == GANG for _, entries in self._tiers for entry in entries)
+        self._tier_of = {entry.plugin: tier for tier, entries in request.unit_hook.by_tier() for entry in entries}
+        self._limiting = frozenset(entry.plugin for entry in request.spares.entries)
         self.denials: dict[str, Protection] = {}
         self.seen: set[str] = set()
         self._gang_verdicts: dict[tuple[str, int], EligibleUnit | None] = {}
@@ -59,7 +60,7 @@ class VictimFilter:
     # ----------------------------------------------------------------------------------------------------- candidates
 
     def candidates(self, preemptor: Task, node: NodeInfo) -> list[Task]:
-        """The tasks on a node that may be asked to go, the first to go first."""
+        """Return the candidates on a node in the order of their eviction."""
         request, jobs = self._request, self._session.jobs
         found: list[tuple[Job, Task]] = []
         self._session.work.spend(15 + 8 * len(node.tasks))
@@ -76,17 +77,18 @@ class VictimFilter:
         return [task for _, task in found]
 
     def units(self, candidates: Sequence[Task]) -> list[Unit]:
-        """The units that candidates on one node belong to, votes not asked."""
+        """Return the units to which candidates on one node belong. Votes are not considered."""
         within_job = self._request.within_job
-        jobs, gangs = self._session.jobs, self.gangs and not within_job
-        units = [unit for task in candidates if (unit := single(jobs[task.job], task, gangs=gangs)) is not None]
+        jobs, spares = self._session.jobs, self._request.spares
+        bound = None if within_job else spares
+        units = [unit for task in candidates if (unit := single(jobs[task.job], task, bound)) is not None]
         if not within_job:
             whole = dict.fromkeys(task.job for task in candidates)
-            units += [whole_gang(jobs[key]) for key in whole if goes_whole(jobs[key], gangs=gangs)]
+            units += [whole_gang(jobs[key]) for key in whole if goes_whole(jobs[key], spares)]
         return units
 
     def permitted(self, preemptor: Task, node: NodeInfo) -> list[EligibleUnit]:
-        """What may go from a node as things stand."""
+        """Return the units on a node that may be evicted in the present state."""
         candidates = self.candidates(preemptor, node)
         tier_votes = _TierVotes(preemptor, candidates)
         verdicts = []
@@ -99,7 +101,7 @@ class VictimFilter:
         return verdicts
 
     def permits_anyone(self, preemptor: Task, nodes: Iterable[NodeInfo]) -> bool:
-        """Whether anyone on some nodes may go; why not is noted only where nobody may."""
+        """Whether any unit on some nodes may be evicted. Reasons are recorded only if none may."""
         before = dict(self.denials)
         if not any(self.permitted(preemptor, node) for node in nodes):
             return False
@@ -110,11 +112,13 @@ class VictimFilter:
     # ---------------------------------------------------------------------------------------------------------- votes
 
     def objection(self, preemptor: Task, unit: Sequence[Task]) -> Protection | None:
-        """What stands against a unit whatever tier decides, as things stand."""
+        """Return the protection that applies to a unit in every tier, in the present state."""
         for judge in self._judges:
             denial = judge.fn(preemptor, unit)
             if denial is not None:
-                return denial
+                return (
+                    denial if isinstance(denial, Vetoed) else Vetoed(judge.plugin, self._tier_of[judge.plugin], denial)
+                )
         return None
 
     def _of_gang(self, preemptor: Task, unit: Unit) -> EligibleUnit | None:
@@ -129,38 +133,46 @@ class VictimFilter:
         if denial is not None:
             self._deny(unit, denial)
             return None
-        first, votes, vetoed = -1, [], ""
+        first, votes, last = -1, [], 0
+        vetoed: tuple[str, int] | None = None
         for number, entries in self._tiers:
-            says = [
+            of_tier = [
                 (entry.plugin, vote)
                 for entry in entries
                 if (vote := self._vote(entry, preemptor, unit, tier_votes)) is not None
             ]
-            votes += says
-            if says and first < 0 and all(vote for plugin, vote in says if plugin != GANG):
+            votes += of_tier
+            if of_tier and first < 0 and all(vote for plugin, vote in of_tier if plugin not in self._limiting):
                 first = number
-            if says and all(vote for _, vote in says):
-                asked = {plugin for plugin, _ in votes}
-                votes += [(judge.plugin, True) for judge in self._judges if judge.plugin not in asked]
+            if of_tier and all(vote for _, vote in of_tier):
+                voted = {plugin for plugin, _ in votes}
+                votes += [(judge.plugin, True) for judge in self._judges if judge.plugin not in voted]
                 return EligibleUnit(unit, number, first, tuple(votes))
-            vetoed = next((plugin for plugin, vote in says if not vote and plugin != GANG), vetoed)
-        self._deny(
-            unit, PluginMessage(vetoed, "vetoed") if vetoed else GangMinimum(unit.job.key, unit.job.min_available)
-        )
+            against = [plugin for plugin, vote in of_tier if not vote]
+            last = number if self._limiting.intersection(against) else last
+            vetoed = next(((plugin, number) for plugin in against if plugin not in self._limiting), vetoed)
+        if vetoed is None:
+            self._deny(unit, GangMinimum(unit.job.key, unit.job.min_available, unit.job.count(HOLDING), last))
+        else:
+            self._deny(unit, Vetoed(*vetoed, self._veto_reason(vetoed[0], preemptor, unit)))
         return None
 
+    def _veto_reason(self, plugin: str, preemptor: Task, unit: Unit) -> Rule | None:
+        functions = (entry.fn for entry in self._session.hooks.veto_reason.entries if entry.plugin == plugin)
+        return next((reason for function in functions if (reason := function(preemptor, unit.tasks)) is not None), None)
+
     def _vote(self, entry: Voter, preemptor: Task, unit: Unit, tier_votes: _TierVotes | None) -> bool | None:
-        """A plugin's vote on a unit that no judge objects to; None if it abstains."""
-        if entry.plugin == GANG:
+        """Return a plugin's vote on a unit that no unit hook protects; None if it abstains."""
+        if entry.plugin in self._limiting:
             return not unit.whole
-        if entry.plugin in self._judging:
+        if entry.plugin in self._tier_of:
             return True
         if tier_votes is not None:
             named = tier_votes.named(entry)
             return None if named is None else unit.tasks[0].uid in named
-        # A gang is one victim: each member is judged as it stands now, not as if the others had left already.
-        said = [entry.fn(preemptor, [task]) for task in unit.tasks]
-        return None if all(vote == Vote.ABSTAIN for _, vote in said) else all(permitted for permitted, _ in said)
+        # A gang is one victim: judge each member in the present state, as if the other members still ran.
+        votes = [entry.fn(preemptor, [task]) for task in unit.tasks]
+        return None if all(vote == Vote.ABSTAIN for _, vote in votes) else all(permitted for permitted, _ in votes)
 
     def _protected_member(self, preemptor: Task, unit: Unit) -> Protection | None:
         for task in unit.tasks:
@@ -171,12 +183,13 @@ class VictimFilter:
     def _deny(self, unit: Unit, denial: Protection) -> None:
         for task in unit.tasks:
             known = self.denials.get(task.key)
-            if known is None or not isinstance(known, Protected):
+            rule = known.why if isinstance(known, Vetoed) else known
+            if not isinstance(rule, Protected):
                 self.denials[task.key] = denial
 
 
 class _TierVotes:
-    """What plugins that walk task by task permit of the candidates of one node; each is asked once."""
+    """Votes of plugins that judge task by task on the candidates of one node. Each plugin is called once."""
 
     def __init__(self, preemptor: Task, candidates: Sequence[Task]) -> None:
         self._preemptor = preemptor

@@ -1,8 +1,8 @@
-"""The nodes in the order of what room for a task would cost there.
+"""Priority queue of nodes by eviction cost.
 
-The one rule: a price is what the candidates on a node cost at least, votes not asked; only the node that comes first
-is looked at closely. Nodes are kept apart by the queue of their best protected victim, because the order among queues
-follows the state, and the order among nodes of one queue does not.
+A node's price is a lower bound of what evictions there cost, without the plugins' votes; only the cheapest node is
+examined in full. There is one heap for each queue of a node's best protected victim: the order among queues changes
+with the state, the order of nodes within a heap does not.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Cost = tuple[Any, ...]
 
 
 class Prices(Protocol):
-    """Who knows what a node costs."""
+    """Compute eviction costs of nodes."""
 
     def bound(self, task: Task, row: int) -> Cost | None: ...
 
@@ -37,7 +37,7 @@ class NodeCostQueue:
         self._seen = len(self._touched)
 
     def refresh(self, prices: Prices, *, again: bool) -> None:
-        """Look again at the nodes on which something has changed, and with ``again`` at those that were dropped."""
+        """Price the nodes again that have changed; with `again`, also the nodes that were dropped."""
         changed = self._unseen | (self._rows & set(self._touched[self._seen :]))
         if again:
             changed |= self._dropped
@@ -51,20 +51,20 @@ class NodeCostQueue:
                 self.push(price, row, exact=False)
 
     def drop(self, row: int) -> None:
-        """A node that cannot be had, by this request and as long as nothing changes on it."""
+        """Drop a node that cannot make room for this request until something changes on it."""
         self._dropped.add(row)
 
     def in_step(self) -> None:
-        """What has changed meanwhile was taken back."""
+        """Mark the queue as up to date: changes since the last refresh were rolled back."""
         self._seen = len(self._touched)
 
     def push(self, price: Cost, row: int, *, exact: bool) -> None:
-        """``exact``: this price is asked as things stand, and was too high when another node may be cheaper."""
+        """Add a node. `exact`: the price was computed with votes, and was higher than its lower bound."""
         heap = self._heaps.setdefault(id(price[1][0][2]) if price else None, [])
         heapq.heappush(heap, (price, row, self._version[row], len(self._log) if exact else -1))
 
     def pop(self) -> tuple[int, bool] | None:
-        """The node with the lowest price and whether it is exact; None if none is left."""
+        """Remove the node with the lowest price; return its row and whether the price is exact, or None if empty."""
         heads = self._heads()
         if not heads:
             return None
@@ -76,7 +76,7 @@ class NodeCostQueue:
         return any(heap[0][0] < price for heap in self._heads())
 
     def _heads(self) -> list[list[tuple[Cost, int, int, int]]]:
-        """The heaps with something in them, entries that a later look has replaced removed from their tops."""
+        """Return the heaps that are not empty, after removing replaced entries from their tops."""
         for heap in self._heaps.values():
             while heap and heap[0][2] != self._version[heap[0][1]]:
                 heapq.heappop(heap)

@@ -1,9 +1,15 @@
-"""In which order victims go.
+"""The order in which victims are evicted, one order for all victims of an action on all nodes.
 
-The one rule: one order for all victims of an action, over all nodes: first what the tiers permit first; then the
-nearest queue; the queue that is served last; the lowest job priority; and among equals the fewest gangs broken, the
-fewest pods, those that have been told already (by a scheduler that ended before it deleted them), the youngest. A set
-of victims is compared by its best protected ones first.
+These keys decide, in this order:
+
+1. the tier that permits the eviction, the first tier first;
+2. the distance of the victim's queue, the nearest first;
+3. the place of that queue, the one served last first;
+4. the priority of the job, the lowest first;
+5. fewest broken gangs, then fewest pods;
+6. victims whose eviction an earlier scheduler process had announced but not completed, then the youngest.
+
+Sets of victims are compared by their best protected members first.
 """
 
 from __future__ import annotations
@@ -17,11 +23,11 @@ from ..model.task import Task
 
 Key = tuple[Any, ...]
 Level = tuple[Any, ...]
-"""How well protected a victim is: tier, nearness of its queue, place of its queue, priority. Smaller goes first."""
+"""The protection of a victim: tier, distance and place of its queue, priority. The smallest is evicted first."""
 
 
 class Last:
-    """A key in reverse: what comes last comes first."""
+    """Reverse the order of a key."""
 
     __slots__ = ("key",)
 
@@ -41,9 +47,9 @@ class Last:
 
 
 class Ages:
-    """How young jobs and tasks are, for one cycle: smaller is younger, within a job the task that is served last.
+    """Ages of jobs and tasks in one cycle: smaller is younger; within a job, the task served last is the youngest.
 
-    Who has been told to go comes before all others.
+    Tasks whose eviction has already been announced come before all others.
     """
 
     def __init__(self, session: Session) -> None:
@@ -64,7 +70,7 @@ class Ages:
 
 
 class QueueOrderReversed:
-    """A queue's place among the queues, the one that is served last first, as the state is when two are compared."""
+    """A queue's place in reverse serving order, read from the state at the time of the comparison."""
 
     __slots__ = ("_key", "_queue", "_session", "_state")
 
@@ -84,14 +90,14 @@ class QueueOrderReversed:
     def __lt__(self, other: QueueOrderReversed) -> bool:
         return other.key < self.key
 
-    # One object a queue, so that equality is identity.
+    # There is one object per queue, so equality is identity.
 
     def __repr__(self) -> str:
         return f"QueueOrderReversed({self._queue.name})"
 
 
 class Order:
-    """The order as seen by one preemptor's queue."""
+    """The order of victims for preemptors of one queue."""
 
     def __init__(self, session: Session, queue: Queue, ages: Ages) -> None:
         self._session = session
@@ -100,7 +106,7 @@ class Order:
         self._places: dict[str, tuple[Key, QueueOrderReversed | None]] = {queue.name: ((), None)}
 
     def level(self, job: Job, priority: int) -> Level:
-        """How well protected a task of ``job`` is, tiers left out."""
+        """Return how well a task of `job` is protected, without its tier."""
         place = self._places.get(job.queue)
         if place is None:
             victim = self._session.queues[job.queue]

@@ -1,19 +1,21 @@
-"""One job's attempt to get room, from its first waiting task to the commit.
+"""Make room for one job: from its first waiting task to the commit.
 
-The one rule: what is committed lets the job start (or, if it runs already, lets each task that it evicts for start);
-else nothing has happened but the reasons are told.
+A statement is committed only if the job can start with it (or, if the job runs already, if each task with evictions is
+placed). Otherwise nothing changes, and the reasons are recorded.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import msgspec
 
 from ..framework.session import Session
 from ..model import resources
 from ..model.job import Job
+from ..model.resources import PODS
 from ..model.task import HOLDING, Task, TaskStatus
 from ..policy.hooks import Vote
 from ..reasons import (
@@ -23,118 +25,206 @@ from ..reasons import (
     OfNoUse,
     ProtectedCount,
     Protection,
+    QueueSurplus,
     UnschedulableReason,
+    VictimReason,
 )
 from .cycle_cache import CycleCache, Kind, request_kind
-from .request import RECLAIM, PreemptionRequest
+from .domains import places
+from .request import RECLAIM, PreemptionRequest, Where
 from .solver import Solver
-from .units import GANG, members_that_stay
-from .victim_set import TWICE
+from .units import members_that_stay
+from .victim_set import TWICE, cost
+
+MOST_PLACES, ENOUGH = 64, 8
+"""In how many domains victims are sought for one job at most, and how many with victims are compared."""
 
 
 def make_room(request: PreemptionRequest, cache: CycleCache) -> bool:
-    """Evict what is needed for the request's job to start, and have its tasks wait for the room.
+    """Evict what is needed for the request's job to start, and pipeline its tasks onto the freed room.
 
-    Whether that was possible.
+    Returns:
+        True if tasks were evicted and the job can start on the room that they leave.
     """
     session, job = request.session, request.job
     tasks = waiting_tasks(session, job)
-    who = request_kind(request, tasks[0]) if tasks else None
-    kind = None if who is None else (*who, job.min_available, tuple((task.shape, task.role) for task in tasks))
-    whys = cache.known(kind)
-    if whys is None:
-        solver, starts, whys = _search(request, tasks, cache, who)
+    wheres = places(session, job, tasks, cache.candidate_rows(request)) if tasks else None
+    if wheres is not None:
+        return _make_room_close(request, cache, tasks, wheres)
+    preemptor_kind = request_kind(request, tasks[0]) if tasks else None
+    kind = (
+        None
+        if preemptor_kind is None
+        else (*preemptor_kind, job.min_available, tuple((task.shape, task.role) for task in tasks))
+    )
+    refusals = cache.known(kind)
+    if refusals is None:
+        solver, starts, refusals = _search(request, tasks, cache, preemptor_kind)
         if starts and solver.victims:
-            _commit(request, solver, cache, whys)
+            _commit(request, solver, cache, refusals)
             return True
         solver.statement.discard()
-        if starts:
-            return False  # room that nobody has to leave is for allocate to give
-        cache.remember(kind, whys)
-    if not request.within_job:
-        session.refuse(job, whys)
+        if starts:  # allocate places it without evictions, unless it gives that room to jobs that are served before
+            session.backlog.left_to_allocate(job)
+            return False
+        cache.remember(kind, refusals)
+    else:
+        refusals = _for_own_tasks(session, tasks, refusals)
+    if refusals and not request.within_job:
+        session.refuse(job, refusals)
     return False
 
 
-def _search(
-    request: PreemptionRequest, tasks: Sequence[Task], cache: CycleCache, who: Kind | None
-) -> tuple[Solver, bool, tuple[UnschedulableReason, ...]]:
-    """Place the tasks as well as can be: the search that did, whether the job can start by it, and why others found
-    no place."""
-    lacking = max(request.job.min_available - request.job.ready - request.job.waiting, 0)
-    asked = resources.total_of(task.request for task in tasks[: lacking or len(tasks)])
-    solver = Solver(request, cache.shared(request, who, asked), asked)
-    starts, whys = _place(request, solver, tasks, cache, who)
-    if not starts and (solver.placed or solver.refused):
-        # The cheapest victims may use up what their queue can lose; those that free the least may not.
+def _make_room_close(
+    request: PreemptionRequest, cache: CycleCache, tasks: Sequence[Task], wheres: Iterator[Where]
+) -> bool:
+    """Make room for a job whose pods have to be close to each other, in the domain that costs least."""
+    session, job = request.session, request.job
+    found: list[tuple[tuple[Any, ...], int, Where]] = []
+    refusals: dict[UnschedulableReason, None] = {}
+    for number, where in enumerate(wheres):
+        if number == MOST_PLACES or len(found) == ENOUGH:
+            break
+        request.where = where
+        solver, starts, whys = _search(request, tasks, cache, None)
+        refusals.update(dict.fromkeys(whys))
         solver.statement.discard()
-        solver = Solver(request, cache.shared(request, who, asked, smallest_first=True), asked, smallest_first=True)
+        if starts and not solver.victims:
+            session.backlog.left_to_allocate(job)
+            return False
+        if starts:
+            found.append((cost([victim.option for victim in solver.victims]), number, where))
+    if not found:
+        if refusals and not request.within_job:
+            session.refuse(job, list(refusals)[:1])
+        return False
+    request.where = min(found, key=lambda it: it[:2])[2]
+    solver, starts, whys = _search(request, tasks, cache, None)
+    if not starts:
+        solver.statement.discard()
+        return False
+    _commit(request, solver, cache, whys)
+    return True
+
+
+def _search(
+    request: PreemptionRequest, tasks: Sequence[Task], cache: CycleCache, preemptor_kind: Kind | None
+) -> tuple[Solver, bool, tuple[UnschedulableReason, ...]]:
+    """Place as many of the tasks as possible.
+
+    Returns:
+        The solver with the best result, whether the job can start, and why tasks were not placed.
+    """
+    requested = resources.total_of(task.request for task in tasks[: request.job.lacking or len(tasks)])
+    solver = Solver(request, cache.shared(request, preemptor_kind, requested), requested)
+    starts, refusals = _place(request, solver, tasks, cache, preemptor_kind)
+    if not starts and (solver.placed or solver.refused):
+        # The cheapest victims may exhaust what their queue can lose; victims that free the least may not.
+        solver.statement.discard()
+        solver = Solver(
+            request,
+            cache.shared(request, preemptor_kind, requested, smallest_first=True),
+            requested,
+            smallest_first=True,
+        )
         starts, _ = _place(request, solver, tasks, cache, None)
     elif starts and len(tasks) > 1 and (wasted := solver.ratio) > TWICE:
-        # What was freed with others in mind was not used by them: each task for itself may do with less.
+        # The job did not use room that was freed for several tasks: a single task may need fewer victims.
         solver.statement.discard()
-        solver = Solver(request, cache.shared(request, who, None), None)
+        solver = Solver(request, cache.shared(request, preemptor_kind, None), None)
         if not _place(request, solver, tasks, cache, None)[0] or solver.ratio >= wasted:
             solver.statement.discard()
-            solver = Solver(request, cache.shared(request, who, asked), asked)
+            solver = Solver(request, cache.shared(request, preemptor_kind, requested), requested)
             _place(request, solver, tasks, cache, None)
-    return solver, starts, whys
+    return solver, starts, refusals
 
 
 def _place(
-    request: PreemptionRequest, solver: Solver, tasks: Sequence[Task], cache: CycleCache, who: Kind | None
+    request: PreemptionRequest, solver: Solver, tasks: Sequence[Task], cache: CycleCache, preemptor_kind: Kind | None
 ) -> tuple[bool, tuple[UnschedulableReason, ...]]:
-    """Place tasks as long as the job starves. Whether it can start with them, and why others found no place."""
+    """Place tasks while the job starves; return whether it can start, and why tasks were not placed."""
     hooks, job = request.session.hooks, request.job
-    whys: dict[UnschedulableReason, None] = {}
+    refusals: dict[UnschedulableReason, None] = {}
     hopeless: set[bytes] = set()
-    gang = any(entry.plugin == GANG for entry in hooks.job_pipelined.entries)
     for position, task in enumerate(tasks):
         if not hooks.job_starving(job):
             break
-        if gang and _too_few(job, solver, len(tasks) - position):
+        if _is_out_of_reach(request.session, job, solver, len(tasks) - position):
             break
-        why = _standing_against(request, task)
+        if task.best_effort and request.action == RECLAIM:
+            continue  # a task without requests needs no entitlement; backfill places it
+        why = _why_not_entitled(request, task)
         if why is None and task.shape not in hopeless:
-            kind = (*who, task.shape, task.priority) if who is not None and not solver.placed else None
+            kind = (
+                (*preemptor_kind, task.shape, task.priority)
+                if preemptor_kind is not None and not solver.placed
+                else None
+            )
             known = cache.known(kind)
             if known is not None:
                 why = known[0]
-            elif not solver.place(task):
-                why = _no_victims(request, task, solver)
+                if isinstance(why, NoVictims):
+                    why = msgspec.structs.replace(why, task=task.key)
+            elif not _placed(request, solver, task):
+                why = solver.excess or _no_victims(request, task, solver)
                 cache.remember(kind, (why,))
             if why is not None:
                 hopeless.add(task.shape)
         if why is not None:
-            whys[why] = None
+            refusals[why] = None
     solver.finish()
-    return bool(solver.placed) and _can_start(request.session, job), tuple(whys)
+    if not solver.placed or not _can_start(request.session, job):
+        return False, tuple(refusals)
+    if not solver.is_in_proportion() and solver.excess is not None:
+        return False, (*refusals, solver.excess)
+    return True, tuple(refusals)
+
+
+def _placed(request: PreemptionRequest, solver: Solver, task: Task) -> bool:
+    with request.session.placement.inside(request.where(task)):
+        return solver.place(task)
+
+
+def _for_own_tasks(
+    session: Session, tasks: Sequence[Task], refusals: Sequence[UnschedulableReason]
+) -> tuple[UnschedulableReason, ...]:
+    """Return the reasons of an equal job as reasons of the job of `tasks`, which names its own tasks."""
+    own: list[UnschedulableReason] = []
+    for why in refusals:
+        if (
+            isinstance(why, NoVictims | NeverPreempts)
+            and (other := session.cluster.tasks[why.task].job) != tasks[0].job
+        ):
+            position = [task.key for task in waiting_tasks(session, session.jobs[other])].index(why.task)
+            own.append(msgspec.structs.replace(why, task=tasks[position].key))
+        else:
+            own.append(why)
+    return tuple(own)
 
 
 def _can_start(session: Session, job: Job) -> bool:
-    """Whether the job starts with what it has and what waits. A plugin that hurries it (sla) does not outvote gang."""
-    gang = (entry.fn(job) for entry in session.hooks.job_pipelined.entries if entry.plugin == GANG)
-    return session.hooks.job_pipelined(job) and all(vote >= Vote.ABSTAIN for vote in gang)
+    """Whether present and waiting tasks suffice to start the job: no plugin rejects it, in whichever tier."""
+    return all(vote(job) is not Vote.REJECT for vote in session.hooks.job_pipelined.functions)
 
 
-def _commit(request: PreemptionRequest, solver: Solver, cache: CycleCache, whys: Sequence[UnschedulableReason]) -> None:
+def _commit(
+    request: PreemptionRequest, solver: Solver, cache: CycleCache, refusals: Sequence[UnschedulableReason]
+) -> None:
     session, job = request.session, request.job
-    first = len(session.decisions.evictions)
-    _claim_what_it_has(session, job, solver)
-    solver.statement.commit()
+    _keep_earlier_placements(session, job, solver)
+    solver.statement.commit(_complete_reasons(session, solver))
     session.nominations.pin(job)
-    _say_who_was_spared(session, solver, first)
     cache.made(job, solver.placed, solver.victims, solver.reprieve)
     if waiting_tasks(session, job):
-        session.refuse(job, whys)
+        session.refuse(job, refusals)
     else:
         session.decisions.refusals.pop(job.key, None)
 
 
-def _claim_what_it_has(session: Session, job: Job, solver: Solver) -> None:
-    """Have the job keep what it was given earlier in this cycle and cannot start with alone.
+def _keep_earlier_placements(session: Session, job: Job, solver: Solver) -> None:
+    """Keep tasks that were placed earlier in this cycle and that cannot start alone.
 
-    Else others might take that in the next one, and the victims would have gone in vain.
+    Otherwise another job might take their room in the next cycle, and the evictions would be useless.
     """
     bound = {bind.uid for bind in session.decisions.binds} if job.by_status.get(TaskStatus.ALLOCATED) else set()
     for task in job.having(TaskStatus.ALLOCATED | TaskStatus.PIPELINED):
@@ -145,18 +235,22 @@ def _claim_what_it_has(session: Session, job: Job, solver: Solver) -> None:
 
 
 def waiting_tasks(session: Session, job: Job) -> list[Task]:
-    """The tasks of a job that wait for room, the first to be served first."""
-    pending = job.by_status.get(TaskStatus.PENDING, {}).values()
-    return sorted((task for task in pending if not task.gated), key=session.hooks.task_key)
+    """Return the tasks of a job that wait for room, in the order in which they are served.
+
+    Tasks that request nothing come last: the gang counts them as placed (`Job.undemanding`), so that the others must
+    find room first.
+    """
+    pending = [task for task in job.by_status.get(TaskStatus.PENDING, {}).values() if not task.gated]
+    return sorted(pending, key=lambda task: (task.best_effort, session.hooks.task_key(task)))
 
 
-def _too_few(job: Job, solver: Solver, left: int) -> bool:
-    """Whether the gang cannot reach its minimum any more."""
-    return job.ready + job.waiting + left < job.min_available and bool(solver.placed or left < len(job.tasks))
+def _is_out_of_reach(session: Session, job: Job, solver: Solver, left: int) -> bool:
+    """Whether the job cannot start even if all tasks that are left find room."""
+    return not session.hooks.job_reachable(job, left) and bool(solver.placed or left < len(job.tasks))
 
 
-def _standing_against(request: PreemptionRequest, task: Task) -> UnschedulableReason | None:
-    """What keeps a task from requesting anything, whoever the candidates are."""
+def _why_not_entitled(request: PreemptionRequest, task: Task) -> UnschedulableReason | None:
+    """Return why a task may not request anything, whatever the candidates are; None if it may."""
     if task.never_preempts:
         return NeverPreempts(task.key)
     if request.action == RECLAIM:
@@ -165,8 +259,29 @@ def _standing_against(request: PreemptionRequest, task: Task) -> UnschedulableRe
 
 
 def _no_victims(request: PreemptionRequest, task: Task, solver: Solver) -> NoVictims:
-    denials = Counter(solver.victim_filter.denials.get(key, OfNoUse()) for key in solver.victim_filter.seen)
-    return NoVictims(request.action, task.key, len(solver.victim_filter.seen), _spared(denials))
+    seen = solver.victim_filter.seen
+    denials = Counter(solver.victim_filter.denials.get(key, OfNoUse()) for key in seen)
+    return NoVictims(request.action, task.key, len(seen), _spared(denials), tuple(_surpluses(request, task, seen)))
+
+
+def _surpluses(request: PreemptionRequest, task: Task, seen: Iterable[str]) -> Iterator[QueueSurplus]:
+    """Return what the candidates' queues held above their deserved share at the start of the cycle.
+
+    Only dimensions that the task requests are reported.
+    """
+    if request.action != RECLAIM:
+        return
+    session = request.session
+    tasks = session.cluster.tasks
+    jobs = (session.jobs.get(tasks[key].job) for key in seen if key in tasks)
+    for name in sorted({job.queue for job in jobs if job is not None}):
+        numbers = session.decisions.queues.get(name)
+        if numbers is None:
+            continue
+        for dimension in sorted(task.request):
+            held, deserved = numbers.allocated.get(dimension, 0), numbers.deserved.get(dimension)
+            if deserved is not None and dimension != PODS and held > deserved:
+                yield QueueSurplus(name, dimension, held, deserved)
 
 
 def _spared(denials: Counter[Protection]) -> tuple[ProtectedCount, ...]:
@@ -175,26 +290,27 @@ def _spared(denials: Counter[Protection]) -> tuple[ProtectedCount, ...]:
     )
 
 
-def _say_who_was_spared(session: Session, solver: Solver, first: int) -> None:
-    """Complete the reasons of a commit's evictions: the candidates on the same node that may stay, and why."""
-    evictions = session.decisions.evictions
-    gangs = {eviction.job for eviction in evictions[first:] if eviction.reason.whole_gang}
+def _complete_reasons(session: Session, solver: Solver) -> dict[str, VictimReason]:
+    """Return the reasons of the evictions, by uid, with the candidates on the same node that are protected, and why."""
+    evictions = solver.statement.evictions
+    gangs = {task.job for task, reason in evictions if reason.whole_gang}
     neighbours: dict[str, tuple[ProtectedCount, ...]] = {}
-    for position, eviction in enumerate(evictions[first:], first):
-        node = session.cluster.tasks[eviction.task].node
-        if node not in neighbours:
-            neighbours[node] = _spared(_neighbours(session, solver, node))
-        whole = eviction.job in gangs  # the spare tasks of a gang are part of it if the rest had to go too
-        if neighbours[node] or whole:
-            stay = members_that_stay(session.jobs[eviction.job]) if whole else 0
-            reason = msgspec.structs.replace(
-                eviction.reason, spared=neighbours[node], whole_gang=whole, members_that_stay=stay
-            )
-            evictions[position] = msgspec.structs.replace(eviction, reason=reason)
+    reasons: dict[str, VictimReason] = {}
+    for task, reason in evictions:
+        if task.node not in neighbours:
+            neighbours[task.node] = _spared(_neighbours(session, solver, task.node))
+        whole = task.job in gangs  # tasks above a gang's minimum belong to the gang if the rest was evicted too
+        reasons[task.uid] = msgspec.structs.replace(
+            reason,
+            spared=neighbours[task.node],
+            whole_gang=whole,
+            members_that_stay=members_that_stay(session.jobs[task.job]) if whole else 0,
+        )
+    return reasons
 
 
 def _neighbours(session: Session, solver: Solver, node: str) -> Counter[Protection]:
-    info = session.nodes.by_name.get(node)  # a member of a gang may stand on a node that has been deleted
+    info = session.nodes.by_name.get(node)  # a gang may have members on a deleted node
     on_node: Sequence[Task] = list(info.tasks.values()) if info is not None else ()
     return Counter(
         solver.victim_filter.denials.get(task.key, NotNeeded())

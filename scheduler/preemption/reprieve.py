@@ -1,8 +1,8 @@
-"""Giving back victims that nobody needs.
+"""Reprieve victims: drop every victim whose eviction the placements do not need.
 
-The one rule: a victim stays a victim only if without it some placement would not stand: for lack of room, for its
-neighbours, or because its queue might not hold it, or reclaim it, any more. The best protected are given back first;
-who calls says in which order victims are protected.
+The one rule: a victim is evicted only if some placement would not stand without its eviction: for lack of room, because
+of its neighbours, or because its queue could no longer hold or reclaim it. The best protected victims are reprieved
+first; the caller passes the order of protection.
 """
 
 from __future__ import annotations
@@ -33,13 +33,16 @@ class Evicted(Protocol):
     @property
     def preemptor(self) -> Task: ...
 
+    @property
+    def position(self) -> int: ...
+
     def objection(self, tasks: Sequence[Task]) -> Protection | None: ...
 
     def less(self, back: frozenset[str]) -> Self: ...
 
 
 class Placed(NamedTuple):
-    """A placement that has to stand. ``reclaims``: others have had to leave other queues for it."""
+    """A placement that must stand. `reclaims`: tasks of other queues were evicted for it."""
 
     task: Task
     node: NodeInfo
@@ -51,7 +54,7 @@ E = TypeVar("E", bound=Evicted)
 
 
 class Reprieve:
-    """The check, over placements that have to stand. ``by_quota``: some victims went for a queue's sake."""
+    """The placements that must stand. `by_quota`: some victims were evicted to free quota."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -60,7 +63,7 @@ class Reprieve:
         self.by_quota = False
 
     def placed(self, task: Task, node: NodeInfo, queue: Queue, *, reclaims: bool) -> None:
-        """Take note of a placement that has to stand."""
+        """Record a placement that must stand."""
         self._note(Placed(task, node, queue, reclaims))
 
     def _note(self, placed: Placed) -> None:
@@ -68,25 +71,25 @@ class Reprieve:
         self._shapes[placed.queue.name, placed.task.shape, placed.reclaims] = placed
 
     def absorb(self, other: Reprieve) -> None:
-        """Take note of all that another knows of."""
+        """Add all placements of another."""
         for placed in other._placed:
             self._note(placed)
         self.by_quota = self.by_quota or other.by_quota
 
     @property
     def is_only_about_room(self) -> bool:
-        """Whether neither neighbours nor a queue's limits can have been the reason for which a victim went."""
+        """Whether victims were evicted for room only, not for neighbours or a queue's limits."""
         return not self.by_quota and not self.minding()
 
     def minding(self) -> set[bytes]:
-        """Shapes of placed tasks that mind who runs where."""
+        """Return the shapes of placed tasks with inter-pod constraints."""
         placement = self._session.placement
         return {task.shape for task, *_ in self._shapes.values() if placement.neighbours(task, future=True) is not None}
 
     def unneeded(self, victims: Sequence[E], statement: Statement, others: Sequence[E] = ()) -> list[E]:
-        """Give back those that are not needed, the last given first; the rest, in their order.
+        """Reprieve the victims that are not needed, from the last to the first; return the rest in order.
 
-        ``others`` are further victims, which are not asked about.
+        `others` are further victims, which are not checked.
         """
         check = _Check(self, statement)
         broken = Counter(victim.option.job for victim in (*victims, *others) if victim.option.whole)
@@ -94,7 +97,7 @@ class Reprieve:
         for victim in reversed(victims):
             option = victim.option
             if option.limits and broken[option.job]:
-                continue  # spare in a gang the rest of which has had to go too: alone it would be a gang in part
+                continue  # the rest of its gang is evicted: reprieved alone, it would be part of a gang
             if check.can_stay(victim.tasks):
                 kept.remove(victim)
                 broken[option.job] -= option.whole
@@ -103,9 +106,10 @@ class Reprieve:
     def without_spare_members(
         self, victims: Sequence[E], statement: Statement, age_key: Callable[[Task], Any]
     ) -> list[E]:
-        """Give back members of gangs that went as a whole, where enough can stay for the gang to go on.
+        """Reprieve members of gangs that were evicted as a whole, where enough can stay for the gang to run on.
 
-        The oldest first (``age_key``: smaller is younger), and only if the others might have gone without them.
+        The oldest member comes first (`age_key`: smaller is younger). Members are reprieved only if the policy permits
+        the eviction of the others without them, at the gang's place in the order of evictions.
         """
         gangs: dict[str, list[E]] = {}
         for victim in victims:
@@ -113,36 +117,43 @@ class Reprieve:
         left: dict[int, E] = {id(victim): victim for victim in victims}
         for key, gang in gangs.items():
             if any(victim.option.whole for victim in gang) and self._may_go_on(key, gang):
-                back = self._spare_members(key, gang, statement, age_key)
+                first = min(victim.position for victim in gang if victim.option.whole)
+                later = [v for v in left.values() if v.option.job != key and v.position > first]
+                back = self._spare_members(gang, later, statement, age_key)
                 left |= {id(victim): victim.less(back) for victim in gang if back}
         return [victim for victim in left.values() if victim.tasks]
 
     def _may_go_on(self, key: str, gang: Sequence[E]) -> bool:
-        """Whether the gang could go on without one of those who went."""
+        """Whether the gang can run without one of its evicted members."""
         job = self._session.jobs[key]
         return may_keep_members(job) and job.ready + sum(len(victim.tasks) for victim in gang) > max(
             job.min_available, 1
         )
 
     def _spare_members(
-        self, job: str, gang: Sequence[E], statement: Statement, age_key: Callable[[Task], Any]
+        self, gang: Sequence[E], later: Sequence[E], statement: Statement, age_key: Callable[[Task], Any]
     ) -> frozenset[str]:
         savepoint, check = statement.savepoint(), _Check(self, statement)
         members = sorted((task for victim in gang for task in victim.tasks), key=age_key, reverse=True)
         back = [task for task in members if check.can_stay([task])]
-        if back and runs_on(self._session.jobs[job]) and not self._objected(gang, back, statement):
+        job = self._session.jobs[gang[0].option.job]
+        if back and runs_on(job) and not self._objected(gang, back, later, statement):
             return frozenset(task.key for task in back)
         statement.rollback(savepoint)
         return frozenset()
 
     @staticmethod
-    def _objected(gang: Sequence[E], back: Sequence[Task], statement: Statement) -> bool:
-        """Whether something stands against evicting no more of a gang than those who are not given back."""
+    def _objected(gang: Sequence[E], back: Sequence[Task], later: Sequence[E], statement: Statement) -> bool:
+        """Whether the policy protects the members of a gang that are not in `back`, if only they are evicted.
+
+        They are judged at the gang's place in the order of evictions: the victims in `later` still run then, so that
+        their queue holds as much as it did when the gang was chosen.
+        """
         savepoint, stay = statement.savepoint(), {task.key for task in back}
         rest = [task for victim in gang for task in victim.tasks if task.key not in stay]
-        for task in rest:
+        for task in (*rest, *(task for victim in later for task in victim.tasks)):
             statement.restore(task)
-        for preemptor in {victim.preemptor.key: victim.preemptor for victim in gang}.values():
+        for preemptor in {victim.preemptor.key: victim.preemptor for victim in (*gang, *later)}.values():
             statement.release(preemptor)
         try:
             return any(victim.objection(rest) is not None for victim in gang if victim.option.whole)
@@ -150,7 +161,7 @@ class Reprieve:
             statement.rollback(savepoint)
 
     def leaves_room(self, back: Sequence[Task]) -> bool:
-        """Whether all that waits for room on their nodes still finds it with the tasks ``back``."""
+        """Whether all placements on these nodes still have room if the tasks `back` are reprieved."""
         nodes = self._session.nodes
         amounts: dict[int, Amounts] = {}
         for task in back:
@@ -165,12 +176,12 @@ class Reprieve:
         return True
 
     def entitled(self, statement: Statement, among: Iterable[Placed] | None = None) -> list[Placed]:
-        """Of each queue and shape one placement, where the queue may hold it, and reclaim it, as things stand."""
+        """Return one placement of each queue and shape that the queue may hold, and reclaim, in the present state."""
         among = self._shapes.values() if among is None else among
         return [placed for placed in among if _without(placed, self._is_entitled, statement)]
 
     def neighbours_stand(self, minding: set[bytes], statement: Statement) -> bool:
-        """Whether for no placed task of these shapes the neighbours, or the lack of them, rule its node out now."""
+        """Whether the inter-pod constraints of all placed tasks of these shapes hold now."""
         return not minding or all(
             _without(placed, self._is_admitted, statement) for placed in self._placed if placed.task.shape in minding
         )
@@ -184,16 +195,16 @@ class Reprieve:
 
 
 class _Check:
-    """Whether victims can stay, one after the other, in one go over some placements."""
+    """Check victims one after the other: whether every placement stands if the victim is reprieved."""
 
     def __init__(self, reprieve: Reprieve, statement: Statement) -> None:
         self._reprieve, self._statement = reprieve, statement
         self._minding = reprieve.minding()
         self._entitled: list[Placed] | None = None
-        """What holds by the queues' numbers before anyone is given back; what does not is nobody's fault here."""
+        """Placements that their queues may hold before any reprieve; the others are not checked."""
 
     def can_stay(self, tasks: Sequence[Task]) -> bool:
-        """Give back these tasks, if every placement stands with them."""
+        """Reprieve these tasks if every placement stands with them; return whether it did."""
         reprieve, statement = self._reprieve, self._statement
         if not reprieve.leaves_room(tasks):
             return False
@@ -211,7 +222,7 @@ class _Check:
 
 
 def wait_again(session: Session, gangs: Iterable[str], statement: Statement) -> None:
-    """Of gangs that had been taken whole and can go on after all, have those wait again for whom room was freed."""
+    """Return tasks of reprieved gangs to the waiting state: room had been freed for them, and the gang still runs."""
     for key in sorted(gangs):
         job = session.jobs[key]
         if job.allocated and runs_on(job):
@@ -219,7 +230,7 @@ def wait_again(session: Session, gangs: Iterable[str], statement: Statement) -> 
 
 
 def _without(placed: Placed, question: Callable[[Placed], bool], statement: Statement) -> bool:
-    """Ask a question about a placed task as if it were not placed yet."""
+    """Evaluate a question about a placed task as if the task were not placed yet."""
     savepoint = statement.savepoint()
     statement.release(placed.task)
     try:

@@ -1,28 +1,40 @@
-"""What an action looks for: whose tasks may make room for whom.
+"""Define what an action may evict: the candidates for one job.
 
-The one rule: reclaim and preempt differ in what is written here and in nothing else; how victims are found is the
-same for both. (Semantics: the filters of Volcano's ``actions/reclaim`` and ``actions/preempt``.)
+Reclaim and preempt differ only in this module; both search victims in the same way. (Semantics: the filters of
+Volcano's `actions/reclaim` and `actions/preempt`.)
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ..framework.session import Session
 from ..model.job import Job
 from ..model.queue import Queue
 from ..model.task import Statuses, Task, TaskStatus
-from ..policy.tiers import Permitted, Protections
+from ..policy.tiers import Permitted, Protections, Spares
+from ..reasons import ProtectedBy
+from ..topology.domains import Domain
+
+Where = Callable[[Task], Domain | None]
+"""The domain in which room is made for a task; None for any node."""
+
+
+def _anywhere(_: Task) -> Domain | None:
+    return None
+
 
 RECLAIM, PREEMPT = "reclaim", "preempt"
 
 
 @dataclass(slots=True)
 class PreemptionRequest:
-    """One job that needs room, and the rules by which an action may make it.
+    """One job that needs room, and the rules by which an action may evict for it.
 
-    ``within_job``: tasks of the job itself are the candidates, not those of other jobs (second half of preempt).
-    ``reprieves``: the set of victims is found as :mod:`scheduler.preemption.topology_aware` says.
+    Args:
+        within_job: the candidates are tasks of the job itself, not of other jobs (second half of preempt).
+        reprieves: find victims as `scheduler.preemption.topology_aware` does.
     """
 
     session: Session
@@ -31,6 +43,8 @@ class PreemptionRequest:
     queue: Queue = field(init=False)
     within_job: bool = False
     reprieves: bool = False
+    where: Where = _anywhere
+    """The domain in which room is made for a task."""
 
     def __post_init__(self) -> None:
         self.queue = self.session.queues[self.job.queue]
@@ -48,45 +62,48 @@ class PreemptionRequest:
         return hooks.reclaim_unit if self.action == RECLAIM else hooks.preempt_unit
 
     @property
+    def spares(self) -> Spares:
+        """The hook that limits how many tasks of a job are evicted one by one."""
+        hooks = self.session.hooks
+        return hooks.reclaim_spare if self.action == RECLAIM else hooks.preempt_spare
+
+    @property
     def statuses(self) -> Statuses:
-        """Reclaim takes running tasks only, preempt also those that are bound."""
+        """The statuses of candidates: running for reclaim; running or bound for preempt."""
         return TaskStatus.RUNNING if self.action == RECLAIM else TaskStatus.RUNNING | TaskStatus.BOUND
 
     def concerns(self, job: Job) -> bool:
-        """Whether tasks of ``job`` are candidates at all."""
+        """Whether tasks of `job` are candidates."""
         if self.action == RECLAIM:
             return job.queue != self.job.queue
         return (job is self.job) if self.within_job else (job.queue == self.job.queue and job is not self.job)
 
-    def protection(self, preemptor: Task, task: Task) -> str:
-        """What protects a task of a job that the request concerns, before any plugin is asked; or empty."""
+    def protection(self, preemptor: Task, task: Task) -> ProtectedBy | None:
+        """Return what protects a task before any plugin votes; None if nothing does."""
         if not task.status & self.statuses:
-            return "status"
+            return ProtectedBy.STATUS
         if not task.preemptable:
-            return "preemptable"
+            return ProtectedBy.PREEMPTABLE
         if self.session.nominations.stands(task.job) and not self.within_job:
-            return "preemptor"
+            return ProtectedBy.PREEMPTOR
         if self.action == RECLAIM:
-            return "" if self.session.queues[self.session.jobs[task.job].queue].reclaimable else "queue"
-        return "best-effort" if preemptor.best_effort and not task.best_effort else ""
+            is_reclaimable = self.session.queues[self.session.jobs[task.job].queue].reclaimable
+            return None if is_reclaimable else ProtectedBy.QUEUE
+        return ProtectedBy.BEST_EFFORT if preemptor.best_effort and not task.best_effort else None
 
     def priority(self, job: Job, task: Task) -> int:
-        """By which priority a candidate is protected: its job's; within a job, its own."""
+        """Return the priority that protects a candidate: its job's; within a job, its own."""
         return task.priority if self.within_job else job.priority
 
 
 def starving_jobs(session: Session) -> list[Job]:
-    """Admitted, valid jobs with waiting tasks that the plugins call starving.
-
-    Jobs with a network topology are left out, as in Volcano: victims found node by node say nothing about a topology.
-    """
+    """Return admitted, valid jobs with waiting tasks that the plugins call starving."""
     hooks = session.hooks
     return [
         job
         for job in session.to_try()
         if job.by_status.get(TaskStatus.PENDING)
         and not session.is_pending(job)
-        and not (job.group is not None and job.group.spec.network_topology)
         and hooks.job_starving(job)
         and hooks.job_valid(job) is None
     ]

@@ -1,8 +1,10 @@
-"""Making room for one job: where its tasks go and whom that costs the place.
+"""Choose nodes for the tasks of one job, and evict the cheapest victims there.
 
-The one rule: all of it is one statement. A task first takes room that is already being freed; else it goes to the
-node where the cheapest set of victims makes room for it (:mod:`scheduler.preemption.order`), over all nodes. In the end
-every victim that is not needed is given back, and the statement is committed only if the job can start with it.
+1. A task uses room that is already being freed, if the task fits.
+2. Otherwise the task goes to the node with the cheapest set of victims among all nodes (`scheduler.preemption.order`).
+3. At the end, victims that no placement needs are reprieved.
+
+All changes are one statement, which the caller commits only if the job can start.
 """
 
 from __future__ import annotations
@@ -10,17 +12,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..framework.session import Session
 from ..model.nodes import NodeInfo
-from ..model.queue import ROOT, Queue
 from ..model.resources import Resource
 from ..model.task import Task
-from ..reasons import Protected, Protection, VictimReason
+from ..reasons import OutOfProportion, Protected, ProtectedBy, Protection, QueueExcess, VictimReason
 from .affinity_guard import AffinityGuard
 from .cost import Pricing
 from .cycle_cache import Shared, evicted_to_requested
 from .eligibility import EligibleUnit
 from .node_queue import Cost, NodeCostQueue
+from .quota_bound import QuotaBound
 from .reprieve import Reprieve, wait_again
 from .request import RECLAIM, PreemptionRequest
 from .units import Unit, give_up_waiting, is_still_whole
@@ -29,36 +30,40 @@ from .victim_set import VictimOption, is_waste
 
 
 class Solver:
-    """The transaction of one request. ``asked`` and ``smallest_first`` as in :class:`~.cost.Pricing`."""
+    """The transaction of one request. For `requested` and `smallest_first` see `Pricing`."""
 
     def __init__(
-        self, request: PreemptionRequest, shared: Shared, asked: Resource | None, *, smallest_first: bool = False
+        self, request: PreemptionRequest, shared: Shared, requested: Resource | None, *, smallest_first: bool = False
     ) -> None:
         self._request = request
         self._session = request.session
         self._nodes = request.session.nodes
         self._shared = shared
         self.victim_filter = shared.victim_filter
-        self._pricing = Pricing(request, shared.victim_filter, shared.order, asked, smallest_first=smallest_first)
+        self._pricing = Pricing(request, shared.victim_filter, shared.order, requested, smallest_first=smallest_first)
         self.statement = request.session.statement()
         self.placed: list[Task] = []
         self.refused = False
         """Whether victims would have made room for a task, of which one had to stay."""
         self.victims: list[Victim] = []
         self._gangs: set[str] = set()
-        """Jobs that were taken whole, for the time being or for good."""
+        """Jobs that were evicted as a whole, even if members are reprieved later."""
         self._served: set[bytes] = set()
         self._freed_for: dict[str, int] = {}
         self._freed_twice: set[str] = set()
         self.reprieve = Reprieve(request.session)
         self._affinity_guard = AffinityGuard(request.session.placement, self.reprieve, shared.pinned)
+        self._quota_bound = QuotaBound(request)
 
     # ---------------------------------------------------------------------------------------------------------- tasks
 
     def place(self, task: Task) -> bool:
-        """Find room for a task, with or without victims; if there is none, nothing has changed."""
+        """Place a task, with or without victims. If no room is found, nothing changes."""
         savepoint, before = self.statement.savepoint(), len(self.victims)
-        if self._allocatable(task) or (self._has_room(task) and self._free_quota(task)):
+        is_allocatable = self._allocatable(task)
+        if not is_allocatable:
+            self._quota_bound.read_limits(task)
+        if is_allocatable or (self._has_room(task) and self._free_quota(task)):
             node = self._session.placement.best(task, future=True)
             if node is not None:
                 self._settle(task, node, before)
@@ -83,13 +88,13 @@ class Solver:
                 self._freed_twice.add(member.node)
 
     def finish(self) -> None:
-        """Give back who is not needed after all, and of gangs those members that are not."""
+        """Reprieve victims that are not needed, and members of gangs that are not needed."""
         self._give_back_units()
         self.victims[:] = self.reprieve.without_spare_members(self.victims, self.statement, self._shared.order.age_key)
         wait_again(self._session, self._gangs, self.statement)
 
     def _give_back_units(self) -> None:
-        """Who is not needed may be found where room was freed for more than one task."""
+        """Reprieve units. Where only room matters, check only nodes on which several tasks freed room."""
         if self.reprieve.is_only_about_room:
             doubtful = [v for v in self.victims if any(task.node in self._freed_twice for task in v.tasks)]
         else:
@@ -109,14 +114,23 @@ class Solver:
         del self.victims[before:]
 
     @property
+    def excess(self) -> QueueExcess | OutOfProportion | None:
+        """Return why room was not made: the evictions would not be in proportion."""
+        return self._quota_bound.excess
+
+    def is_in_proportion(self) -> bool:
+        """Whether the victims are in proportion to the placed tasks; call after `finish`."""
+        return self._quota_bound.keeps(self.victims, self.placed)
+
+    @property
     def ratio(self) -> float:
-        """How many times what the placed tasks request the victims hold, by the dimension in which that is most."""
+        """Return the ratio of what victims hold to what placed tasks request, by its largest dimension."""
         return evicted_to_requested((task for victim in self.victims for task in victim.tasks), self.placed)
 
     # ---------------------------------------------------------------------------------------------------------- nodes
 
     def _make_room(self, task: Task) -> bool:
-        if task.shape not in self._served and not self.victims and not self._may_anybody_go(task):
+        if task.shape not in self._served and not self.victims and not self._is_any_unit_permitted(task):
             return False
         node_queue = self._node_queue(task)
         while (found := node_queue.pop()) is not None:
@@ -135,18 +149,18 @@ class Solver:
                 node_queue.push(price, row, exact=True)
         return False
 
-    def _may_anybody_go(self, task: Task) -> bool:
-        """Whether anyone is permitted on any node as things stand; where nobody is, no node needs a price."""
+    def _is_any_unit_permitted(self, task: Task) -> bool:
+        """Whether any unit on any node may be evicted now; if none may, no node needs a price."""
         is_feasible = self._session.placement.static(task)
         rows = (row for row in sorted(self._shared.rows) if is_feasible[row])
         return self.victim_filter.permits_anyone(task, (self._nodes.rows[row] for row in rows))
 
     def _node_queue(self, task: Task) -> NodeCostQueue:
-        """The prices of all nodes as things stand."""
-        fronts = self._shared.fronts
-        node_queue = fronts.get(task.shape)
+        """Return the nodes with their prices in the present state."""
+        node_queues = self._shared.node_queues
+        node_queue = node_queues.get(task.shape)
         if node_queue is None:
-            node_queue = fronts[task.shape] = NodeCostQueue(self._session, task, self._shared.rows)
+            node_queue = node_queues[task.shape] = NodeCostQueue(self._session, task, self._shared.rows)
         node_queue.refresh(self._pricing, again=task.shape not in self._served)
         self._served.add(task.shape)
         return node_queue
@@ -154,9 +168,13 @@ class Solver:
     # --------------------------------------------------------------------------------------------------------- victims
 
     def _evict_for(self, task: Task, node: NodeInfo, node_queue: NodeCostQueue | None) -> tuple[Cost | None, bool]:
-        """Evict the cheapest permitted units that let the task onto the node, unless ``node_queue`` offers it for less.
+        """Evict the cheapest permitted units that let the task onto the node.
 
-        What it costs (None if it cannot be) and whether it was done; if not, the caller rolls back.
+        Nothing is done if `node_queue` offers another node for less. If the task cannot be placed, the caller rolls
+        back.
+
+        Returns:
+            The cost (None if the task cannot be placed), and whether the units were evicted.
         """
         lacking, columns = self._pricing.lacking(task, node.row)
         banned: set[tuple[str, ...]] = set()
@@ -190,7 +208,7 @@ class Solver:
         if not self._admits(task, node) or not (self._allocatable(task) or self._free_quota(task)):
             return None, False
         victims = self.victims[before:]
-        if node_queue is not None and len(victims) > len(chosen):  # it costs more than it seemed to
+        if node_queue is not None and len(victims) > len(chosen):  # the node costs more than its lower bound
             return self._pricing.cost([victim.option for victim in victims]), False
         return (), True
 
@@ -198,9 +216,9 @@ class Solver:
         return self._session.placement.fits(task, node, future=True)
 
     def _evict(self, task: Task, verdict: EligibleUnit, option: VictimOption, node: NodeInfo | None = None) -> bool:
-        """Evict a unit unless, after what has been evicted before, something stands against it now."""
+        """Evict a unit unless something protects it now, after the evictions before it."""
         unit, before = verdict.unit, self.statement.savepoint()
-        if not is_still_whole(unit):
+        if not is_still_whole(unit, self._request.spares):
             return False
         if unit.whole:
             give_up_waiting(unit.job, self.statement)
@@ -219,45 +237,49 @@ class Solver:
             votes=verdict.votes,
         )
         savepoint = self.statement.savepoint()
-        self._take(unit, reason)
-        if self._leaves_someone_alone(savepoint, unit, reason, task, node):
+        self._evict_members(unit, reason)
+        if self._breaks_a_constraint(savepoint, unit, reason, task, node):
             self.statement.rollback(before)
-            self.victim_filter.denials.update((member.key, Protected("neighbour")) for member in unit.tasks)
+            self.victim_filter.denials.update((member.key, Protected(ProtectedBy.NEIGHBOUR)) for member in unit.tasks)
             return False
-        self.victims.append(Victim(verdict, option, task, self.victim_filter.objection))
+        position = self.statement.savepoint()
+        self.victims.append(Victim(verdict, option, task, self.victim_filter.objection, position))
         if unit.whole:
             self._gangs.add(unit.job.key)
         return True
 
-    def _take(self, unit: Unit, reason: VictimReason) -> None:
+    def _evict_members(self, unit: Unit, reason: VictimReason) -> None:
         for member in unit.tasks:
             self.statement.evict(member, reason)
 
-    def _leaves_someone_alone(
+    def _breaks_a_constraint(
         self, savepoint: int, unit: Unit, reason: VictimReason, task: Task, node: NodeInfo | None
     ) -> bool:
-        """Whether the preemptor, or one that was placed before it, may be where it is to be with the unit and not
-        without it.
-        """
+        """Whether the eviction of the unit breaks an inter-pod constraint of the preemptor or an earlier placement."""
         fallen = [stands for stands in self._affinity_guard.conditions(task, node, self.statement) if not stands()]
         if not fallen:
             return False
         self.statement.rollback(savepoint)
         stood = any(stands() for stands in fallen)
-        self._take(unit, reason)
+        self._evict_members(unit, reason)
         return stood
 
     def _free_quota(self, task: Task) -> bool:
-        """Evict, cheapest first, from queues whose holdings count against the preemptor's, until its queue may hold the
-        task.
+        """Evict, cheapest first, from queues that share a limit with the preemptor's, until the task fits the limits.
+
+        Returns:
+            True if the queue may hold the task now.
         """
-        related = _related_queues(self._session, self._request.queue)
+        related = self._quota_bound.related
         offers: dict[tuple[str, ...], tuple[VictimOption, EligibleUnit]] = {}
         for node in self._nodes.rows if related else ():
             for verdict in self.victim_filter.permitted(task, node):
                 if verdict.unit.job.queue in related:
                     option = self._pricing.option(task, verdict.unit, None, [], verdict.first)
                     offers[_name(verdict.unit)] = (option, verdict)
+        verdicts = (*(verdict for _, verdict in offers.values()), *(victim.verdict for victim in self.victims))
+        if not self._quota_bound.permits(verdict.unit for verdict in verdicts):
+            return False
         self.reprieve.by_quota = True
         for option, verdict in sorted(offers.values(), key=_thrifty_rank):
             if self._allocatable(task):
@@ -273,21 +295,3 @@ def _thrifty_rank(offer: tuple[VictimOption, EligibleUnit]) -> tuple[Any, ...]:
 
 def _name(unit: Unit) -> tuple[str, ...]:
     return (unit.job.key, "" if unit.whole else unit.tasks[0].key)
-
-
-def _related_queues(session: Session, queue: Queue) -> set[str]:
-    """Queues that share a limit with this one: itself, and those below a common ancestor other than the root.
-
-    A limit is shared by the queues below it; evicting in any other queue frees no quota.
-    """
-    queues = session.queues
-
-    def lineage(name: str) -> set[str]:
-        line: list[str] = []
-        while name and name != ROOT and name in queues and name not in line:
-            line.append(name)
-            name = queues[name].parent
-        return set(line)
-
-    own = lineage(queue.name)
-    return {name for name in queues if lineage(name) & own and (name == queue.name or name not in own)}

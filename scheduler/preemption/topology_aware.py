@@ -1,13 +1,15 @@
-"""The topology-aware mode of preempt: all of a node's candidates go, then as many as possible are reprieved.
+"""The topology-aware mode of preempt: evict all candidates of a node, then reprieve as many as possible.
 
-The one rule: the best protected is reprieved first, among equals the oldest; the node is the one whose best protected
-victim is the least so, then the one with the fewest gangs broken, the fewest pods, the lowest sum of priorities, the
-youngest among its best protected. (Semantics: Volcano's ``enableTopologyAwarePreemption``, the kube-scheduler's
-preemption. Disruption budgets are kept here, not counted; how much is freed is not asked; every node is looked at, not
-a sample. A node is priced by all its candidates, and by what they voted when its turn comes.)
+The best protected candidate is reprieved first, among equals the oldest. The chosen node is the one whose best
+protected victim is the least protected; then the one with the fewest broken gangs, the fewest pods, the lowest sum of
+priorities, and the youngest among its best protected victims.
 
-Otherwise (:mod:`scheduler.preemption.victim_set`) an older pod that alone makes room goes rather than two younger
-ones, and nodes are compared priority by priority: three pods of priority 1 go rather than one of priority 3.
+Semantics: Volcano's `enableTopologyAwarePreemption` and kube-scheduler's preemption, with these differences: disruption
+budgets are never violated; the amount freed does not matter; every node is examined, not a sample. A node is priced by
+all its candidates, and then by those that the plugins permit.
+
+The default mode (`scheduler.preemption.victim_set`) evicts one older pod that alone makes room rather than two younger
+ones, and compares nodes priority by priority: it evicts three pods of priority 1 rather than one of priority 3.
 """
 
 from __future__ import annotations
@@ -19,9 +21,9 @@ from .victim_set import Amounts, VictimOption, VictimSet
 
 
 def reprieved_cover(lacking: Amounts, options: Sequence[VictimOption]) -> list[VictimOption] | None:
-    """Those of ``options`` that go so that ``lacking`` is freed, the first to go first; None if all together do not.
+    """Return the options to evict so that `lacking` is freed, in order; None if all together do not suffice.
 
-    A gang that is reprieved may still give its spare tasks.
+    A gang that is reprieved as a whole may still lose tasks above its minimum.
     """
     ranked = sorted(options, key=_protection)
     chosen = VictimSet(lacking)
@@ -36,7 +38,7 @@ def reprieved_cover(lacking: Amounts, options: Sequence[VictimOption]) -> list[V
 
 
 def node_cost(chosen: Sequence[VictimOption]) -> tuple[Any, ...]:
-    """What a set costs, comparable, as nodes are compared by it."""
+    """Return the cost of a set of victims, by which nodes are compared."""
     if not chosen:
         return ()
     top = max(option.level for option in chosen)
@@ -50,5 +52,5 @@ def node_cost(chosen: Sequence[VictimOption]) -> tuple[Any, ...]:
 
 
 def _protection(option: VictimOption) -> tuple[Any, ...]:
-    """Smaller goes first: by level, spare tasks before gangs, the youngest."""
+    """Return the protection of an option (smaller goes first): level, single tasks before gangs, the youngest."""
     return (option.level, option.gangs, option.age_key)

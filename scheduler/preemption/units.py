@@ -1,108 +1,91 @@
-"""What goes together: spare tasks one by one, the rest of a gang as a whole.
+"""Group running tasks into eviction units.
 
-The one rule: no gang is left in part. A task above the gang's minimum (and its role's) may go alone; any other only
-with all tasks of its gang that hold room, on whatever nodes. Where the policy gives the gang plugin no say, every
-task may go alone. A gang that says its disruption mode goes as that says, whoever has a say: pod by pod, or as a whole,
-with its spare tasks.
+Tasks above a gang's minimum (and its role's minimum) are evicted one by one; the remaining tasks only together, on all
+nodes. A plugin says how many tasks a job can lose (the hooks `reclaim_spare` and `preempt_spare`); under a policy
+without such a plugin every task is evicted on its own. A gang that sets its disruption mode follows that mode under any
+policy: pod by pod, or as a whole, including tasks above its minimum.
+
+The one rule: an eviction leaves no gang below its minimum with running tasks.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
 
 from ..framework.statement import Statement
 from ..model.job import DisruptionMode, Job
-from ..model.task import HOLDING, Task, TaskStatus
-
-READY = HOLDING | TaskStatus.SUCCEEDED
-GANG = "gang"
-"""The plugin whose say makes gangs units."""
+from ..model.task import HOLDING, READY, Task, TaskStatus
+from ..policy.hooks import Limits
+from ..policy.tiers import Spares
 
 
 @dataclass(slots=True, frozen=True, eq=False)
 class Unit:
-    """Victims that go together, or not at all.
+    """Victims that are evicted together.
 
-    ``breaks``: the gang stops by it; ``limits`` as in :class:`~.cover.VictimOption`.
+    `breaks`: the gang stops running by the eviction. For `limits` see `VictimOption`.
     """
 
     job: Job
     tasks: tuple[Task, ...]
     whole: bool = False
     breaks: bool = False
-    limits: tuple[tuple[Any, int], ...] = ()
+    limits: Limits = ()
 
 
-def spare_tasks(job: Job) -> int:
-    """How many of its tasks the job can lose and go on."""
-    return max(job.ready - job.min_available, 0)
+def single(job: Job, task: Task, spares: Spares | None) -> Unit | None:
+    """Return the task as a unit of its own; None if its gang cannot lose it.
 
-
-def spare_of_role(job: Job, role: str) -> int | None:
-    """How many tasks of a role the job can lose; None if the role has no minimum that binds."""
-    minimum = job.binding_roles.get(role)
-    if minimum is None:
-        return None
-    return max(sum(task.role == role for task in job.having(READY)) - minimum, 0)
-
-
-def single(job: Job, task: Task, *, gangs: bool) -> Unit | None:
-    """The task as a victim of its own, or None if its gang cannot spare it.
-
-    ``gangs``: whether the gang plugin has a say.
+    Args:
+        job: the job of the task.
+        task: the candidate.
+        spares: the hook that limits such evictions; None within a job, which no limit protects from itself.
     """
     if job.disruption is DisruptionMode.GROUP:
         return None
-    spare = spare_tasks(job)
-    if not gangs or job.disruption is DisruptionMode.POD:
+    if not spares or not spares.entries or job.disruption is DisruptionMode.POD:
         return Unit(job, (task,), breaks=job.ready == job.min_available)
-    of_role = spare_of_role(job, task.role)
-    if spare == 0 or of_role == 0:
-        return None
-    limits: list[tuple[Any, int]] = [((job.key, None), spare)]
-    if of_role is not None:
-        limits.append(((job.key, task.role), of_role))
-    return Unit(job, (task,), limits=tuple(limits))
+    limits = spares(job, task)
+    return Unit(job, (task,), limits=limits) if all(number for _, number in limits) else None
 
 
-def goes_whole(job: Job, *, gangs: bool) -> bool:
-    """Whether the job may be a victim as a whole. ``gangs`` as in :func:`single`."""
+def goes_whole(job: Job, spares: Spares) -> bool:
+    """Whether the job may be evicted as a whole."""
     if job.disruption is not None:
         return job.disruption is DisruptionMode.GROUP
-    return gangs and job.min_available > 0
+    return bool(spares.entries) and job.min_available > 0
 
 
 def may_keep_members(job: Job) -> bool:
-    """Whether members that nobody needs may stay where a gang goes as a whole and can go on with them."""
+    """Whether members that are not needed may be reprieved when the gang is evicted as a whole."""
     return job.disruption is not DisruptionMode.GROUP
 
 
 def runs_on(job: Job) -> bool:
-    """Whether what the job holds is enough to go on, by its minimum and by those of its roles."""
+    """Whether what the job holds satisfies its minimum and those of its roles."""
     held = Counter(task.role for task in job.having(READY))
     return job.ready >= job.min_available and all(held[role] >= least for role, least in job.binding_roles.items())
 
 
 def members_that_stay(job: Job) -> int:
-    """How many of its tasks a gang that goes as a whole keeps, because nobody needs their room."""
+    """Return how many tasks a gang that is evicted as a whole keeps, because nobody needs their room."""
     return job.count(HOLDING)
 
 
-def is_still_whole(unit: Unit) -> bool:
-    """Whether the unit is what it was when it was made: all of it there, and spare if it was spare."""
+def is_still_whole(unit: Unit, spares: Spares) -> bool:
+    """Whether the unit is unchanged since it was made: all tasks still run, and a spare task is still spare."""
     if not all(task.status & HOLDING for task in unit.tasks):
         return False
-    return not unit.limits or single(unit.job, unit.tasks[0], gangs=True) is not None
+    return not unit.limits or single(unit.job, unit.tasks[0], spares) is not None
 
 
 def give_up_waiting(job: Job, statement: Statement) -> None:
-    """Release the room that tasks of a job wait for which is about to go as a whole: they cannot start without it."""
+    """Release the room for which tasks of the job wait: the job is evicted as a whole and cannot start without it."""
     for task in job.having(TaskStatus.PIPELINED):
         statement.release(task)
 
 
 def whole_gang(job: Job) -> Unit:
-    """All tasks of the job that hold room."""
+    """Return all tasks of the job that hold room, as one unit."""
     return Unit(job, tuple(job.having(HOLDING)), whole=True, breaks=True)

@@ -13,27 +13,29 @@ from .victim_set import VictimOption
 
 @dataclass(slots=True, frozen=True, eq=False)
 class Victim:
-    """A unit that has been evicted, and what it was chosen as.
+    """A unit that has been evicted, with the option that was chosen.
 
-    ``preemptor`` is the task that it went for; ``judge`` tells what stands against evicting some tasks, as one unit,
-    for that task.
+    `preemptor` is the task that the unit was evicted for; `judge` returns what stands against evicting some tasks, as
+    one unit, for that task. `position` is the length of the cycle's change log right after the eviction: of two
+    victims, the one with the smaller position was evicted first.
     """
 
     verdict: EligibleUnit
     option: VictimOption
     preemptor: Task
     judge: Callable[[Task, Sequence[Task]], Protection | None]
+    position: int
 
     @property
     def tasks(self) -> tuple[Task, ...]:
         return self.verdict.unit.tasks
 
     def objection(self, tasks: Sequence[Task]) -> Protection | None:
-        """What stands against evicting these tasks as one unit for the preemptor, which is to be pending."""
+        """Return what protects these tasks as one unit. The preemptor must be pending."""
         return self.judge(self.preemptor, tasks)
 
     def less(self, back: frozenset[str]) -> Victim:
-        """The same without the tasks of these keys, which stay."""
+        """Return the victim without the tasks of these keys, which are reprieved."""
         unit = self.verdict.unit
         left = tuple(task for task in unit.tasks if task.key not in back)
         return replace(self, verdict=replace(self.verdict, unit=replace(unit, tasks=left)))

@@ -1,8 +1,9 @@
-"""The cheapest set of victims that makes room enough on one node.
+"""Find the cheapest set of victims that makes enough room on one node.
 
-The one rule: pure arithmetic on options that are all permitted; nothing here knows of votes, queues or the cluster.
-The nearest level decides first. Within it a set that frees more than twice what is asked for is a waste, and taken only
-where no other set does; then the cheapest.
+The nearest level decides first. Within a level, a set that frees more than twice the request is a waste, and is chosen
+only if every set is one. Then the cost decides.
+
+Pure arithmetic on options that are all permitted; this module knows no votes, queues or cluster.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ import numpy as np
 from ..model.resources import MOST
 
 TWICE = 2.0
-"""What a set may free, in what is asked for, without being a waste."""
+"""The ratio of freed to requested above which a set is a waste."""
 ROUNDING = 1e-9
-"""By how much the sum of a few ratios may be off."""
+"""The tolerance for rounding when ratios are added."""
 EXACT = 12
-"""Up to so many options of one level, every smaller set is tried; beyond, the order alone decides."""
+"""Up to this number of options of one level, all smaller sets are tried; above it, only the order decides."""
 
 Amounts = tuple[int, ...]
 Ratios = tuple[float, ...]
@@ -30,10 +31,10 @@ Ratios = tuple[float, ...]
 
 @dataclass(slots=True, frozen=True, eq=False)
 class VictimOption:
-    """One unit as a choice: what it frees of each dimension that lacks, and what it costs.
+    """One unit as an option: what it frees in each lacking dimension, and what it costs.
 
-    ``limits`` says how many options with the same key may be taken together (spare tasks of a job, of a role of it);
-    ``whole`` that it contains every other option of ``job``.
+    `limits` says how many options with the same key may be chosen together (spare tasks of a job, or of one of its
+    roles). `whole`: the option contains every other option of `job`.
     """
 
     freed: Amounts
@@ -45,34 +46,34 @@ class VictimOption:
     whole: bool = False
     limits: tuple[tuple[Any, int], ...] = ()
     takes: Ratios = ()
-    """How many times what is asked for its tasks hold, wherever they run, by requested dimension."""
+    """Ratios of what its tasks hold, on all nodes, to what is requested, by requested dimension."""
 
     @property
     def rank(self) -> tuple[Any, ...]:
-        """Smaller goes first."""
+        """Return the sort key; smaller is evicted first."""
         return (self.level, self.gangs, self.pods, self.age_key)
 
     @property
     def near(self) -> tuple[Any, ...]:
-        """The part of the level that decides before waste does: the tier that permits it, how near its queue is."""
+        """Return the part of the level that decides before waste: the permitting tier, the distance of the queue."""
         return self.level[:2]
 
 
 def ratio(chosen: Iterable[VictimOption]) -> float:
-    """How many times what is asked for a set frees, by the dimension in which that is most."""
+    """Return the ratio of freed to requested, by its largest dimension."""
     return max(map(sum, zip(*(option.takes for option in chosen), strict=True)), default=0.0)
 
 
 def is_waste(chosen: Iterable[VictimOption]) -> bool:
-    """Whether a set frees more than twice what is asked for."""
+    """Whether a set frees more than twice the request."""
     return ratio(chosen) > TWICE + ROUNDING
 
 
 def cost(chosen: Sequence[VictimOption]) -> tuple[Any, ...]:
-    """What a set costs, comparable:
+    """Return the cost of a set as a comparable key.
 
-    How near it comes and whether it is a waste; then level by level from the best protected, in each gangs, pods and
-    ages, oldest first.
+    The key is: the nearest level, whether the set is a waste, then for each level from the best protected one the
+    number of gangs, the number of pods and the ages, oldest first.
     """
     if not chosen:
         return ()
@@ -82,14 +83,14 @@ def cost(chosen: Sequence[VictimOption]) -> tuple[Any, ...]:
 
 
 def cheapest_cover(lacking: Amounts, options: Sequence[VictimOption]) -> list[VictimOption] | None:
-    """The cheapest set of ``options`` that frees at least ``lacking``, the first to go first; None if all together do
-    not.
+    """Return the cheapest set of `options` that frees `lacking`, in order; None if all together do not suffice.
 
-    Every option of the set is needed. Exact where a level has few options; else a smaller set may exist.
+    Every option of the set is needed. The result is exact where a level has few options; otherwise a cheaper set may
+    exist.
     """
     ranked = sorted(options, key=lambda o: o.rank)
     if ranked and max(lacking, default=0) > 0 and _suffice(ranked[0].freed, lacking) and not is_waste(ranked[:1]):
-        return ranked[:1]  # nothing is cheaper than the first alone; this is what most nodes come to
+        return ranked[:1]  # nothing is cheaper than the first option alone; this is the usual case
     for near in dict.fromkeys(option.near for option in ranked) or [()]:
         nearest = ranked if ranked and near == ranked[-1].near else [one for one in ranked if one.near <= near]
         found = _cheapest(lacking, nearest)
@@ -99,7 +100,7 @@ def cheapest_cover(lacking: Amounts, options: Sequence[VictimOption]) -> list[Vi
 
 
 def _thriftiest(lacking: Amounts, ranked: Sequence[VictimOption]) -> list[VictimOption] | None:
-    """The cheapest set that is no waste; None if there is none. Exact for few options."""
+    """Return the cheapest set that is no waste; None if there is none. Exact for few options."""
     small = [option for option in ranked if not is_waste([option])]
     found = _cheapest(lacking, small)
     if found is None or not is_waste(found):
@@ -108,7 +109,7 @@ def _thriftiest(lacking: Amounts, ranked: Sequence[VictimOption]) -> list[Victim
         found = _accumulate(lacking, sorted(small, key=lambda o: (max(o.takes), o.rank)), ())
         return found if found is not None and not is_waste(found) else None
     sets = (np.arange(1, 1 << len(small))[:, None] >> np.arange(len(small))) & 1
-    half = MOST // 2  # so that sums of all fit into an int64
+    half = MOST // 2  # keeps the sum of all below the maximum of an int64
     enough = (sets @ np.array([o.freed for o in small]).clip(max=half) >= np.minimum(lacking, half)).all(axis=1)
     little = (sets @ np.array([o.takes for o in small]) <= TWICE + ROUNDING).all(axis=1)
     permitted = ([small[i] for i in np.flatnonzero(row)] for row in sets[enough & little])
@@ -119,7 +120,7 @@ def _thriftiest(lacking: Amounts, ranked: Sequence[VictimOption]) -> list[Victim
 
 
 def _cheapest(lacking: Amounts, ranked: Sequence[VictimOption]) -> list[VictimOption] | None:
-    """As :func:`cheapest_cover`, waste not asked."""
+    """Return the cheapest set as `cheapest_cover` does, without regard to waste."""
     chosen = _accumulate(lacking, ranked, ())
     settled: list[VictimOption] = []
     while chosen:
@@ -133,7 +134,7 @@ def _cheapest(lacking: Amounts, ranked: Sequence[VictimOption]) -> list[VictimOp
 
 
 class VictimSet:
-    """A set of options that keeps its sums, and whether they make room enough for what lacks."""
+    """A set of options with its sums, which tells whether they free enough."""
 
     def __init__(self, lacking: Amounts, options: Iterable[VictimOption] = ()) -> None:
         self._lacking = lacking
@@ -155,7 +156,7 @@ class VictimSet:
             self._taken[key] += sign
 
     def add(self, option: VictimOption) -> None:
-        """Take one more, if that is allowed; a whole gang takes the place of its tasks."""
+        """Add an option if its limits allow it; a whole gang replaces its single tasks."""
         if self._taken[option.job, True] or any(self._taken[key] >= limit for key, limit in option.limits):
             return
         if option.whole and self._taken[option.job, False]:
@@ -164,18 +165,18 @@ class VictimSet:
         self._count(option, 1)
 
     def covers(self) -> bool:
-        """Whether it frees what lacks."""
+        """Whether the set frees enough."""
         return _suffice(self._freed, self._lacking)
 
     def is_tight(self) -> bool:
-        """Whether without any one of the options it would not be enough."""
+        """Whether every option is necessary."""
         return any(
             have - min([option.freed[i] for option in self.options], default=0) < lacking
             for i, (have, lacking) in enumerate(zip(self._freed, self._lacking, strict=True))
         )
 
     def spare(self, option: VictimOption, instead: Sequence[VictimOption] = ()) -> None:
-        """Leave one out, if the others suffice, or those ``instead`` of it."""
+        """Remove an option if the remaining ones, or `instead` of it, suffice."""
         if option not in self.options:
             return
         if instead:
@@ -198,7 +199,7 @@ def _suffice(freed: Sequence[int], lacking: Amounts) -> bool:
 def _accumulate(
     lacking: Amounts, ranked: Sequence[VictimOption], base: Sequence[VictimOption]
 ) -> list[VictimOption] | None:
-    """Options in their order until there is room enough, without those that turn out not to be needed."""
+    """Add options in order until they suffice, then drop those that are not needed."""
     chosen = VictimSet(lacking, base)
     for option in ranked:
         if chosen.covers():
@@ -208,7 +209,7 @@ def _accumulate(
 
 
 def _needed(lacking: Amounts, options: Sequence[VictimOption]) -> list[VictimOption]:
-    """The options without those that the others make unnecessary, the best protected left out first."""
+    """Return the options that are necessary; the best protected ones are dropped first."""
     ranked = sorted(options, key=lambda o: o.rank)
     chosen = VictimSet(lacking, ranked)
     if not chosen.is_tight():
@@ -224,7 +225,7 @@ def _fewer(
     settled: list[VictimOption],
     found: list[VictimOption],
 ) -> list[VictimOption]:
-    """A cheaper choice among the options of one level, if all lower ones come along; else ``found``."""
+    """Return a cheaper choice within one level, given all lower options; otherwise `found`."""
     if len(found) < 2 or len(same) > EXACT or len({(o.freed, o.gangs, o.pods) for o in same}) == 1:
         return found
     best, best_cost = found, _within_level(found)
@@ -253,7 +254,7 @@ def _suffices(lacking: Amounts, base: Sequence[VictimOption], lower: Sequence[Vi
 
 
 def _go_together(lacking: Amounts, options: Sequence[VictimOption]) -> bool:
-    """Whether the options may be taken together."""
+    """Whether the limits allow these options together."""
     chosen = VictimSet(lacking)
     for option in options:
         chosen.add(option)

@@ -1,15 +1,16 @@
-"""Why: the reasons of decisions as typed data, and the one place where they become text.
+"""Reasons of decisions as typed data, and the one place that turns them into text.
 
-The one rule: who decides says why with one of these structs, numbers included; nobody else composes a sentence. A
-*why* (:mod:`scheduler.reasons.waiting`) is one rule that stood in the way of a job; a *denial*
-(:mod:`scheduler.reasons.victims`) is one rule that protected a candidate.
+Code that decides returns one of these structs with its numbers and composes no sentence. A *why*
+(`scheduler.reasons.waiting`) is a rule that keeps a job waiting; a *denial* (`scheduler.reasons.victims`) is a rule
+that protects a candidate.
 """
 
 from __future__ import annotations
 
-from .data import victim_annotations
-from .text import render_denial, render_refusal, render_victim, render_why
+from .data import refusal_annotations, refusal_data, victim_annotations
+from .text import render_denial, render_overdue, render_refusal, render_victim, render_why
 from .victims import (
+    CoolingDown,
     GangMinimum,
     NotLower,
     NotNeeded,
@@ -18,31 +19,43 @@ from .victims import (
     PingPong,
     PluginMessage,
     Protected,
+    ProtectedBy,
     ProtectedCount,
     Protection,
     QueueGuarantee,
+    QueueSurplus,
     QueueWithinDeserved,
+    Rule,
+    SmallerShare,
+    StillTerminating,
+    Vetoed,
     VictimReason,
 )
 from .waiting import (
     ClusterLimit,
     GangShort,
     Gated,
+    NamespaceQuota,
     NeverPreempts,
     NodeRule,
     NodeUnfit,
+    NoDomain,
     NoGroup,
     NoNode,
     NotBackfilled,
     NotEntitled,
     NoVictims,
+    OutOfProportion,
     Outranked,
+    OutsideDomain,
     PodsMissing,
     QueueBroken,
     QueueClosed,
+    QueueExcess,
     QueueLimit,
     Refusal,
     TooCostly,
+    TopologyUnmet,
     UnschedulableReason,
     Unsupported,
     WrongCard,
@@ -51,10 +64,13 @@ from .waiting import (
 
 __all__ = [
     "ClusterLimit",
+    "CoolingDown",
     "GangMinimum",
     "GangShort",
     "Gated",
+    "NamespaceQuota",
     "NeverPreempts",
+    "NoDomain",
     "NoGroup",
     "NoNode",
     "NoVictims",
@@ -65,27 +81,40 @@ __all__ = [
     "NotLower",
     "NotNeeded",
     "OfNoUse",
+    "OutOfProportion",
     "Outranked",
+    "OutsideDomain",
     "PartOfProtectedGang",
     "PingPong",
     "PluginMessage",
     "PodsMissing",
     "Protected",
+    "ProtectedBy",
     "ProtectedCount",
     "Protection",
     "QueueBroken",
     "QueueClosed",
+    "QueueExcess",
     "QueueGuarantee",
     "QueueLimit",
+    "QueueSurplus",
     "QueueWithinDeserved",
     "Refusal",
+    "Rule",
+    "SmallerShare",
+    "StillTerminating",
     "TooCostly",
+    "TopologyUnmet",
     "UnschedulableReason",
     "Unsupported",
+    "Vetoed",
     "VictimReason",
     "WrongCard",
     "WrongService",
+    "refusal_annotations",
+    "refusal_data",
     "render_denial",
+    "render_overdue",
     "render_refusal",
     "render_victim",
     "render_why",

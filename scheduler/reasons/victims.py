@@ -1,10 +1,12 @@
 """Why a task is or is not a victim, as data.
 
-The one rule: a *denial* is one rule that protected one candidate, with the numbers it was judged by (units of
-:mod:`scheduler.model.resources`).
+A *denial* is one rule that protects one candidate, with the numbers of the decision (units of
+`scheduler.model.resources`).
 """
 
 from __future__ import annotations
+
+import enum
 
 import msgspec
 
@@ -51,38 +53,78 @@ class NotLower(msgspec.Struct, frozen=True, tag="not-lower"):
 
 
 class GangMinimum(msgspec.Struct, frozen=True, tag="gang-minimum"):
-    """Without it its gang would run below the minimum, and the gang as a whole may not go."""
+    """Its gang needs it for the minimum, and may not be evicted as a whole."""
 
     job: str
     minimum: int
+    pods: int = 0
+    """The number of the gang's pods that hold room; 0 if not recorded."""
+    tier: int = 0
+    """Number of the last tier in which the gang plugin vetoed, from 0."""
+
+
+class StillTerminating(msgspec.Struct, frozen=True, tag="still-terminating"):
+    """A victim that still exists after the longest grace of an eviction: another victim is chosen."""
+
+    node: str
+    seconds: int
+
+
+class ProtectedBy(enum.StrEnum):
+    """What protects a task by itself, whatever the numbers are. Each has words in `scheduler.reasons.text`."""
+
+    PREEMPTABLE = "preemptable"
+    SYSTEM = "system"
+    BUDGET = "budget"
+    SERVICE_TYPE = "service-type"
+    CARDS = "cards"
+    QUEUE = "queue"
+    STATUS = "status"
+    NEIGHBOUR = "neighbour"
+    BEST_EFFORT = "best-effort"
+    PREEMPTOR = "preemptor"
 
 
 class Protected(msgspec.Struct, frozen=True, tag="protected"):
-    """A protection of its own.
+    """A protection without numbers; `detail` names the object that protects, such as a disruption budget."""
 
-    ``by``: preemptable, system, budget, cooldown, service-type, cards, queue, status, preemptor, neighbour.
-    """
-
-    by: str
+    by: ProtectedBy
     detail: str = ""
 
 
+class CoolingDown(msgspec.Struct, frozen=True, tag="cooling-down"):
+    """It, or a member of its gang, was placed so recently that its cooldown still holds, for `seconds`."""
+
+    pod: str
+    seconds: int
+
+
 class OfNoUse(msgspec.Struct, frozen=True, tag="of-no-use"):
-    """It holds nothing that the preemptor asks for and its queue may reclaim, or too little with all others there."""
+    """It holds nothing that the preemptor requests and may reclaim, or too little even with all other candidates."""
 
 
 class NotNeeded(msgspec.Struct, frozen=True, tag="not-needed"):
-    """The victims before it in the order were enough."""
+    """The victims before it in the order of eviction suffice."""
 
 
 class PartOfProtectedGang(msgspec.Struct, frozen=True, tag="protected-gang"):
-    """It could only go with its whole gang, of which another member is protected."""
+    """It could only be evicted with its whole gang, of which another member is protected."""
 
     job: str
     member: str
 
 
-Protection = (
+class SmallerShare(msgspec.Struct, frozen=True, tag="smaller-share"):
+    """Without it, its job would hold a smaller part of the cluster than the preemptor's job (in thousandths)."""
+
+    job: str
+    share: int
+    """The share that its job holds now."""
+    preemptor: int
+    """The share that the preemptor's job would hold."""
+
+
+Rule = (
     PluginMessage
     | QueueWithinDeserved
     | QueueGuarantee
@@ -90,14 +132,38 @@ Protection = (
     | NotLower
     | GangMinimum
     | Protected
+    | CoolingDown
     | OfNoUse
     | NotNeeded
     | PartOfProtectedGang
+    | SmallerShare
 )
 
 
+class Vetoed(msgspec.Struct, frozen=True, tag="vetoed"):
+    """A plugin of the policy protects it."""
+
+    plugin: str
+    tier: int
+    """Number of the plugin's tier, from 0."""
+    why: Rule | None = None
+    """None where the plugin gives no reason."""
+
+
+Protection = Rule | Vetoed
+
+
+class QueueSurplus(msgspec.Struct, frozen=True):
+    """What a queue with candidates holds above its deserved amount, in one dimension that the preemptor requests."""
+
+    queue: str
+    dimension: str
+    allocated: int
+    deserved: int
+
+
 class ProtectedCount(msgspec.Struct, frozen=True):
-    """How many candidates one denial spared."""
+    """The number of candidates that one denial protects."""
 
     count: int
     why: Protection
@@ -107,7 +173,7 @@ class VictimReason(msgspec.Struct, frozen=True):
     """Why a task was evicted: for whom, by which action, and by which tier's permission."""
 
     action: str
-    """``reclaim`` or ``preempt``."""
+    """`reclaim` or `preempt`."""
     preemptor: str
     """Job that needed the room."""
     preemptor_task: str
@@ -119,8 +185,8 @@ class VictimReason(msgspec.Struct, frozen=True):
     whole_gang: bool = False
     """Whether its gang was judged as one victim."""
     members_that_stay: int = 0
-    """How many of such a gang stay, and run on: those above its minimum whose room nobody needs."""
+    """The number of members of such a gang that keep running: those above its minimum whose room nobody needs."""
     votes: tuple[tuple[str, bool], ...] = ()
-    """What each plugin that had a say said, in the order of the policy; True permits."""
+    """The vote of each plugin that voted, in the order of the policy; True permits."""
     spared: tuple[ProtectedCount, ...] = ()
-    """Why the other candidates were spared."""
+    """The protections of the other candidates."""

@@ -1,20 +1,19 @@
 """Why a job still waits, as data.
 
-The one rule: a *why* is one rule that stood in the way of a job, with the numbers it was judged by (units of
-:mod:`scheduler.model.resources`).
+A *why* is one rule that kept a job waiting, with the numbers of the decision (units of `scheduler.model.resources`).
 """
 
 from __future__ import annotations
 
 import msgspec
 
-from .victims import PluginMessage, ProtectedCount
+from .victims import PluginMessage, ProtectedCount, QueueSurplus
 
 
 class QueueLimit(msgspec.Struct, frozen=True, tag="queue-limit"):
     """A queue (or ancestor) would be lifted above a limit.
 
-    ``limit`` names which: capability, deserved, real capability, card quota.
+    `limit` names which: capability, deserved, real capability, card quota.
     """
 
     queue: str
@@ -25,6 +24,8 @@ class QueueLimit(msgspec.Struct, frozen=True, tag="queue-limit"):
     amount: int
     inqueue: int = 0
     """Reserved by admitted jobs that are not placed yet; counts at enqueue."""
+    guaranteed_to_others: int = 0
+    """The guarantees of other queues, if these and not the queue's own capability set the amount."""
 
 
 class QueueClosed(msgspec.Struct, frozen=True, tag="queue-closed"):
@@ -42,7 +43,7 @@ class QueueBroken(msgspec.Struct, frozen=True, tag="queue-broken"):
 
 
 class NoGroup(msgspec.Struct, frozen=True, tag="no-group"):
-    """Pods name a PodGroup that is not there, or that cannot be read, which says so itself."""
+    """Pods name a PodGroup that does not exist or cannot be read (its own condition says why)."""
 
     group: str
 
@@ -55,9 +56,66 @@ class ClusterLimit(msgspec.Struct, frozen=True, tag="cluster-limit"):
     left: int
 
 
+class NamespaceQuota(msgspec.Struct, frozen=True, tag="namespace-quota"):
+    """A ResourceQuota of the namespace has too little left for the job's minimum."""
+
+    quota: str
+    """`namespace/name` of the ResourceQuota."""
+    dimension: str
+    allocated: int
+    """The amount that the quota counts as used."""
+    requested: int
+    amount: int
+    """The amount that the quota permits."""
+    inqueue: int = 0
+    """The part of their minimum that admitted PodGroups of the namespace still lack."""
+
+
+class TopologyUnmet(msgspec.Struct, frozen=True, tag="topology-unmet"):
+    """The topology that the job requests cannot be resolved."""
+
+    job: str
+    problem: str
+
+
+class NoDomain(msgspec.Struct, frozen=True, tag="no-domain"):
+    """No domain that may hold the gang, or one of its subgroups, has room for enough of it."""
+
+    kind: str
+    """The users' word for such domains: `rack`."""
+    domains: int
+    """The number of domains; 1 if running pods bind the other pods to one domain."""
+    best: str
+    """The domain with the most room."""
+    room: int
+    """The number of pods that find room in the best domain."""
+    pods: int
+    """The number of pods that have to be placed together."""
+    dimension: str = ""
+    """The resource that the best domain lacks; empty if it lacks none in sum."""
+    left: int = 0
+    requested: int = 0
+    """The sum of the pods' requests in the dimension."""
+    group: str = ""
+    """The subgroup; empty for the job as a whole."""
+    above: str = ""
+    """The tier that is allowed, where it is above every tier that there is."""
+
+
+class OutsideDomain(msgspec.Struct, frozen=True, tag="outside-domain"):
+    """Pods of the gang run further apart than is permitted now; nothing more of it is placed."""
+
+    limit: str
+    across: str
+    """The smallest domain that holds them all; empty if none does."""
+    group: str = ""
+
+
 class NodeRule(msgspec.Struct, frozen=True, order=True):
-    """How many nodes one rule excludes. ``rule``: one of those that :mod:`scheduler.reasons.text` has words for
-    (resource, pods, taint, selector, affinity, port, …); any other is shown by its detail.
+    """The number of nodes that one rule excludes.
+
+    `rule` is one with words in `scheduler.reasons.text` (resource, pods, taint, selector, affinity, port, …). Any other
+    rule is shown by its detail.
     """
 
     nodes: int
@@ -85,11 +143,15 @@ class GangShort(msgspec.Struct, frozen=True, tag="gang-short"):
 
 
 class PodsMissing(msgspec.Struct, frozen=True, tag="pods-missing"):
-    """The job has fewer pods than its minimum; they have yet to be created."""
+    """The job has fewer pods than its minimum; they have yet to be created.
+
+    With `group`, a policy of that name has too few complete subgroups.
+    """
 
     pods: int
     minimum: int
     role: str = ""
+    group: str = ""
 
 
 class Gated(msgspec.Struct, frozen=True, tag="gated"):
@@ -105,7 +167,7 @@ class NotBackfilled(msgspec.Struct, frozen=True, tag="not-backfilled"):
 
 
 class Unsupported(msgspec.Struct, frozen=True, tag="unsupported"):
-    """A constraint that this scheduler does not honour; the pod waits rather than being placed against its wish."""
+    """A constraint that this scheduler does not support; the pod waits and is not placed against it."""
 
     task: str
     field: str
@@ -120,7 +182,7 @@ class Outranked(msgspec.Struct, frozen=True, tag="outranked"):
 class NodeUnfit(msgspec.Struct, frozen=True, tag="node-unfit"):
     """The node that room was freed on for a task takes it no longer.
 
-    ``rule`` and ``detail`` as of a :class:`NodeRule`; without a rule the node does not exist.
+    `rule` and `detail` as of a `NodeRule`; without a rule the node does not exist.
     """
 
     node: str
@@ -153,7 +215,7 @@ class NotEntitled(msgspec.Struct, frozen=True, tag="not-entitled"):
 
 
 class NeverPreempts(msgspec.Struct, frozen=True, tag="never-preempts"):
-    """The pod's preemptionPolicy is Never: it waits for room, it makes none."""
+    """The pod's preemptionPolicy is Never: the pod waits for room and evicts nothing."""
 
     task: str
 
@@ -165,12 +227,47 @@ class NoVictims(msgspec.Struct, frozen=True, tag="no-victims"):
     task: str
     candidates: int
     spared: tuple[ProtectedCount, ...] = ()
+    """By kind of protection, how many candidates it protects."""
+    surplus: tuple[QueueSurplus, ...] = ()
+    """For a reclaim, the candidates' queues that held more than they deserve at the start of the cycle."""
+
+
+class QueueExcess(msgspec.Struct, frozen=True, tag="queue-excess"):
+    """A queue (or ancestor) holds so much more than a limit that one job's evictions would not be in proportion.
+
+    Attributes:
+        limit: capability, deserved or quota, as in `QueueLimit`.
+        set_by: Name of the queue whose spec sets the limit, itself or an ancestor; empty where other queues' guarantees
+            lower it.
+    """
+
+    action: str
+    queue: str
+    dimension: str
+    allocated: int
+    requested: int
+    limit: str
+    amount: int
+    set_by: str = ""
+
+
+class OutOfProportion(msgspec.Struct, frozen=True, tag="out-of-proportion"):
+    """Room for a job would take more evictions than are in proportion to it, for a quota of cards or its neighbours."""
+
+    action: str
+    dimension: str
+    evicted: int
+    requested: int
 
 
 class TooCostly(msgspec.Struct, frozen=True, tag="too-costly"):
-    """To find room for the job in an action costs more work than a single job may."""
+    """Finding room for the job in an action costs more work than a single job may.
+
+    `field` is the field of its pods that costs it; empty where it is their number.
+    """
 
     action: str
+    field: str = ""
 
 
 UnschedulableReason = (
@@ -180,6 +277,10 @@ UnschedulableReason = (
     | QueueBroken
     | NoGroup
     | ClusterLimit
+    | NamespaceQuota
+    | TopologyUnmet
+    | NoDomain
+    | OutsideDomain
     | NoNode
     | GangShort
     | PodsMissing
@@ -193,6 +294,8 @@ UnschedulableReason = (
     | NotEntitled
     | NeverPreempts
     | NoVictims
+    | QueueExcess
+    | OutOfProportion
     | TooCostly
 )
 

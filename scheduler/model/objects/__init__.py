@@ -1,8 +1,8 @@
-"""The API objects that the scheduler reads, reduced to the fields it uses.
+"""The API objects that the scheduler reads, reduced to the fields that it uses.
 
-The one rule: a struct names a field only if something reads it; msgspec skips the rest of the JSON without building it,
-which is what makes a watch event cost microseconds. A field that constrains placement is named here even where we do
-not honour it, so that the pod can be kept pending by name instead of being placed against its wish.
+A struct has a field only if code reads it. msgspec skips the rest of the JSON without building it, so that a watch
+event costs microseconds. A field that constrains placement is included even if we do not support it, so that the pod
+stays pending with that reason instead of being placed against the constraint.
 """
 
 from __future__ import annotations
@@ -21,6 +21,10 @@ from .auxiliary import (
     PodDisruptionBudgetSpec,
     PodDisruptionBudgetStatus,
     PriorityClass,
+    ResourceQuota,
+    ResourceQuotaSpec,
+    ResourceQuotaStatus,
+    ScopeRequirement,
     VolumeNodeAffinity,
     VolumeNodeResources,
 )
@@ -48,8 +52,27 @@ from .pods import (
     Volume,
     WeightedPodAffinityTerm,
 )
-from .queueing import Guarantee, PodGroup, PodGroupSpec, PodGroupStatus, Queue, QueueSpec, QueueStatus
+from .queueing import (
+    GroupTerms,
+    Guarantee,
+    PodGroup,
+    PodGroupSpec,
+    PodGroupStatus,
+    Queue,
+    QueueAffinity,
+    QueueSpec,
+    QueueStatus,
+)
 from .selectors import LabelSelector, NodeSelector, NodeSelectorTerm, SelectorRequirement
+from .topology import (
+    ExactMatch,
+    HyperNode,
+    HyperNodeMember,
+    HyperNodeSpec,
+    MemberSelector,
+    NetworkTopology,
+    SubGroupPolicy,
+)
 
 __all__ = [
     "Affinity",
@@ -65,9 +88,16 @@ __all__ = [
     "ContainerState",
     "ContainerStateTerminated",
     "ContainerStatus",
+    "ExactMatch",
+    "GroupTerms",
     "Guarantee",
+    "HyperNode",
+    "HyperNodeMember",
+    "HyperNodeSpec",
     "LabelSelector",
+    "MemberSelector",
     "Namespace",
+    "NetworkTopology",
     "Node",
     "NodeAffinity",
     "NodeSelector",
@@ -97,11 +127,17 @@ __all__ = [
     "Quantities",
     "Quantity",
     "Queue",
+    "QueueAffinity",
     "QueueSpec",
     "QueueStatus",
+    "ResourceQuota",
+    "ResourceQuotaSpec",
+    "ResourceQuotaStatus",
     "Resources",
     "SchedulingGate",
+    "ScopeRequirement",
     "SelectorRequirement",
+    "SubGroupPolicy",
     "Taint",
     "Toleration",
     "TopologySpreadConstraint",

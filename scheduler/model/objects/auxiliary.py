@@ -1,4 +1,4 @@
-"""The smaller objects that placing and eviction look at."""
+"""The auxiliary objects for placement and eviction."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from .meta import Object, ObjectMeta
+from .meta import Object, ObjectMeta, Quantities
 from .selectors import LabelSelector, NodeSelector
 
 
@@ -31,6 +31,32 @@ class PodDisruptionBudget(Object):
     status: PodDisruptionBudgetStatus = msgspec.field(default_factory=PodDisruptionBudgetStatus)
 
 
+class ScopeRequirement(Object):
+    scope_name: str = ""
+    operator: str = ""
+    values: list[str] | None = None
+
+
+class ScopeSelector(Object):
+    match_expressions: list[ScopeRequirement] | None = None
+
+
+class ResourceQuotaSpec(Object):
+    scopes: list[str] | None = None
+    scope_selector: ScopeSelector | None = None
+
+
+class ResourceQuotaStatus(Object):
+    hard: Quantities | None = None
+    used: Quantities | None = None
+
+
+class ResourceQuota(Object):
+    metadata: ObjectMeta
+    spec: ResourceQuotaSpec = msgspec.field(default_factory=ResourceQuotaSpec)
+    status: ResourceQuotaStatus = msgspec.field(default_factory=ResourceQuotaStatus)
+
+
 class VolumeNodeAffinity(Object):
     required: NodeSelector | None = None
 
@@ -41,7 +67,7 @@ class CSIVolume(Object):
 
 
 class PersistentVolumeSpec(Object):
-    """``csi`` and the disks of before CSI are what is attached to nodes, which take only so many."""
+    """`csi` and the older disks are attached to nodes, whose number of attachments is limited."""
 
     node_affinity: VolumeNodeAffinity | None = None
     csi: CSIVolume | None = None
@@ -82,7 +108,7 @@ class CSINodeSpec(Object):
 
 
 class CSINode(Object):
-    """What the storage drivers of a node say of it; it is named like the node."""
+    """The storage drivers of a node; the object has the node's name."""
 
     metadata: ObjectMeta
     spec: CSINodeSpec = msgspec.field(default_factory=CSINodeSpec)

@@ -1,4 +1,4 @@
-"""What all objects of the API have in common."""
+"""The common parts of all API objects."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Quantities = dict[str, Quantity]
 
 
 class Object(msgspec.Struct, rename="camel"):
-    """Base of all: camelCase names, unknown fields skipped."""
+    """Base class of all objects: camelCase names, unknown fields skipped."""
 
 
 class OwnerReference(Object):
@@ -35,13 +35,15 @@ class ObjectMeta(Object):
 
     @property
     def key(self) -> str:
-        """``namespace/name``, or the bare name of what has no namespace."""
+        """`namespace/name`, or the name alone for objects without a namespace."""
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
 def read_annotations(annotations: dict[str, str] | None) -> dict[str, str] | None:
-    """The annotations that a scheduler reads: Volcano's own, and the names of PodGroups. The others (kubectl's copy of
-    the object, notes of other programs) are neither kept nor recorded, and a change of them is none.
+    """Return the annotations that a scheduler reads: Volcano's and the names of PodGroups.
+
+    Other annotations (kubectl's copy of the object, notes of other programs) are neither kept nor recorded, and their
+    changes do not count.
 
     >>> read_annotations({"volcano.sh/preemptable": "true", "kubectl.kubernetes.io/last-applied-configuration": "…"})
     {'volcano.sh/preemptable': 'true'}

@@ -66,7 +66,7 @@ class WeightedPodAffinityTerm(Object):
 
 
 class PodAffinity(Object):
-    """Also the shape of ``podAntiAffinity``."""
+    """Also used for `podAntiAffinity`."""
 
     required: list[PodAffinityTerm] | None = msgspec.field(
         default=None, name="requiredDuringSchedulingIgnoredDuringExecution"
@@ -102,7 +102,7 @@ class ClaimSource(Object):
 
 
 class Volume(Object):
-    """A volume that has a say in where its pod may run. Disks named in the pod itself are read only to be refused."""
+    """A volume that restricts where its pod can run. Disks in the pod's own spec are read only to be rejected."""
 
     name: str = ""
     persistent_volume_claim: ClaimSource | None = None
@@ -118,7 +118,7 @@ class Volume(Object):
 
     @property
     def disk(self) -> str:
-        """The field by which the pod itself names a disk; empty where it does not."""
+        """The field by which the pod's own spec names a disk; empty if it names none."""
         return next((name for name, attribute in _DISKS.items() if getattr(self, attribute) is not None), "")
 
 
@@ -139,7 +139,7 @@ class PodOS(Object):
 
 
 class SchedulingGroup(Object):
-    """The PodGroup of ``scheduling.k8s.io`` that a pod is of."""
+    """The PodGroup of `scheduling.k8s.io` that a pod belongs to."""
 
     pod_group_name: str = ""
 
@@ -167,6 +167,7 @@ class PodSpec(Object):
     workload_ref: dict[str, Any] | None = None
     scheduling_group: SchedulingGroup | None = None
     termination_grace_period_seconds: int | None = None
+    active_deadline_seconds: int | None = None
 
 
 class ContainerStateTerminated(Object):

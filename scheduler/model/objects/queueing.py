@@ -1,14 +1,29 @@
-"""Queues and PodGroups (``scheduling.volcano.sh``)."""
+"""Queues and PodGroups (`scheduling.volcano.sh`)."""
 
 from __future__ import annotations
 
 import msgspec
 
 from .meta import Condition, Object, ObjectMeta, Quantities
+from .topology import NetworkTopology, SubGroupPolicy
 
 
 class Guarantee(Object):
     resource: Quantities | None = None
+
+
+class GroupTerms(Object):
+    """Names of node groups, required and preferred."""
+
+    required: list[str] | None = msgspec.field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
+    preferred: list[str] | None = msgspec.field(default=None, name="preferredDuringSchedulingIgnoredDuringExecution")
+
+
+class QueueAffinity(Object):
+    """The node groups that a queue uses and avoids (plugin nodegroup)."""
+
+    node_group_affinity: GroupTerms | None = None
+    node_group_anti_affinity: GroupTerms | None = None
 
 
 class QueueSpec(Object):
@@ -19,6 +34,7 @@ class QueueSpec(Object):
     capability: Quantities | None = None
     deserved: Quantities | None = None
     guarantee: Guarantee | None = None
+    affinity: QueueAffinity | None = None
 
 
 class QueueStatus(Object):
@@ -33,18 +49,14 @@ class Queue(Object):
     status: QueueStatus = msgspec.field(default_factory=QueueStatus)
 
 
-class Unread(Object):
-    """What a field holds of which only counts that it is there: a custom resource may nest in it what it likes."""
-
-
 class PodGroupSpec(Object):
     min_member: int = 0
     min_task_member: dict[str, int] | None = None
     queue: str = "default"
     priority_class_name: str = ""
     min_resources: Quantities | None = None
-    network_topology: Unread | None = None
-    sub_group_policy: list[Unread] | None = None
+    network_topology: NetworkTopology | None = None
+    sub_group_policy: list[SubGroupPolicy] | None = None
 
 
 class PodGroupStatus(Object):

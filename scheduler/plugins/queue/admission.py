@@ -1,8 +1,7 @@
-"""Admission: which waiting jobs the quota of a queue and its ancestors lets in.
+"""Admission: decide which waiting jobs the quotas of a queue and its ancestors admit.
 
-The one rule: what an admitted job has reserved counts against another of its queue only where it would be served before
-it. (In Volcano it counts always, so that a late job of high priority is locked out by low ones that wait for room
-themselves.)
+The reservation of an admitted job counts against another job of its queue only if the admitted job is served first. (In
+Volcano it always counts, so that low-priority jobs that wait for room block a later high-priority job.)
 """
 
 from __future__ import annotations
@@ -15,18 +14,24 @@ from ...model.job import Job, PodGroupPhase
 from ...model.resources import UNLIMITED, Limit, Limits
 from ...policy.hooks import Vote
 from ...reasons import QueueLimit
-from .admission_backlog import WaitingLine
-from .attributes import Accounts, Counting, QueueAttributes
+from .admission_backlog import Uncovered, WaitingReservations
+from .attributes import Counting, QueueAttributes, QueueAttributesTable
 
 
 class Admission:
-    """Reservations of one cycle, and the verdicts on waiting jobs.
+    """Reservations of one cycle, and the votes on waiting jobs.
 
-    ``factor`` multiplies the limits (capacity-card's ``overCommitFactor``); ``limit_name`` is what they are called.
+    `factor` multiplies the limits (capacity-card's `overCommitFactor`); `limit_name` is the limits' name in reasons.
     """
 
     def __init__(
-        self, session: Session, queue_attributes: Accounts, counting: Counting, *, factor: float = 1.0, limit_name: str
+        self,
+        session: Session,
+        queue_attributes: QueueAttributesTable,
+        counting: Counting,
+        *,
+        factor: float = 1.0,
+        limit_name: str,
     ) -> None:
         self._session = session
         self._queue_attributes = queue_attributes
@@ -40,39 +45,49 @@ class Admission:
             for attributes in queue_attributes
         }
         self._limit_name = limit_name
-        self._line = WaitingLine(session)
+        self._waiting = WaitingReservations(session)
+        self._uncovered = Uncovered(
+            session, lambda queue: [one.name for one in queue_attributes.by_name[queue].ancestors]
+        )
         for job in queue_attributes.reserving:
             reserved = queue_attributes.reservation(job)
             if any(reserved.values()):
                 self._reserve(queue_attributes.by_name[job.queue], reserved)
+                self._uncovered.add(job, reserved, queue_attributes.amount)
                 if job.phase == PodGroupPhase.INQUEUE:
-                    self._line.add(job, reserved)
+                    self._waiting.add(job, reserved)
 
     def admit(self, job: Job) -> None:
-        """A job has been let in: what it needs is reserved from now on."""
+        """Record that a job was admitted: what it needs is reserved from now on."""
         needed = self._counting.minimum(job)
         if needed is not None:
             self._reserve(self._queue_attributes.by_name[job.queue], self._queue_attributes.ungated(job, dict(needed)))
 
     def vote(self, job: Job) -> Vote:
-        """Whether the quotas let the job in; one that does not say what it needs is let in."""
+        """Whether the quotas admit the job; a job without `minResources` is admitted."""
         return Vote.PERMIT if next(self.limits(job), None) is None else Vote.REJECT
 
     def limits(self, job: Job) -> Iterator[QueueLimit]:
-        """The limits that keep the job out, nearest queue first."""
+        """Return the limits that keep the job out, nearest queue first."""
         needed = self._counting.minimum(job)
         if not needed:
             return
-        later = self._line.behind(job)
+        later = self._waiting.behind(job)
         for attributes in self._queue_attributes.by_name[job.queue].ancestors:
             for name, wanted in needed.items():
-                # Of a job that takes either of several cards, the quotas of all of them together are asked.
+                # A job that accepts one of several cards is checked against the sum of their quotas.
                 parts = (name, *name.split("|")) if "|" in name else (name,)
                 held, elastic = _sum(attributes.allocated, parts), _sum(attributes.elastic, parts)
                 kept = _sum(attributes.inqueue, parts) - _sum(later, parts)
                 limit = _limit(self._limits[attributes.name], parts)
-                if wanted > 0 and limit is not UNLIMITED and wanted + held + kept - elastic > limit:
-                    yield QueueLimit(attributes.name, name, held - elastic, wanted, self._limit_name, limit, kept)
+                if limit is UNLIMITED:
+                    continue
+                kept -= sum(self._uncovered.surplus(job, attributes.name, part, limit) for part in parts)
+                if wanted > 0 and wanted + held + kept - elastic > limit:
+                    others = attributes.kept_for_others(name, limit)
+                    yield QueueLimit(
+                        attributes.name, name, held - elastic, wanted, self._limit_name, limit, kept, others
+                    )
 
     def _reserve(self, attributes: QueueAttributes, amount: Mapping[str, int]) -> None:
         for one in attributes.ancestors:

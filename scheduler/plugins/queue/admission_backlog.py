@@ -1,21 +1,24 @@
-"""What admitted jobs that wait have reserved, by who is served after whom.
+"""Reservations of admitted jobs that wait, in serving order and by namespace.
 
-The one rule: jobs are ranked once, as they stand when first asked; admission changes nothing that their order follows.
+Jobs are ranked once, when the first result is computed; admission does not change their order.
 """
 
 from __future__ import annotations
 
 import bisect
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from ...framework.reservations import requested
 from ...framework.session import Session
 from ...model import resources
 from ...model.job import Job
 from ...model.resources import Resource
+from .attributes import Measure
 
 
-class WaitingLine:
-    """The admitted jobs of each queue that wait for room, and what each has reserved."""
+class WaitingReservations:
+    """The admitted jobs of each queue that wait for room, and the reservation of each."""
 
     def __init__(self, session: Session) -> None:
         self._key_of = session.hooks.job_key
@@ -23,11 +26,11 @@ class WaitingLine:
         self._ranked: dict[str, tuple[list[Any], list[Resource]]] = {}
 
     def add(self, job: Job, reserved: Resource) -> None:
-        """Note what a waiting job has reserved. All are added before the first question."""
+        """Add the reservation of a waiting job. All must be added before the first call of `behind`."""
         self._waiting.setdefault(job.queue, []).append((job, reserved))
 
     def behind(self, job: Job) -> Resource:
-        """The sum of what jobs of the same queue have reserved that would be served after ``job``."""
+        """Return the sum of reservations of jobs of the same queue that are served after `job`."""
         if job.queue not in self._waiting:
             return {}
         if job.queue not in self._ranked:
@@ -40,3 +43,50 @@ class WaitingLine:
             self._ranked[job.queue] = ([key for key, _ in ranked], sums[::-1])
         keys, behind = self._ranked[job.queue]
         return behind[bisect.bisect_right(keys, self._key_of(job))]
+
+
+class Uncovered:
+    """Reservations without pods, by namespace.
+
+    Against jobs of other namespaces such reservations count for at most an equal share of the limit, so
+    that no namespace can reserve a queue without creating pods. Against jobs of their own namespace they count in full.
+    """
+
+    def __init__(self, session: Session, pools_of: Callable[[str], Iterable[str]]) -> None:
+        self._session, self._pools_of = session, pools_of
+        self._amounts: dict[str, dict[str, Resource]] = {}
+        """For each pool, for each namespace, what is reserved without pods."""
+        self._by_namespace: dict[str, WaitingReservations] = {}
+        self._namespaces: dict[str, set[str]] = {}
+
+    def add(self, job: Job, reserved: Resource, measure: Measure) -> None:
+        """Add the part of a reservation that the job's pods do not cover."""
+        if not self._session.reservations.is_uncovered(job):
+            return
+        bare = resources.exceeded_part(reserved, requested(job, measure))
+        self._by_namespace.setdefault(job.namespace, WaitingReservations(self._session)).add(job, bare)
+        for pool in self._pools_of(job.queue):
+            resources.add_to(self._amounts.setdefault(pool, {}).setdefault(job.namespace, {}), bare)
+
+    def surplus(self, job: Job, pool: str, name: str, limit: int) -> int:
+        """Return how much of dimension `name` does not count against `job` in a pool with this limit."""
+        others = {space: held for space, held in self._amounts.get(pool, {}).items() if space != job.namespace}
+        if not others:
+            return 0
+        share = limit // max(len(self._waiting_namespaces().get(pool, ())), 1)
+        ahead = (
+            held.get(name, 0) - self._by_namespace[space].behind(job).get(name, 0) for space, held in others.items()
+        )
+        return sum(max(amount - share, 0) for amount in ahead)
+
+    def _waiting_namespaces(self) -> Mapping[str, set[str]]:
+        """Return for each pool the namespaces with jobs that do not all run or have a reservation."""
+        if not self._namespaces:
+            session, by_queue = self._session, dict[str, set[str]]()
+            for key in session.sums.undecided | session.sums.reserving:
+                if (job := session.jobs.get(key)) is not None:
+                    by_queue.setdefault(job.queue, set()).add(job.namespace)
+            for queue, spaces in by_queue.items():
+                for pool in self._pools_of(queue):
+                    self._namespaces.setdefault(pool, set()).update(spaces)
+        return self._namespaces

@@ -1,8 +1,7 @@
-"""What queues hold, ask for and have reserved, live throughout a cycle: the arithmetic that all queue plugins share.
+"""Track what queues hold, request and have reserved, throughout a cycle; shared by all queue plugins.
 
-The one rule: an account's ``allocated`` follows every change that a statement makes or takes back, in the queue and
-in all its ancestors alike, so that a rule never has to add up a history of its own. ``pods`` is no quota and is in no
-amount here.
+`allocated` of a queue and of all its ancestors follows every change that a statement makes or undoes, so that no rule
+has to sum up changes itself. `pods` is no quota and is in no amount here.
 """
 
 from __future__ import annotations
@@ -10,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Protocol
 
+from ...framework.reservations import requested
 from ...framework.session import Session
 from ...model import resources
 from ...model.job import Job, PodGroupPhase
 from ...model.queue import Queue
-from ...model.resources import PODS, Limits, Resource
+from ...model.resources import PODS, UNLIMITED, Limit, Limits, Resource
 from ...model.sums import Part, QueueSums
 from ...model.task import HOLDING, Task, TaskStatus
 
@@ -22,42 +22,42 @@ Measure = Callable[[Task], Mapping[str, int]]
 
 
 class Counting(Protocol):
-    """How a plugin counts: in resources, or in cards."""
+    """How a plugin counts: in resources or in cards."""
 
     in_requests: bool
-    """Whether a task counts as its request, so that sums of requests can be taken as they are."""
+    """Whether a task counts as its request, so that existing sums of requests can be used."""
 
     def measure(self, task: Task) -> Mapping[str, int]:
-        """What a task counts in its queue; the same for all tasks of a shape that are not placed."""
+        """Return what a task counts in its queue; the same for all unplaced tasks of a shape."""
 
     def varies(self, task: Task) -> bool:
-        """Whether what a task counts depends on the node it is on."""
+        """Whether what a task counts depends on its node."""
 
     def minimum(self, job: Job) -> Mapping[str, int] | None:
-        """What a job needs to start; None where it does not say."""
+        """Return what a job needs to start; None if the job does not declare it."""
 
 
 def without_pods(resource: Mapping[str, int]) -> Resource:
-    """The amounts that quotas speak of."""
+    """Return the amounts to which quotas apply."""
     return {name: amount for name, amount in resource.items() if name != PODS}
 
 
 def _quota(amounts: Mapping[str, int]) -> Resource:
-    """The amounts that quotas speak of, in the order of their names and without what has come to nothing."""
+    """Return the amounts to which quotas apply, sorted by name, without zeros."""
     return {name: amount for name, amount in sorted(amounts.items()) if amount and name != PODS}
 
 
 class QueueAttributes:
-    """One queue's numbers, in the units of :mod:`scheduler.model.resources`.
+    """The numbers of one queue, in the units of `scheduler.model.resources`.
 
-    ``limit`` is the real capability: what the queue may hold at most, the guarantees of others left alone.
-    ``elastic`` is what its jobs hold beyond their minima; ``request`` all they hold or ask for. ``problem`` says why
+    `limit` is the real capability: the most that the queue may hold, given the guarantees of other queues. `elastic` is
+    what its jobs hold beyond their minima; `request` is all that they hold or request. `problem` is the reason why
     nothing of the queue is scheduled.
     """
 
     __slots__ = (
         *("allocated", "ancestors", "basis", "children", "deserved", "elastic", "guarantee", "inqueue", "limit"),
-        *("drains_since", "parent", "problem", "queue", "request", "share_known"),
+        *("drains_since", "guaranteed_to_others", "parent", "problem", "queue", "request", "share_known"),
     )
 
     def __init__(self, queue: Queue) -> None:
@@ -69,6 +69,8 @@ class QueueAttributes:
         self.deserved = without_pods(queue.deserved)
         self.guarantee = without_pods(queue.guarantee)
         self.limit: Limits = {}
+        self.guaranteed_to_others: Resource = {}
+        """The part of the room that is kept for other queues."""
         self.parent: QueueAttributes | None = None
         self.children: list[QueueAttributes] = []
         self.ancestors: tuple[QueueAttributes, ...] = (self,)
@@ -77,7 +79,7 @@ class QueueAttributes:
         self.drains_since: float | None = None
         """When a queue that is otherwise in its place got its first child: older jobs are scheduled still."""
         self.basis: Resource | None = None
-        """What the share is counted of, where that is not what the queue deserves."""
+        """The base of the share, if not the deserved amounts."""
         self.share_known: float | None = None
 
     @property
@@ -86,7 +88,7 @@ class QueueAttributes:
 
     @property
     def share(self) -> float:
-        """How much of what it deserves the queue holds, by its fullest dimension.
+        """Return the ratio of held to deserved in the dimension where it is largest.
 
         A queue that deserves nothing is full.
         """
@@ -96,8 +98,13 @@ class QueueAttributes:
             self.share_known = max(parts, default=1.0)
         return self.share_known
 
+    def kept_for_others(self, dimension: str, limit: Limit) -> int:
+        """The guarantees of other queues, if they keep `limit` below the queue's own capability; otherwise 0."""
+        kept, own = self.guaranteed_to_others.get(dimension, 0), self.queue.capability.get(dimension)
+        return kept if limit is not UNLIMITED and (own is None or limit < own) else 0
+
     def add(self, amount: Mapping[str, int], sign: int) -> None:
-        """Let the queue and its ancestors hold more, or less."""
+        """Add an amount to the queue and its ancestors (`sign` 1), or subtract it (-1)."""
         for attributes in self.ancestors:
             attributes.share_known = None
             held = attributes.allocated
@@ -105,13 +112,13 @@ class QueueAttributes:
                 held[name] = held.get(name, 0) + sign * value
 
     def __repr__(self) -> str:
-        return f"<Account {self.name} {self.allocated} of {self.deserved}>"
+        return f"<QueueAttributes {self.name} {self.allocated} of {self.deserved}>"
 
 
-class Accounts:
-    """The accounts of all queues, opened with what jobs hold and kept up to date by the session's shifts.
+class QueueAttributesTable:
+    """The attributes of all queues, filled from the jobs' tasks and updated with every change of the session.
 
-    Queues that have parents are linked (:mod:`scheduler.plugins.queue.hierarchy`) before :meth:`open`.
+    Queues that have parents are linked (`scheduler.plugins.queue.hierarchy`) before `open`.
     """
 
     def __init__(self, session: Session, counting: Counting) -> None:
@@ -126,18 +133,18 @@ class Accounts:
         self._counting = counting
         self._amounts: dict[bytes, Mapping[str, int]] = {}
         self._counted: dict[str, Mapping[str, int]] = {}
-        """What placed tasks were counted as, of those that count by their node."""
+        """The amounts by which placed tasks were counted, for tasks that count by their node."""
 
     def __iter__(self) -> Iterator[QueueAttributes]:
         return iter(self.by_name.values())
 
     def of_task(self, task: Task) -> QueueAttributes | None:
-        """The account that the task counts in; None for a pod of no job, or of a job without a queue."""
+        """Return the attributes in which the task counts; None for a pod without a job, or a job without a queue."""
         job = self.session.jobs.get(task.job)
         return None if job is None else self.by_name.get(job.queue)
 
     def amount(self, task: Task) -> Mapping[str, int]:
-        """What the task counts in its queue."""
+        """Return what the task counts in its queue."""
         if self._counted and (counted := self._counted.get(task.key)) is not None:
             return counted
         known = self._amounts.get(task.shape)
@@ -148,11 +155,11 @@ class Accounts:
         return known
 
     def held(self, job: Job) -> Resource:
-        """What the job holds."""
+        """Return what the job holds."""
         return without_pods(job.allocated) if self._counting.in_requests else self._sum(job.having(HOLDING))
 
     def open(self) -> None:
-        """Take in what jobs hold, ask for and have reserved, and follow the session from now on."""
+        """Add what jobs hold, request and have reserved, and follow the session's changes from now on."""
         by_queue = self._in_requests() if self._counting.in_requests else self._measured()
         for name, attributes in self.by_name.items():
             of_queue = by_queue.get(name)
@@ -160,15 +167,15 @@ class Accounts:
                 continue
             self.busy.add(name)
             held, elastic = _quota(of_queue.held), _quota(resources.minus(of_queue.held, of_queue.needed))
-            asked = resources.plus(held, _quota(of_queue.asked))
+            requested = resources.plus(held, _quota(of_queue.requested))
             for one in attributes.ancestors:
                 resources.add_to(one.allocated, held)
                 resources.add_to(one.elastic, elastic)
-                resources.add_to(one.request, asked)
+                resources.add_to(one.request, requested)
         self.session.on_allocation_change(self._shift)
 
     def _in_requests(self) -> Mapping[str, QueueSums]:
-        """The sums of requests, which the state has."""
+        """Return the sums of requests, which the state maintains."""
         session = self.session
         self.reserving = session.reserving
         by_queue = dict(session.sums.by_queue)
@@ -178,29 +185,29 @@ class Accounts:
         return by_queue
 
     def _measured(self) -> Mapping[str, QueueSums]:
-        """The sums of what tasks count otherwise, job by job."""
+        """Return the sums of what tasks count otherwise, job by job."""
         by_queue: dict[str, QueueSums] = {}
         for job in self.session.jobs.values():
             if minimum := self._counting.minimum(job):
                 self.reserving.append(job)
-            asked = self._asked(job) if job.by_status.get(TaskStatus.PENDING) else {}
-            by_queue.setdefault(job.queue, QueueSums()).add(Part.of(self.held(job), minimum, asked))
+            requested = self._requested_by(job) if job.by_status.get(TaskStatus.PENDING) else {}
+            by_queue.setdefault(job.queue, QueueSums()).add(Part.of(self.held(job), minimum, requested))
         return by_queue
 
     def reservation(self, job: Job) -> Resource:
-        """What an admitted job has reserved and does not hold yet; nothing where it is not admitted."""
+        """Return what an admitted job has reserved and does not hold yet; nothing if it is not admitted."""
         minimum = self._counting.minimum(job)
         return reservation_of(job, self.session, minimum, self.held(job), self.amount) if minimum else {}
 
     def ungated(self, job: Job, amount: Resource) -> Resource:
-        """An amount less what the job's gated pods count."""
+        """Return an amount less what the job's gated pods count."""
         return ungated(job, amount, self.amount)
 
     def _sum(self, tasks: Iterable[Task]) -> Resource:
         return resources.total_of(self.amount(task) for task in tasks)
 
-    def _asked(self, job: Job) -> Resource:
-        """What the job's waiting tasks count; those of a shape, which count the same, at once."""
+    def _requested_by(self, job: Job) -> Resource:
+        """Return what the job's waiting tasks count; equal shapes are counted at once."""
         alike: dict[bytes, list[Task]] = {}
         for task in job.by_status[TaskStatus.PENDING].values():
             alike.setdefault(task.shape, []).append(task)
@@ -227,7 +234,7 @@ class Accounts:
 
 
 def request_of(task: Task) -> Mapping[str, int]:
-    """What a task counts where it counts its request."""
+    """Return the task's request, without `pods`."""
     return task.request
 
 
@@ -238,20 +245,25 @@ def reservation_of(
     held: Mapping[str, int],
     measure: Measure = request_of,
 ) -> Resource:
-    """What an admitted job has reserved and does not hold yet, nothing where it is not admitted.
+    """Return what an admitted job has reserved and does not hold yet; nothing where it is not admitted.
 
-    ``minimum`` is what the job needs to start, ``held`` what it holds. Gated pods reserve nothing.
+    `minimum` is what the job needs to start, `held` what it holds. Gated pods reserve nothing. A reservation that has
+    lapsed is at most what the job's pods request.
     """
     phase = session.phase(job)
     if phase != PodGroupPhase.INQUEUE and not (
         phase == PodGroupPhase.RUNNING and job.count(HOLDING) >= job.min_available
     ):
         return {}
-    return ungated(job, resources.exceeded_part(minimum, held), measure)
+    missing = resources.exceeded_part(minimum, held)
+    if session.reservations.has_lapsed(job):
+        pods = requested(job, measure)
+        missing = {name: min(amount, pods.get(name, 0)) for name, amount in missing.items()}
+    return ungated(job, missing, measure)
 
 
 def ungated(job: Job, amount: Resource, measure: Measure = request_of) -> Resource:
-    """An amount less what the job's gated pods ask for, never below nothing."""
+    """Return an amount less what the job's gated pods request, at least zero."""
     if not job.gated:
         return amount
     waiting = job.by_status.get(TaskStatus.PENDING, {}).values()

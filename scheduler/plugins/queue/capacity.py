@@ -1,7 +1,9 @@
-"""capacity: a queue deserves what its spec says, may borrow up to its capability, and gives back what it borrowed.
+"""capacity: a queue deserves what its spec says, may borrow up to its capability, and returns what it borrowed.
 
-The one rule: who reclaims must stay within what it deserves, and who gives must be above it, in the queue and as far
-up the tree as the policy says (semantics of Volcano's capacity plugin, flat and hierarchical, v1.15).
+Semantics: Volcano's capacity plugin, flat and hierarchical, v1.15.
+
+A reclaiming queue must stay within what it deserves, and a queue that loses tasks must hold more than it deserves; both
+also in their ancestors, as far up the tree as the policy says.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from .reclaim_rules import LendingPlugin, not_entitled, within_deserved
 
 
 class Capacity(LendingPlugin, VictimQueueOrder):
-    """See the module."""
+    """Quotas from the queues' specs."""
 
     name = "capacity"
     switches = frozenset({"enableHierarchy"})
@@ -57,7 +59,7 @@ class Capacity(LendingPlugin, VictimQueueOrder):
     # ---------------------------------------------------------------------------------------------------------- order
 
     def queue_order(self, queue: Queue) -> Any:
-        """As for flat queues; in a tree, the shares of the two branches decide before those of the leaves on them."""
+        """Order flat queues as the base class does; in a tree, compare branches before leaves."""
         if not self.tree:
             return super().queue_order(queue)
         attributes = self.queue_attributes.by_name[queue.name]
@@ -68,17 +70,16 @@ class Capacity(LendingPlugin, VictimQueueOrder):
         return (-queue.priority, branch)
 
     def victim_queue_order(self, queue: Queue, preemptor: Queue) -> int:
-        """The nearest relatives of the preemptor's queue are hit first."""
+        """Prefer victims in the nearest relatives of the preemptor's queue."""
         if not self.tree:
             return 0
         by_name = self.queue_attributes.by_name
         return -hierarchy.common_ancestors(by_name[queue.name], by_name[preemptor.name])
 
-    # ------------------------------------------------------------------------------------------------ who may reclaim
+    # ----------------------------------------------------------------------------------------- which queues may reclaim
 
     def entitled(self, attributes: QueueAttributes, amount: Mapping[str, int]) -> NotEntitled | QueueLimit | None:
-        """A queue may reclaim what leaves it within its capability, and it or a near ancestor within what that
-        deserves."""
+        """Permit what keeps the queue within its capability, and it or a near ancestor within its deserved share."""
         broken = next(over_limit(attributes, amount, attributes.limit, self.limit_name), None)
         if broken is not None:
             return broken
@@ -87,22 +88,25 @@ class Capacity(LendingPlugin, VictimQueueOrder):
         return not_entitled(attributes, amount)
 
     def _near(self, attributes: QueueAttributes) -> Iterable[QueueAttributes]:
-        """The ancestors whose deserved counts for the queue too.
+        """Return the ancestors whose deserved share also entitles the queue.
 
-        As many as ``ancestorReclaimLevel``, never the root.
+        They are the nearest `ancestorReclaimLevel` ancestors, without the root.
         """
         return (one for one in attributes.ancestors[1 : self.level + 1] if one.parent is not None)
 
-    # --------------------------------------------------------------------------------------------------- who may give
+    # -------------------------------------------------------------------------------------- which queues may lose tasks
 
     def useless(self, taker: QueueAttributes, giver: QueueAttributes, wanted: Mapping[str, int]) -> bool:
-        """Where an ancestor of the taker is full, only room from under that ancestor can help."""
+        """Whether an ancestor of the reclaiming queue is full, and the other queue is not below that ancestor."""
         inside = set(map(id, giver.ancestors))
         return any(id(one) not in inside and not fits(one, wanted, one.limit) for one in taker.ancestors[1:])
 
     def claims(self, taker: QueueAttributes, wanted: Mapping[str, int], amount: Mapping[str, int]) -> bool:
-        """A queue with too many cards and too few cpus takes no cards for its cpus' sake: else those whom it takes
-        them from may take them back by way of a third, and so on."""
+        """Whether any of `amount` is in a dimension that the queue may reclaim.
+
+        A queue with too many cards and too few cpus takes no cards for the sake of its cpus: otherwise the queue that
+        loses them could take them back through a third queue, and so on.
+        """
         both = resources.common(amount, wanted)
         return not both or any(
             any(name not in one.deserved or held <= one.deserved[name] for name, held in _with(one, wanted, both))
@@ -112,8 +116,11 @@ class Capacity(LendingPlugin, VictimQueueOrder):
     def kept(
         self, taker: QueueAttributes, giver: QueueAttributes, wanted: Mapping[str, int], amount: Resource
     ) -> QueueWithinDeserved | None:
-        """The giver, and its near ancestors that are not the taker's at the same height, must all be above what
-        they deserve."""
+        """Return why the queue keeps `amount`; None if it may lose it.
+
+        The queue, and its near ancestors that are not the other queue's at the same height, must all hold more than
+        they deserve.
+        """
         if _names_none_of(giver, amount) and self._both_without(taker, giver, wanted):
             return within_deserved(giver, amount)
         if not _above(giver, amount):
@@ -125,7 +132,7 @@ class Capacity(LendingPlugin, VictimQueueOrder):
         return None
 
     def _both_without(self, taker: QueueAttributes, giver: QueueAttributes, wanted: Mapping[str, int]) -> bool:
-        """Near relatives of which neither deserves anything leave each other in peace."""
+        """Whether two near relatives both deserve nothing: then neither reclaims from the other."""
         if self.level == 0 or not _names_none_of(taker, wanted):
             return False
         mine = {id(one) for one in self._near(taker)}
@@ -133,23 +140,23 @@ class Capacity(LendingPlugin, VictimQueueOrder):
 
 
 def _with(attributes: QueueAttributes, wanted: Mapping[str, int], names: Iterable[str]) -> Iterable[tuple[str, int]]:
-    """What the queue would hold with ``wanted`` more, in some dimensions."""
+    """Return what the queue would hold with `wanted` more, in some dimensions."""
     return ((name, attributes.allocated.get(name, 0) + wanted.get(name, 0)) for name in names)
 
 
 def _within(attributes: QueueAttributes, amount: Mapping[str, int]) -> bool:
-    """Whether with ``amount`` more the queue holds at most what it deserves in any dimension asked for."""
+    """Whether with `amount` more the queue holds at most what it deserves in some requested dimension."""
     return resources.any_within(resources.plus(attributes.allocated, amount), attributes.deserved, amount)
 
 
 def _names_none_of(attributes: QueueAttributes, amount: Mapping[str, int]) -> bool:
-    """Whether the queue deserves nothing in any dimension of ``amount``."""
+    """Whether the queue deserves nothing in any dimension of `amount`."""
     return not resources.common(amount, attributes.deserved)
 
 
 def _above(attributes: QueueAttributes, amount: Resource) -> bool:
-    """Whether the queue holds more than it deserves in a dimension of ``amount``.
+    """Whether the queue holds more than it deserves in a dimension of `amount`.
 
-    All of it where it names none of them.
+    If it deserves none of these dimensions, whatever it holds of them is more than it deserves.
     """
     return _names_none_of(attributes, amount) or resources.any_above(attributes.allocated, attributes.deserved, amount)

@@ -1,9 +1,10 @@
-"""capacity-card: quota counted in cards by model, and online services that reclaim the cards of offline work.
+"""capacity-card: quotas counted in cards by model; online services reclaim cards from offline work.
 
-The one rule: a card quota is a ceiling and the base of a queue's share, never what it deserves. Who takes from whom
-follows from what the work is: an online service takes from offline work of strictly lower priority that holds a card
-it asks for; nobody else takes, and nothing else is taken. (Semantics: Volcano's open pull request for capacity-card,
-and the fork with reclaim.)
+Semantics: Volcano's open pull request for capacity-card, and the fork with reclaim.
+
+A card quota is a ceiling and the base of a queue's share, never a deserved share. Who reclaims follows from the kind of
+work: an online service reclaims from offline work of strictly lower priority that holds a requested card; no other work
+reclaims, and nothing else is reclaimed.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from ...reasons import (
     NotLower,
     OfNoUse,
     Protected,
+    ProtectedBy,
     Protection,
     QueueBroken,
     QueueLimit,
@@ -41,7 +43,7 @@ from .service_type import OFFLINE, ONLINE, map_of, rank, service_type
 
 
 class CapacityCard(QueuePlugin, Feasible, Predicate, NodeRule, Score):
-    """See the module."""
+    """Quotas counted in cards."""
 
     name = "capacity-card"
     in_requests = False
@@ -71,13 +73,13 @@ class CapacityCard(QueuePlugin, Feasible, Predicate, NodeRule, Score):
         self.admission_factor: float = self.argument("overCommitFactor")
         self._kinds = map_of(option.arguments)
         self._wrong: dict[bytes, str] = {}
-        self._asked: dict[bytes, Mapping[str, int]] = {}
+        self._accepted_by_shape: dict[bytes, Mapping[str, int]] = {}
         self._bad_quota: dict[str, str] = {}
 
     def open(self, session: Session) -> None:
         self._cards = discover(session.nodes.rows)
         super().open(session)
-        self._card_nodes = CardNodes(self._cards, session.nodes.rows, self._ask, self._problem, self._left)
+        self._card_nodes = CardNodes(self._cards, session.nodes.rows, self._accepted, self._problem, self._left)
 
     # ---------------------------------------------------------------------------------------------------------- nodes
 
@@ -114,24 +116,26 @@ class CapacityCard(QueuePlugin, Feasible, Predicate, NodeRule, Score):
     # ------------------------------------------------------------------------------------------------- what is counted
 
     def measure(self, task: Task) -> Mapping[str, int]:
-        """Cards by model, cpu and memory.
+        """Return cards by model, cpu and memory.
 
-        A task that has a node counts by that, whatever other models it named have left the cluster. One that would take
-        several models counts as ``A|B`` until then.
+        A task with a node counts as the card of that node, even if other models it named have left the cluster. Before
+        that, a task that accepts several models counts as `A|B`.
         """
         plain = {name: task.request[name] for name in (CPU, MEMORY) if name in task.request}
         cards = self._cards.held(task) if task.node else {}
-        if not cards and (asked := self._ask(task)):
-            cards = {EITHER.join(asked): next(iter(asked.values()))}
+        if not cards and (accepted := self._accepted(task)):
+            cards = {EITHER.join(accepted): next(iter(accepted.values()))}
         return {**({} if cards and self._unlimited else plain), **cards}
 
     def varies(self, task: Task) -> bool:
-        """Whether what the task counts as depends on its node."""
-        return len(self._ask(task)) > 1 or task.shape in self._wrong
+        """Whether what the task counts depends on its node."""
+        return len(self._accepted(task)) > 1 or task.shape in self._wrong
 
     def minimum(self, job: Job) -> Mapping[str, int] | None:
-        """The cards of as many of its pods as it needs, or those it announces while it has none; cpu and memory of its
-        ``minResources``."""
+        """Return the cards that the job needs to start, and the cpu and memory of its `minResources`.
+
+        The cards are those of as many of its pods as it needs, or the announced ones while it has no pods.
+        """
         cards = self._cards_of(job)
         if job.min_resources is None:
             return cards or None
@@ -153,29 +157,27 @@ class CapacityCard(QueuePlugin, Feasible, Predicate, NodeRule, Score):
         except CardError:
             return {}
 
-    def _ask(self, task: Task) -> Mapping[str, int]:
-        """The cards that the task would take, the preferred first, with how many; none where it asks for them
-        wrongly.
-        """
-        known = self._asked.get(task.shape)
+    def _accepted(self, task: Task) -> Mapping[str, int]:
+        """Return the cards that the task accepts, the preferred first, with counts; none if its request is invalid."""
+        known = self._accepted_by_shape.get(task.shape)
         if known is None:
             try:
-                known = self._cards.asked(task)
+                known = self._cards.accepted(task)
             except CardError as error:
                 known = {}
                 self._wrong[task.shape] = str(error)
-            self._asked[task.shape] = known
+            self._accepted_by_shape[task.shape] = known
         return known
 
     def _problem(self, task: Task) -> str:
-        """What is wrong with the cards that the task asks for."""
-        self._ask(task)
+        """Return what is invalid in the task's request for cards; empty if nothing is."""
+        self._accepted(task)
         return self._wrong.get(task.shape, "")
 
     # --------------------------------------------------------------------------------------------------------- limits
 
     def limits(self, attributes: QueueAttributes, task: Task) -> Iterator[QueueLimit]:
-        """The quotas that the task would lift its queue above; of several models one with quota left is enough."""
+        """Return the quotas that the task would exceed; of several accepted models one with free quota suffices."""
         amount = self.queue_attributes.amount(task)
         either = next((name for name in amount if EITHER in name), None)
         if either is None:
@@ -192,9 +194,9 @@ class CapacityCard(QueuePlugin, Feasible, Predicate, NodeRule, Score):
         return list(over_limit(attributes, {card: count}, attributes.limit, "quota"))
 
     def _left(self, task: Task) -> list[str]:
-        """The cards that the task would take and its queue has quota left of."""
+        """Return the accepted cards of the task for which its queue has quota left."""
         attributes = self.queue_attributes.of_task(task)
-        cards = self._ask(task).items()
+        cards = self._accepted(task).items()
         return [card for card, count in cards if attributes is None or not self._over(attributes, card, count)]
 
     def allocatable(self, queue: Queue, task: Task) -> bool:
@@ -216,7 +218,7 @@ class CapacityCard(QueuePlugin, Feasible, Predicate, NodeRule, Score):
         return service_type(task, self.session.jobs.get(task.job), self._kinds)
 
     def preemptive(self, queue: Queue, task: Task) -> UnschedulableReason | None:
-        """Only online services reclaim, and only what their quota has left."""
+        """Permit reclaim for online services only, within their free quota."""
         attributes = self.queue_attributes.by_name[queue.name]
         if (closed := self.closed(attributes)) is not None:
             return closed
@@ -232,15 +234,15 @@ class CapacityCard(QueuePlugin, Feasible, Predicate, NodeRule, Score):
         giver: QueueAttributes,  # noqa: ARG002
         amount: Resource,
     ) -> Protection | None:
-        """Every member must be offline work of strictly lower priority, and the unit hold a card that is asked for."""
+        """Require that all members are offline work of strictly lower priority and the unit holds a requested card."""
         jobs = self.session.jobs
         mine = rank(preemptor, jobs.get(preemptor.job))
         for task in unit:
             if (kind := self._type(task)) != OFFLINE:
-                return Protected("service-type", kind)
+                return Protected(ProtectedBy.SERVICE_TYPE, kind)
             if (theirs := rank(task, jobs.get(task.job))) >= mine:
                 return NotLower(theirs, mine)
-        asked, held = self._ask(preemptor), amount.keys()
-        if asked:
-            return None if held & asked.keys() else Protected("cards")
+        accepted, held = self._accepted(preemptor), amount.keys()
+        if accepted:
+            return None if held & accepted.keys() else Protected(ProtectedBy.CARDS)
         return None if held <= {CPU, MEMORY} and resources.common(amount, preemptor.init_request) else OfNoUse()

@@ -1,7 +1,7 @@
-"""Where pods with cards may go: nodes that have a card they ask for, and of which there is quota left.
+"""Filter nodes for pods with cards: nodes that have a requested card for which quota is left.
 
-The one rule: a pod that names a card never lands on another one, whatever its node selector says or leaves out; its
-quota would be taken from the wrong model.
+A pod that names a card never lands on another card, whatever its node selector says; otherwise it would use the quota
+of the wrong model.
 """
 
 from __future__ import annotations
@@ -15,56 +15,58 @@ from ...model.nodes import Mask, NodeInfo, Vector
 from ...model.task import Task
 from .cards import Catalog
 
-Asked = Callable[[Task], Mapping[str, int]]
-"""The cards that a task would take, the preferred first, with how many."""
+Accepted = Callable[[Task], Mapping[str, int]]
+"""The cards that a task accepts, the preferred first, with counts."""
 
 
 class CardNodes:
-    """The nodes of one cycle, as pods with cards see them.
+    """The nodes of one cycle, for pods with cards.
 
-    ``asked`` tells their cards, ``problem`` what is wrong with them, ``left`` of which of them the queue has quota
-    left.
+    Args:
+        accepted: returns the cards that a task accepts.
+        problem: returns what is invalid in the request; empty if nothing is.
+        left: returns the accepted cards for which the queue has quota left.
     """
 
     def __init__(
         self,
         catalog: Catalog,
         rows: list[NodeInfo],
-        asked: Asked,
+        accepted: Accepted,
         problem: Callable[[Task], str],
         left: Callable[[Task], list[str]],
     ) -> None:
         self._catalog = catalog
         self._nodes = rows
-        self._asked, self._problem, self._left = asked, problem, left
+        self._accepted, self._problem, self._left = accepted, problem, left
         self._rows: dict[tuple[str, ...], NDArray[np.str_]] = {}
 
     def _by_row(self, names: tuple[str, ...]) -> NDArray[np.str_]:
-        """Node by node the first of some cards that it has, or nothing."""
+        """Return for each node the first of some cards that it has, or an empty string."""
         if names not in self._rows:
             found = [self._catalog.on(node.name, names) or "" for node in self._nodes]
             self._rows[names] = np.array(found, dtype=np.str_)
         return self._rows[names]
 
     def feasible(self, task: Task) -> Mask:
-        """Nodes that have one of the cards that the task asks for; none for a task that asks wrongly."""
-        names = tuple(self._asked(task))
+        """Return the nodes with one of the requested cards; none for a task with an invalid request."""
+        names = tuple(self._accepted(task))
         if not names:
             return np.full(len(self._nodes), not self._problem(task))
         return np.not_equal(self._by_row(names), "")
 
     def predicate(self, task: Task) -> Mask | None:
-        """For a task that would take several models: nodes whose model the queue has quota left of."""
-        names = tuple(self._asked(task))
+        """Return, for a task that accepts several models, the nodes for whose model the queue has quota left."""
+        names = tuple(self._accepted(task))
         if len(names) < 2:
             return None
         return np.isin(self._by_row(names), self._left(task))
 
     def node_rule(self, task: Task, node: NodeInfo) -> tuple[str, str] | None:
-        """Why the two masks leave a node out."""
+        """Return why the two masks exclude a node."""
         if problem := self._problem(task):
             return "other", problem
-        names = tuple(self._asked(task))
+        names = tuple(self._accepted(task))
         if not names:
             return None
         card = self._catalog.on(node.name, names)
@@ -73,8 +75,8 @@ class CardNodes:
         return ("card-quota", card) if len(names) > 1 and card not in self._left(task) else None
 
     def score(self, task: Task, weight: float) -> Vector | None:
-        """For a task that would take several models: the nodes of the preferred one, each later one half as good."""
-        names = tuple(self._asked(task))
+        """Score nodes for a task that accepts several models: each later model counts half of the one before."""
+        names = tuple(self._accepted(task))
         if len(names) < 2:
             return None
         cards, scores = self._by_row(names), np.zeros(len(self._nodes))

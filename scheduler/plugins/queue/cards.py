@@ -1,8 +1,9 @@
-"""Which cards there are: models of accelerators, told from node labels, and what pods, jobs and queues say of them.
+"""Cards: the models of accelerators, read from node labels, and requests for them by pods, jobs and queues.
 
-The one rule: a card is known by the name that the nodes' labels give it (``nvidia.com/gpu.product``), also where it
-is shared or cut to pieces; a name that no node knows is an error of who names it, never a card of its own.
-(Semantics: Volcano's capacity-card.)
+Semantics: Volcano's capacity-card.
+
+A card has the name in the nodes' labels (`nvidia.com/gpu.product`), also where it is shared or partitioned; a name that
+no node has is an error of the object that names it, never a new card.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from ...model.resources import Resource, amount_of
 from ...model.task import Task
 
 EITHER = "|"
-"""Between the models that a pod would take, the preferred first.
+"""The separator between the models that a pod accepts, the preferred first.
 
-Also in the dimension that such a pod counts in until it has a node.
+It is also part of the dimension in which such a pod counts until it has a node.
 """
 
 MOST = 10**9
-"""More cards than this in an annotation are a mistake."""
+"""The largest count in an annotation; a larger one is an error."""
 
 _PRODUCT = re.compile(r"(.+?/\w+)\.product")
 _MIG = "nvidia.com/mig-"
@@ -33,27 +34,27 @@ _REPLICAS = "nvidia.com/gpu.replicas"
 
 
 class CardError(ValueError):
-    """A card that does not exist, or is not asked for in the way that its nodes offer it."""
+    """A card that does not exist, or is not requested in the way that its nodes offer it."""
 
 
 @dataclass(slots=True)
 class Catalog:
-    """The cards of a cluster: the resource that each is asked for by, and which of them each node has, in millis."""
+    """The cards of a cluster: the resource name of each card, and how many each node has, in millis."""
 
     resource_of: dict[str, str] = field(default_factory=dict)
     on_node: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def models_of(self, resource: str) -> list[str]:
-        """The cards that are asked for by a resource."""
+        """Return the cards that are requested by a resource name."""
         return sorted(card for card, name in self.resource_of.items() if name == resource)
 
-    def asked(self, task: Task) -> dict[str, int]:
-        """The cards that a task would take, the preferred first, with how many of each in millis; none if it asks for
-        none.
+    def accepted(self, task: Task) -> dict[str, int]:
+        """Return the cards that a task accepts, the preferred first, with counts in millis; empty if it requests none.
 
-        A pod that asks for a card's resource without naming a card means the only model there is.
+        A pod that requests a card's resource without naming a card accepts the only model that exists.
 
-        :raises CardError: there are several, or what it names does not exist, or is not what its containers ask for.
+        Raises:
+            CardError: there are several models, the named one does not exist, or the containers do not request it.
         """
         names = named(task)
         for name in names:
@@ -75,8 +76,10 @@ class Catalog:
         return found
 
     def held(self, task: Task) -> dict[str, int]:
-        """The card that a placed task holds, with how many of it in millis: of those on its node the first that it
-        names, or the one whose resource it asks for; none where its node has no such card.
+        """Return the card that a placed task holds, with its count in millis.
+
+        It is the first card on the node that the task names, or the card whose resource it requests; empty if its node
+        has no such card.
         """
         there = self.on_node.get(task.node, {})
         for name in [name for name in named(task) if name in there] or sorted(there):
@@ -85,19 +88,19 @@ class Catalog:
         return {}
 
     def on(self, node: str, names: Iterable[str]) -> str | None:
-        """The first of some cards that a node has."""
+        """Return the first of some cards that a node has; None if it has none of them."""
         there = self.on_node.get(node, {})
         return next((name for name in names if name in there), None)
 
 
 def named(task: Task) -> list[str]:
-    """The models that a task would take by its annotation, the preferred first."""
+    """Return the models that a task accepts by its annotation, the preferred first."""
     text = (task.pod.metadata.annotations or {}).get(CARD_NAME, "")
     return list(dict.fromkeys(name.strip() for name in text.split(EITHER) if name.strip()))
 
 
 def discover(nodes: Iterable[NodeInfo]) -> Catalog:
-    """The catalog of a cluster."""
+    """Return the catalog of a cluster."""
     catalog = Catalog()
     for node in nodes:
         cards = dict(cards_of(node))
@@ -109,9 +112,9 @@ def discover(nodes: Iterable[NodeInfo]) -> Catalog:
 
 
 def cards_of(node: NodeInfo) -> Iterable[tuple[str, tuple[str, int]]]:
-    """A node's cards with their resource and amount.
+    """Return a node's cards with their resource names and amounts.
 
-    Whole ones, shared ones (MPS) and pieces (MIG) of its one product.
+    The cards are whole, shared (MPS) or partitioned (MIG) ones of the node's one product.
     """
     labels = node.labels
     keys = (key for key in sorted(labels) if key.endswith(".product") and _MIG not in key and _PRODUCT.fullmatch(key))
@@ -133,20 +136,21 @@ def cards_of(node: NodeInfo) -> Iterable[tuple[str, tuple[str, int]]]:
 
 
 def counts(annotations: Mapping[str, str], key: str) -> Resource:
-    """What an annotation says of cards (``{"NVIDIA-A100": 8}``), in millis; nothing where it is not there.
+    """Return the cards in an annotation (`{"NVIDIA-A100": 8}`), in millis; empty if the annotation is absent.
 
-    :raises CardError: it is no JSON object of numbers that are not negative.
+    Raises:
+        CardError: the annotation is no JSON object of non-negative numbers.
     """
     text = annotations.get(key, "")
     if not text:
         return {}
     try:
-        said = json.loads(text)
+        amounts = json.loads(text)
     except (ValueError, RecursionError):
-        said = None
-    if not isinstance(said, dict) or not all(_is_count(number) for number in said.values()):
+        amounts = None
+    if not isinstance(amounts, dict) or not all(_is_count(number) for number in amounts.values()):
         raise CardError(f'annotation {key} must be like {{"NVIDIA-A100": 8}}, not {text[:80]}')
-    return {card.strip(): amount_of(number, 1000) for card, number in said.items()}
+    return {card.strip(): amount_of(number, 1000) for card, number in amounts.items()}
 
 
 def _is_count(number: object) -> bool:

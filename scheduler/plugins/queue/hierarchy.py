@@ -1,7 +1,10 @@
-"""The tree of queues: who is whose parent, what children inherit, how near two queues are.
+"""The tree of queues: parents, inherited limits, and the distance between queues.
 
-The one rule: a queue whose place makes no sense (its parent is missing, or it is its own ancestor) is put under the
-root and gets a ``problem``; the others go on. (In Volcano one such queue stops all scheduling.)
+A queue that is nested deeper than `DEEPEST` is treated as misplaced too: every pod counts in all ancestors of its
+queue.
+
+A misplaced queue (its parent is missing, or it is its own ancestor) becomes a child of the root and gets a `problem`;
+other queues are scheduled as usual. (In Volcano one such queue stops all scheduling.)
 """
 
 from __future__ import annotations
@@ -9,11 +12,14 @@ from __future__ import annotations
 from ...model import objects, resources
 from ...model.queue import ROOT, Queue
 from ...model.resources import UNLIMITED, Limits, Resource
-from .attributes import Accounts, QueueAttributes, without_pods
+from .attributes import QueueAttributes, QueueAttributesTable, without_pods
+
+DEEPEST = 32
+"""The maximum number of queues on the path from a queue to the root, the queue included."""
 
 
-def link(queue_attributes: Accounts) -> None:
-    """Give every account its parent, children and ancestors; a root that does not exist is made."""
+def link(queue_attributes: QueueAttributesTable) -> None:
+    """Link every queue to its parent, children and ancestors; create the root if it does not exist."""
     by_name = queue_attributes.by_name
     if ROOT not in by_name:
         by_name[ROOT] = QueueAttributes(Queue(objects.Queue(objects.ObjectMeta(name=ROOT))))
@@ -23,8 +29,8 @@ def link(queue_attributes: Accounts) -> None:
         attributes.parent = by_name.get(attributes.queue.parent or ROOT, root)
         if (attributes.queue.parent or ROOT) not in by_name:
             attributes.problem = f"its parent {attributes.queue.parent} does not exist"
-    for attributes in [attributes for attributes in below if _is_its_own_ancestor(attributes)]:
-        attributes.problem = "it is its own ancestor"
+    for name, problem in _problems_of_place(below, root).items():
+        by_name[name].problem = problem
     for attributes in below:
         if attributes.problem or attributes.parent is None:
             attributes.parent = root
@@ -35,7 +41,7 @@ def link(queue_attributes: Accounts) -> None:
 
 
 def _warn_of_places(queue_attributes: list[QueueAttributes]) -> None:
-    """Note what is wrong above a queue, and that queues with children take no new jobs."""
+    """Record what is wrong above a queue, and that queues with children admit no new jobs."""
     for attributes in queue_attributes:
         broken = next((one for one in reversed(attributes.ancestors[1:]) if one.problem), None)
         if broken is not None and not attributes.problem:
@@ -46,14 +52,32 @@ def _warn_of_places(queue_attributes: list[QueueAttributes]) -> None:
             attributes.drains_since = min(child.queue.creation for child in attributes.children)
 
 
-def _is_its_own_ancestor(attributes: QueueAttributes) -> bool:
-    seen, at = set(), attributes.parent
-    while at is not None and at.name not in seen:
-        if at is attributes:
-            return True
-        seen.add(at.name)
-        at = at.parent
-    return False
+def _problems_of_place(below: list[QueueAttributes], root: QueueAttributes) -> dict[str, str]:
+    """Return what is wrong with the places of queues, by name: a circle of parents, or too many of them.
+
+    Each queue is visited once. A queue with a problem counts as a child of the root for the queues below it, since it
+    becomes one.
+    """
+    depths: dict[str, int] = {root.name: 0}
+    problems: dict[str, str] = {}
+    for attributes in below:
+        path: dict[str, QueueAttributes] = {}
+        at = attributes
+        while at.name not in depths and at.name not in path:
+            path[at.name] = at
+            at = root if at.problem or at.parent is None else at.parent
+        if at.name in path:
+            names = list(path)
+            for name in names[names.index(at.name) :]:
+                problems[name] = "it is its own ancestor"
+                depths[name] = 1
+        for name in reversed([name for name in path if name not in depths]):
+            parent = root if path[name].problem else path[name].parent or root
+            depths[name] = depths[parent.name] + 1
+            if depths[name] > DEEPEST:
+                problems[name] = f"it is nested deeper than {DEEPEST} queues; name a parent that is nearer to {ROOT}"
+                depths[name] = 1
+    return problems
 
 
 def _upwards(attributes: QueueAttributes) -> list[QueueAttributes]:
@@ -65,12 +89,13 @@ def _upwards(attributes: QueueAttributes) -> list[QueueAttributes]:
 
 
 def hand_down(root: QueueAttributes, total: Resource) -> None:
-    """Give the root what the cluster has, and every child what its parent may hold less what its siblings are
-    guaranteed.
+    """Set the limits from the root down.
+
+    The root may hold the cluster; every child what its parent may hold less the guarantees of its siblings.
     """
     own = _set(without_pods(root.queue.capability))
     room = resources.smallest(without_pods(total), own, missing_is_unlimited=True)
-    root.limit = {**dict.fromkeys(room, UNLIMITED), **own}  # the nodes themselves say when the cluster is full
+    root.limit = {**dict.fromkeys(room, UNLIMITED), **own}  # the nodes themselves limit the cluster
     _gather_guarantees(root)
     waiting = [(root, room, {**room, **own})]
     while waiting:
@@ -85,32 +110,34 @@ def hand_down(root: QueueAttributes, total: Resource) -> None:
             own_room = resources.plus(free, child.guarantee)
             own_room = resources.smallest(own_room, capability, missing_is_unlimited=True)
             child.limit = {**own_room}
+            child.guaranteed_to_others = resources.exceeded_part(kept, child.guarantee)
             waiting.append((child, own_room, capability))
 
 
 def _gather_guarantees(attributes: QueueAttributes) -> Resource:
-    """What is guaranteed to children is kept free by their parent too, whether its own spec says so or not."""
+    """Raise a parent's guarantee to the sum of its children's guarantees; return the guarantee."""
     below = resources.total_of(_gather_guarantees(child) for child in attributes.children)
     attributes.guarantee = raised_to(attributes.guarantee, below)
     return attributes.guarantee
 
 
 def raised_to(deserved: Resource, guarantee: Resource) -> Resource:
-    """What a queue deserves is at least what it is guaranteed."""
+    """Return the deserved share, at least the guarantee."""
     return resources.largest(deserved, guarantee) if guarantee else deserved
 
 
 def flat_limit(attributes: QueueAttributes, total: Resource, guarantees: Resource) -> Limits:
-    """What a queue without parents may hold: the cluster less what others are guaranteed, at most its capability."""
+    """Return the limit of a queue without parents: its capability, at most the cluster less others' guarantees."""
+    attributes.guaranteed_to_others = resources.exceeded_part(guarantees, attributes.guarantee)
     room = resources.plus(resources.exceeded_part(without_pods(total), guarantees), attributes.guarantee)
     return {**resources.smallest(room, _set(without_pods(attributes.queue.capability)), missing_is_unlimited=True)}
 
 
 def common_ancestors(a: QueueAttributes, b: QueueAttributes) -> int:
-    """How many ancestors two queues share, the root included: the more, the nearer they are."""
+    """Return how many ancestors two queues share, root included: the more, the nearer they are."""
     return sum(1 for x, y in zip(reversed(a.ancestors[1:]), reversed(b.ancestors[1:]), strict=False) if x is y)
 
 
 def _set(capability: Resource) -> Resource:
-    """A cpu or memory of nothing means that it is not set."""
+    """Drop a cpu or memory of zero, which means that it is not set."""
     return {n: v for n, v in capability.items() if v > 0 or n not in (resources.CPU, resources.MEMORY)}

@@ -1,7 +1,7 @@
-"""What capacity, proportion and capacity-card have in common: the hooks of a plugin that decides what queues may have.
+"""Shared implementation of capacity, proportion and capacity-card: the hooks of a plugin that limits queues.
 
-The one rule: a queue plugin answers from its :class:`~scheduler.plugins.queue.attributes.Accounts` alone, which are
-live; what it refuses it can explain with the very numbers it refused by.
+A queue plugin decides from its live queue attributes alone (`scheduler.plugins.queue.attributes`); every refusal is
+explained with the numbers it was based on.
 """
 
 from __future__ import annotations
@@ -28,30 +28,32 @@ from ...policy.hooks import (
     ReclaimUnit,
     Vote,
 )
-from ...reasons import Protected, Protection, QueueBroken, QueueClosed, QueueLimit, UnschedulableReason
+from ...reasons import Protected, ProtectedBy, Protection, QueueBroken, QueueClosed, QueueLimit, UnschedulableReason
 from .admission import Admission
-from .attributes import Accounts, QueueAttributes, without_pods
+from .attributes import QueueAttributes, QueueAttributesTable, without_pods
 
 
 class QueuePlugin(
     Plugin, QueueOrder, JobEnqueueable, JobEnqueued, Allocatable, Preemptive, Reclaimable, ReclaimUnit, Reasons
 ):
-    """Base of the queue plugins. A subclass says how limits and deserved come about, who may reclaim, and who is a
-    victim.
+    """Base of the queue plugins.
+
+    A subclass defines limits and deserved shares, who may reclaim, and which units may be victims.
     """
 
     decides_queues = True
+    judges_equals_alike = True
     in_requests = True
     limit_name = "capability"
-    """What a queue's ceiling is called."""
+    """The name of a queue's limit in reasons."""
     admission_name = "capability"
-    """What the ceiling at admission is called."""
+    """The name of the limit at admission in reasons."""
     admission_factor = 1.0
 
     def open(self, session: Session) -> None:
-        """Open the accounts."""
+        """Fill the attributes of all queues."""
         self.session = session
-        self.queue_attributes = Accounts(session, self)
+        self.queue_attributes = QueueAttributesTable(session, self)
         self.arrange()
         self.queue_attributes.open()
         self.divide()
@@ -66,14 +68,14 @@ class QueuePlugin(
     # ------------------------------------------------------------------------------------------- for subclasses to say
 
     def arrange(self) -> None:
-        """Put the accounts in order before they are filled (parents, limits)."""
+        """Set up the attributes before they are filled (parents, limits)."""
         raise NotImplementedError
 
     def divide(self) -> None:
-        """What depends on what queues hold and ask for (proportion's deserved)."""
+        """Compute what depends on what queues hold and request (proportion's deserved shares)."""
 
     def measure(self, task: Task) -> Mapping[str, int]:
-        """What a task counts in its queue: its request."""
+        """Return what a task counts in its queue: its request."""
         return without_pods(task.request)
 
     def varies(self, task: Task) -> bool:  # noqa: ARG002
@@ -81,34 +83,34 @@ class QueuePlugin(
         return False
 
     def minimum(self, job: Job) -> Mapping[str, int] | None:
-        """What a job needs to start: the PodGroup's ``minResources``; None where it has none."""
+        """Return what a job needs to start: the PodGroup's `minResources`; None if it has none."""
         return None if job.min_resources is None else without_pods(job.min_resources)
 
     def is_overused(self, attributes: QueueAttributes) -> bool:
-        """Whether the queue holds more than it deserves, by its fullest dimension."""
+        """Whether the queue holds more than it deserves, in the dimension where the ratio is largest."""
         return attributes.share > 1
 
     def denial(
         self, preemptor: Task, taker: QueueAttributes, unit: Sequence[Task], giver: QueueAttributes, amount: Resource
     ) -> Protection | None:
-        """Why the queue ``giver`` keeps ``unit``, which counts ``amount``; None if it may go."""
+        """Return why the queue `giver` keeps `unit`, which counts `amount`; None if the unit may be evicted."""
         raise NotImplementedError
 
     # ---------------------------------------------------------------------------------------------------------- hooks
 
     def queue_order(self, queue: Queue) -> Any:
-        """The higher priority first, then the smaller share, then the one that deserves something at all."""
+        """Order by higher priority, then smaller share, then queues that deserve something."""
         attributes = self.queue_attributes.by_name[queue.name]
         return (-queue.priority, attributes.share, queue.name in self._deserves_nothing)
 
     def job_enqueueable(self, job: Job) -> Vote:
-        """Whether the quotas let the job in."""
+        """Whether the quotas admit the job."""
         if self.closed(self.queue_attributes.by_name[job.queue], job) is not None:
             return Vote.REJECT
         return self.admission.vote(job)
 
     def job_enqueued(self, job: Job) -> None:
-        """What the job needs is reserved from now on."""
+        """Reserve what the job needs from now on."""
         self.admission.admit(job)
 
     def allocatable(self, queue: Queue, task: Task) -> bool:
@@ -120,9 +122,9 @@ class QueuePlugin(
         return all(fits(one, amount, limit) for one, limit in self.ceilings(attributes))
 
     def reclaimable(self, preemptor: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
-        """The candidates that may go one after the other, in the order given.
+        """Return the candidates that may be evicted one after the other, in the order given.
 
-        What one leaves behind counts for the next.
+        Each decision counts the evictions before it.
         """
         permitted: list[Task] = []
         try:
@@ -136,17 +138,17 @@ class QueuePlugin(
         return permitted, Vote.PERMIT if self.queue_attributes.of_task(preemptor) else Vote.REJECT
 
     def reclaim_unit(self, preemptor: Task, unit: Sequence[Task]) -> Protection | None:
-        """Why the unit, a task or a whole gang judged as one, may not go now; None if it may."""
+        """Return why the unit, a task or a whole gang judged as one, may not be evicted now; None if it may."""
         taker, giver = self.queue_attributes.of_task(preemptor), self.queue_attributes.of_task(unit[0])
         for attributes in (taker, giver):
             if attributes is None or attributes.problem:
-                return Protected("queue", attributes.problem if attributes else "")
+                return Protected(ProtectedBy.QUEUE, attributes.problem if attributes else "")
         assert taker is not None
         assert giver is not None
         return self.denial(preemptor, taker, unit, giver, self.amount(unit))
 
     def reasons(self, job: Job, task: Task | None) -> Iterator[UnschedulableReason]:
-        """What of the queue stands in the way of placing ``task``, or of admitting ``job``."""
+        """Return which rules of the queue block the placement of `task`, or the admission of `job`."""
         attributes = self.queue_attributes.by_name[job.queue]
         if (closed := self.closed(attributes, job)) is not None:
             yield closed
@@ -158,7 +160,7 @@ class QueuePlugin(
     # -------------------------------------------------------------------------------------------------------- helpers
 
     def closed(self, attributes: QueueAttributes, job: Job | None = None) -> QueueClosed | QueueBroken | None:
-        """Why nothing new of this queue (or nothing of ``job``) is scheduled, whatever its numbers."""
+        """Return why nothing new of this queue (or nothing of `job`) is scheduled, whatever its numbers."""
         drains = attributes.drains_since
         if attributes.problem and (drains is None or job is None or job.creation >= drains):
             return QueueBroken(attributes.name, attributes.problem)
@@ -167,18 +169,18 @@ class QueuePlugin(
         return None
 
     def limits(self, attributes: QueueAttributes, task: Task) -> Iterator[QueueLimit]:
-        """The limits that the task would lift the queue or an ancestor above, nearest first."""
+        """Return the limits of the queue or an ancestor that the task would exceed, nearest first."""
         amount = self.queue_attributes.amount(task)
         for one, limit in self.ceilings(attributes):
             yield from over_limit(one, amount, limit, self.limit_name)
 
     def ceilings(self, attributes: QueueAttributes) -> Sequence[tuple[QueueAttributes, Mapping[str, Limit]]]:
-        """The accounts that a task of this queue counts in, nearest first, each with what it may hold at most."""
+        """Return the queues in which a task of this queue counts, nearest first, each with its limits."""
         return [(one, one.limit) for one in attributes.ancestors]
 
     def amount(self, unit: Sequence[Task]) -> Resource:
-        """What a unit counts in its queue."""
-        if len(unit) == 1:  # as nearly all of thousands of candidates
+        """Return what a unit counts in its queue."""
+        if len(unit) == 1:  # the usual case among thousands of candidates
             return dict(self.queue_attributes.amount(unit[0]))
         total: Resource = {}
         for task in unit:
@@ -187,10 +189,10 @@ class QueuePlugin(
         return total
 
     def publish(self) -> None:
-        """Tell what the cycle knows of every queue."""
+        """Write the numbers of every queue into the decisions."""
         for attributes in self.queue_attributes:
             if attributes.name not in self.session.queues:
-                continue  # a root that we made up
+                continue  # a root that was created here
             self.session.decisions.queues[attributes.name] = QueueNumbers(
                 allocated=dict(attributes.allocated),
                 deserved=dict(attributes.deserved),
@@ -209,9 +211,9 @@ class QueuePlugin(
 
 
 def fits(attributes: QueueAttributes, amount: Mapping[str, int], limits: Mapping[str, Limit]) -> bool:
-    """Whether ``amount`` more leaves the queue within ``limits``, in every dimension of it."""
+    """Whether the queue with `amount` more is within `limits`, in every dimension of the amount."""
     held = attributes.allocated
-    for dimension, wanted in amount.items():  # asked of every task that is placed
+    for dimension, wanted in amount.items():  # called for every task that is placed
         limit = limits.get(dimension, 0)
         if wanted > 0 and limit is not UNLIMITED and held.get(dimension, 0) + wanted > limit:
             return False
@@ -221,9 +223,10 @@ def fits(attributes: QueueAttributes, amount: Mapping[str, int], limits: Mapping
 def over_limit(
     attributes: QueueAttributes, amount: Mapping[str, int], limits: Mapping[str, Limit], name: str
 ) -> Iterator[QueueLimit]:
-    """The dimensions in which ``amount`` more would lift the queue above ``limits``; what they lack is none."""
+    """Return the dimensions in which the queue with `amount` more exceeds `limits`; an absent limit is zero."""
     held = attributes.allocated
     for dimension, wanted in amount.items():
         limit = limits.get(dimension, 0)
         if wanted > 0 and limit is not UNLIMITED and held.get(dimension, 0) + wanted > limit:
-            yield QueueLimit(attributes.name, dimension, held.get(dimension, 0), wanted, name, limit)
+            kept = attributes.kept_for_others(dimension, limit)
+            yield QueueLimit(attributes.name, dimension, held.get(dimension, 0), wanted, name, limit, 0, kept)

@@ -1,8 +1,9 @@
-"""proportion: queues deserve parts of the cluster by weight, never more than they ask for.
+"""proportion: queues deserve shares of the cluster by weight, at most what they request.
 
-The one rule: what a queue deserves follows from weights, requests and the size of the cluster alone, by filling all
-queues like vessels at once (semantics of Volcano's proportion plugin, v1.15). A queue never holds more than it
-deserves.
+Semantics: Volcano's proportion plugin, v1.15. A queue never holds more than it deserves.
+
+Deserved shares follow from weights, requests and the size of the cluster alone, by filling all queues at once (max-min
+fairness).
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from .plugin import over_limit
 from .reclaim_rules import LendingPlugin, not_entitled, within_deserved
 
 FINE = 2**64
-"""Into how many parts a unit is divided while shares are computed."""
+"""The number of parts into which a unit is divided while shares are computed."""
 CRUMB = 2**32
-"""So many of these parts are what all the roundings of one share may come to together, and no more."""
+"""The largest sum of all rounding errors of one share, in these parts."""
 
 
 class Proportion(LendingPlugin, Overused):
-    """See the module."""
+    """Quotas by weight."""
 
     name = "proportion"
     limit_name = "deserved"
@@ -53,7 +54,7 @@ class Proportion(LendingPlugin, Overused):
         return resources.less_equal(attributes.deserved, attributes.allocated)
 
     def ceilings(self, attributes: QueueAttributes) -> list[tuple[QueueAttributes, Resource]]:
-        """A queue may not hold more than it deserves."""
+        """Return the deserved share as the limit of a queue."""
         return [(attributes, attributes.deserved)]
 
     def entitled(self, attributes: QueueAttributes, amount: Mapping[str, int]) -> NotEntitled | None:
@@ -67,7 +68,7 @@ class Proportion(LendingPlugin, Overused):
         wanted: Mapping[str, int],  # noqa: ARG002
         amount: Resource,
     ) -> QueueWithinDeserved | None:
-        """A queue gives while it is above what it deserves in a dimension that the unit holds."""
+        """Return why the queue keeps the unit: it holds no more than it deserves in any dimension of the unit."""
         for name, value in amount.items():
             if value > 0 and giver.allocated.get(name, 0) > giver.deserved.get(name, 0):
                 return None
@@ -75,12 +76,11 @@ class Proportion(LendingPlugin, Overused):
 
 
 def fill(queue_attributes: list[QueueAttributes], total: Resource) -> None:
-    """Give every account its ``deserved``.
+    """Compute `deserved` of every queue.
 
-    Round by round what remains is shared out by weight among those that have not enough yet; each takes at most its
-    limit and what it asks for, and at least its guarantee; what is left over remains for the next round. The shares of
-    all rounds are kept to a fraction of :data:`FINE` and rounded down once, in the end: whoever deserves 3333⅓ may
-    hold 3333.
+    In each round, the remaining amount is divided by weight among the queues that have not enough yet. Each queue gets
+    at most its limit and its request, and at least its guarantee; the rest remains for the next round. Shares are
+    computed in fractions of `FINE` and rounded down once, at the end: a queue that deserves 3333⅓ may hold 3333.
     """
     limits = {attributes.name: _finely(attributes.limit) for attributes in queue_attributes}
     requests = {attributes.name: _finely(attributes.request) for attributes in queue_attributes}

@@ -1,8 +1,8 @@
-"""Queues that lend: what both capacity and proportion ask before a queue gives something back.
+"""Rules of capacity and proportion for taking back what a queue has lent.
 
-The one rule: a unit goes only from a queue that is above what it deserves before and keeps its guarantee after, and
-never where its queue, with the unit pending again, could take the room back from whom it was given to: two queues
-never play ping-pong with a pod.
+A unit is evicted only from a queue that holds more than it deserves before and keeps its guarantee after, and never if
+its queue, with the unit pending again, could reclaim the room from the queue that received it: two queues never play
+ping-pong with a pod.
 """
 
 from __future__ import annotations
@@ -29,32 +29,32 @@ from .plugin import QueuePlugin
 
 
 class LendingPlugin(QueuePlugin):
-    """Base of the plugins whose queues deserve something."""
+    """Base of the plugins whose queues have a deserved share."""
 
     def __init__(self, option: PluginOption) -> None:
         super().__init__(option)
-        self._known: dict[tuple[Hashable, ...], dict[tuple[str, bytes], Protection | None]] = {}
-        """Who asks, and for how much → who is asked for what → the answer; as long as no queue's holdings change."""
-        self._known_at = -1
+        self._denials: dict[tuple[Hashable, ...], dict[tuple[str, bytes], Protection | None]] = {}
+        """Protections by preemptor and amount, then by queue and shape; valid until the holdings of a queue change."""
+        self._denials_at = -1
         self._preemptor: Task | None = None
-        self._answers: dict[tuple[str, bytes], Protection | None] = {}
+        self._denials_of_preemptor: dict[tuple[str, bytes], Protection | None] = {}
 
     def entitled(self, attributes: QueueAttributes, amount: Mapping[str, int]) -> NotEntitled | QueueLimit | None:
-        """None if the queue may reclaim ``amount`` more from others, or why not."""
+        """Return None if the queue may reclaim `amount` more from other queues, else why not."""
         raise NotImplementedError
 
     def useless(self, taker: QueueAttributes, giver: QueueAttributes, wanted: Mapping[str, int]) -> bool:  # noqa: ARG002
-        """Whether room from this giver cannot help the taker."""
+        """Whether room from the queue `giver` cannot help the queue `taker`."""
         return False
 
     def claims(self, taker: QueueAttributes, wanted: Mapping[str, int], amount: Mapping[str, int]) -> bool:  # noqa: ARG002
-        """Whether any of ``amount`` is what the taker, which wants ``wanted``, may reclaim."""
+        """Whether any of `amount` is what the queue `taker`, which wants `wanted`, may reclaim."""
         return True
 
     def kept(
         self, taker: QueueAttributes, giver: QueueAttributes, wanted: Mapping[str, int], amount: Resource
     ) -> QueueWithinDeserved | None:
-        """Why the giver keeps ``amount``: it is not above what it deserves. None if it is."""
+        """Return why the queue `giver` keeps `amount`: it holds no more than it deserves. None if it holds more."""
         raise NotImplementedError
 
     def preemptive(self, queue: Queue, task: Task) -> UnschedulableReason | None:
@@ -66,18 +66,18 @@ class LendingPlugin(QueuePlugin):
     ) -> Protection | None:
         if len(unit) > 1:
             return self._denial(preemptor, taker, unit, giver, amount)
-        # Thousands of pods of one shape in one queue are one question.
-        if self._known_at != self.queue_attributes.version:
-            self._known.clear()
-            self._known_at, self._preemptor = self.queue_attributes.version, None
+        # Thousands of pods of one shape in one queue share one result.
+        if self._denials_at != self.queue_attributes.version:
+            self._denials.clear()
+            self._denials_at, self._preemptor = self.queue_attributes.version, None
         if self._preemptor is not preemptor:
             self._preemptor = preemptor
-            asks = (taker.name, preemptor.shape, self._lacking(preemptor), preemptor.preemptable)
-            self._answers = self._known.setdefault(asks, {})
+            key_of_preemptor = (taker.name, preemptor.shape, self._lacking(preemptor), preemptor.preemptable)
+            self._denials_of_preemptor = self._denials.setdefault(key_of_preemptor, {})
         key = (giver.name, unit[0].shape)
-        if key not in self._answers:
-            self._answers[key] = self._denial(preemptor, taker, unit, giver, amount)
-        return self._answers[key]
+        if key not in self._denials_of_preemptor:
+            self._denials_of_preemptor[key] = self._denial(preemptor, taker, unit, giver, amount)
+        return self._denials_of_preemptor[key]
 
     def _denial(
         self, preemptor: Task, taker: QueueAttributes, unit: Sequence[Task], giver: QueueAttributes, amount: Resource
@@ -94,15 +94,15 @@ class LendingPlugin(QueuePlugin):
         return self.kept(taker, giver, wanted, amount) or self._ping_pong(preemptor, taker, unit, giver, amount)
 
     def _lacking(self, preemptor: Task) -> int:
-        """How many tasks the preemptor's job needs yet to start, itself included; they are taken to be alike."""
-        job = self.session.jobs[preemptor.job]
-        return max(job.min_available - job.ready - job.waiting, 1)
+        """Return how many tasks the preemptor's job still needs to start, itself included, as if all were alike."""
+        return max(self.session.jobs[preemptor.job].lacking, 1)
 
     def _ping_pong(
         self, preemptor: Task, taker: QueueAttributes, unit: Sequence[Task], giver: QueueAttributes, amount: Resource
     ) -> PingPong | None:
-        """Whether the giver, with the unit pending again, could take from the taker what the taker takes now, once all
-        of the preemptor's gang has its place.
+        """Whether the queue `giver`, with the unit pending again, could take back what `taker` takes now.
+
+        All tasks of the preemptor's gang count as placed.
         """
         if not (preemptor.preemptable and taker.queue.reclaimable):
             return None
@@ -127,7 +127,7 @@ class LendingPlugin(QueuePlugin):
 
 
 def within_deserved(attributes: QueueAttributes, amount: Mapping[str, int]) -> QueueWithinDeserved:
-    """The denial, with the numbers of the first dimension of ``amount`` that the queue deserves something of."""
+    """Return the protection, with the numbers of the first dimension of `amount` that the queue deserves."""
     name = next((n for n in amount if n in attributes.deserved), next(iter(amount), ""))
     return QueueWithinDeserved(
         attributes.name, name, attributes.allocated.get(name, 0), attributes.deserved.get(name, 0)
@@ -135,7 +135,7 @@ def within_deserved(attributes: QueueAttributes, amount: Mapping[str, int]) -> Q
 
 
 def not_entitled(attributes: QueueAttributes, amount: Mapping[str, int], dimension: str = "") -> NotEntitled:
-    """Why a queue may not reclaim, with the numbers of ``dimension``, or of the first one asked for."""
+    """Return why a queue may not reclaim, with the numbers of `dimension`, or of the first requested one."""
     name = dimension or next((n for n, v in amount.items() if v > 0), "")
     held, deserved = attributes.allocated.get(name, 0), attributes.deserved.get(name, 0)
     return NotEntitled(attributes.name, name, held, amount.get(name, 0), deserved)

@@ -1,8 +1,8 @@
-"""What kind of work a pod is: an online service, or offline training.
+"""Classify pods as online services or offline training.
 
-The one rule: the ``volcano.sh/service.type`` annotation says it, of the pod before that of its PodGroup; where it
-does not, the kind of the pod's owner does, as far as the policy maps kinds. What neither says is unknown, and unknown
-work neither takes nor is taken.
+The `volcano.sh/service.type` annotation decides, of the pod before that of its PodGroup; without it, the kind of the
+pod's owner decides, as far as the policy maps kinds. Otherwise the type is unknown; unknown work neither reclaims nor
+is reclaimed.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from ...model.task import Task
 ANNOTATION = names.SERVICE_TYPE
 ONLINE, OFFLINE, UNKNOWN = "inference", "training", "unknown"
 BY_OWNER = {"Job": OFFLINE, "ReplicaSet": ONLINE}
-"""What ``allowServiceTypeByPodOwnerReferences.
+"""The kinds for which `allowServiceTypeByPodOwnerReferences: True` stands.
 
-True`` stands for. A Volcano Job and a batch Job are both of kind Job.
+A Volcano Job and a batch Job are both of kind Job.
 """
 
 
 def map_of(arguments: Mapping[str, Any]) -> dict[str, str]:
-    """Owner's kind → service type, from either spelling of the policy's argument.
+    """Return the map from the owner's kind to the service type, from either spelling of the policy's argument.
 
     A Deployment's pods are owned by its ReplicaSet, so a map that names Deployment means both.
     """
-    if (said := arguments.get("podOwnerReferenceToServiceType")) is not None:
-        kinds = {str(kind): str(type_) for kind, type_ in said.items()}
+    if (value := arguments.get("podOwnerReferenceToServiceType")) is not None:
+        kinds = {str(kind): str(type_) for kind, type_ in value.items()}
     else:
         kinds = dict(BY_OWNER) if arguments.get("allowServiceTypeByPodOwnerReferences") else {}
     if "Deployment" in kinds:
@@ -38,12 +38,12 @@ def map_of(arguments: Mapping[str, Any]) -> dict[str, str]:
 
 
 def service_type(task: Task, job: Job | None, kinds: Mapping[str, str]) -> str:
-    """``inference``, ``training`` or ``unknown``."""
+    """Return `inference`, `training` or `unknown`."""
     group = job.group.metadata if job is not None and job.group is not None else None
     for meta in (task.pod.metadata, group):
-        said = (meta.annotations or {}).get(ANNOTATION, "") if meta is not None else ""
-        if said:
-            return said if said in (ONLINE, OFFLINE) else UNKNOWN
+        value = (meta.annotations or {}).get(ANNOTATION, "") if meta is not None else ""
+        if value:
+            return value if value in (ONLINE, OFFLINE) else UNKNOWN
     owners = task.pod.metadata.owner_references or []
     owner = next((owner for owner in owners if owner.controller), owners[0] if owners else None)
     type_ = kinds.get(owner.kind, UNKNOWN) if owner is not None else UNKNOWN
@@ -51,9 +51,9 @@ def service_type(task: Task, job: Job | None, kinds: Mapping[str, str]) -> str:
 
 
 def rank(task: Task, job: Job | None) -> int:
-    """The priority by which work of different kinds is compared.
+    """Return the priority by which work of different kinds is compared.
 
-    The job's class, or the pod's where the job names none.
+    It is the priority of the job's class, or of the pod's class if the job names none.
     """
     if job is not None and job.group is not None and job.group.spec.priority_class_name:
         return job.priority

@@ -1,19 +1,20 @@
-"""Labels, taints and the expressions over them, as Kubernetes matches them (apimachinery's ``labels``,
-component-helpers' ``nodeaffinity``).
+"""Match labels with selectors as Kubernetes does.
 
-The one rule: these functions are total. An operator that Kubernetes does not know matches nothing.
+Semantics: apimachinery's `labels` and component-helpers' `nodeaffinity`.
+
+These functions are total. An operator that Kubernetes does not define matches nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ..model.nodes import NodeInfo
-from ..model.objects import LabelSelector, NodeSelector, NodeSelectorTerm, SelectorRequirement, Taint, Toleration
+from .nodes import NodeInfo
+from .objects import LabelSelector, NodeSelector, NodeSelectorTerm, SelectorRequirement
 
 
 def requirement_holds(requirement: SelectorRequirement, labels: Mapping[str, str]) -> bool:
-    """One ``matchExpressions`` item."""
+    """Whether labels meet one `matchExpressions` item."""
     values = requirement.values or ()
     value = labels.get(requirement.key)
     match requirement.operator:
@@ -39,7 +40,7 @@ def _compare(operator: str, value: str | None, values: Iterable[str]) -> bool:
 
 
 def selector_matches(selector: LabelSelector | None, labels: Mapping[str, str]) -> bool:
-    """A label selector; an absent one matches nothing, an empty one everything."""
+    """Whether a label selector matches; an absent one matches nothing, an empty one everything."""
     if selector is None:
         return False
     return all(labels.get(key) == value for key, value in (selector.match_labels or {}).items()) and all(
@@ -48,7 +49,7 @@ def selector_matches(selector: LabelSelector | None, labels: Mapping[str, str]) 
 
 
 def term_matches(term: NodeSelectorTerm, node: NodeInfo) -> bool:
-    """One node selector term; an empty one matches nothing."""
+    """Whether one node selector term matches; an empty one matches nothing."""
     if not term.match_expressions and not term.match_fields:
         return False
     fields = {"metadata.name": node.name}
@@ -58,27 +59,5 @@ def term_matches(term: NodeSelectorTerm, node: NodeInfo) -> bool:
 
 
 def node_selector_matches(selector: NodeSelector | None, node: NodeInfo) -> bool:
-    """Any of the terms; an absent selector matches every node."""
+    """Whether any term matches; an absent selector matches every node."""
     return selector is None or any(term_matches(term, node) for term in selector.node_selector_terms)
-
-
-def tolerates(toleration: Toleration, taint: Taint) -> bool:
-    """Whether a toleration covers a taint; an empty key with ``Exists`` covers all, an empty effect every effect."""
-    if toleration.effect and toleration.effect != taint.effect:
-        return False
-    if toleration.key and toleration.key != taint.key:
-        return False
-    if toleration.operator == "Exists":
-        return True
-    return bool(toleration.key) and toleration.operator in ("", "Equal") and toleration.value == taint.value
-
-
-def untolerated(
-    taints: Iterable[Taint] | None, tolerations: Iterable[Toleration] | None, effects: tuple[str, ...]
-) -> Taint | None:
-    """The first taint with one of ``effects`` that none of the tolerations covers."""
-    have = tuple(tolerations or ())
-    return next(
-        (t for t in taints or () if t.effect in effects and not any(tolerates(item, t) for item in have)),
-        None,
-    )

@@ -1,0 +1,204 @@
+"""Place a job whose pods have to be close to each other: the job within a domain, and its subgroups within theirs.
+
+1. The domains that the job may use are tried, the best first (`scheduler.placement.domain_choice`).
+2. Within one, subgroups are placed one after the other, each as a whole in the best of its own domains.
+3. The first domain in which the job can start is used. Later turns and cycles follow the pods that hold room.
+
+A turn is one transaction: a domain in which the job cannot start leaves no change behind.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+
+from ..framework.session import Session
+from ..model.job import Job
+from ..model.nodes import NodeInfo
+from ..model.queue import Queue
+from ..model.task import HOLDING, READY, Task, TaskStatus
+from ..placement.domain_choice import DomainChoice, Wanted
+from ..reasons import GangShort, NoDomain, NoNode, OutsideDomain, UnschedulableReason
+from ..topology.closeness import Closeness
+from ..topology.domains import Domain
+from ..topology.subgroups import REST, GroupId, SubGroup, SubGroups, id_of
+from .gang_allocation import GangAllocation, TaskBatch, runs_of
+
+BINDING = HOLDING | TaskStatus.PIPELINED
+"""Statuses of tasks that bind the others of their gang to a domain."""
+
+
+def allocation_of(session: Session, queue: Queue, job: Job) -> GangAllocation:
+    """Return the transaction of a job's turn."""
+    closeness, groups = session.hooks.closeness(job, None), session.own(SubGroups).of(job)
+    if closeness is None and not groups:
+        return GangAllocation(session, queue, job)
+    return DomainAllocation(session, queue, job, closeness, groups)
+
+
+def batches_of(session: Session, job: Job, waiting: Sequence[Task]) -> list[TaskBatch]:
+    """Return the waiting tasks of a job in runs of alike tasks; a run belongs to one subgroup."""
+    key = session.hooks.task_key
+    policies = job.group.spec.sub_group_policy if job.group is not None else None
+    if not policies:
+        return runs_of(sorted(waiting, key=key))
+    session.work.spend(len(policies) * len(waiting))
+    by_group: dict[object, list[Task]] = {}
+    for task in sorted(waiting, key=key):
+        by_group.setdefault(id_of(policies, task), []).append(task)
+    return [run for tasks in by_group.values() for run in runs_of(tasks)]
+
+
+class DomainAllocation(GangAllocation):
+    """One transaction for one job with a topology, or with subgroups."""
+
+    def __init__(
+        self,
+        session: Session,
+        queue: Queue,
+        job: Job,
+        closeness: Closeness | None,
+        groups: dict[GroupId, SubGroup],
+    ) -> None:
+        super().__init__(session, queue, job)
+        self._closeness, self._groups = closeness, groups
+        self._policies = (job.group.spec.sub_group_policy if job.group is not None else None) or []
+        self._packing = closeness
+        self._group: SubGroup | None = None
+        """The subgroup that is being placed."""
+        self._choice = DomainChoice(session.placement, session.nodes, session.hooks)
+
+    # -------------------------------------------------------------------------------------------------------- the job
+
+    def _attempt(self, runs: list[TaskBatch]) -> list[tuple[TaskBatch, int]] | None:
+        if self._closeness is None:
+            return super()._attempt(runs)
+        wanted = self._wanted([task for run in runs for task in run.tasks])
+        for domain in self._choice.candidates(self._closeness, wanted, None):
+            with self._placement.inside(domain):
+                placed = super()._attempt(runs)
+            if placed is not None or any(not isinstance(why, _OF_ROOM) for why in self._refusals):
+                return placed
+        whole = self._choice.refusal(self._closeness, wanted, None)
+        if isinstance(whole, NoDomain) and whole.room >= whole.pods:  # another constraint stands in the way
+            own = [why for why in self._refusals if isinstance(why, NoDomain | OutsideDomain) and why.group]
+            self._refusals = list(own[:1]) or self._refusals
+        else:
+            self._refusals = [whole]
+        return None
+
+    def _wanted(self, tasks: list[Task]) -> Wanted:
+        job = self._job
+        elsewhere = job.waiting - sum(task.status is TaskStatus.PIPELINED for task in tasks)
+        lacking = job.min_available - job.ready - job.undemanding - elsewhere
+        return Wanted(tasks, max(min(lacking, len(tasks)), 1), self._rows_of(job.having(BINDING)))
+
+    def _rows_of(self, tasks: Iterator[Task]) -> list[int]:
+        by_name = self._session.nodes.by_name
+        return [by_name[task.node].row for task in tasks if task.node in by_name]
+
+    # ------------------------------------------------------------------------------------------------------ subgroups
+
+    def _is_ready(self) -> bool:
+        return super()._is_ready() if self._group is None else self._group.is_ready
+
+    @contextmanager
+    def _placing(self, group: SubGroup | None, closeness: Closeness | None) -> Iterator[None]:
+        self._group, self._packing = group, closeness or self._closeness
+        self._failed_shapes.clear()
+        self._failed_roles.clear()
+        try:
+            yield
+        finally:
+            self._group, self._packing = None, self._closeness
+
+    def _place_all(self, runs: list[TaskBatch]) -> list[tuple[TaskBatch, int]]:
+        if not self._groups:
+            return super()._place_all(runs)
+        placed: list[tuple[TaskBatch, int]] = []
+        left = {id(run): run.tasks[::-1] for run in runs}
+        failed: set[GroupId] = set()
+        while (group := self._next(runs, left, failed)) is not None:
+            batches = [(run, TaskBatch(left[id(run)])) for run in runs if left[id(run)] and self._is_of(run, group)]
+            found = self._place_group(group, [batch for _, batch in batches])
+            if not found:
+                failed.add(group.id)
+            for batch, count in found:
+                run = next(run for run, one in batches if one is batch)
+                left[id(run)] = left[id(run)][count:]
+                placed.append((run, count))
+            if self._is_ready():
+                break
+        return placed
+
+    def _is_of(self, run: TaskBatch, group: SubGroup) -> bool:
+        return id_of(self._policies, run.first) == group.id
+
+    def _next(self, runs: list[TaskBatch], left: dict[int, list[Task]], failed: set[GroupId]) -> SubGroup | None:
+        """Return the subgroup to place next: what minSubGroups needs first, then by priority and name."""
+        waiting: dict[GroupId, int] = {}
+        for run in runs:
+            if left[id(run)] and (place := id_of(self._policies, run.first)) not in failed:
+                waiting[place] = max(waiting.get(place, run.first.priority), run.first.priority)
+        complete = Counter(group.id[0] for group in self._groups.values() if group.is_ready)
+
+        def key(place: GroupId) -> tuple[object, ...]:
+            group = self._groups[place]
+            is_needed = place != REST and complete[place[0]] < (self._policies[place[0]].min_sub_groups or 0)
+            value = place[1][0] if place[1] else ""
+            number = int(value) if value.isdecimal() else 0
+            return (not is_needed or group.is_ready, group.is_ready, -waiting[place], number, place)
+
+        return self._groups[min(waiting, key=key)] if waiting else None
+
+    def _place_group(self, group: SubGroup, runs: list[TaskBatch]) -> list[tuple[TaskBatch, int]]:
+        """Place tasks of a subgroup until it is complete; if it cannot become so, nothing of it is placed."""
+        if not runs:
+            return []
+        outer, before, first = self._placement.domain, self._statement.savepoint(), len(self._refusals)
+        closeness = self._hooks.closeness(self._job, group)
+        tasks = [task for run in runs for task in run.tasks]
+        kept = sum(task.status is TaskStatus.PIPELINED for task in tasks)
+        lacking = group.size - group.count(READY | TaskStatus.PIPELINED) + kept
+        held = self._rows_of(task for task in group.tasks if task.status & BINDING)
+        wanted = Wanted(tasks, max(min(lacking, len(tasks)), 1), held, group.name)
+        if closeness is None:
+            domains: Iterator[Domain | None] = iter((outer,))
+        else:
+            domains = self._choice.candidates(closeness, wanted, outer)
+        for domain in domains:
+            with self._placement.inside(domain), self._placing(group, closeness):
+                found = super()._place_all(runs)
+            if found and group.count(READY | TaskStatus.PIPELINED) >= group.size:
+                return found
+            self._statement.rollback(before)
+            if any(not isinstance(why, _OF_ROOM) for why in self._refusals[first:]):
+                return []
+        if closeness is not None:
+            del self._refusals[first:]
+            self._refusals.append(self._choice.refusal(closeness, wanted, outer))
+        return []
+
+    # ---------------------------------------------------------------------------------------------------------- nodes
+
+    def _plan(self, tasks: list[Task], *, future: bool) -> list[NodeInfo]:
+        """Return nodes as the base class does, from as few of the domain's parts as possible."""
+        first, closeness = tasks[0], self._packing
+        if closeness is None or first.nominated or future:
+            return super()._plan(tasks, future=future)
+        near = np.zeros(len(self._session.nodes.rows), dtype=np.int64)
+        own = self._job.having(BINDING) if self._group is None else iter(self._group.tasks)
+        np.add.at(near, self._rows_of(task for task in own if task.status & BINDING), 1)
+        part = self._choice.inner(closeness, self._placement.domain, first, len(tasks), near)
+        if part is not None:
+            with self._placement.inside(part):
+                if found := super()._plan(tasks, future=future):
+                    return found
+        return super()._plan(tasks, future=future)
+
+
+_OF_ROOM: tuple[type[UnschedulableReason], ...] = (NoNode, GangShort, NoDomain, OutsideDomain)
+"""Reasons that another domain may not have."""

@@ -1,0 +1,66 @@
+"""Bound how long an admitted job reserves room for pods that do not exist yet.
+
+An admitted job reserves its `minResources` before its pods exist, so that the pods find room once they are created. A
+PodGroup costs a tenant only 300 bytes, so such a reservation ends: if the pods do not follow within `GRACE` seconds,
+the job reserves only what its existing pods request. (Its size is bounded at admission.)
+
+The times follow from the times of the cycles alone. They leave with a cycle's decisions
+(`scheduler.framework.decisions.Memory`) and return as an input, so that a replay decides the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from ..model import resources
+from ..model.job import Job
+from ..model.resources import Resource
+from ..model.task import Task, TaskStatus
+
+GRACE = 30.0
+"""Seconds that a reservation lasts without pods."""
+LAPSED = 0.0
+"""The time noted for a reservation that has lapsed in an earlier cycle."""
+
+
+class Reservations:
+    """The reservations of one cycle that are not covered by pods.
+
+    Args:
+        jobs: The jobs that may have a reservation.
+        known: For each job of the last cycle whose reservation was not covered the time when it lapses, or `LAPSED`.
+        now: The time of the cycle, in seconds since the epoch.
+    """
+
+    def __init__(self, jobs: Iterable[Job], known: Mapping[str, float], now: float) -> None:
+        self.lapses: dict[str, float] = {}
+        """The same for the next cycle."""
+        for job in jobs:
+            if not _is_covered(job):
+                at = known.get(job.key, now + GRACE)
+                self.lapses[job.key] = at if at > now else LAPSED
+
+    def is_uncovered(self, job: Job) -> bool:
+        """Whether the pods of the job request less than it reserves."""
+        return job.key in self.lapses
+
+    def has_lapsed(self, job: Job) -> bool:
+        """Whether the job reserves only what its pods request."""
+        return self.lapses.get(job.key) == LAPSED
+
+    @property
+    def next_lapse(self) -> float | None:
+        """When the next reservation lapses; None if none does."""
+        return min((at for at in self.lapses.values() if at != LAPSED), default=None)
+
+
+def requested(job: Job, measure: Callable[[Task], Mapping[str, int]]) -> Resource:
+    """Return what the waiting pods of a job count together, each as `measure` counts it."""
+    return resources.total_of(measure(task) for task in job.by_status.get(TaskStatus.PENDING, {}).values())
+
+
+def _is_covered(job: Job) -> bool:
+    if not job.tasks:
+        return False
+    missing = resources.exceeded_part(job.min_resources or {}, job.allocated)
+    return not any(resources.exceeded_part(missing, job.pending_request).values())

@@ -1,0 +1,199 @@
+"""Limit the memory of one object.
+
+A tenant cannot make an object cost more than `MOST_BYTES` of memory. For a pod of another scheduler, only the parts
+that other pods can notice are kept: requests, labels, host ports, volumes, terms about other pods, and the node. A
+larger object is rejected, with one exception: a pod that has a node occupies capacity there in any case, so its request
+is kept, and nothing else of its spec.
+
+The size is estimated only for objects with more than `SMALL_BYTES` of JSON. A smaller object stays below the limit
+whatever it contains.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Iterable
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from . import names, resources
+from .demand import host_ports_of, requests_of
+from .objects import (
+    Affinity,
+    Container,
+    ContainerPort,
+    ObjectMeta,
+    Pod,
+    PodSpec,
+    PodStatus,
+    Quantities,
+    Resources,
+    read_annotations,
+)
+from .resources import Resource
+
+MOST_BYTES = 512 * 1024
+"""Maximum memory of one object in Python."""
+SMALL_BYTES = 12 * 1024
+"""JSON of this size takes less memory than `MOST_BYTES` when decoded, whatever it contains."""
+MOST_NAMES = 64
+"""Maximum number of resources that are counted for a pod on a node that is too large to be kept."""
+_COUNTED_FIRST = (resources.CPU, resources.MEMORY, "ephemeral-storage")
+
+
+class TooLargeError(ValueError):
+    """An object exceeds the memory limit. The text names the largest field."""
+
+    def __init__(self, field: str) -> None:
+        super().__init__(
+            f"{field} is too large: the object would take more than {MOST_BYTES // 1024} KiB of the scheduler's memory"
+        )
+        self.field = field
+
+
+def kept_of_pod(pod: Pod, size: int, scheduler_names: Collection[str]) -> Pod:
+    """Return the part of a pod that is kept.
+
+    Args:
+        pod: The decoded pod; the caller must not use it afterwards.
+        size: Bytes of JSON, or a larger estimate.
+        scheduler_names: Schedulers whose pods we place; empty means all.
+
+    Raises:
+        TooLargeError: the pod exceeds the limit and has no node.
+        QuantityError: an amount of a pod of another scheduler is invalid.
+    """
+    is_ours = not scheduler_names or pod.spec.scheduler_name in scheduler_names
+    if size > SMALL_BYTES and not (is_ours and not pod.spec.node_name):
+        _forget_names(pod.spec)
+    if not is_ours:
+        pod = _as_others_notice(pod)
+    if size <= SMALL_BYTES or memory_of(pod) <= MOST_BYTES:
+        return pod
+    if not pod.spec.node_name:
+        raise TooLargeError(_largest_field(pod))
+    return _as_room(pod)
+
+
+def check_size(item: Any, size: int) -> Any:
+    """Return an object of any other kind, unchanged, if its `size` bytes of JSON stay within the limit.
+
+    Raises:
+        TooLargeError: the object exceeds the limit.
+    """
+    if size > SMALL_BYTES and memory_of(item) > MOST_BYTES:
+        raise TooLargeError(_largest_field(item))
+    return item
+
+
+def memory_of(value: Any, most: int = MOST_BYTES) -> int:
+    """Return the bytes that an object and its parts take in memory. Counting stops above `most`."""
+    total, waiting = 0, [value]
+    while waiting and total <= most:
+        item = waiting.pop()
+        total += sys.getsizeof(item)
+        if isinstance(item, msgspec.Struct):
+            waiting += [part for part in msgspec.structs.astuple(item) if part is not None and part != ""]
+        elif isinstance(item, dict):
+            waiting += item.keys()
+            waiting += item.values()
+        elif isinstance(item, list | tuple):
+            waiting += item
+    return total
+
+
+def identity_of(meta: ObjectMeta) -> ObjectMeta:
+    """Return the part of an object's metadata that identifies it, and its labels unless they are large."""
+    labels = meta.labels if memory_of(meta.labels, SMALL_BYTES) <= SMALL_BYTES else None
+    return ObjectMeta(
+        labels=labels,
+        name=meta.name,
+        namespace=meta.namespace,
+        uid=meta.uid,
+        resource_version=meta.resource_version,
+        generation=meta.generation,
+        creation_timestamp=meta.creation_timestamp,
+        deletion_timestamp=meta.deletion_timestamp,
+    )
+
+
+def _as_others_notice(pod: Pod) -> Pod:
+    """Reduce a pod of another scheduler: its request as one container, and its terms about other pods."""
+    spec, affinity = pod.spec, pod.spec.affinity
+    request, _ = requests_of(pod)
+    apart = None
+    if affinity is not None and (affinity.pod_affinity or affinity.pod_anti_affinity):
+        apart = Affinity(pod_affinity=affinity.pod_affinity, pod_anti_affinity=affinity.pod_anti_affinity)
+    pod.spec = _room_of(spec, request)
+    pod.spec.containers[0].ports = [
+        ContainerPort(container_port=number, host_port=number, host_ip=address, protocol=protocol)
+        for protocol, address, number in host_ports_of(Pod(pod.metadata, spec))
+    ] or None
+    pod.spec.affinity = apart
+    pod.spec.scheduling_group = spec.scheduling_group
+    pod.spec.volumes = [it for it in spec.volumes or () if it.persistent_volume_claim or it.ephemeral] or None
+    pod.metadata.annotations = read_annotations(pod.metadata.annotations)
+    return pod
+
+
+def _forget_names(spec: PodSpec) -> None:
+    """Leave no container with many thousands of resources, all of which would have to be parsed at once."""
+    given = [container.resources for container in (*spec.containers, *(spec.init_containers or ()))]
+    for resources_of in filter(None, (*given, spec.resources)):
+        resources_of.requests = _first(resources_of.requests)
+        resources_of.limits = _first(resources_of.limits)
+    spec.overhead = _first(spec.overhead)
+
+
+def _first(amounts: Quantities | None) -> Quantities | None:
+    """The amounts of the first names, and of those that every node has."""
+    if amounts is None or len(amounts) <= 2 * MOST_NAMES:
+        return amounts
+    names_kept = (*(name for name in _COUNTED_FIRST if name in amounts), *islice(amounts, MOST_NAMES))
+    return {name: amounts[name] for name in names_kept}
+
+
+def _as_room(pod: Pod) -> Pod:
+    """Reduce a pod that is too large, on its node: its identity, its request, and whether it still runs."""
+    request, _ = requests_of(pod)
+    first = [name for name in _COUNTED_FIRST if name in request]
+    counted = [*first, *sorted(request.keys() - {*first, resources.PODS})][:MOST_NAMES]
+    meta, status = identity_of(pod.metadata), pod.status
+    group = (names.GROUP_NAME, names.VOLCANO_GROUP_NAME)
+    meta.annotations = {key: value for key in group if (value := (pod.metadata.annotations or {}).get(key))} or None
+    meta.owner_references = (pod.metadata.owner_references or [])[:1] or None
+    return Pod(
+        meta,
+        _room_of(pod.spec, {name: request[name] for name in counted}),
+        PodStatus(phase=status.phase, start_time=status.start_time, nominated_node_name=status.nominated_node_name),
+    )
+
+
+def _room_of(spec: PodSpec, request: Resource) -> PodSpec:
+    amounts = resources.quantities({name: amount for name, amount in request.items() if name != resources.PODS})
+    return PodSpec(
+        containers=[Container(resources=Resources(requests=dict(amounts)))],
+        node_name=spec.node_name,
+        scheduler_name=spec.scheduler_name,
+        priority=spec.priority,
+        priority_class_name=spec.priority_class_name,
+        preemption_policy=spec.preemption_policy,
+    )
+
+
+def _largest_field(item: Any) -> str:
+    """Return the path of the largest part of an object, two levels deep."""
+    path: list[str] = []
+    for _ in range(2):
+        parts: Iterable[msgspec.structs.FieldInfo] = (
+            msgspec.structs.fields(item) if isinstance(item, msgspec.Struct) else ()
+        )
+        sizes = {field.encode_name: (memory_of(getattr(item, field.name)), field.name) for field in parts}
+        if not sizes:
+            break
+        name = max(sizes, key=lambda each: sizes[each][0])
+        path.append(name)
+        item = getattr(item, sizes[name][1])
+    return ".".join(path)

@@ -1,0 +1,63 @@
+"""HyperNodes (`topology.volcano.sh`), and what a PodGroup asks of them."""
+
+from __future__ import annotations
+
+import msgspec
+
+from .meta import Object, ObjectMeta
+from .selectors import LabelSelector
+
+
+class ExactMatch(Object):
+    name: str = ""
+
+
+class RegexMatch(Object):
+    pattern: str = ""
+
+
+class MemberSelector(Object):
+    exact_match: ExactMatch | None = None
+    regex_match: RegexMatch | None = None
+    label_match: LabelSelector | None = None
+
+
+class HyperNodeMember(Object):
+    """`type` is Node or HyperNode."""
+
+    type: str = ""
+    selector: MemberSelector = msgspec.field(default_factory=MemberSelector)
+
+
+class HyperNodeSpec(Object):
+    tier: int = 0
+    tier_name: str = ""
+    members: list[HyperNodeMember] | None = None
+
+
+class HyperNode(Object):
+    metadata: ObjectMeta
+    spec: HyperNodeSpec = msgspec.field(default_factory=HyperNodeSpec)
+
+
+class NetworkTopology(Object):
+    """How close the pods of a gang have to be: `mode` is hard (also if empty) or soft."""
+
+    mode: str = ""
+    highest_tier_allowed: int | None = None
+    highest_tier_name: str = ""
+
+    @property
+    def is_hard(self) -> bool:
+        return self.mode != "soft"
+
+
+class SubGroupPolicy(Object):
+    """Which pods of a PodGroup form subgroups: a gang of `sub_group_size` pods each, with a topology of its own."""
+
+    name: str = ""
+    label_selector: LabelSelector | None = None
+    match_label_keys: list[str] | None = None
+    sub_group_size: int | None = None
+    min_sub_groups: int | None = None
+    network_topology: NetworkTopology | None = None

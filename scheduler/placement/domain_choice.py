@@ -1,0 +1,214 @@
+"""Choose the domains in which a gang, or a subgroup, may find room, the best first.
+
+1. Pods that hold room already bind the others: only domains that contain them all are left, the smallest first.
+2. Otherwise the domains of the lowest tier that have room come first; of these the ones that have it now, then those
+   with room for all waiting pods, then the fullest, then by name.
+
+Room is estimated for all domains of a tier at once and never underestimated; for tasks of one shape without inter-pod
+constraints the estimate is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..model import resources
+from ..model.nodes import Nodes, Rows
+from ..model.resources import PODS, Resource
+from ..model.task import Task
+from ..policy.tiers import Hooks
+from ..reasons import NoDomain, OutsideDomain
+from ..topology.closeness import Closeness
+from ..topology.domains import Domain, DomainSet
+from .engine import Placement
+from .free_capacity import times
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Tasks that have to come close to each other.
+
+    Attributes:
+        tasks: Those that wait.
+        lacking: How many of them are placed together or not at all.
+        held: The rows of the nodes on which others of them hold room.
+        group: The subgroup's name; empty for a whole job.
+    """
+
+    tasks: Sequence[Task]
+    lacking: int
+    held: Sequence[int] = ()
+    group: str = ""
+
+
+class DomainChoice:
+    """The choice among the domains of one cycle."""
+
+    def __init__(self, placement: Placement, nodes: Nodes, hooks: Hooks) -> None:
+        self._placement, self._nodes, self._hooks = placement, nodes, hooks
+
+    def candidates(self, closeness: Closeness, wanted: Wanted, inside: Domain | None) -> Iterator[Domain | None]:
+        """Yield the domains to try, the best first; None for no limit. `inside`: none that is not a part of it."""
+        if wanted.held:
+            around = DomainSet(it for it in closeness.around(wanted.held) if _is_in(it, inside))
+            rooms = self._rooms(wanted.tasks, around, future=True)
+            yield from (it for it, room in zip(around.domains, rooms, strict=True) if room >= wanted.lacking)
+        else:
+            for tier in closeness.tiers(inside):
+                if len(tier):
+                    yield from self._of_tier(tier, wanted)
+        if not closeness.is_hard:
+            yield inside
+
+    def _of_tier(self, tier: DomainSet, wanted: Wanted) -> list[Domain]:
+        later = self._rooms(wanted.tasks, tier, future=True)
+        fits = np.flatnonzero(later >= wanted.lacking)
+        if not len(fits):
+            return []
+        now = self._rooms(wanted.tasks, tier, future=False) if self._is_room_coming() else later
+        request = resources.total_of(task.request for task in wanted.tasks)
+        scores = self._hooks.domain_order(request, tier).round(6)
+        whole = len(wanted.tasks)
+        ranked = sorted(
+            fits, key=lambda i: (now[i] < wanted.lacking, later[i] < whole, -scores[i], tier.domains[i].name)
+        )
+        return [tier.domains[i] for i in ranked]
+
+    def _is_room_coming(self) -> bool:
+        return bool(self._nodes.releasing.any() or self._nodes.pipelined.any())
+
+    def _rooms(
+        self, tasks: Sequence[Task], domains: DomainSet, *, future: bool, emptied: set[int] | None = None
+    ) -> Rows:
+        """Return how many of some tasks find room in each domain; at most, where their shapes differ.
+
+        `emptied` are rows that count as if nothing ran there.
+        """
+        total = np.zeros(len(domains), dtype=np.int64)
+        for alike in _by_shape(tasks):
+            self._placement.spend(20 + len(self._nodes.rows) // 8)
+            slots = self._placement.slots_by_row(alike[0], future=future)
+            if emptied:
+                slots = self._emptied(alike[0], slots, sorted(emptied))
+            total += np.minimum(domains.sums(slots), len(alike))
+        return total
+
+    def _emptied(self, task: Task, slots: Rows, rows: list[int]) -> Rows:
+        found = slots.copy()
+        with self._placement.inside(None):
+            static = self._placement.static(task)[rows]
+        found[rows] = np.where(static, times(self._nodes, task, self._nodes.allocatable[rows]), 0)
+        return found
+
+    def with_victims(
+        self, closeness: Closeness, wanted: Wanted, inside: Domain | None, rows: set[int]
+    ) -> Iterator[Domain | None]:
+        """Yield the widest permitted domains that may hold the tasks after evictions, fewest lacking pods first.
+
+        `rows` are the nodes with candidates for eviction. Without a limit, None stands for all nodes.
+        """
+        if not closeness.is_hard:
+            yield inside
+            return
+        if wanted.held:
+            widest = DomainSet([it for it in closeness.around(wanted.held) if _is_in(it, inside)][-1:])
+        else:
+            widest = DomainSet(it for it in closeness.widest() if _is_in(it, inside))
+            if inside is not None and not len(widest):
+                widest = DomainSet((inside,))
+        most = self._rooms(wanted.tasks, widest, future=True, emptied=rows)
+        now = self._rooms(wanted.tasks, widest, future=True)
+        usable = [i for i in range(len(widest)) if most[i] >= wanted.lacking]
+        usable.sort(key=lambda i: (max(wanted.lacking - now[i], 0), widest.domains[i].name))
+        yield from (widest.domains[i] for i in usable)
+
+    # ---------------------------------------------------------------------------------------------------- inner domains
+
+    def inner(self, closeness: Closeness, domain: Domain | None, task: Task, count: int, held: Rows) -> Domain | None:
+        """Return the part of a domain that should take the next of `count` equal tasks; None for no preference.
+
+        A part that holds pods of the gang comes first, then the one that the tasks fill best, then the largest.
+        """
+        found = domain
+        slots = self._placement.slots_by_row(task, future=False)
+        while len(parts := closeness.topology.inside(found)):
+            rooms, near = parts.sums(slots), parts.sums(held)
+            usable = np.flatnonzero(rooms > 0)
+            if not len(usable):
+                break
+            best = min(
+                usable,
+                key=lambda i: (-near[i], rooms[i] < count, rooms[i] if rooms[i] >= count else -rooms[i], i),
+            )
+            found = parts.domains[best]
+        return None if found is domain else found
+
+    # ---------------------------------------------------------------------------------------------------------- reasons
+
+    def refusal(self, closeness: Closeness, wanted: Wanted, inside: Domain | None) -> NoDomain | OutsideDomain:
+        """Return why no domain has room, by the widest that are permitted."""
+        if wanted.held:
+            around = [it for it in closeness.around(wanted.held) if _is_in(it, inside)]
+            if not around:
+                across = next(closeness.topology.around(wanted.held), None)
+                return OutsideDomain(closeness.requested or closeness.kind, across.name if across else "", wanted.group)
+            domains = DomainSet(around[-1:])
+        else:
+            domains = next((tier for tier in reversed(list(closeness.tiers(inside))) if len(tier)), DomainSet(()))
+        if not len(domains):
+            return NoDomain(closeness.kind, 0, "", 0, wanted.lacking, group=wanted.group)
+        rooms = self._rooms(wanted.tasks, domains, future=True)
+        best = int(rooms.argmax())
+        room = int(min(rooms[best], wanted.lacking))
+        domain = domains.domains[best]
+        dimension, left, requested = self._shortage(domain, wanted)
+        number = len(domains)
+        above = closeness.requested if closeness.is_hard and closeness.limit > closeness.topology.highest else ""
+        return NoDomain(
+            domain.kind,
+            number,
+            domain.name,
+            room,
+            wanted.lacking,
+            dimension,
+            left,
+            requested,
+            group=wanted.group,
+            above=above,
+        )
+
+    def _shortage(self, domain: Domain, wanted: Wanted) -> tuple[str, int, int]:
+        """Return the resource of which a domain has less than the smallest of the tasks request together."""
+        idle = np.maximum(self._nodes.future_idle()[domain.rows], 0).sum(axis=0)
+        requested = smallest_sum(wanted.tasks, wanted.lacking)
+        for name, amount in sorted(requested.items()):
+            left = int(idle[self._nodes.dimensions[name]])
+            if amount > left and name != PODS:
+                return name, left, amount
+        return "", 0, 0
+
+
+def smallest_sum(tasks: Iterable[Task], count: int) -> Resource:
+    """Return the least that `count` of some tasks request together, dimension by dimension."""
+    by_name: dict[str, list[int]] = {}
+    number = 0
+    for task in tasks:
+        number += 1
+        for name, amount in task.request.items():
+            by_name.setdefault(name, []).append(amount)
+    # a task that does not name a resource requests nothing of it
+    return {name: sum(sorted(amounts)[: max(count - (number - len(amounts)), 0)]) for name, amounts in by_name.items()}
+
+
+def _by_shape(tasks: Iterable[Task]) -> Iterable[list[Task]]:
+    found: dict[bytes, list[Task]] = {}
+    for task in tasks:
+        found.setdefault(task.shape, []).append(task)
+    return found.values()
+
+
+def _is_in(domain: Domain, outer: Domain | None) -> bool:
+    return outer is None or (domain.tier <= outer.tier and bool(outer.mask[domain.rows[0]]))

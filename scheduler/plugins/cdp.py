@@ -1,0 +1,59 @@
+"""cdp: a pod that was placed a short while ago is no victim (semantics: Volcano's `plugins/cdp`).
+
+A pod carries its cooldown as the label or annotation `volcano.sh/cooldown-time`; the label counts if it has both.
+
+The protection holds in whatever tier the plugin stands, for bound pods too, and a gang with a protected member stays as
+a whole. The cooldown begins when the pod was bound or started, whichever is later. (In Volcano a lower tier may
+overrule it, and it begins with the binding, so that an image pull uses it up.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..framework.plugin import Plugin
+from ..framework.session import Session
+from ..model import names
+from ..model.task import Task, TaskStatus
+from ..model.times import duration, seconds
+from ..policy.hooks import PreemptableByUnit, PreemptUnit, ReclaimableByUnit, ReclaimUnit
+from ..reasons import CoolingDown, Protection
+
+
+class Cdp(Plugin, ReclaimableByUnit, PreemptableByUnit, ReclaimUnit, PreemptUnit):
+    """Protect pods that were placed a short while ago."""
+
+    name = "cdp"
+
+    def open(self, session: Session) -> None:
+        self._session = session
+        self._ends: dict[str, float] = {}
+
+    def reclaim_unit(self, preemptor: Task, unit: Sequence[Task]) -> Protection | None:  # noqa: ARG002
+        """Return the protection of the member whose cooldown ends last; None if no cooldown holds."""
+        now = self._session.now
+        end, pod = max((self._end_of(task), task.key) for task in unit)
+        if end <= now:
+            return None
+        self._session.wake_at(end)
+        return CoolingDown(pod, int(end - now + 0.999))
+
+    preempt_unit = reclaim_unit
+
+    def _end_of(self, task: Task) -> float:
+        """Return when a pod's cooldown ends, in seconds since the epoch; 0 for a pod without one."""
+        end = self._ends.get(task.uid)
+        if end is None:
+            meta = task.pod.metadata
+            given = (meta.labels or {}).get(names.COOLDOWN, (meta.annotations or {}).get(names.COOLDOWN, ""))
+            span = (duration(given) or 0.0) if given else 0.0
+            end = self._ends[task.uid] = _placed(task) + span if span > 0 else 0.0
+        return end
+
+
+def _placed(task: Task) -> float:
+    """Return when a pod was bound or started, whichever is later, in seconds since the epoch."""
+    if not task.status & (TaskStatus.RUNNING | TaskStatus.BOUND | TaskStatus.BINDING):
+        return 0.0
+    bound = (c for c in task.pod.status.conditions or () if c.type == "PodScheduled" and c.status == "True")
+    return max(task.started, *(seconds(condition.last_transition_time) for condition in bound), 0.0)

@@ -1,0 +1,133 @@
+"""network-topology-aware: place gangs whose pods stay close together (semantics: Volcano's plugin of that name).
+
+HyperNodes say which nodes are close: a HyperNode of a lower tier is closer. A PodGroup's `networkTopology` limits the
+tier of the HyperNode that holds all its pods (hard), or asks for the lowest that has room (soft). `subGroupPolicy`
+creates subgroups with limits of their own. `scheduler.actions.domain_allocation` places such jobs.
+
+This plugin resolves what a job asks and scores domains. Where the plugin, or its switch `enabledHyperNodeGradient`, is
+off, a job that asks for a topology waits, and its reason names the plugin.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from ..framework.plugin import Plugin
+from ..framework.session import Session
+from ..model import names
+from ..model.job import Job
+from ..model.nodes import Mask, Vector
+from ..model.resources import CPU, MEMORY, Resource
+from ..model.task import Task
+from ..policy.hooks import DomainGradient, DomainOrder, JobValid, Score
+from ..policy.model import PluginOption
+from ..policy.schema import BOOL, FLOAT, INT, TEXT, Argument
+from ..reasons import TopologyUnmet, UnschedulableReason
+from ..topology.closeness import Closeness, ClosenessOfJobs, UnmetClosenessError
+from ..topology.domains import DomainSet, Topology
+from ..topology.hyper_nodes import topology_now
+from ..topology.subgroups import SubGroup, SubGroups
+
+_BINPACK = "hypernode.binpack."
+_NORMAL = f"{_BINPACK}normal-pod."
+_TRIED = "hypernode.gradient.evict.max-hypernodes"
+
+
+class NetworkTopology(Plugin, JobValid, DomainGradient, DomainOrder, Score):
+    """Keep gangs within domains of the network."""
+
+    name = "network-topology-aware"
+    arguments: ClassVar = {
+        "weight": Argument(INT, 0, default=1, means="weight of this score among all"),
+        f"{_BINPACK}cpu": Argument(INT, 0, default=1, means="weight of cpu"),
+        f"{_BINPACK}memory": Argument(INT, 0, default=1, means="weight of memory"),
+        f"{_BINPACK}resources": Argument(TEXT, default="", means="further resources that count, separated by commas"),
+        f"{_NORMAL}enable": Argument(BOOL, default=True, means="pods without a topology go to HyperNodes in use"),
+        f"{_NORMAL}fading": Argument(FLOAT, 0, default=0.8, means="how much less each higher tier counts for them"),
+        _TRIED: Argument(INT, 1, default=8, means="in how many HyperNodes victims are sought for one job"),
+    }
+    families: ClassVar = {f"{_BINPACK}resources.": Argument(INT, 0, default=1, means="weight of one of these")}
+
+    def __init__(self, option: PluginOption) -> None:
+        super().__init__(option)
+        self._weights = {CPU: self.argument(f"{_BINPACK}cpu"), MEMORY: self.argument(f"{_BINPACK}memory")}
+        for name in filter(None, (part.strip() for part in self.argument(f"{_BINPACK}resources").split(","))):
+            self._weights[name] = self.argument(f"{_BINPACK}resources.{name}")
+
+    def open(self, session: Session) -> None:
+        self._nodes, self._cluster = session.nodes, session.cluster
+        self._closeness, self._groups = ClosenessOfJobs(session.cluster), session.own(SubGroups)
+
+    # ---------------------------------------------------------------------------------------------------- the request
+
+    def closeness(self, job: Job, group: SubGroup | None) -> Closeness | None:
+        return (
+            self._closeness.of(job) if group is None else self._closeness.of_subgroup(job, group.name, group.topology)
+        )
+
+    def job_valid(self, job: Job) -> UnschedulableReason | None:
+        try:
+            for group in (None, *self._groups.of(job).values()):
+                self.closeness(job, group)
+        except UnmetClosenessError as error:
+            return TopologyUnmet(job.key, str(error))
+        return None
+
+    # ----------------------------------------------------------------------------------------------------- the scores
+
+    def domain_order(self, request: Resource, domains: DomainSet) -> Vector:
+        """Return how full each domain would be, 0 to 100: the weighted mean over the requested resources."""
+        total, weights = np.zeros(len(domains)), 0.0
+        for name, weight in self._weights.items():
+            requested, column = request.get(name, 0), self._nodes.dimensions.get(name)
+            if requested <= 0 or not weight or column is None:
+                continue
+            whole = domains.sums(self._nodes.allocatable[:, column]).astype(np.float64)
+            used = whole - domains.sums(self._nodes.idle[:, column]) + requested
+            with np.errstate(divide="ignore", invalid="ignore"):
+                part = used / whole
+            total += weight * np.where((whole > 0) & (used <= whole), part, 0.0)
+            weights += weight
+        return total * (100.0 * self.argument("weight") / weights) if weights else total
+
+    def score(self, task: Task, feasible: Mask) -> Vector | None:  # noqa: ARG002
+        """Score nodes for a pod without a topology: how full their HyperNodes are, lower tiers first.
+
+        The score is that of the beginning of the cycle.
+        """
+        weight = self.argument("weight")
+        topology = topology_now(self._cluster) if self.argument(f"{_NORMAL}enable") and weight else None
+        if topology is None or not topology.tiers or self._has_topology(task):
+            return None
+        scores: Vector = weight * self._fading_mean(task, topology)
+        return scores
+
+    def _has_topology(self, task: Task) -> bool:
+        job = self._cluster.jobs.get(task.job)
+        group = job.group if job is not None else None
+        if group is None:
+            return False
+        by_label = names.TOPOLOGY_KEY in (group.metadata.annotations or {})
+        return by_label or group.spec.network_topology is not None or bool(group.spec.sub_group_policy)
+
+    def _fading_mean(self, task: Task, topology: Topology) -> Vector:
+        fading = float(self.argument(f"{_NORMAL}fading"))
+        total: Vector = np.zeros(len(self._nodes.rows))
+        factor, factors = 1.0, 0.0
+        for found in topology.tiers.values():
+            by_domain = self._fullness(task.request, found)
+            values = np.ones(len(self._nodes.rows))  # a node in no domain of the tier counts as if its domain were full
+            for domain, value in zip(found.domains, by_domain, strict=True):
+                values[domain.rows] = value
+            total += factor * values
+            factors += factor
+            factor *= fading
+        total *= 100.0 / factors
+        return total
+
+    def _fullness(self, request: Resource, domains: DomainSet) -> Vector:
+        full = self.domain_order(request, domains)
+        full /= 100.0 * self.argument("weight")
+        return full

@@ -1,0 +1,253 @@
+"""nodegroup: queues use, or avoid, named groups of nodes (semantics: Volcano's `plugins/nodegroup`).
+
+A node's label names its group. A queue's `spec.affinity` names groups that it requires, prefers or avoids; an
+annotation limits what the queue may hold in a group.
+
+An anti-affinity only excludes. A queue without affinity lists may use every group that its anti-affinity does not
+exclude; with them, only the groups that they name. (In Volcano a preferred anti-affinity permits a group, even one that
+is also excluded, and a queue with an anti-affinity alone fits nowhere.) A limit can be met by preemption in the queue
+itself; the other rules hold whatever is evicted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import ClassVar
+
+import msgspec
+import numpy as np
+
+from ..framework.plugin import Plugin
+from ..framework.session import Session
+from ..model import names, resources
+from ..model.job import Job
+from ..model.nodes import Mask, NodeInfo, Nodes, Vector
+from ..model.objects import GroupTerms, Quantities, QueueAffinity
+from ..model.queue import ROOT, Queue
+from ..model.resources import Resource
+from ..model.task import HOLDING, Task
+from ..policy.hooks import Exclusion, Feasible, JobValid, NodeRule, NodeScope, Predicate, Score
+from ..policy.model import PluginOption
+from ..policy.schema import BOOL, Argument
+from ..reasons import QueueBroken, UnschedulableReason
+
+REQUIRED, PREFERRED, AVOIDED = 100.0, 50.0, -1.0
+"""Scores of a node whose group the queue requires, prefers and prefers to avoid."""
+MOST_GROUPS = 256
+"""Maximum number of groups that a queue's affinity, or its limits, may name."""
+_limits_of = msgspec.json.Decoder(dict[str, Quantities]).decode
+
+
+class GroupRules:
+    """The groups that one queue may use, by its own affinity or the nearest ancestor's.
+
+    Attributes:
+        problem: Why the queue's settings make no sense; empty if they do.
+        limits: Group → the most that the queue may hold there.
+    """
+
+    def __init__(self, queue: Queue, affinity: QueueAffinity | None) -> None:
+        affinity = affinity or QueueAffinity()
+        towards, away = affinity.node_group_affinity or GroupTerms(), affinity.node_group_anti_affinity or GroupTerms()
+        self.required, self.preferred = towards.required or [], list(dict.fromkeys(towards.preferred or ()))
+        self.excluded, self.avoided = set(away.required or ()), set(away.preferred or ())
+        self.has_affinity = bool(self.required or self.preferred or self.excluded or self.avoided)
+        self.limits: dict[str, Resource] = {}
+        self.problem = self._contradiction() or self._read_limits(queue)
+
+    def _contradiction(self) -> str:
+        named = {*self.required, *self.preferred, *self.excluded, *self.avoided}
+        if len(named) > MOST_GROUPS:
+            return f"spec.affinity names {len(named)} node groups; name at most {MOST_GROUPS}"
+        both = sorted(self.excluded.intersection(self.required))
+        return f"spec.affinity requires and excludes node group {both[0]}; remove it from one list" if both else ""
+
+    def _read_limits(self, queue: Queue) -> str:
+        text = queue.annotations.get(names.NODE_GROUP_LIMITS)
+        if text is None:
+            return ""
+        try:
+            given = _limits_of(text)
+            self.limits = {group: resources.parse(amounts) for group, amounts in given.items()}
+        except (msgspec.DecodeError, ValueError) as error:
+            wanted = 'write for example {"group": {"cpu": "50"}}'
+            return f"annotation {names.NODE_GROUP_LIMITS}: {error}; {wanted}"
+        too_many = len(self.limits) > MOST_GROUPS
+        return f"annotation {names.NODE_GROUP_LIMITS} names more than {MOST_GROUPS} groups" if too_many else ""
+
+    def permits(self, group: str) -> bool:
+        """Whether the queue may use a group."""
+        if group in self.excluded:
+            return False
+        return not (self.required or self.preferred) or group in self.required or group in self.preferred
+
+    def score(self, group: str, *, ordered: bool) -> float:
+        """Return how much the queue likes a group."""
+        if group in self.avoided:
+            return AVOIDED
+        score = REQUIRED if group in self.required else 0.0
+        if group in self.preferred:
+            position = self.preferred.index(group) if ordered else 0
+            score += PREFERRED * (len(self.preferred) - position) / len(self.preferred)
+        return score
+
+
+class Groups:
+    """The group of each node, as numbers: `codes[row]` is an index into `names`; the first name is empty."""
+
+    def __init__(self, nodes: Nodes) -> None:
+        labels = [node.labels.get(names.NODE_GROUP, "") for node in nodes.rows]
+        self.names = ["", *sorted(set(labels) - {""})]
+        code = {name: number for number, name in enumerate(self.names)}
+        self.codes = np.array([code[label] for label in labels], dtype=np.intp)
+
+    @classmethod
+    def of(cls, nodes: Nodes) -> Groups:
+        """Return the groups of the nodes as they are now."""
+        found: Groups | None = nodes.kept.get("node-groups")
+        if found is None:
+            found = nodes.kept["node-groups"] = cls(nodes)
+        return found
+
+
+class NodeGroup(Plugin, JobValid, NodeScope, Feasible, Predicate, NodeRule, Score):
+    """Keep the pods of queues on their groups of nodes."""
+
+    name = "nodegroup"
+    switches: ClassVar = frozenset({"enableHierarchy"})
+    arguments: ClassVar = {
+        "strict": Argument(
+            BOOL, default=True, means="`false`: a queue without affinity may use nodes without the group label"
+        ),
+        "enablePreferredOrder": Argument(BOOL, default=False, means="preferred groups score by their position"),
+    }
+
+    def __init__(self, option: PluginOption) -> None:
+        super().__init__(option)
+        self._strict: bool = self.argument("strict")
+        self._ordered: bool = self.argument("enablePreferredOrder")
+        self._inherits = option.enabled("enableHierarchy")
+
+    def open(self, session: Session) -> None:
+        self._session, self._nodes = session, session.nodes
+        self._groups = Groups.of(session.nodes)
+        self._rules: dict[str, GroupRules] = {}
+        self._held: dict[str, dict[str, Resource]] | None = None
+        self._counted: dict[str, tuple[str, str]] = {}
+        """Uid of a task that counts → its queue and group."""
+        session.on_allocation_change(self._count)
+
+    # ----------------------------------------------------------------------------------------------------- the groups
+
+    def _rules_of(self, queue: str) -> GroupRules | None:
+        rules = self._rules.get(queue)
+        if rules is None and (found := self._session.queues.get(queue)) is not None:
+            rules = self._rules[queue] = GroupRules(found, self._affinity_of(found))
+        return rules
+
+    def _affinity_of(self, queue: Queue) -> QueueAffinity | None:
+        """Return the affinity of a queue; with the hierarchy, else that of its nearest ancestor with one."""
+        queues, passed, one = self._session.queues, set[str](), queue
+        while self._inherits and one.object.spec.affinity is None and one.name not in passed and one.name != ROOT:
+            passed.add(one.name)
+            above = queues.get(one.parent or ROOT)
+            if above is None:
+                break
+            one = above
+        return one.object.spec.affinity
+
+    def _of(self, task: Task) -> tuple[str, GroupRules | None]:
+        job = self._session.cluster.jobs.get(task.job)
+        queue = job.queue if job is not None else ""
+        return queue, self._rules_of(queue)
+
+    def job_valid(self, job: Job) -> UnschedulableReason | None:
+        rules = self._rules_of(job.queue)
+        return QueueBroken(job.queue, rules.problem) if rules is not None and rules.problem else None
+
+    # ----------------------------------------------------------------------------------------------------- the nodes
+
+    def node_scope(self, task: Task) -> Hashable:
+        job = self._session.cluster.jobs.get(task.job)
+        return job.queue if job is not None else ""
+
+    def _permits(self, rules: GroupRules, group: str) -> bool:
+        if not group:
+            return not self._strict and not rules.has_affinity
+        return rules.has_affinity and rules.permits(group)
+
+    def feasible(self, task: Task) -> Mask:
+        _, rules = self._of(task)
+        names_of = self._groups.names
+        self._session.work.spend(len(names_of))
+        allowed = [rules is not None and not rules.problem and self._permits(rules, group) for group in names_of]
+        return np.array(allowed, dtype=np.bool_)[self._groups.codes]
+
+    def score(self, task: Task, feasible: Mask) -> Vector | None:  # noqa: ARG002
+        _, rules = self._of(task)
+        if rules is None or not rules.has_affinity:
+            return None
+        scores = [rules.score(group, ordered=self._ordered) if group else 0.0 for group in self._groups.names]
+        return np.array(scores)[self._groups.codes]
+
+    def node_rule(self, task: Task, node: NodeInfo) -> Exclusion | None:
+        queue, rules = self._of(task)
+        group = node.labels.get(names.NODE_GROUP, "")
+        if rules is None:
+            return None
+        if not self._permits(rules, group):
+            return ("other-group", group) if group else ("no-group", "")
+        if (over := self._exceeded(queue, rules, group, task)) is None:
+            return None
+        held, limit = self._held_in(queue, group).get(over, 0), rules.limits[group][over]
+        of = f"{resources.render_amount(over, held)} of {resources.render_amount(over, limit)} {over}"
+        requested = resources.render_amount(over, task.request[over])
+        return ("group-limit", f"queue {queue} holds {of} in group {group}, the pod asks {requested}")
+
+    # ----------------------------------------------------------------------------------------------------- the limits
+
+    def predicate(self, task: Task, future: bool) -> Mask | None:  # noqa: ARG002
+        queue, rules = self._of(task)
+        if rules is None or not any(task.request.keys() & limit.keys() for limit in rules.limits.values()):
+            return None
+        within = [self._exceeded(queue, rules, group, task) is None for group in self._groups.names]
+        return np.array(within, dtype=np.bool_)[self._groups.codes]
+
+    def _exceeded(self, queue: str, rules: GroupRules, group: str, task: Task) -> str | None:
+        """Return the resource in which the queue would exceed its limit in a group with the task; None if in none."""
+        limit = rules.limits.get(group)
+        if not limit:
+            return None
+        held = self._held_in(queue, group)
+        return next(
+            (
+                name
+                for name, most in limit.items()
+                if (requested := task.request.get(name, 0)) and held.get(name, 0) + requested > most
+            ),
+            None,
+        )
+
+    def _held_in(self, queue: str, group: str) -> Resource:
+        if self._held is None:  # most policies have no limits: nothing is counted then
+            self._held = {}
+            self._add(task for job in self._session.cluster.jobs.values() for task in job.having(HOLDING))
+        return self._held.get(queue, {}).get(group, {})
+
+    def _add(self, tasks: Iterable[Task]) -> None:
+        assert self._held is not None
+        for task in tasks:
+            node = self._nodes.by_name.get(task.node)
+            group = node.labels.get(names.NODE_GROUP, "") if node is not None else ""
+            if group and task.uid not in self._counted:
+                queue = self.node_scope(task)
+                self._counted[task.uid] = (str(queue), group)
+                resources.add_to(self._held.setdefault(str(queue), {}).setdefault(group, {}), task.request)
+
+    def _count(self, task: Task, sign: int) -> None:
+        if self._held is None:
+            return
+        if sign > 0:
+            self._add((task,))
+        elif (place := self._counted.pop(task.uid, None)) is not None:
+            resources.take_from(self._held[place[0]][place[1]], task.request)

@@ -1,0 +1,157 @@
+"""Resolve what a gang, or a subgroup of it, asks of the topology, against the domains that exist.
+
+No request is dropped silently. A tier that no domain has, a label that no node has, and contradictory fields are a
+problem of the job, which waits with that reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from ..model import names
+from ..model.cluster import Cluster
+from ..model.job import Job
+from ..model.objects import NetworkTopology
+from .domains import Domain, DomainSet, Topology, topology_of_label
+from .hyper_nodes import topology_now
+
+ANYWHERE = 1 << 40
+"""The tier of the whole cluster."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Closeness:
+    """How close pods have to be.
+
+    Attributes:
+        limit: The highest tier of a domain that may hold all of them.
+        is_hard: Whether they wait where no such domain has room; otherwise they go anywhere.
+        requested: The limit as the user wrote it, for reasons.
+    """
+
+    topology: Topology
+    limit: int
+    is_hard: bool
+    requested: str = ""
+
+    def tiers(self, inside: Domain | None = None) -> Iterator[DomainSet]:
+        """Yield the permitted domains, tier by tier, the closest first; with `inside`, only the parts of a domain."""
+        for tier, found in self.topology.tiers.items():
+            if tier > self.limit:
+                return
+            if inside is None:
+                yield found
+            elif tier < inside.tier:
+                yield DomainSet(it for it in found.domains if inside.mask[it.rows[0]])
+            elif tier == inside.tier:
+                yield DomainSet((inside,))
+
+    def around(self, rows: Iterable[int]) -> list[Domain]:
+        """Return the permitted domains that contain all of these rows, the closest first."""
+        return [domain for domain in self.topology.around(rows) if domain.tier <= self.limit]
+
+    def widest(self) -> list[Domain]:
+        """Return the permitted domains that are no part of another permitted one."""
+        by_name = self.topology.by_name
+        permitted = (it for it in by_name.values() if it.tier <= self.limit)
+        return [it for it in permitted if it.parent not in by_name or by_name[it.parent].tier > self.limit]
+
+    @property
+    def kind(self) -> str:
+        """Return what users call the widest permitted domains."""
+        widest = max((tier for tier in self.topology.tiers if tier <= self.limit), default=None)
+        return self.topology.tiers[widest].domains[0].kind if widest is not None else "domain"
+
+
+class UnmetClosenessError(ValueError):
+    """A topology that cannot be resolved; the text says what is wrong and what to do."""
+
+
+def closeness_of(cluster: Cluster, requested: NetworkTopology, field: str) -> Closeness:
+    """Resolve a `networkTopology` against the HyperNodes.
+
+    Raises:
+        UnmetClosenessError: the request contradicts itself, or names a tier that no HyperNode has.
+    """
+    topology = topology_now(cluster)
+    if requested.mode not in ("", "hard", "soft"):
+        raise UnmetClosenessError(f"{field}.mode: {requested.mode}; write hard or soft")
+    if requested.highest_tier_allowed is not None and requested.highest_tier_name:
+        raise UnmetClosenessError(f"{field}: has highestTierAllowed and highestTierName; remove one of them")
+    if not requested.is_hard:
+        return Closeness(topology, ANYWHERE, is_hard=False)
+    if not topology.tiers:
+        raise UnmetClosenessError(f"{field}: there is no HyperNode with nodes; create HyperNodes, or write mode: soft")
+    if requested.highest_tier_name:
+        tier = topology.tier_named(requested.highest_tier_name)
+        if tier is None:
+            known = sorted({it.tier_name for it in topology.by_name.values()} - {""})
+            raise UnmetClosenessError(
+                f"{field}.highestTierName: no HyperNode has tier name {requested.highest_tier_name!r}; there are: "
+                f"{', '.join(known) or 'none'}"
+            )
+        return Closeness(topology, tier, is_hard=True, requested=requested.highest_tier_name)
+    if requested.highest_tier_allowed is None:
+        return Closeness(topology, topology.highest, is_hard=True)
+    lowest = min(topology.tiers)
+    if requested.highest_tier_allowed < lowest:
+        text = (
+            f"{field}.highestTierAllowed: {requested.highest_tier_allowed} is below every tier, the lowest is {lowest}"
+        )
+        raise UnmetClosenessError(text)
+    return Closeness(
+        topology, requested.highest_tier_allowed, is_hard=True, requested=f"tier {requested.highest_tier_allowed}"
+    )
+
+
+def closeness_by_label(cluster: Cluster, key: str) -> Closeness:
+    """Resolve a constraint of Kubernetes' PodGroups: one value of a node label.
+
+    Raises:
+        UnmetClosenessError: no node has the label.
+    """
+    topology = topology_of_label(cluster.nodes, key)
+    if not topology.tiers:
+        raise UnmetClosenessError(f"spec.schedulingConstraints.topology: no node has the label {key}; label the nodes")
+    return Closeness(topology, 0, is_hard=True, requested=key)
+
+
+class ClosenessOfJobs:
+    """The closeness that the jobs of a cycle request, each resolved once."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._known: dict[tuple[str, str], Closeness | UnmetClosenessError | None] = {}
+
+    def of(self, job: Job) -> Closeness | None:
+        """Return what a job asks as a whole; None for nothing. Raises UnmetClosenessError."""
+        return self._resolved(job.key, "", lambda: self._of_group(job))
+
+    def of_subgroup(self, job: Job, name: str, requested: NetworkTopology | None) -> Closeness | None:
+        """Return what a subgroup of a job asks; None for nothing of its own. Raises UnmetClosenessError."""
+        if requested is None:
+            return None
+        field = f"spec.subGroupPolicy[{name}].networkTopology"
+        return self._resolved(job.key, name, lambda: closeness_of(self._cluster, requested, field))
+
+    def _of_group(self, job: Job) -> Closeness | None:
+        group = job.group
+        if group is None:
+            return None
+        if key := (group.metadata.annotations or {}).get(names.TOPOLOGY_KEY):
+            return closeness_by_label(self._cluster, key)
+        requested = group.spec.network_topology
+        return None if requested is None else closeness_of(self._cluster, requested, "spec.networkTopology")
+
+    def _resolved(self, job: str, name: str, resolve: Callable[[], Closeness | None]) -> Closeness | None:
+        known = self._known.get((job, name), self)
+        if known is self:
+            try:
+                known = resolve()
+            except UnmetClosenessError as error:
+                known = error
+            self._known[job, name] = known
+        if isinstance(known, UnmetClosenessError):
+            raise known
+        return known  # type: ignore[return-value]

@@ -1,0 +1,207 @@
+"""Build the domains of a cluster from its HyperNodes, and report what is wrong with them.
+
+1. A member counts if it exists. A HyperNode is a member only of a HyperNode of a higher tier, and of one alone.
+2. A node belongs to one HyperNode, and to those above it.
+3. Of two claims the older HyperNode's counts (then the one whose name comes first).
+
+A fault has no effect elsewhere: the member is left out, its HyperNode is reported with the fault, and all other domains
+are as they would be without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import re2
+
+from ..model.cluster import Cluster
+from ..model.matching import selector_matches
+from ..model.nodes import Nodes
+from ..model.objects import HyperNode, HyperNodeMember
+from .domains import Domain, Topology
+
+NODE, HYPER_NODE = "Node", "HyperNode"
+LONGEST_PATTERN = 256
+"""Maximum length of a pattern on names of nodes."""
+MOST_MEMORY = 1 << 16
+"""Maximum bytes that a compiled pattern may use. It bounds the time of a match too: `a{500}{500}` is refused."""
+
+
+class PatternError(ValueError):
+    """A pattern that RE2 cannot compile, or that exceeds a limit."""
+
+
+def compiled(text: str) -> Any:
+    """Compile a pattern with RE2, the syntax of Volcano's patterns.
+
+    Python's `re` backtracks: `(a+)+$` on one long name would hold a cycle for hours. RE2 needs linear time.
+
+    Raises:
+        PatternError: the pattern is invalid or too large.
+    """
+    if len(text) > LONGEST_PATTERN:
+        raise PatternError(f"longer than {LONGEST_PATTERN} characters")
+    options = re2.Options()
+    options.max_mem, options.log_errors = MOST_MEMORY, False
+    try:
+        return re2.compile(text.encode(), options)  # bytes: decoding offsets takes most of the time of a match
+    except re2.error as error:
+        [reason] = error.args
+        raise PatternError(reason.decode(errors="replace") if isinstance(reason, bytes) else reason) from None
+
+
+class _Tree:
+    """HyperNodes with their members, and the first fault of each."""
+
+    def __init__(self, nodes: Nodes, hyper_nodes: Mapping[str, HyperNode]) -> None:
+        self._nodes, self._all = nodes, hyper_nodes
+        self.order = sorted(hyper_nodes.values(), key=_age)
+        self.faults: dict[str, str] = {}
+        self._names = [it.name.encode() for it in nodes.rows]
+        self.parents: dict[str, str] = {}
+        self._direct: dict[str, set[int]] = {}
+        for one in self.order:
+            self._take_members(one)
+        self._separate()
+
+    def _fault(self, name: str, text: str) -> None:
+        self.faults.setdefault(name, text)
+
+    def _take_members(self, one: HyperNode) -> None:
+        name = one.metadata.name
+        rows = self._direct[name] = set[int]()
+        for number, member in enumerate(one.spec.members or ()):
+            given = member.selector
+            named = [it for it in (given.exact_match, given.regex_match, given.label_match) if it is not None]
+            if len(named) != 1:
+                self._fault(name, f"spec.members[{number}].selector: needs one of exactMatch, regexMatch, labelMatch")
+            elif member.type == NODE:
+                found = list(self._nodes_of(name, number, member))
+                rows.update(found)
+            elif member.type == HYPER_NODE:
+                self._take_child(one, number, member)
+            else:
+                self._fault(name, f"spec.members[{number}].type: {member.type or 'empty'}; write Node or HyperNode")
+
+    def _nodes_of(self, name: str, number: int, member: HyperNodeMember) -> Iterator[int]:
+        given, place = member.selector, f"spec.members[{number}].selector"
+        if given.exact_match is not None:
+            info = self._nodes.by_name.get(given.exact_match.name)
+            if info is None:
+                self._fault(name, f"{place}: there is no node {given.exact_match.name}; correct or remove it")
+            else:
+                yield info.row
+            return
+        if given.regex_match is not None:
+            try:
+                rows = self._matching(given.regex_match.pattern)
+            except PatternError as error:
+                self._fault(name, f"{place}.regexMatch.pattern: {error}; correct it")
+                return
+            what = f"pattern {given.regex_match.pattern}"
+        else:
+            labels = given.label_match
+            empty = labels is None or not (labels.match_labels or labels.match_expressions)
+            rows = [] if empty else [it.row for it in self._nodes.rows if selector_matches(labels, it.labels)]
+            what = "label selector"
+        if not rows:
+            self._fault(name, f"{place}: the {what} matches no node; correct or remove it")
+        yield from rows
+
+    def _matching(self, text: str) -> list[int]:
+        search = compiled(text).search
+        return [row for row, name in enumerate(self._names) if search(name)]
+
+    def _take_child(self, one: HyperNode, number: int, member: HyperNodeMember) -> None:
+        name, place = one.metadata.name, f"spec.members[{number}]"
+        if member.selector.exact_match is None:
+            self._fault(name, f"{place}.selector: a HyperNode is named by exactMatch alone")
+            return
+        below = member.selector.exact_match.name
+        child = self._all.get(below)
+        if child is None:
+            self._fault(name, f"{place}: there is no HyperNode {below}; correct or remove it")
+        elif below == name or self._is_below(name, below):
+            self._fault(name, f"{place}: cyclic dependency: {name} is below its member {below}; remove one")
+        elif child.spec.tier >= one.spec.tier:
+            text = f"tier {child.spec.tier} of member {below} is not below its own, {one.spec.tier}"
+            self._fault(name, f"{place}: {text}; correct spec.tier")
+        elif (parent := self.parents.setdefault(below, name)) != name:
+            self._fault(name, f"{place}: HyperNode {below} already has the parent {parent}; remove one")
+
+    def _is_below(self, name: str, above: str) -> bool:
+        """Whether `above` reaches `name` through its own members, whatever their tiers."""
+        passed, waiting = set[str](), [above]
+        while waiting:
+            at = self._all.get(waiting.pop())
+            for member in (at.spec.members or ()) if at is not None else ():
+                found = member.selector.exact_match.name if member.selector.exact_match is not None else ""
+                if member.type != HYPER_NODE or found in passed:
+                    continue
+                if found == name:
+                    return True
+                passed.add(found)
+                waiting.append(found)
+        return False
+
+    def _separate(self) -> None:
+        """Give each node to one HyperNode: the one of the lowest tier, of these the oldest."""
+        lowest: dict[int, str] = {}
+        for one in sorted(self.order, key=lambda it: it.spec.tier):
+            name = one.metadata.name
+            for row in sorted(self._direct[name]):
+                first = lowest.setdefault(row, name)
+                if first != name:
+                    self._direct[name].discard(row)
+                    if name not in self.above(first):
+                        node = self._nodes.rows[row].name
+                        self._fault(name, f"spec.members: node {node} is in HyperNode {first} already; remove one")
+
+    def above(self, name: str) -> Iterator[str]:
+        while (parent := self.parents.get(name)) is not None:
+            yield parent
+            name = parent
+
+    def rows(self) -> dict[str, set[int]]:
+        """Return the rows of each HyperNode with those of all below it."""
+        found = {name: set(rows) for name, rows in self._direct.items()}
+        for one in sorted(self.order, key=lambda it: it.spec.tier):
+            if (parent := self.parents.get(one.metadata.name)) is not None:
+                found[parent] |= found[one.metadata.name]
+        return found
+
+
+def _age(one: HyperNode) -> tuple[str, str]:
+    return (one.metadata.creation_timestamp or "", one.metadata.name)
+
+
+def topology_now(cluster: Cluster) -> Topology:
+    """Return the domains of a cluster as it is now. Call after `Nodes.refresh`."""
+    nodes = cluster.nodes
+    known: tuple[int, Topology] | None = nodes.kept.get("hyper-nodes")
+    if known is None or known[0] != cluster.hyper_nodes_version:
+        known = nodes.kept["hyper-nodes"] = (cluster.hyper_nodes_version, topology_of(nodes, cluster.hyper_nodes))
+    return known[1]
+
+
+def topology_of(nodes: Nodes, hyper_nodes: Mapping[str, HyperNode]) -> Topology:
+    """Return the domains that the HyperNodes describe."""
+    tree = _Tree(nodes, hyper_nodes)
+    rows = tree.rows()
+    domains = {
+        one.metadata.name: Domain(
+            one.metadata.name,
+            one.spec.tier,
+            one.spec.tier_name,
+            np.array(sorted(rows[one.metadata.name]), dtype=np.int64),
+            tree.parents.get(one.metadata.name, ""),
+        )
+        for one in tree.order
+    }
+    return Topology(len(nodes.rows), _with_nodes(domains.values()), tree.faults)
+
+
+def _with_nodes(domains: Iterable[Domain]) -> list[Domain]:
+    return sorted((domain for domain in domains if len(domain.rows)), key=lambda it: (it.tier, it.name))
