@@ -1,9 +1,7 @@
 """The controllers of the objects that scenarios use: Job, PodGroup, Queue, PyTorchJob.
 
-The one rule: a controller decides purely (``job.py``, ``podgroup.py``, ``queue.py``, ``pytorchjob.py``: what is seen
-comes in, what to write goes out); ``runtime.py`` carries it out.
-
-::
+Each controller has a pure `reconcile.py`, from an observed state to writes. `runtime` observes the state and carries
+out the writes.
 
     await run_controllers(client, recorder, ["job", "queue"], scheduler_names=["schedspec"],
                           queue_command_namespace="kube-system")   # until cancelled
@@ -31,7 +29,11 @@ KNOWN: dict[str, Callable[[Context], Controller]] = {
 
 
 def build(names: Iterable[str], context: Context) -> list[Controller]:
-    """The controllers of these names, over one context. Raises ValueError for a name that is not known."""
+    """Return the controllers with these names, over one context.
+
+    Raises:
+        ValueError: A name is unknown.
+    """
     names = list(names)
     for name in names:
         if name not in KNOWN:
@@ -48,10 +50,11 @@ async def run_controllers(
     queue_command_namespace: str,
     node_selector: Mapping[str, str] | None = None,
     reflectors: Iterable[Reflector[Any]] = (),
-    tell: Callable[[Context], None] = lambda _: None,
+    on_started: Callable[[Context], None] = lambda _: None,
 ) -> None:
-    """Watch and work until cancelled. Who gave the recorder and the reflectors runs them; ``tell`` hears of the context
-    once it is whole.
+    """Watch and work until cancelled.
+
+    The caller runs the recorder and the reflectors. `on_started` receives the context once all controllers are built.
     """
     context = Context(
         client,
@@ -62,7 +65,7 @@ async def run_controllers(
         node_selector=node_selector,
     )
     controllers = build(names, context)
-    tell(context)
+    on_started(context)
     async with asyncio.TaskGroup() as group:
         group.create_task(context.watch(), name="watches of the controllers")
         for controller in controllers:

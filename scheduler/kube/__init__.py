@@ -1,39 +1,37 @@
-"""The API server, as the scheduler and its controllers need it: fast where it matters, and nothing more.
+"""Client of the API server for the scheduler and its controllers.
 
-The one rule: nothing in here knows what is being scheduled.
-
-::
+Nothing in here depends on what is being scheduled:
 
     http = Http(connect("kubeconfig"))                 # config.py, http.py: kept-alive, bounded, typed errors
     client = Client(http)                              # client.py: get list create update patch delete bind
     pod = await client.get(PODS, "train-0", "team-a")  # resource.py: PODS, NODES, QUEUES, PODGROUPS …
 
-Your own kind: ``JOBS = Resource("batch.volcano.sh", "v1alpha1", "jobs", "Job", JobStruct)``, where ``JobStruct`` is a
-msgspec struct (subclass of :class:`scheduler.model.objects.Object`) with ``metadata: ObjectMeta`` and the fields that
-you read; free-form parts are ``dict[str, Any]``.
+Define a kind with `JOBS = Resource("batch.volcano.sh", "v1alpha1", "jobs", "Job", JobStruct)`. `JobStruct` is a
+subclass of `scheduler.model.objects.Object` with `metadata: ObjectMeta` and the fields that you read; free-form parts
+are `dict[str, Any]`.
 
-* Bodies are plain dicts (a struct names only what we read). ``patch`` says its kind (``Patch.MERGE`` …) and
-``sub="status"`` for a status.
-* Errors: :class:`NotFound`, :class:`AlreadyExists` (a :class:`Conflict`), :class:`Conflict`, :class:`Invalid`,
-:class:`Forbidden`, …, all
-  :class:`ApiError`; no answer at all, or none that can be read, is :class:`Unreachable`. 429 is waited out inside, 5xx
-  of what may be repeated too; a client that asks ``once`` leaves both to its caller (attempts.py, fair_queue.py).
-* ``delete(…, uid=…)`` never hits a successor of the same name.
+* Bodies are plain dicts, because a struct names only the fields that we read. `patch` takes the kind of the patch
+  (`Patch.MERGE` …), and `sub="status"` for a status.
+* `ApiError` and its subclasses (`NotFound`, `Conflict`, `AlreadyExists`, `Invalid`, `Forbidden` …) are answers.
+  `Unreachable` means no answer, or an unreadable one.
+* The client waits out 429, and 5xx of repeatable requests. With `once` it leaves both to its caller (attempts.py,
+  fair_queue.py).
+* `delete(…, uid=…)` never deletes a successor of the same name.
 
-A controller is informers, one work queue and one function::
+A controller consists of informers, one work queue and one function:
 
-    pods = Informer(client, PODS, indexes={"job": lambda pod: [owner.uid for owner in pod.metadata.owner_references or
-    ()]}) queue = WorkQueue("job")
-    jobs.on_key(queue.add)                             # (key) whenever the object came, changed, went
-    pods.on_change(lambda before, after: …)            # (before, after), None where there is nothing
+    pods = Informer(client, PODS, indexes={"job": lambda pod: [owner.uid for owner in pod.metadata.owner_references]})
+    queue = WorkQueue("job")
+    jobs.on_key(queue.add)                             # (key): created, changed or deleted
+    pods.on_change(lambda before, after: …)            # None stands for a missing object
     async with asyncio.TaskGroup() as group:
         group.create_task(pods.run()); group.create_task(jobs.run())
         await pods.synced.wait(); await jobs.synced.wait()
         group.create_task(queue.run(sync))             # async def sync(key): jobs.get(key), pods.by("job", uid)
 
-What ``sync`` raises is logged and the key comes again after a pause that doubles; ``queue.add_after(key, seconds)``
-for deadlines. A malformed object is in ``informer.malformed[key]`` (and not in ``informer.objects``).
-``EventRecorder.event(PODS, pod.metadata, WARNING, "Evict", "…")`` writes events in the background.
+Errors of `sync` are logged, and the key is repeated after a pause that doubles. `queue.add_after(key, seconds)` sets a
+deadline. A malformed object is in `informer.malformed[key]` instead of `informer.objects`.
+`EventRecorder.event(PODS, pod.metadata, WARNING, "Evict", "…")` writes events in the background.
 """
 
 from .changes import Absent, Change, Present, Unreadable
@@ -66,13 +64,16 @@ from .resource import (
     CLAIMS,
     CSI_NODES,
     EVENTS,
+    HYPER_NODES,
     NAMESPACES,
     NODES,
     PODGROUPS,
     PODS,
     PRIORITY_CLASSES,
     QUEUES,
+    QUOTAS,
     VOLUMES,
+    WATCHED,
     Resource,
 )
 from .scope import Scope
@@ -83,6 +84,7 @@ __all__ = [
     "CLAIMS",
     "CSI_NODES",
     "EVENTS",
+    "HYPER_NODES",
     "NAMESPACES",
     "NODES",
     "NORMAL",
@@ -90,8 +92,10 @@ __all__ = [
     "PODS",
     "PRIORITY_CLASSES",
     "QUEUES",
+    "QUOTAS",
     "VOLUMES",
     "WARNING",
+    "WATCHED",
     "Absent",
     "AlreadyExists",
     "ApiError",

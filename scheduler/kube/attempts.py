@@ -1,7 +1,7 @@
-"""When to try again what has no verdict yet.
+"""Decide when to repeat a request that failed without a verdict.
 
-The one rule: whoever works on something tries it once; what is to be tried again waits where it holds nobody up. A
-pause that the server asks for is one of the flow, the kind of write in its namespace, and of nothing else.
+A worker tries each item once. An item that has to be repeated waits without a worker, so that it blocks no other item.
+A pause that the server asks for applies to one flow only: one kind of write in one namespace.
 """
 
 from __future__ import annotations
@@ -16,14 +16,17 @@ _NO_VERDICT = (429, 500, 502, 503, 504)
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """To be tried again after so many seconds; ``holds_flow``: and all the others of its flow with it."""
+    """Repeat after `after` seconds. With `holds_flow`, the other items of the flow wait as long."""
 
     after: float
     holds_flow: bool = False
 
 
 def again_after(error: KubeError, backoff: Backoff) -> Again | None:
-    """When to repeat a write that failed (and that may be repeated); None where the error is a verdict."""
+    """Return when to repeat a write; None where the error is a verdict.
+
+    The caller makes sure that the write may be repeated.
+    """
     if isinstance(error, TooManyRequests) and error.retry_after is not None:
         return Again(error.retry_after, holds_flow=True)
     if isinstance(error, Unreachable) or (isinstance(error, ApiError) and error.status in _NO_VERDICT):

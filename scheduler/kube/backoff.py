@@ -1,15 +1,20 @@
-"""How long to wait before trying again.
+"""Compute how long to wait before the next attempt.
 
-The one rule: this is the only source of randomness in the scheduler, and it only ever decides when, never what.
+This module is the only source of randomness in the scheduler, and it decides only when something happens, never what.
+An event loop in virtual time brings a generator of its own, so that its delays repeat.
 """
 
 from __future__ import annotations
 
+import asyncio
 import random
+from collections.abc import Callable
 
 
 class Backoff:
-    """Doubling delays with jitter: each between half of its step and the whole of it, so that many waiters spread out.
+    """Doubling delays with jitter.
+
+    Each delay lies between half of its step and the whole step, so that many waiters spread out.
 
     >>> delays = Backoff(first=1.0, most=8.0)
     >>> 0.5 <= delays.next() <= 1.0 <= delays.next() <= 2.0
@@ -22,15 +27,24 @@ class Backoff:
         self._step = first
 
     def next(self) -> float:
-        """Seconds to wait now; the next answer is about twice as long."""
+        """Return the seconds to wait now. The next delay is about twice as long."""
         step, self._step = self._step, min(self._step * 2, self._most)
-        return step * random.uniform(0.5, 1.0)
+        return step * spread(0.5, 1.0)
 
     def reset(self) -> None:
-        """It worked: begin again with the first step."""
+        """Start again with the first step, after a success."""
         self._step = self._first
 
 
 def spread(low: float, high: float) -> float:
-    """Some number of seconds between two bounds, so that what is periodic does not fall together."""
-    return random.uniform(low, high)
+    """Return a random number of seconds between two bounds, so that periodic work of several processes spreads out."""
+    return _uniform()(low, high)
+
+
+def _uniform() -> Callable[[float, float], float]:
+    """Return `uniform` of the running event loop's `random` if it has one, else of the process."""
+    try:
+        own = getattr(asyncio.get_running_loop(), "random", None)
+    except RuntimeError:
+        own = None
+    return random.uniform if own is None else own.uniform

@@ -1,6 +1,7 @@
-"""What can happen to an object, as whoever follows a kind of objects is told.
+"""The changes that a reflector reports to its handlers.
 
-The one rule: a change says what is, not what was done: it is right however often it is told.
+A change describes the current state of an object, not an action, so a handler may receive the same change several
+times.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from .resource import T
 
 @dataclass(frozen=True, slots=True)
 class Present(Generic[T]):
-    """The object exists, and is like this now."""
+    """The object exists and has this content."""
 
     object: T
 
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """The object of this key (``namespace/name`` or name) and uid is gone."""
+    """The object with this key (`namespace/name`, or the name) and uid no longer exists."""
 
     key: str
     uid: str
@@ -30,7 +31,7 @@ class Absent:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """The object exists and cannot be read; what was told of it before no longer holds."""
+    """The object exists and cannot be read. Its previous content no longer holds."""
 
     key: str
     malformed: Malformed

@@ -1,7 +1,7 @@
 """Typed operations on API objects.
 
-The one rule: bodies are plain mappings (our structs name only the fields that we read, so writing one back would drop
-the others), answers are structs, and the kind of a patch is always said.
+Request bodies are plain mappings, because our structs name only the fields that we read; to write a struct back would
+drop the other fields. Answers are structs. The caller always names the kind of a patch.
 """
 
 from __future__ import annotations
@@ -14,24 +14,25 @@ from urllib.parse import urlencode
 
 import msgspec
 
+from .chunked_decoding import run_yielding
 from .decoding import PAGE_BYTES, UNREADABLE, Listing, read
 from .errors import UnreadableAnswer
 from .http import Http
 from .resource import PODS, Resource, T
 from .scope import EVERYTHING, Scope
-from .slices import in_turns
 from .wire import Answer
 
 PAGE = 1000
-"""Objects a page of a list at most, so that a long list never blocks the others."""
+"""Maximum number of objects in a page of a list, so that a long list does not block other requests."""
 _FIRST_PAGE = 100
-"""Of the first, before it is known how large they are."""
+"""Objects in the first page, before their size is known."""
+_EXISTS_SECONDS = 10.0
 
 Body = Mapping[str, Any] | Sequence[Any]
 
 
 class Patch(enum.Enum):
-    """Kinds of patches, by content type. Custom resources do not know STRATEGIC."""
+    """Kinds of patches, by content type. Custom resources do not support STRATEGIC."""
 
     MERGE = "application/merge-patch+json"
     JSON = "application/json-patch+json"
@@ -43,10 +44,11 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Client:
-    """Operations on one API server. Every method raises ApiError (by its subclasses) or Unreachable.
+    """Operations on one API server. Every method raises a subclass of ApiError, or Unreachable.
 
-    ``once``: nothing but the page of a list is tried a second time; for callers that have a queue in which what is to
-    be repeated waits. ``scope`` is what reflectors tell of.
+    Args:
+        once: Repeat no request except for pages of a list. For callers that queue what has to be repeated.
+        scope: The objects that reflectors report.
     """
 
     def __init__(self, http: Http, *, once: bool = False, scope: Scope = EVERYTHING) -> None:
@@ -57,10 +59,24 @@ class Client:
     # -------------------------------------------------------------------------------------------------------- reading
 
     async def get(self, resource: Resource[T], name: str, namespace: str = "") -> T:
-        """One object. Raises NotFound; UnreadableAnswer where the struct cannot read it."""
+        """Return one object.
+
+        Raises:
+            NotFound: No such object.
+            UnreadableAnswer: The struct cannot read the object.
+        """
         path = resource.path(namespace, name)
         answer = await self.http.request("GET", path, once=self._once)
         return await _read(resource, f"GET {path}", answer)
+
+    async def exists(self, resource: Resource[Any], name: str, namespace: str, uid: str) -> bool:
+        """Return True if the API server has the object with this uid; a successor of the same name does not count.
+
+        The request is a list by name, so that it needs no right to `get`.
+        """
+        found = await self.list(resource.bare, namespace, fields=f"metadata.name={name}", deadline=_EXISTS_SECONDS)
+        uids = {it.metadata.uid for it in found.items} | {it.metadata.uid for it in found.malformed}
+        return uid in uids
 
     async def list(
         self,
@@ -72,18 +88,21 @@ class Client:
         page: int = PAGE,
         deadline: float = 60.0,
     ) -> Listing[T]:
-        """All objects, page by page. Raises Gone where the list took longer than the server keeps its pages,
-        UnreadableAnswer where the answer is no list.
+        """Return all objects, read page by page.
+
+        Raises:
+            Gone: The list took longer than the server keeps its pages.
+            UnreadableAnswer: The answer is not a list.
         """
         listing: Listing[T] = Listing()
         size = min(page, _FIRST_PAGE)
         query = {"limit": str(size), "labelSelector": labels, "fieldSelector": fields}
         while True:
-            asked = urlencode({key: value for key, value in query.items() if value})
-            path = f"{resource.path(namespace)}?{asked}"
+            encoded = urlencode({key: value for key, value in query.items() if value})
+            path = f"{resource.path(namespace)}?{encoded}"
             answer = await self.http.request("GET", path, deadline=deadline)
             try:
-                more = await in_turns(listing.add_page(resource, answer.body))
+                more = await run_yielding(listing.add_page(resource, answer.body))
             except UNREADABLE as error:
                 raise UnreadableAnswer(f"list of {resource.id}", error) from error
             if not more:
@@ -101,9 +120,7 @@ class Client:
         fields: str = "",
         seconds: int = 300,
     ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
-        """The bytes of a watch from a version on, bookmarks included. For
-        :class:`scheduler.kube.reflector.Reflector`.
-        """
+        """Open a watch from a version on, with bookmarks, and return its bytes. For `reflector.Reflector`."""
         query = {
             "watch": "true",
             "allowWatchBookmarks": "true",
@@ -112,14 +129,15 @@ class Client:
             "labelSelector": labels,
             "fieldSelector": fields,
         }
-        asked = urlencode({key: value for key, value in query.items() if value})
-        return self.http.stream(f"{resource.path(namespace)}?{asked}")
+        encoded = urlencode({key: value for key, value in query.items() if value})
+        return self.http.stream(f"{resource.path(namespace)}?{encoded}")
 
     # -------------------------------------------------------------------------------------------------------- writing
 
     async def create(self, resource: Resource[T], body: Body, namespace: str = "", *, deadline: float = 30.0) -> T:
-        """Create an object; ``apiVersion`` and ``kind`` are filled in. Not repeated if its answer is lost
-        (Unreachable, ``sent``).
+        """Create an object.
+
+        `apiVersion` and `kind` are filled in. A create is not repeated if its answer is lost (Unreachable, `sent`).
         """
         full = {"apiVersion": resource.api_version, "kind": resource.kind, **_mapping(body)}
         return await self._write(resource, "POST", resource.path(namespace), full, deadline=deadline)
@@ -134,8 +152,10 @@ class Client:
         sub: str = "",
         deadline: float = 30.0,
     ) -> T:
-        """Replace an object (or its ``sub`` = ``status``). Give its resourceVersion; raises Conflict where it is not
-        the last.
+        """Replace an object, or its `sub` (`status`). The body has to contain the resourceVersion.
+
+        Raises:
+            Conflict: The resourceVersion is not the latest.
         """
         full = {"apiVersion": resource.api_version, "kind": resource.kind, **_mapping(body)}
         path = resource.path(namespace, name, sub)
@@ -154,15 +174,15 @@ class Client:
         force: bool = False,
         deadline: float = 30.0,
     ) -> T:
-        """Change an object (or its ``sub`` = ``status``). APPLY needs a ``manager`` (field manager) and creates what
-        is missing.
+        """Change an object, or its `sub` (`status`).
 
-        Repeated if its answer is lost, so do not send what adds up (a JSON patch that appends to a list).
+        APPLY needs a field `manager` and creates a missing object. A patch is repeated if its answer is lost. Do not
+        send a patch that adds up, such as a JSON patch that appends to a list.
         """
         path = resource.path(namespace, name, sub)
         query = {"fieldManager": manager, "force": "true" if force else ""}
-        if asked := urlencode({key: value for key, value in query.items() if value}):
-            path = f"{path}?{asked}"
+        if encoded := urlencode({key: value for key, value in query.items() if value}):
+            path = f"{path}?{encoded}"
         return await self._write(resource, "PATCH", path, body, kind.value, deadline=deadline, repeatable=True)
 
     async def delete(
@@ -176,10 +196,13 @@ class Client:
         propagation: str = "",
         deadline: float = 30.0,
     ) -> None:
-        """Delete an object. With ``uid`` only that one, never a successor of the same name (Conflict).
+        """Delete an object.
 
-        ``grace`` in seconds; None leaves the object's own. ``propagation`` is Background, Foreground or Orphan.
-        Raises NotFound.
+        With `uid`, only the object with this uid is deleted, never a successor of the same name (Conflict). `grace` is
+        in seconds; None leaves the object's own. `propagation` is Background, Foreground or Orphan.
+
+        Raises:
+            NotFound: No such object.
         """
         options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
         if uid:
@@ -192,8 +215,10 @@ class Client:
         await self.http.request("DELETE", path, body, deadline=deadline, repeatable=bool(uid), once=self._once)
 
     async def bind(self, namespace: str, name: str, uid: str, node: str, *, deadline: float = 30.0) -> None:
-        """Put a pod onto a node. Conflict: it is bound already, or another pod has its name now. Repeated if its
-        answer is lost.
+        """Bind a pod to a node. The request is repeated if its answer is lost.
+
+        Raises:
+            Conflict: The pod is bound already, or another pod has its name now.
         """
         body = _encode(
             {
@@ -225,7 +250,7 @@ class Client:
 
 async def _read(resource: Resource[T], request: str, answer: Answer) -> T:
     try:
-        return await in_turns(read(resource, answer.body))
+        return await run_yielding(read(resource, answer.body))
     except UNREADABLE as error:
         raise UnreadableAnswer(request, error) from error
 

@@ -1,7 +1,6 @@
-"""How to reach the API server: kubeconfig or the service account of a pod, read by the official client.
+"""Read how to reach the API server, from a kubeconfig or the service account of a pod, with the official client.
 
-The one rule: nothing here talks to the API server; the outcome is a :class:`Connection`, which the thin client is
-given.
+Nothing here talks to the API server. The result is a `Connection` for the thin client.
 """
 
 from __future__ import annotations
@@ -20,11 +19,12 @@ from .errors import ConfigError, Unreachable
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """Where the API server is and how to prove who we are.
+    """The address of the API server and our credentials.
 
-    ``authorization`` returns the value of the ``Authorization`` header, or None; it may read a file or run a
-    credential plugin, so it is called in a thread, and its answer is kept for some seconds. Raises Unreachable where
-    there is none to be had now (a token being rotated, a plugin that fails): it is asked for again.
+    Args:
+        authorization: Returns the value of the `Authorization` header, or None. It may read a file or run a credential
+            plugin, so the client calls it in a thread and keeps the value for some seconds. It raises Unreachable where
+            there is no value now, for example while a token is rotated; the client calls it again.
     """
 
     host: str
@@ -32,7 +32,7 @@ class Connection:
     tls: ssl.SSLContext | None = None
     server_name: str | None = None
     base: str = ""
-    """Path prefix of the server, without a slash at its end."""
+    """Path prefix of the server, without a slash at the end."""
     authorization: Callable[[], str | None] = lambda: None
 
     @property
@@ -42,12 +42,13 @@ class Connection:
 
 
 def connect(kubeconfig: str | Path | None = None, context: str | None = None) -> Connection:
-    """The connection that a kubeconfig file (and context) describes, or, with neither, that of the pod we run in.
+    """Return the connection of a kubeconfig file and context; without both, of the pod that this process runs in.
 
-    Raises ConfigError: file not there or not readable as a kubeconfig, no such context, not in a cluster, a proxy
-    configured.
+    Raises:
+        ConfigError: The file does not exist or is not a kubeconfig, the context does not exist, the process is not in a
+            cluster, or a proxy is configured.
     """
-    # 0.3 s and 15 MB that `lint`, `replay` and `explain` need not pay
+    # imported here: the library costs 0.3 s and 15 MB, and `lint`, `replay` and `explain` do not need it
     from kubernetes import config as official  # noqa: PLC0415
     from kubernetes.client.configuration import Configuration  # noqa: PLC0415
 
@@ -82,7 +83,7 @@ def _connection(source: str, configuration: Any) -> Connection:
         try:
             token: str | None = configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
             return token or configuration.get_api_key_with_prefix("authorization") or None
-        except Exception as error:  # whatever a file or a program of others does
+        except Exception as error:  # a file or a credential plugin may fail in any way
             raise Unreachable(source, f"no credentials: {error!r}", sent=False) from error
 
     return Connection(

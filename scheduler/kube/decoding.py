@@ -1,7 +1,7 @@
-"""What the API server answers, as structs.
+"""Decode answers of the API server into structs.
 
-The one rule: an object of a list or a watch that the struct of its kind cannot read spoils nothing but itself: it comes
-as Malformed, and those beside it are read. That holds for one that is nested deeper than any decoder goes, too.
+An object that its struct cannot represent affects no other object of the list or watch. Such an object is returned as
+`Malformed`, also if it is nested deeper than any decoder supports.
 """
 
 from __future__ import annotations
@@ -13,23 +13,25 @@ from typing import Any, Generic, cast
 
 import msgspec
 
+from ..model.footprint import SMALL_BYTES, identity_of
 from ..model.objects import ObjectMeta
+from .chunked_decoding import CHUNK_BYTES, Stepwise, decoded
 from .resource import Bare, Resource, T
-from .slices import SLICE, Turns, decoded
 
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What decoding raises where bytes are not what they should be."""
+"""Errors that decoding raises for invalid bytes."""
 PAGE_BYTES = 1 << 20
-"""Up to this size a page of a list is decoded in one turn, in a few ms; the larger its objects, the fewer are asked
-for at a time.
+"""Maximum size of a page that is decoded in one turn, in a few ms. The larger the objects of a list are, the fewer are
+requested at a time.
 """
 TOO_DEEP = "it is nested too deep to be read"
 
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """An object that the struct of its kind cannot read. ``metadata`` has what could be read of it; ``error`` names
-    the field.
+    """An object that the struct of its kind cannot read.
+
+    `metadata` has the readable part of its metadata; `error` names the field.
     """
 
     metadata: ObjectMeta
@@ -38,16 +40,17 @@ class Malformed:
 
 @dataclass(slots=True)
 class Listing(Generic[T]):
-    """All objects of a list, every page of it, at one ``resource_version``."""
+    """All objects of a list, from all its pages, at one `resource_version`."""
 
     items: list[T] = field(default_factory=list)
     malformed: list[Malformed] = field(default_factory=list)
     resource_version: str = ""
 
-    def add_page(self, resource: Resource[T], data: bytes) -> Turns[str]:
-        """Take in the next page; what to ask the one after it with, empty where it was the last.
+    def add_page(self, resource: Resource[T], data: bytes) -> Stepwise[str]:
+        """Add the next page. Return the token of the page after it, empty after the last page.
 
-        Raises one of UNREADABLE where the answer is no list.
+        Raises:
+            UNREADABLE: One of these where the answer is not a list.
         """
         meta = self._add_whole(resource, data) if len(data) <= PAGE_BYTES else None
         if meta is None:
@@ -59,16 +62,21 @@ class Listing(Generic[T]):
         try:
             page: _Page[T] = _decoder(_Page[resource.struct]).decode(data)  # type: ignore[name-defined]
         except UNREADABLE:
-            return None  # some object is malformed: find which
-        self.items.extend(page.items or ())
+            return None  # an object is malformed; the caller finds it
+        if resource.trim is None:
+            self.items.extend(page.items or ())
+            return page.metadata
+        for item in page.items or ():
+            size = len(data) if len(data) <= SMALL_BYTES else len(_encode(item))
+            self._add(trimmed(resource, item, size))
         return page.metadata
 
-    def _add_one_by_one(self, resource: Resource[T], data: bytes) -> Turns[_ListMeta]:
+    def _add_one_by_one(self, resource: Resource[T], data: bytes) -> Stepwise[_ListMeta]:
         raw = yield from _raw_page(data)
-        size = SLICE
+        size = CHUNK_BYTES
         for item in raw.items or ():
             size += len(item)
-            if size > SLICE:
+            if size > CHUNK_BYTES:
                 size = 0
                 yield
             self._add((yield from decode(resource, item)))
@@ -102,7 +110,7 @@ class _PageOutline(msgspec.Struct):
 
 
 class Event(msgspec.Struct):
-    """One event of a watch; its object is not decoded yet."""
+    """One event of a watch. Its object is not decoded yet."""
 
     type: str
     object: msgspec.Raw
@@ -123,20 +131,25 @@ _page_outlines = msgspec.json.Decoder(_PageOutline)
 _events = msgspec.json.Decoder(Event)
 _event_outlines = msgspec.json.Decoder(_EventOutline)
 _bare = msgspec.json.Decoder(Bare)
+_encode = msgspec.json.Encoder().encode
 
 
-def read(resource: Resource[T], data: bytes | msgspec.Raw) -> Turns[T]:
-    """The one object that was asked for. Raises one of UNREADABLE where the struct cannot read it."""
+def read(resource: Resource[T], data: bytes | msgspec.Raw) -> Stepwise[T]:
+    """Return the object that was requested.
+
+    Raises:
+        UNREADABLE: One of these where the struct cannot read the object.
+    """
     if resource.struct is Bare:
         return cast("T", (yield from _bare_of(data)))
     found: T = yield from decoded(resource.struct, data)
     return found
 
 
-def decode(resource: Resource[T], data: bytes | msgspec.Raw) -> Turns[T | Malformed]:
-    """One object of many; an unreadable one comes as Malformed, with as much of its metadata as can be read."""
+def decode(resource: Resource[T], data: bytes | msgspec.Raw) -> Stepwise[T | Malformed]:
+    """Return one of many objects; an unreadable one as Malformed, with the readable part of its metadata."""
     try:
-        return (yield from read(resource, data))
+        return trimmed(resource, (yield from read(resource, data)), len(data))
     except UNREADABLE as error:
         try:
             metadata = (yield from _bare_of(data)).metadata
@@ -145,8 +158,22 @@ def decode(resource: Resource[T], data: bytes | msgspec.Raw) -> Turns[T | Malfor
         return Malformed(metadata, TOO_DEEP if isinstance(error, RecursionError) else str(error))
 
 
-def decode_event(line: bytes) -> Turns[Event]:
-    """One line of a watch. Raises one of UNREADABLE where it is no event."""
+def trimmed(resource: Resource[T], item: T, size: int) -> T | Malformed:
+    """Return the part of an object that is kept; Malformed where the object is too large."""
+    if resource.trim is None:
+        return item
+    try:
+        return resource.trim(item, size)
+    except ValueError as error:
+        return Malformed(identity_of(item.metadata), str(error))  # type: ignore[attr-defined]
+
+
+def decode_event(line: bytes) -> Stepwise[Event]:
+    """Return one line of a watch as an event.
+
+    Raises:
+        UNREADABLE: One of these where the line is not an event.
+    """
     try:
         return _events.decode(line)
     except RecursionError:
@@ -155,7 +182,7 @@ def decode_event(line: bytes) -> Turns[Event]:
         return Event(event.type, msgspec.Raw(cut[event.object]))
 
 
-def _raw_page(data: bytes) -> Turns[_RawPage]:
+def _raw_page(data: bytes) -> Stepwise[_RawPage]:
     try:
         return _raw_pages.decode(data)
     except RecursionError:
@@ -164,8 +191,8 @@ def _raw_page(data: bytes) -> Turns[_RawPage]:
         return _RawPage(page.metadata, [msgspec.Raw(cut[index]) for index in page.items or ()])
 
 
-def _bare_of(data: bytes | msgspec.Raw) -> Turns[Bare]:
-    """The metadata of an object: names, labels and owners lie at most four levels deep."""
+def _bare_of(data: bytes | msgspec.Raw) -> Stepwise[Bare]:
+    """Return the metadata of an object. Names, labels and owners lie at most four levels deep."""
     try:
         return _bare.decode(data)
     except RecursionError:
@@ -174,20 +201,19 @@ def _bare_of(data: bytes | msgspec.Raw) -> Turns[Bare]:
 
 
 _STRUCTURE = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]]', re.DOTALL)
-"""Strings, to skip the brackets in them, and brackets."""
+"""Brackets, and strings, so that the brackets in strings are skipped."""
 _TOKENS = 5_000
-"""Of which so many are looked at in one turn, at half a microsecond each."""
+"""Tokens per turn of the event loop, at half a microsecond each."""
 
 
-def _outline(data: bytes, depth: int) -> Turns[tuple[bytes, list[bytes]]]:
-    """A JSON text with an index in the place of each object or list that lies below ``depth`` others, and what was cut
-    out, by index.
+def _outline(data: bytes, depth: int) -> Stepwise[tuple[bytes, list[bytes]]]:
+    """Replace each object or list below `depth` others by an index; return the text and the parts that were cut out.
 
-    >>> at_once(_outline(b'{"metadata": {}, "items": [{"a": 1}, {"b": {}}]}', 2))
+    >>> run_now(_outline(b'{"metadata": {}, "items": [{"a": 1}, {"b": {}}]}', 2))
     (b'{"metadata": {}, "items": [0, 1]}', [b'{"a": 1}', b'{"b": {}}'])
 
-    Every decoder in the lock recurses, and skips what it does not keep by recursion, too; this one does not, at about
-    50 ms a megabyte, for objects that nobody else can read.
+    Every decoder in the lock file recurses, also over values that it skips. This function does not recurse. It takes
+    about 50 ms per megabyte, for objects that no decoder can read.
     """
     outline: list[bytes] = []
     cut: list[bytes] = []

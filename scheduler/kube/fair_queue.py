@@ -1,8 +1,9 @@
-"""Whose turn it is, of several flows (usually namespaces) that share some workers.
+"""Share workers fairly among flows, usually namespaces: no flow can keep the others from being served.
 
-The one rule: whatever one flow does, the others are served. Flows take turns; a flow whose items are slow has at most
-twice as many workers as it leaves to others (the dynamic threshold of Choudhury and Hahne, with which switches share
-their buffers), so that one that comes later always finds one; and an item that has to wait waits without a worker.
+1. Flows take turns.
+2. A flow with slow items has at most twice as many workers as it leaves to others, so that a new flow always finds a
+   worker. Network switches share their buffers in this way (the dynamic threshold of Choudhury and Hahne).
+3. An item that has to wait needs no worker.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
 
-_TIMES_WHAT_IS_LEFT = 2
+_TIMES_FREE_WORKERS = 2
 
 
 @dataclass(slots=True)
@@ -25,41 +26,42 @@ class _Flow(Generic[Item]):
 
 
 class FairQueue(Generic[Item]):
-    """Items by flow. ``take``, work, ``done``: as many at a time as there are ``workers``.
+    """Items by flow.
 
-    ``alone`` is how many items of a flow are worked on at a time while no other flow has any.
+    A worker calls `take`, works, and calls `done`. At most `workers` items are taken at a time. `alone` is the number
+    of items of a flow that are worked on at a time while no other flow has any.
 
     >>> FairQueue(alone=64).workers
     96
     """
 
     def __init__(self, alone: int) -> None:
-        self.workers = alone + -(-alone // _TIMES_WHAT_IS_LEFT)
+        self.workers = alone + -(-alone // _TIMES_FREE_WORKERS)
         self._free = self.workers
         self._flows: dict[str, _Flow[Item]] = {}
         self._turns: dict[str, None] = {}
-        """Flows of which something waits, the next first."""
+        """Flows with waiting items, the next one first."""
         self._takers: deque[asyncio.Future[None]] = deque()
 
     def put(self, flow: str, item: Item) -> None:
-        """Have an item worked on, after those of its flow that wait already."""
+        """Add an item behind the waiting items of its flow."""
         found = self._flows.get(flow)
         if found is None:
             found = self._flows[flow] = _Flow()
         found.waiting.append(item)
         self._turns.setdefault(flow)
-        if self._takers and self._may_have_another(found):
+        if self._takers and self._may_take_another(found):
             self._wake_one()
 
     def hold(self, flow: str, seconds: float) -> None:
-        """Take nothing of a flow for a while."""
+        """Take no item of a flow for so many seconds."""
         loop = asyncio.get_running_loop()
         found = self._flows.setdefault(flow, _Flow())
         found.held_until = max(found.held_until, loop.time() + seconds)
-        loop.call_at(found.held_until, self._let_go, flow)
+        loop.call_at(found.held_until, self._release, flow)
 
     async def take(self) -> tuple[str, Item]:
-        """The next item and its flow, for which ``done`` is to be called afterwards."""
+        """Return the next item and its flow. The caller calls `done` afterwards."""
         while (flow := self._next_flow()) is None:
             taker = asyncio.get_running_loop().create_future()
             self._takers.append(taker)
@@ -67,7 +69,7 @@ class FairQueue(Generic[Item]):
                 await taker
             except asyncio.CancelledError:
                 if taker.done() and not taker.cancelled():
-                    self._wake_one()  # it was for another
+                    self._wake_one()  # pass the wake-up on
                 raise
         item = self._take_of(flow)
         if self._takers and self._next_flow() is not None:
@@ -75,13 +77,13 @@ class FairQueue(Generic[Item]):
         return flow, item
 
     def done(self, flow: str) -> None:
-        """An item that was taken needs its worker no more."""
+        """Release the worker of an item."""
         self._free += 1
         self._flows[flow].busy -= 1
         self._forget(flow)
 
     def _next_flow(self) -> str | None:
-        return next((name for name in self._turns if self._may_have_another(self._flows[name])), None)
+        return next((name for name in self._turns if self._may_take_another(self._flows[name])), None)
 
     def _take_of(self, name: str) -> Item:
         flow = self._flows[name]
@@ -93,11 +95,11 @@ class FairQueue(Generic[Item]):
             self._turns[name] = None
         return item
 
-    def _may_have_another(self, flow: _Flow[Item]) -> bool:
+    def _may_take_another(self, flow: _Flow[Item]) -> bool:
         if flow.held_until and flow.held_until > asyncio.get_running_loop().time():
             return False
         left = self._free - 1
-        return left >= 0 if not flow.busy else left > 0 and flow.busy < _TIMES_WHAT_IS_LEFT * self._free
+        return left >= 0 if not flow.busy else left > 0 and flow.busy < _TIMES_FREE_WORKERS * self._free
 
     def _wake_one(self) -> None:
         while self._takers:
@@ -106,7 +108,7 @@ class FairQueue(Generic[Item]):
                 taker.set_result(None)
                 return
 
-    def _let_go(self, flow: str) -> None:
+    def _release(self, flow: str) -> None:
         found = self._flows.get(flow)
         if found is not None and found.held_until <= asyncio.get_running_loop().time():
             found.held_until = 0.0

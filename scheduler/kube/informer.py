@@ -1,7 +1,6 @@
-"""What is in the cluster, at hand: a reflector with a memory.
+"""Keep all objects of a kind in memory: a reflector with a cache.
 
-The one rule: only the reflector changes the memory; handlers are called after it has changed, so that they never see
-older than they are told.
+The reflector changes the cache before handlers are called, so a handler never sees an older state than its change.
 """
 
 from __future__ import annotations
@@ -20,10 +19,11 @@ Index = Callable[[T], list[str]]
 
 
 class Informer(Generic[T]):
-    """All objects of a kind by key. ``run`` it as a task; wait for ``synced`` before deciding anything.
+    """All objects of a kind, by key. Run `run` as a task, and wait for `synced` before any decision.
 
-    ``indexes`` name lookups: a function from an object to the values under which ``by`` finds it (``{"owner": lambda
-    pod: [...]}``). One that is to ``follow`` a reflector has no watch of its own.
+    Args:
+        indexes: Lookups for `by`: a function from an object to its values (`{"owner": lambda pod: [...]}`).
+        follow: Use this reflector, which runs elsewhere, instead of a watch of our own.
     """
 
     def __init__(
@@ -43,12 +43,14 @@ class Informer(Generic[T]):
         self._found: dict[str, dict[str, dict[str, T]]] = {name: {} for name in self._indexes}
         self._listeners: list[Listener] = []
         self._change_listeners: list[Callable[[T | None, T | None], None]] = []
-        self._follows = follow is not None
+        self._is_following = follow is not None
         if follow is not None:
             self._reflector = follow
-            follow.also(self._hear)
+            follow.add_handler(self._on_report)
         else:
-            self._reflector = Reflector(client, resource, self._hear, namespace=namespace, labels=labels, fields=fields)
+            self._reflector = Reflector(
+                client, resource, self._on_report, namespace=namespace, labels=labels, fields=fields
+            )
         self.synced = self._reflector.synced
 
     @property
@@ -56,29 +58,37 @@ class Informer(Generic[T]):
         return self._reflector
 
     async def run(self) -> None:
-        """Follow the cluster until cancelled; returns at once where somebody else runs the reflector."""
-        if not self._follows:
+        """Follow the cluster until cancelled. Return at once if the reflector runs elsewhere."""
+        if not self._is_following:
             await self._reflector.run()
 
     def on_key(self, listener: Listener) -> None:
-        """Call ``listener(key)`` whenever the object of that key came, changed, went or became unreadable."""
+        """Call `listener(key)` at once for each existing object, then for each change of the object with that key."""
+        for key in [*self.objects, *self.malformed]:
+            listener(key)
         self._listeners.append(listener)
 
     def on_change(self, listener: Callable[[T | None, T | None], None]) -> None:
-        """Call ``listener(before, after)``; None where there is nothing (readable)."""
+        """Call `listener(before, after)` for each change; None stands for a missing or unreadable object.
+
+        Objects that exist already are reported at once, as created: a reflector that runs elsewhere may have listed
+        them, and counts of changes would be wrong without them.
+        """
+        for item in list(self.objects.values()):
+            listener(None, item)
         self._change_listeners.append(listener)
 
     def get(self, key: str) -> T | None:
-        """The object of a key (``namespace/name``, or name)."""
+        """Return the object with a key (`namespace/name`, or the name)."""
         return self.objects.get(key)
 
     def by(self, index: str, value: str) -> list[T]:
-        """The objects that an index finds under a value, in the order of their keys."""
+        """Return the objects with a value in an index, in the order of their keys."""
         found = self._found[index].get(value)
         return [found[key] for key in sorted(found)] if found else []
 
     def keys(self, index: str, value: str) -> Set[str]:
-        """The keys of what an index finds under a value."""
+        """Return the keys of the objects with a value in an index."""
         return self._found[index].get(value, {}).keys()
 
     def __iter__(self) -> Iterator[T]:
@@ -87,7 +97,7 @@ class Informer(Generic[T]):
     def __len__(self) -> int:
         return len(self.objects)
 
-    def _hear(self, change: Change[T]) -> None:
+    def _on_report(self, change: Change[T]) -> None:
         after: T | None = None
         match change:
             case Present():

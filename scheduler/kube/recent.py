@@ -1,4 +1,4 @@
-"""What is remembered for a while only, so that a process that lives for months stays as small as one of ten minutes."""
+"""A bounded cache with expiry, so that a process that runs for months stays as small as a new one."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ V = TypeVar("V")
 
 
 class Recent(Generic[K, V]):
-    """Values by key, the last ``most`` that were set, each for so many seconds by ``clock``."""
+    """The last `most` values by key, each for so many seconds of `clock`."""
 
     def __init__(self, seconds: float, most: int, clock: Callable[[], float]) -> None:
         self._seconds, self._most, self._clock = seconds, most, clock
         self._values: dict[K, tuple[float, V]] = {}
-        """The oldest first."""
+        """Oldest first."""
 
     def __len__(self) -> int:
-        """How many are kept; some may have run out since the last one was set."""
+        """Return the number of values; some of them may have expired since the last `set`."""
         return len(self._values)
 
     def __contains__(self, key: K) -> bool:
@@ -37,5 +37,5 @@ class Recent(Generic[K, V]):
             del self._values[next(iter(self._values))]
 
     def pop(self, key: K) -> None:
-        """Forget one, if it is there."""
+        """Remove a value if it exists."""
         self._values.pop(key, None)

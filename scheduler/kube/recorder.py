@@ -1,15 +1,14 @@
-"""Events: what users read in ``kubectl describe``.
+"""Write events, which users read in `kubectl describe`. No caller waits for an event.
 
-The one rule: an event is never worth waiting for. What is not yet written is merged per object and reason, written a
-few at a time while nothing more urgent is, and given up where the server does not want it. Namespaces share fairly what
-there is, workers and memory.
+1. Events that wait are merged per object and reason.
+2. A few workers write them while no more urgent write is due. Namespaces share workers and memory fairly.
+3. An event that the server refuses is dropped.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from typing import Any
 from ..model.objects import ObjectMeta
 from ..model.times import timestamp
 from .client import Client, Patch
+from .clock import steady_time, wall_time
 from .errors import AlreadyExists, KubeError, NotFound, TooManyRequests, Unreachable
 from .fair_queue import FairQueue
 from .recent import Recent
@@ -26,21 +26,21 @@ from .resource import EVENTS, Resource
 log = logging.getLogger(__name__)
 
 _MOST_WAITING = 20_000
-"""Of one namespace."""
+"""Maximum number of waiting events of one namespace."""
 _REST = 1.0
-"""Seconds in which a namespace whose events are not taken is sent none."""
+"""Seconds without writes for a namespace whose event was refused."""
 _REMEMBERED = 4_096
 _REPEATED_WITHIN = 300.0
-"""Seconds in which what is told again is counted on the event that tells it; after that it is a new one."""
+"""Seconds within which a repetition increases the count of the written event. A later one is a new event."""
 _MOST_MESSAGE = 1_000
-"""Characters; the API's limit is 1,024 bytes of a note in events.k8s.io/v1."""
+"""Characters; events.k8s.io/v1 limits a note to 1,024 bytes."""
 
 NORMAL, WARNING = "Normal", "Warning"
 
 
 @dataclass(frozen=True, slots=True)
 class EventData:
-    """What programs read of an event, beside its sentence: the fields of that name of a ``v1`` Event."""
+    """The part of an event for programs: the fields of these names of a `v1` Event."""
 
     action: str = ""
     related: dict[str, str] = field(default_factory=dict)
@@ -71,27 +71,28 @@ class _Written:
 
 
 class EventRecorder:
-    """Write events as ``component``. ``urgent`` is awaited before each write: it returns when nothing more urgent is
-    to be written.
+    """Write events as `component`.
+
+    `urgent` is awaited before each write. It returns when no more urgent write is due.
     """
 
     def __init__(
         self, client: Client, component: str, *, workers: int = 4, urgent: Callable[[], Awaitable[None]] | None = None
     ) -> None:
         self.dropped = 0
-        """Events that were given up."""
+        """Number of dropped events."""
         self._client = client
         self._component = component
         self._urgent = urgent
         self._waiting: dict[tuple[str, str], _Waiting] = {}
-        self._of: Counter[str] = Counter()
-        """How many wait, by namespace."""
+        self._waiting_by_namespace: Counter[str] = Counter()
+        """Number of waiting events by namespace."""
         self._keys: FairQueue[tuple[str, str]] = FairQueue(workers)
-        self._written: Recent[tuple[str, str], _Written] = Recent(_REPEATED_WITHIN, _REMEMBERED, time.monotonic)
+        self._written: Recent[tuple[str, str], _Written] = Recent(_REPEATED_WITHIN, _REMEMBERED, steady_time)
         self._writing: set[tuple[str, str]] = set()
-        """What is told again meanwhile waits until it is known how that event is called."""
+        """Keys in flight. A repetition of such an event waits until the name of the event is known."""
         self._number = 0
-        self._epoch = f"{time.time_ns():x}"
+        self._epoch = f"{int(wall_time() * 1e9):x}"
 
     def event(
         self,
@@ -103,17 +104,19 @@ class EventRecorder:
         *,
         data: EventData = _NO_DATA,
     ) -> None:
-        """Tell users of an object: ``severity`` NORMAL or WARNING, ``reason`` one CamelCase word, ``message`` a
-        sentence; ``data`` says the same to programs.
+        """Queue an event about an object.
+
+        `severity` is NORMAL or WARNING, `reason` one CamelCase word, `message` a sentence for users; `data` is for
+        programs.
         """
         key = (meta.uid or meta.key, reason)
-        now = time.time()
+        now = wall_time()
         waiting = self._waiting.get(key)
         if waiting is not None:
             waiting.count += 1
             waiting.last, waiting.message, waiting.type, waiting.data = now, message, severity, data
             return
-        if self._of[meta.namespace] >= _MOST_WAITING:
+        if self._waiting_by_namespace[meta.namespace] >= _MOST_WAITING:
             self.dropped += 1
             return
         about = {
@@ -124,7 +127,7 @@ class EventRecorder:
             "uid": meta.uid,
         }
         self._waiting[key] = _Waiting(about, severity, reason, message, 1, now, now, data)
-        self._of[meta.namespace] += 1
+        self._waiting_by_namespace[meta.namespace] += 1
         if key not in self._writing:
             self._keys.put(meta.namespace, key)
 
@@ -135,7 +138,7 @@ class EventRecorder:
                 group.create_task(self._work())
 
     async def drain(self) -> None:
-        """Wait until everything is written."""
+        """Wait until all events are written."""
         while self._waiting or self._writing:
             await asyncio.sleep(0.01)
 
@@ -145,20 +148,20 @@ class EventRecorder:
             if self._urgent is not None:
                 await self._urgent()
             waiting = self._waiting.pop(key)
-            self._of[namespace] -= 1
-            if not self._of[namespace]:
-                del self._of[namespace]
+            self._waiting_by_namespace[namespace] -= 1
+            if not self._waiting_by_namespace[namespace]:
+                del self._waiting_by_namespace[namespace]
             self._writing.add(key)
             try:
                 await self._write(key, waiting)
             except KubeError as error:
                 self.dropped += 1
-                log.debug("event given up: %s", error)
+                log.debug("event dropped: %s", error)
                 if isinstance(error, TooManyRequests | Unreachable):
                     self._keys.hold(namespace, getattr(error, "retry_after", None) or _REST)
-            except Exception:  # whatever comes of one event must not stop the scheduling
+            except Exception:  # one bad event must not stop the others
                 self.dropped += 1
-                log.exception("an event was given up in an unforeseen way")
+                log.exception("event dropped after an unexpected error")
             finally:
                 self._writing.discard(key)
                 self._keys.done(namespace)
@@ -173,13 +176,13 @@ class EventRecorder:
             again = {"count": before.count, "lastTimestamp": timestamp(waiting.last)}
             try:
                 await self._client.patch(EVENTS, before.name, again, before.namespace, kind=Patch.MERGE)
-            except NotFound:  # it has expired
+            except NotFound:  # the written event has expired
                 self._written.pop(key)
             else:
                 self._written.set(key, before)
                 return
         self._number += 1
-        # events about objects without a namespace live in `default`, as the API server wants it
+        # the API server requires that events about objects without a namespace are in `default`
         namespace = waiting.about["namespace"] or "default"
         name = f"{waiting.about['name'][:200].rstrip('-.')}.{self._epoch}{self._number:x}"
         body: dict[str, Any] = {

@@ -1,13 +1,17 @@
-"""Keep telling what is in the cluster: list once, watch from there, for ever.
+"""Report all changes of one kind of objects: list once, then watch.
 
-The one rule: what the handler hears is gapless and in order. A watch is resumed where the last one ended (an end is
-normal), and only where the server no longer knows that version is everything listed again, and the difference told.
+The one rule: a handler receives all changes without a gap and in order.
+
+1. A watch that ends is resumed at its last version; a watch ends regularly.
+2. Where the server no longer has that version, all objects are listed again and the differences are reported.
+3. A watch without an event or a bookmark for `SILENCE` seconds is replaced.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Any, Generic
 
 import msgspec
@@ -15,27 +19,31 @@ import msgspec
 from ..model.objects import ObjectMeta
 from .backoff import Backoff, spread
 from .changes import Absent, Change, Handler, Present, Unreadable
+from .chunked_decoding import CHUNK_BYTES, Stepwise, run_now, run_yielding
 from .client import Client
-from .decoding import UNREADABLE, Malformed, decode, decode_event
+from .decoding import UNREADABLE, Malformed, decode, decode_event, trimmed
 from .errors import ApiError, Forbidden, Gone, NotFound, Unreachable, error_of_status
 from .resource import Resource, T
-from .slices import SLICE, Turns, at_once, in_turns
 
 log = logging.getLogger(__name__)
 
 _EVENTS_A_TURN = 50
-"""After so many events, or so many as are SLICE bytes together, the reader lets others run."""
+"""Events after which, or after CHUNK_BYTES of them, the reader yields to other tasks."""
 _SHORT = 1.0
-"""A watch that ends within this many seconds without an event is a sign of trouble: wait before the next."""
+"""A watch that ends within this many seconds without an event is a failure; a pause follows."""
 _LATE = 30.0
-"""Seconds that a watch may outlive its time."""
+"""Seconds that a watch may exceed its timeout."""
+SILENCE = 90.0
+"""Seconds without an event after which a watch is replaced. The API server sends a bookmark each minute, even without
+changes. A watch without one is dead, or its state is stale.
+"""
 
 
 class Reflector(Generic[T]):
-    """One kind of objects, told to ``handler`` as it changes. ``synced`` is set once the first list was told.
+    """Report one kind of objects to `handler`.
 
-    ``labels`` and ``fields`` are selectors; an object that stops matching is told as Absent. What the client's scope
-    does not cover is not told at all.
+    `synced` is set once the first list is reported. `labels` and `fields` are selectors. An object that stops matching
+    is reported as Absent. Objects outside of the client's scope are not reported.
     """
 
     def __init__(
@@ -52,9 +60,11 @@ class Reflector(Generic[T]):
         self.resource = resource
         self.synced = asyncio.Event()
         self.lists = 0
-        """How often everything was listed."""
+        """Number of complete lists."""
         self.trouble = ""
-        """What keeps it from listing or watching right now, for people; empty if nothing does."""
+        """The present problem with listing or watching, for people; empty without one."""
+        self._is_silent = False
+        """Whether the last watch was replaced for its silence, and no watch has sent an event since."""
         self._client = client
         self._handlers = [handler]
         labels = ",".join(filter(None, (labels, client.scope.labels(resource))))
@@ -63,14 +73,25 @@ class Reflector(Generic[T]):
         self._known: dict[str, T | Malformed] = {}
         self._version = ""
         self._decoder = msgspec.json.Decoder(_typed(resource))
-        self._heard = 0
+        self._events = 0
+
+    @property
+    def unready(self) -> str:
+        """Return why objects may be missing or stale, for people; empty if they are current."""
+        if not self.synced.is_set():
+            return self.trouble or f"{self.resource.id} not yet listed"
+        return self._silence if self._is_silent else ""
+
+    @property
+    def _silence(self) -> str:
+        return f"watch of {self.resource.id}: no event and no bookmark for {SILENCE:g} s; replaced by a new watch"
 
     async def run(self) -> None:
-        """List and watch until cancelled. Errors of the API server are waited out, whatever they are."""
+        """List and watch until cancelled. Every error of the API server is followed by a pause and another attempt."""
         backoff, now = Backoff(), asyncio.get_running_loop().time
         while True:
             error: ApiError | Unreachable | None = None
-            heard, watching_since = self._heard, float("inf")
+            events_before, watching_since = self._events, float("inf")
             try:
                 if not self._version:
                     await self._list()
@@ -81,7 +102,7 @@ class Reflector(Generic[T]):
                 self._version = ""
             except (ApiError, Unreachable) as caught:
                 error = caught
-            was_good = self._heard > heard or now() - watching_since > _SHORT
+            was_good = self._events > events_before or now() - watching_since > _SHORT
             if was_good:
                 backoff.reset()
             if error is not None:
@@ -93,6 +114,8 @@ class Reflector(Generic[T]):
         if isinstance(error, NotFound):
             self.trouble = f"{self.resource.id} is not served (is its CRD applied?)"
             self._version = ""
+            if self.resource.optional:
+                self._not_served()
         elif isinstance(error, Forbidden):
             self.trouble = f"not permitted: {error}"
         else:
@@ -101,7 +124,14 @@ class Reflector(Generic[T]):
         log.debug("waiting %.2f s: %s", pause, self.trouble)
         if isinstance(error, ApiError) and error.retry_after:
             pause = max(pause, error.retry_after)
-        await asyncio.sleep(min(pause, 1.0) if isinstance(error, NotFound) else pause)
+        is_expected = isinstance(error, NotFound) and not self.resource.optional
+        await asyncio.sleep(min(pause, 1.0) if is_expected else pause)
+
+    def _not_served(self) -> None:
+        """Take a kind that is not served for one without objects."""
+        for key, gone in list(self._known.items()):
+            self._absent(key, _version_of(gone)[0])
+        self.synced.set()
 
     # ------------------------------------------------------------------------------------------------------------- list
 
@@ -109,14 +139,14 @@ class Reflector(Generic[T]):
         listing = await self._client.list(self.resource, **self._query)
         self.lists += 1
         missing = dict(self._known)
-        told = 0
+        reported = 0
         for item in (*self._client.scope.presumed(self.resource), *listing.items):
             meta = item.metadata  # type: ignore[attr-defined]
             missing.pop(meta.key, None)
             if not self._is_known(meta):
                 self._present(item)
-                told += 1
-                if told % _EVENTS_A_TURN == 0:
+                reported += 1
+                if reported % _EVENTS_A_TURN == 0:
                     await asyncio.sleep(0)
         for malformed in listing.malformed:
             missing.pop(malformed.metadata.key, None)
@@ -130,44 +160,55 @@ class Reflector(Generic[T]):
     # ------------------------------------------------------------------------------------------------------------ watch
 
     async def _watch(self) -> None:
+        now = asyncio.get_running_loop().time
         seconds = spread(self._watch_seconds, self._watch_seconds * 1.25)
+        # the server ends the watch after `seconds`; a connection that still exists `_LATE` seconds later is dead
+        ends = now() + seconds + _LATE
         try:
-            # the server ends it after `seconds`; a connection that is still there a while later is dead
-            async with asyncio.timeout(seconds + _LATE):
-                await self._read(max(1, int(seconds)))
+            async with asyncio.timeout_at(min(ends, now() + SILENCE)) as limit:
+                await self._read(max(1, int(seconds)), lambda: limit.reschedule(min(ends, now() + SILENCE)))
         except TimeoutError as error:
             what = f"watch of {self.resource.id}"
-            raise Unreachable(what, f"the server did not end it {_LATE:g} s after its time", sent=True) from error
+            if now() >= ends:
+                raise Unreachable(
+                    what, f"the server did not end it {_LATE:g} s after its timeout", sent=True
+                ) from error
+            self._is_silent = True
+            log.warning("%s", self._silence)
+            raise Unreachable(what, f"no event and no bookmark for {SILENCE:g} s", sent=True) from error
 
-    async def _read(self, seconds: int) -> None:
+    async def _read(self, seconds: int, on_events: Callable[[], None]) -> None:
+        """Read a watch to its end. `on_events` is called for each batch of complete events."""
         parts: list[bytes] = []
-        told = size = 0
-        asked = self._client.watch(self.resource, self._version, **self._query, seconds=seconds)
-        async with asked as pieces:
+        reported = size = 0
+        stream = self._client.watch(self.resource, self._version, **self._query, seconds=seconds)
+        async with stream as pieces:
             self.trouble = ""
             async for piece in pieces:
                 parts.append(piece)
                 if b"\n" not in piece:
                     continue
+                self._is_silent = False
+                on_events()
                 *lines, tail = b"".join(parts).split(b"\n")
                 parts = [tail]
                 for line in lines:
-                    if len(line) > SLICE:
-                        await in_turns(self._hear_slowly(line))
+                    if len(line) > CHUNK_BYTES:
+                        await run_yielding(self._on_line_in_chunks(line))
                     elif line:
-                        self._hear(line)
-                    told, size = told + 1, size + len(line)
-                    if told >= _EVENTS_A_TURN or size > SLICE:
-                        told = size = 0
+                        self._on_line(line)
+                    reported, size = reported + 1, size + len(line)
+                    if reported >= _EVENTS_A_TURN or size > CHUNK_BYTES:
+                        reported = size = 0
                         await asyncio.sleep(0)
 
-    def _hear(self, line: bytes) -> None:
+    def _on_line(self, line: bytes) -> None:
         try:
             event = self._decoder.decode(line)
         except UNREADABLE:
             event = None
         if event is None or event.type == "ERROR":
-            at_once(self._hear_slowly(line))
+            run_now(self._on_line_in_chunks(line))
             return
         if event.type == "BOOKMARK":
             self._version = event.object.metadata.resource_version
@@ -176,15 +217,20 @@ class Reflector(Generic[T]):
             self._absent(meta.key, meta.uid)
             self._version = meta.resource_version
         else:
-            self._present(event.object)
-            self._version = event.object.metadata.resource_version
-        self._heard += 1
+            version = event.object.metadata.resource_version
+            found = trimmed(self.resource, event.object, len(line))
+            if isinstance(found, Malformed):
+                self._unreadable(found)
+            else:
+                self._present(found)
+            self._version = version
+        self._events += 1
 
-    def _hear_slowly(self, line: bytes) -> Turns[None]:
-        """Any event: an error, a bookmark, a malformed object, a large one."""
+    def _on_line_in_chunks(self, line: bytes) -> Stepwise[None]:
+        """Decode and report any event: an error, a bookmark, a malformed object, a large object."""
         what = f"watch of {self.resource.id}"
         try:
-            line.decode()  # what is no text is no answer of the API, whatever can be read of it
+            line.decode()  # reject bytes that are not UTF-8, even where JSON can be decoded from them
             event = yield from decode_event(line)
             error = error_of_status(what, bytes(event.object)) if event.type == "ERROR" else None
         except UNREADABLE as unreadable:
@@ -204,25 +250,25 @@ class Reflector(Generic[T]):
             self._present(found)
         if metadata.resource_version:
             self._version = metadata.resource_version
-        self._heard += 1
+        self._events += 1
 
     # ---------------------------------------------------------------------------------------------------------- telling
 
-    def also(self, handler: Handler[T]) -> None:
-        """Tell another handler, too: at once of all that is there, then as it changes."""
+    def add_handler(self, handler: Handler[T]) -> None:
+        """Add a handler. It receives all existing objects at once, then all changes."""
         for key, item in self._known.items():
             handler(Unreadable(key, item) if isinstance(item, Malformed) else Present(item))
         self._handlers.append(handler)
 
-    def _tell(self, change: Change[T]) -> None:
+    def _notify(self, change: Change[T]) -> None:
         for handler in self._handlers:
             try:
                 handler(change)
-            except Exception:  # a bug met on one object must not stop the others
-                log.exception("a change of %s was not handled", self.resource.id)
+            except Exception:  # a defect that shows on one object must not stop the others
+                log.exception("handler failed for a change of %s", self.resource.id)
 
     def _is_known(self, meta: ObjectMeta) -> bool:
-        """Whether this version of the object has been told."""
+        """Return True if this version of the object has been reported."""
         known = self._known.get(meta.key)
         return known is not None and _version_of(known) == (meta.uid, meta.resource_version)
 
@@ -233,13 +279,13 @@ class Reflector(Generic[T]):
             return
         before = self._known.get(meta.key)
         if before is not None and (uid := _version_of(before)[0]) != meta.uid:
-            self._tell(Absent(meta.key, uid))
+            self._notify(Absent(meta.key, uid))
         self._known[meta.key] = item
-        self._tell(Present(item))
+        self._notify(Present(item))
 
     def _absent(self, key: str, uid: str) -> None:
         if self._known.pop(key, None) is not None:
-            self._tell(Absent(key, uid))
+            self._notify(Absent(key, uid))
 
     def _unreadable(self, malformed: Malformed) -> None:
         meta = malformed.metadata
@@ -247,7 +293,7 @@ class Reflector(Generic[T]):
             self._absent(meta.key, meta.uid)
         elif not self._is_known(meta) or not meta.key:
             self._known[meta.key] = malformed
-            self._tell(Unreadable(meta.key, malformed))
+            self._notify(Unreadable(meta.key, malformed))
 
 
 def _version_of(item: Any) -> tuple[str, str]:

@@ -1,13 +1,11 @@
-"""Kinds of objects as values: where the API serves them and which struct reads them.
-
-The one rule: the path of a resource is made here and nowhere else.
-"""
+"""Kinds of objects as values: their API path and their struct. The path of a resource is made only here."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -21,7 +19,9 @@ Other = TypeVar("Other", bound=msgspec.Struct)
 
 @dataclass(frozen=True)
 class Resource(Generic[T]):
-    """One kind of object. ``struct`` has a field ``metadata: ObjectMeta``; it reads what it names and skips the rest.
+    """One kind of object.
+
+    `struct` has a field `metadata: ObjectMeta`; it reads the fields that it names and skips others.
 
     >>> PODS.path("ns", "p", "binding")
     '/api/v1/namespaces/ns/pods/p/binding'
@@ -35,6 +35,12 @@ class Resource(Generic[T]):
     kind: str
     struct: type[T]
     namespaced: bool = True
+    optional: bool = False
+    """Whether a server that does not serve the kind is as good as one without objects of it."""
+    trim: Callable[[T, int], T] | None = field(default=None, compare=False)
+    """Returns the part of an object to keep, from the object and its bytes of JSON. Raises ValueError if it is too
+    large.
+    """
 
     @property
     def api_version(self) -> str:
@@ -42,11 +48,11 @@ class Resource(Generic[T]):
 
     @property
     def id(self) -> str:
-        """``plural.group``, as kubectl and RBAC name it."""
+        """Return `plural.group`, as in kubectl and RBAC."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     def path(self, namespace: str = "", name: str = "", sub: str = "") -> str:
-        """The path of the collection (of a namespace, or of all), of an object, or of a subresource."""
+        """Return the path of the collection (of a namespace, or of all), of an object, or of a subresource."""
         parts = ["/apis", self.group, self.version] if self.group else ["/api", self.version]
         if namespace and self.namespaced:
             parts += ["namespaces", quote(namespace, safe="")]
@@ -58,19 +64,24 @@ class Resource(Generic[T]):
         return "/".join(parts)
 
     def reading(self, other: type[Other]) -> Resource[Other]:
-        """The same kind, read by another struct."""
-        return Resource(self.group, self.version, self.plural, self.kind, other, self.namespaced)
+        """Return the same kind with another struct."""
+        return Resource(self.group, self.version, self.plural, self.kind, other, self.namespaced, self.optional)
+
+    def trimmed_by(self, trim: Callable[[T, int], T]) -> Resource[T]:
+        """Return the same kind, of whose objects only a part is kept. It is equal to this resource."""
+        return replace(self, trim=trim)
 
     @cached_property
     def bare(self) -> Resource[Bare]:
-        """The same kind, of which only the metadata is read: for writes whose answer nobody looks at. It may be about
-        an object that cannot be read.
+        """Return the same kind, with metadata only.
+
+        For writes whose answer is not used. The object may be one that cannot be read.
         """
         return self.reading(Bare)
 
 
 class Bare(objects.Object):
-    """An object of which only the metadata is read."""
+    """An object with metadata only."""
 
     metadata: ObjectMeta
 
@@ -89,4 +100,24 @@ PODGROUPS = Resource(*_SCHEDULING, "podgroups", "PodGroup", objects.PodGroup)
 PRIORITY_CLASSES = Resource(
     "scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", objects.PriorityClass, namespaced=False
 )
+QUOTAS = Resource("", "v1", "resourcequotas", "ResourceQuota", objects.ResourceQuota)
+HYPER_NODES = Resource(
+    "topology.volcano.sh", "v1alpha1", "hypernodes", "HyperNode", objects.HyperNode, namespaced=False, optional=True
+)
 BUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", objects.PodDisruptionBudget)
+
+WATCHED: tuple[Resource[Any], ...] = (
+    PRIORITY_CLASSES,
+    NAMESPACES,
+    QUEUES,
+    PODGROUPS,
+    NODES,
+    PODS,
+    BUDGETS,
+    QUOTAS,
+    VOLUMES,
+    CLAIMS,
+    CSI_NODES,
+    HYPER_NODES,
+)
+"""The kinds of the scheduler's state; `model.state_kinds` says how the state keeps each."""

@@ -1,6 +1,6 @@
-"""What of a cluster is looked at where it is shared with others who have queues, groups and jobs of the same kinds.
+"""Decide which objects this process handles on a cluster that it shares with other teams.
 
-The one rule: what is not seen is not written either. The default sees everything.
+An object outside of the scope is not written. By default, the scope covers everything.
 """
 
 from __future__ import annotations
@@ -17,26 +17,27 @@ from .resource import NAMESPACES, PODS, QUEUES, Resource, T
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Of queues those that bear a label; of what has a namespace that in namespaces of a prefix, and what bears the
-    label itself. Pods of other schedulers are always seen: they take room.
+    """Queues with the label; namespaced objects in a namespace with the prefix, or labelled themselves.
 
-    Where a label is asked for, the queues `root` and `default` are presumed as they are made where nobody made any,
-    without a uid, and whatever queues of these names are there are somebody else's.
+    Pods of other schedulers are always visible, because they occupy nodes.
+
+    With a label, the queues `root` and `default` are presumed: they exist with their defaults, without a uid. Real
+    queues with these names belong to somebody else.
     """
 
     queue_label: tuple[str, str] | None = None
-    """Key and value; no value: any."""
+    """Key and value; an empty value matches any."""
     namespace_prefix: str = ""
     scheduler_names: tuple[str, ...] = ()
 
     def labels(self, resource: Resource[Any]) -> str:
-        """The label selector for a kind; empty for all."""
+        """Return the label selector for a kind; empty for all objects."""
         if self.queue_label is None or resource.id != QUEUES.id:
             return ""
         return "=".join(filter(None, self.queue_label))
 
     def presumed(self, resource: Resource[T]) -> Sequence[T]:
-        """What is there although the API server has not listed it."""
+        """Return the objects that exist although the API server does not list them."""
         if self.queue_label is None or resource.id != QUEUES.id:
             return ()
         status = {"state": "Open"}
@@ -46,7 +47,7 @@ class Scope:
         ]
 
     def covers(self, resource: Resource[Any], item: Any) -> bool:
-        """Whether an object, or what could be read of it, is to be seen."""
+        """Return True if an object, or a malformed one, is visible."""
         if not self.namespace_prefix:
             return True
         meta = item.metadata

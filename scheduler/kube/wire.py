@@ -1,8 +1,7 @@
 """One HTTP/1.1 connection: bytes out, one parsed answer in.
 
-The one rule: a wire carries one exchange at a time and knows nothing of Kubernetes, retries or pools. The transport
-hands over what it has read as soon as it has read it, and nothing here ever makes it stop reading: a watcher that
-falls behind is cut off by the API server.
+A wire carries one exchange at a time and has no notion of Kubernetes, retries or pools. The transport never stops
+reading, because the API server cuts off a watcher that falls behind.
 """
 
 # ruff: noqa: N818 - the words of the API, not of Python
@@ -17,20 +16,20 @@ from typing import Any, cast
 import httptools
 
 _RECEIVE_BUFFER = 4 << 20
-"""Bytes that the kernel keeps for us while the event loop is busy; said before the connection is made, or it counts
-less.
+"""Bytes that the kernel buffers while the event loop is busy. Set before the connection is made, or the kernel offers a
+smaller window.
 """
 _READ_BUFFER = 64 << 10
-"""Bytes that are read at a time. asyncio's own way, ``data_received``, takes 256 KB of memory anew for each record of
-TLS: a sixth of what a bind costs.
+"""Bytes per read. `data_received` of asyncio allocates 256 KB for each TLS record, which is a sixth of the cost of a
+bind.
 """
 
 
 async def connected_socket(host: str, port: int) -> socket.socket:
-    """A connection to the first address of ``host`` that takes one. Raises OSError."""
+    """Connect to the first address of `host` that accepts. Raises OSError."""
     loop = asyncio.get_running_loop()
     trouble = OSError(f"{host} has no address")
-    try:  # an address needs no thread to be looked up in
+    try:  # a numeric address needs no thread for its lookup
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
     except socket.gaierror:
         found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -54,12 +53,10 @@ async def connected_socket(host: str, port: int) -> socket.socket:
 
 
 def _keep_alive(raw: socket.socket) -> None:
-    """Have the kernel find out within half a minute that the other side is gone: a silent watch looks like a quiet
-    one.
-    """
+    """Let the kernel detect within half a minute that the peer is gone: a dead watch looks like a quiet one."""
     raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
-        if hasattr(socket, name):  # not everywhere
+        if hasattr(socket, name):  # some platforms lack these options
             raw.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
@@ -73,8 +70,9 @@ class Answer:
 
 
 class WireBroken(Exception):
-    """The connection ended or spoke nonsense before the answer was complete. ``sent``: the server may have seen the
-    request.
+    """The connection ended, or sent no HTTP, before the answer was complete.
+
+    With `sent`, the server may have seen the request.
     """
 
     def __init__(self, why: str, *, sent: bool = True) -> None:
@@ -84,7 +82,7 @@ class WireBroken(Exception):
 
 @dataclass(slots=True)
 class _Pieces:
-    """What has come of a streamed body and was not taken yet."""
+    """Received pieces of a streamed body that the reader has not taken yet."""
 
     waiting: list[bytes] = field(default_factory=list)
     ended: bool = False
@@ -100,7 +98,7 @@ class _Pieces:
 
 
 class Wire(asyncio.BufferedProtocol):
-    """One connection. ``exchange`` or ``open_stream``, then again once the answer is complete and ``reusable``."""
+    """One connection. Call `exchange` or `open_stream`; again once the answer is complete and `reusable` is set."""
 
     def __init__(self) -> None:
         self.reusable = True
@@ -115,12 +113,13 @@ class Wire(asyncio.BufferedProtocol):
     # ------------------------------------------------------------------------------------------------------ exchange
 
     async def exchange(self, request: bytes) -> Answer:
-        """Send a request, return the complete answer. Raises WireBroken."""
+        """Send a request and return the complete answer. Raises WireBroken."""
         return await self._send(request)
 
     async def open_stream(self, request: bytes) -> Answer:
-        """Send a request, return as soon as the head is there (``body`` empty); the body comes by ``pieces``. Raises
-        WireBroken.
+        """Send a request and return once the head has arrived, with an empty `body`.
+
+        Raises WireBroken. `pieces` returns the body.
         """
         self._pieces = _Pieces()
         return await self._send(request)
@@ -140,8 +139,9 @@ class Wire(asyncio.BufferedProtocol):
             self._waiter = None
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """The body of a stream, as it comes; all that has come since the last piece at once. Ends with the body or
-        the connection.
+        """Yield the body of a stream as it arrives, everything since the last piece at once.
+
+        Ends with the body or the connection.
         """
         pieces = self._pieces
         while pieces is not None:
@@ -154,7 +154,7 @@ class Wire(asyncio.BufferedProtocol):
                 return
 
     def close(self) -> None:
-        """Give the connection up."""
+        """Abort the connection."""
         self.reusable = False
         if self._transport is not None:
             self._transport.abort()
@@ -169,7 +169,7 @@ class Wire(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         if self._parser is None:
-            self._break("the server spoke without being asked")
+            self._break("the server sent bytes without a request")
             return
         try:
             self._parser.feed_data(self._read[:nbytes])
@@ -181,7 +181,7 @@ class Wire(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._break(f"connection lost: {exc}" if exc else "connection lost")
-        # Both refer to this connection: with the buffers of TLS it would be 0.3 MB that wait for a full collection,
+        # Both refer to this connection. Without this, 0.3 MB with the buffers of TLS would wait for a full collection,
         # which is hours away in a process that makes little garbage.
         self._transport = self._parser = None
 

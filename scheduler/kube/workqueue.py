@@ -1,7 +1,10 @@
-"""Keys to work on: each once, however often it was added, with a pause of its own after it failed.
+"""A queue of keys for controllers, with the semantics of client-go's rate limiting queue.
 
-The one rule: a key is never worked on by two workers at once; one that is added meanwhile is worked on again
-afterwards. (Semantics of client-go's rate limiting queue.) Namespaces share the workers fairly.
+The one rule: two workers never work on the same key at once. A key that is added meanwhile is worked on again
+afterwards.
+
+A key that is added several times is worked on once. A key that failed has a pause of its own. Namespaces share the
+workers fairly.
 """
 
 from __future__ import annotations
@@ -19,17 +22,16 @@ log = logging.getLogger(__name__)
 
 
 class WorkQueue:
-    """Keys (``namespace/name``, or names) for one controller; those of one namespace ``workers`` at a time.
+    """Keys (`namespace/name`, or names) of one controller; those of one namespace `workers` at a time.
 
-    ``add`` now, ``add_after`` seconds, ``run(work)`` for ever: ``work(key)`` is awaited for each; where it raises,
-    the key comes again after a pause that doubles (``first`` to ``most`` seconds), and where it returns, the pauses
-    begin anew.
+    `run(work)` awaits `work(key)` for each key. Where it raises, the key is repeated after a pause that doubles from
+    `first` to `most` seconds. Where it returns, the pauses start again.
     """
 
     def __init__(self, name: str, *, workers: int = 4, first: float = 0.01, most: float = 30.0) -> None:
         self.name = name
         self.failures = 0
-        """How often work has failed."""
+        """Number of turns that failed."""
         self._first, self._most = first, most
         self._ready: FairQueue[str] = FairQueue(workers)
         self._waiting: set[str] = set()
@@ -39,7 +41,7 @@ class WorkQueue:
         self._timers: dict[str, asyncio.TimerHandle] = {}
 
     def __len__(self) -> int:
-        """How many keys wait for a worker (delayed ones not counted)."""
+        """Return how many keys wait for a worker, without delayed ones."""
         return len(self._waiting) + len(self._again)
 
     def add(self, key: str) -> None:
@@ -51,7 +53,7 @@ class WorkQueue:
             self._ready.put(_namespace_of(key), key)
 
     def add_after(self, key: str, seconds: float) -> None:
-        """Work on a key in a while; the earliest of several such wishes counts."""
+        """Work on a key after so many seconds. The earliest of several calls counts."""
         if seconds <= 0:
             self.add(key)
             return
@@ -69,17 +71,17 @@ class WorkQueue:
         self.add(key)
 
     def retry(self, key: str) -> float:
-        """Work on a key again after its pause; returns the pause in seconds."""
+        """Work on a key again after its pause. Return the pause in seconds."""
         pause = self._backoffs.setdefault(key, Backoff(self._first, self._most)).next()
         self.add_after(key, pause)
         return pause
 
     def forget(self, key: str) -> None:
-        """The key's pauses begin anew."""
+        """Start the pauses of a key again."""
         self._backoffs.pop(key, None)
 
     async def run(self, work: Callable[[str], Awaitable[None]]) -> None:
-        """Work until cancelled. What ``work`` raises is logged and the key retried; it never ends a worker."""
+        """Work until cancelled. Errors of `work` are logged and the key is repeated; they never end a worker."""
         async with asyncio.TaskGroup() as group:
             for _ in range(self._ready.workers):
                 group.create_task(self._work(work))
@@ -94,11 +96,15 @@ class WorkQueue:
             except KubeError as error:
                 self.failures += 1
                 log.info(
-                    "%s: %s failed, again in %.2f s: %s", self.name, key, self._retry_after(flow, key, error), error
+                    "%s: %s failed, next attempt in %.2f s: %s",
+                    self.name,
+                    key,
+                    self._retry_after(flow, key, error),
+                    error,
                 )
-            except Exception:  # a bug met on one object must not stop the others
+            except Exception:  # a defect that shows on one object must not stop the others
                 self.failures += 1
-                log.exception("%s: %s failed, again in %.2f s", self.name, key, self.retry(key))
+                log.exception("%s: %s failed, next attempt in %.2f s", self.name, key, self.retry(key))
             else:
                 self.forget(key)
             finally:

@@ -1,4 +1,4 @@
 """The shell around the pure core: watch, decide, write.
 
-The one rule: everything that can fail or wait is in here, and nothing in here decides what is scheduled.
+Code that can fail or wait is in this package, and no code in this package decides what is scheduled.
 """

@@ -1,12 +1,13 @@
-"""One scheduler process: its parts, put together, started and stopped.
+"""Assemble, start and stop the parts of one scheduler process.
 
-The one rule: a part that ends unasked ends the process. Whoever runs it starts it again, and a start loses nothing:
-everything that matters is in the API server.
+A part that ends unexpectedly ends the process. A supervisor restarts the process; a restart loses nothing, because all
+lasting state is in the API server.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import logging
 import signal
@@ -15,9 +16,23 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..kube import NORMAL, WARNING, Client, Connection, EventRecorder, Http, connect
+from ..framework.decisions import Evict
+from ..kube import (
+    NORMAL,
+    PODGROUPS,
+    WARNING,
+    Client,
+    Connection,
+    EventRecorder,
+    Http,
+    KubeError,
+    Patch,
+    connect,
+)
 from ..model.cluster import Cluster
+from ..model.names import TOO_COSTLY
 from ..model.objects import ObjectMeta
+from . import statuses
 from .endpoints import Endpoints
 from .leader import LEASES, Leader, leader_of
 from .leader import NAME as LEASE_NAME
@@ -25,7 +40,7 @@ from .loop import CycleLoop
 from .metrics import Metrics
 from .options import Options
 from .policy_file import InForce, PolicyFile
-from .progress import LONGEST, TICK, Progress, Strand
+from .progress import LONGEST, TICK, Expectation, Progress
 from .record import RunningRecord, write_cycle
 from .state_feed import StateFeed
 from .status_builder import StatusBuilder
@@ -39,29 +54,32 @@ log = logging.getLogger(__name__)
 
 COMPONENT = "schedspec"
 _IN_FLIGHT = 320
-"""Requests at a time, more than all the queues before it let through together: who waits, waits there, in turns."""
+"""Maximum number of requests in flight. It exceeds the sum of all queues, so requests wait in those queues, which are
+fair.
+"""
 _FINISH_WRITES = 10.0
 _FINISH_STATUSES = 2.0
 _PROBE_EVERY = LONGEST / 4
-"""Seconds without an answer to any write after which one of our own is tried."""
+"""Seconds without an answer to any write after which a write of our own is tried."""
 
 
 class App:
-    """Everything that one process has. Made inside of a running event loop."""
+    """The parts of one process. Create it inside a running event loop."""
 
     def __init__(self, options: Options, policy: PolicyFile) -> None:
         self.options = options
         self.policy = policy
         connection = connect(options.kubeconfig, options.context)
         self.metrics = Metrics()
-        self.leader = self._leader(connection)
+        self.leader = self._new_leader(connection)
         may_write = self.leader.may_write if self.leader is not None else lambda: True
         self.http = Http(connection, _IN_FLIGHT, agent=f"{COMPONENT}-scheduler", may_write=may_write)
         self.client = Client(self.http, once=True, scope=options.scope)
         self.record = RunningRecord(options.record, options.record_bytes) if options.record is not None else None
         cluster = Cluster(options.scheduler_names, options.node_selector)
-        self.feed = StateFeed(cluster, self.client, on_input=self.record.add if self.record is not None else None)
-        self.writer = Writer(self.client, self.feed.inbox, self.metrics)
+        on_input = self.record.add if self.record is not None else None
+        self.feed = StateFeed(cluster, self.client, on_input=on_input, grace=options.grace)
+        self.writer = Writer(self.client, self.feed.inbox, self.metrics, self._grace_of)
         self.events = EventRecorder(self.client, options.scheduler_names[0], urgent=self.writer.urgent)
         self.status_writer = StatusWriter(self.client, self.writer.urgent)
         self.status_builder = StatusBuilder(self.feed, self.status_writer, self.events, self.metrics)
@@ -73,11 +91,11 @@ class App:
             metrics=self.metrics,
             record=self.record,
         )
-        self._writes: Strand | None = None
-        self.progress = self._expectations()
-        self.pages = Endpoints(self.feed, policy, self.metrics, self.progress)
-        if options.controllers and not options.leader_elect:  # a replica that does not lead runs none
-            self.pages.unlisted = lambda: ["the controllers have not begun"]
+        self._writes: Expectation | None = None
+        self.progress = self._expected_progress()
+        self.endpoints = Endpoints(self.feed, policy, self.metrics, self.progress)
+        if options.controllers and not options.leader_elect:  # a replica without leadership runs no controllers
+            self.endpoints.unlisted = lambda: ["the controllers have not begun"]
         self.stopping = asyncio.Event()
         self._broken = False
         self._tasks: list[asyncio.Task[Any]] = []
@@ -86,16 +104,23 @@ class App:
         self.policy.look()
         return self.policy.current
 
-    def _leader(self, connection: Connection) -> Leader | None:
+    def _grace_of(self, eviction: Evict) -> int | None:
+        task = self.feed.cluster.tasks.get(eviction.task)
+        return None if task is None else self.options.grace.of_eviction(task.pod)
+
+    def _new_leader(self, connection: Connection) -> Leader | None:
         return leader_of(self.options, connection, LEASE_NAME)
 
-    def _expectations(self) -> Progress:
-        """What has to get on: cycles that are due; and, where our Lease shows that the API server answers, writes."""
+    def _expected_progress(self) -> Progress:
+        """Set up what has to make progress: cycles that are due, and writes.
+
+        Writes are expected only with leader election, while the answers for our Lease show that the API server works.
+        """
         progress = Progress()
-        progress.expect(Strand("no cycle has ended", lambda: self.cycles.is_due, lambda: self.cycles.decided))
+        progress.expect(Expectation("no cycle has ended", lambda: self.cycles.is_due, lambda: self.cycles.decided))
         if (leader := self.leader) is not None:
             self._writes = progress.expect(
-                Strand(
+                Expectation(
                     "no write of any namespace has been answered, though our Lease is,",
                     lambda: bool(self.writer.unfinished) and leader.is_answered and leader.may_write(),
                     lambda: self.http.writes_answered,
@@ -104,13 +129,13 @@ class App:
         self.metrics.progress(lambda: progress.age)
         return progress
 
-    # ------------------------------------------------------------------------------------------------------------ life
+    # ------------------------------------------------------------------------------------------------------- lifecycle
 
     async def run(self) -> int:
-        """Live until told to stop (0), deposed or broken (1)."""
-        self._listen_to_signals()
+        """Run until a stop is requested (returns 0), or until leadership is lost or a part ends (returns 1)."""
+        self._handle_signals()
         self._start(self.feed.run(), "watches")
-        self._start(self._keep_watch(), "progress")
+        self._start(self._check_progress(), "progress")
         if self.options.policy is not None:
             self._start(self.policy.run(), "policy file")
         stopped = asyncio.create_task(self.stopping.wait(), name="stop")
@@ -118,7 +143,7 @@ class App:
         try:
             await asyncio.wait({stopped, lead}, return_when=asyncio.FIRST_COMPLETED)
             if lead.done():
-                self._ended(lead)
+                self._end_with(lead)
             await self._finish(deciding=lead)
             return 1 if self._broken else 0
         finally:
@@ -126,6 +151,7 @@ class App:
                 task.cancel()
             await asyncio.gather(stopped, lead, *self._tasks, return_exceptions=True)
             self.cycles.close()
+            self.feed.terminations.close()
             if self.record is not None:
                 self.record.close()
             await self.http.close()
@@ -133,7 +159,7 @@ class App:
                 await self.leader.close()
 
     async def _lead(self) -> None:
-        """Decide and write for as long as this replica leads; returns when it no longer does."""
+        """Decide and write while this replica leads. Returns when leadership ends."""
         if self.leader is not None:
             await self._stand_by(self.leader)
         self.metrics.leads(True)
@@ -144,17 +170,18 @@ class App:
         ):
             self._start(work, name)
         await self.feed.synced()
-        gc.freeze()  # what was listed stays: the collector need not look at it in every round
+        gc.freeze()  # the collector need not scan the listed objects in every round: they stay
         async with asyncio.TaskGroup() as group:
             group.create_task(self.cycles.run(), name="cycles")
             self._start_controllers(group)
             if self.leader is not None:
                 await self.leader.hold()
-                raise LeadershipLost("the lease was lost")
+                raise LeaseLostError("the lease was lost")
 
     async def _stand_by(self, leader: Leader) -> None:
-        """Wait for the lease, with a state that is kept up to date meanwhile: a take-over begins with a cycle, not
-        with lists.
+        """Wait for the lease.
+
+        The state is kept up to date meanwhile, so a take-over begins with a cycle instead of lists.
         """
         elected = asyncio.create_task(leader.elected(), name="election")
         try:
@@ -178,16 +205,20 @@ class App:
             queue_command_namespace=self.options.queue_command_namespace,
             node_selector=self.options.node_selector,
             reflectors=self.feed.reflectors,
-            tell=self._hear_of_controllers,
+            on_started=self._on_controllers_started,
         )
         group.create_task(work, name="controllers")
 
     async def _finish(self, deciding: asyncio.Task[None]) -> None:
-        """Decide nothing more, let what was decided reach the API server, give the lease up; at once where nothing
-        gets on any more.
+        """Stop deciding, finish the writes of earlier decisions, and release the lease.
+
+        Where the process makes no progress, release the lease at once.
         """
+        last_job = self.feed.cluster.trying if self.progress.trouble else ""
         deciding.cancel()
         await asyncio.gather(deciding, return_exceptions=True)
+        if last_job:
+            await self._try_last_after_restart(last_job)
         if self.leader is not None and self.progress.trouble:
             await self.leader.release()
             return
@@ -200,23 +231,37 @@ class App:
                 async with asyncio.timeout(seconds):
                     await wait
             except TimeoutError:
-                log.warning("%s left unwritten after %g s", what, seconds)
+                log.warning("%s not written within %g s", what, seconds)
+        if unfinished := self.writer.unfinished:
+            log.warning("%d binds and evictions have no verdict; the next leader decides on them", unfinished)
         if self.leader is not None:
             await self.leader.release()
 
+    async def _try_last_after_restart(self, key: str) -> None:
+        """Mark the PodGroup of the job that no cycle completed, so that the next process tries the job last."""
+        job = self.feed.cluster.jobs.get(key)
+        if job is None or job.group is None:
+            return
+        message = f"the scheduler gave up while it tried this job ({self.progress.trouble}); it tries the job last"
+        status = statuses.of_podgroup(job, job.phase, message, time.time(), TOO_COSTLY)
+        body = {"metadata": {"uid": job.group.metadata.uid}, "status": {"conditions": status["conditions"]}}
+        with contextlib.suppress(KubeError, TimeoutError):
+            async with asyncio.timeout(_FINISH_STATUSES):
+                await self.client.patch(PODGROUPS.bare, job.name, body, job.namespace, kind=Patch.MERGE, sub="status")
+
     def _start(self, work: Coroutine[Any, Any, Any], name: str) -> None:
         task = asyncio.create_task(work, name=name)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._end_with)
         self._tasks.append(task)
 
-    def _ended(self, task: asyncio.Task[Any]) -> None:
+    def _end_with(self, task: asyncio.Task[Any]) -> None:
         if not task.cancelled():
-            log.error("%s ended, and so does this process", task.get_name(), exc_info=task.exception())
+            log.error("%s ended unexpectedly: the process ends", task.get_name(), exc_info=task.exception())
             self._broken = True
             self.stopping.set()
 
-    async def _keep_watch(self) -> None:
-        """See that all gets on; returns when something does not."""
+    async def _check_progress(self) -> None:
+        """Check progress twice a second. Returns when something makes no progress."""
         probed = 0.0
         while not self.progress.trouble:
             self.progress.tick()
@@ -231,25 +276,27 @@ class App:
 
     # --------------------------------------------------------------------------------------------------------- signals
 
-    def _listen_to_signals(self) -> None:
+    def _handle_signals(self) -> None:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.stopping.set)
         loop.add_signal_handler(signal.SIGUSR2, self.cycles.between_cycles, self._write_cycle_record)
 
     def _write_cycle_record(self) -> None:
-        """The state as it is and what would be decided on it now, as a file of its own."""
+        """Write the current state, and the decisions that it leads to, to a file of its own."""
         parent = self.options.record or Path.cwd()
         write_cycle(parent, self.cycles.number, time.time(), self.feed.cluster, self.policy.current)
 
-    # ---------------------------------------------------------------------------------------------------------- telling
+    # -------------------------------------------------------------------------------------------------------- reporting
 
-    def _hear_of_controllers(self, context: Context) -> None:
-        self.pages.unlisted = context.unlisted
+    def _on_controllers_started(self, context: Context) -> None:
+        self.endpoints.unlisted = context.unlisted
 
     def on_policy(self, current: InForce) -> None:
-        """A policy file was loaded or refused: say so where people look, and decide by the new one."""
-        about = ObjectMeta(name=LEASE_NAME, namespace=self.options.lease_namespace)  # as other components' own events
+        """Report a policy that was loaded or refused, and start a cycle with a new one."""
+        about = ObjectMeta(
+            name=LEASE_NAME, namespace=self.options.lease_namespace
+        )  # as the events of other components about themselves
         if current.error:
             self.metrics.policy("refused")
             self.events.event(LEASES, about, WARNING, "PolicyRefused", f"the old one stays: {current.error}")
@@ -260,5 +307,5 @@ class App:
             self.cycles.want()
 
 
-class LeadershipLost(Exception):  # noqa: N818 - as the errors of the API
-    """Another replica leads, or may lead."""
+class LeaseLostError(Exception):
+    """The lease is lost: another replica leads, or may lead."""

@@ -1,6 +1,6 @@
-"""Numbers of the process in which only controllers run, for Prometheus.
+"""Prometheus metrics of a process that only runs controllers.
 
-The one rule: nothing is counted here: a scrape, in the server's thread, reads what the parts know of themselves.
+Nothing is counted here. A scrape reads the numbers of the parts, in the server's thread.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from ..kube import EventRecorder, Http
 
 
 class ControllerMetrics(Collector):
-    """``context`` is None until this replica controls; ``silent`` is how long the event loop has not been heard of, in
-    seconds.
+    """The metrics of one process.
+
+    `context` returns None until this replica runs the controllers. `silent` returns the seconds since the last sign of
+    the event loop.
     """
 
     def __init__(
@@ -28,11 +30,11 @@ class ControllerMetrics(Collector):
         self._registry.register(self)
 
     def render(self, names: Collection[str] = ()) -> bytes:
-        """The text that a scrape gets; with ``names`` (of samples), only of the metrics that have them."""
+        """Return the text of a scrape; with `names` (of samples), only the metrics with these samples."""
         return generate_latest(self._registry.restricted_registry(names) if names else self._registry)
 
     def collect(self) -> Iterator[Metric]:
-        """One scrape."""
+        """Yield the metrics of one scrape."""
         context = self._context()
         waiting = GaugeMetricFamily(
             "schedspec_controller_waiting_objects", "Objects that wait for a turn of their controller", labels=["name"]

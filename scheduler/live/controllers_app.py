@@ -1,7 +1,6 @@
-"""The controllers as a process of their own: ``python -m scheduler controllers``.
+"""Run the controllers as a process of their own: `python -m scheduler controllers`.
 
-The one rule: nothing of it is shared with the process that schedules, so that no work for a Job delays a cycle. What
-they have in common is in the API server.
+The process shares nothing with the scheduling process except for the API server, so no work for a Job delays a cycle.
 """
 
 from __future__ import annotations
@@ -17,19 +16,19 @@ from ..kube import Client, EventRecorder, Http, connect
 from .controller_metrics import ControllerMetrics
 from .leader import leader_of
 from .options import Options
-from .server import METRICS, Answer, Page, Query, text
+from .server import METRICS, Answer, Endpoint, Query, text
 
 log = logging.getLogger(__name__)
 
 NAME = "schedspec-controllers"
-"""Of the lease, and in what the API server logs."""
+"""Name of the lease, and User-Agent in the logs of the API server."""
 _BEAT = 0.5
 _HANGS_AFTER = 30.0
 """Seconds."""
 
 
 class ControllersApp:
-    """Everything that the process has. Made inside of a running event loop."""
+    """The parts of the process. Create it inside a running event loop."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
@@ -45,7 +44,7 @@ class ControllersApp:
         self._metrics = ControllerMetrics(self._http, self._events, lambda: self._context, lambda: self._silent)
 
     async def run(self) -> int:
-        """Live until told to stop (0), deposed or broken (1)."""
+        """Run until a stop is requested (returns 0), or until leadership is lost or a part ends (returns 1)."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stopping.set)
@@ -54,7 +53,7 @@ class ControllersApp:
         try:
             await asyncio.wait({stopped, work}, return_when=asyncio.FIRST_COMPLETED)
             if work.done():
-                log.error("the controllers ended, and so does this process", exc_info=work.exception())
+                log.error("the controllers ended unexpectedly: the process ends", exc_info=work.exception())
                 return 1
             return 0
         finally:
@@ -67,16 +66,16 @@ class ControllersApp:
             await self._http.close()
 
     async def _work(self) -> None:
-        """Beat from the start, and control from when this replica leads until it no longer does."""
+        """Run the heartbeat from the start, and the controllers while this replica leads."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._keep_beating(), name="heartbeat")
+            group.create_task(self._beat_regularly(), name="heartbeat")
             if self._leader is not None:
                 await self._leader.elected()
             group.create_task(self._events.run(), name="events")
             group.create_task(self._control(), name="control")
             if self._leader is not None:
                 await self._leader.hold()
-                raise RuntimeError("the lease was lost: another replica controls, or may")
+                raise RuntimeError("the lease was lost: another replica runs the controllers, or may")
 
     async def _control(self) -> None:
         options = self._options
@@ -87,26 +86,26 @@ class ControllersApp:
             scheduler_names=options.scheduler_names,
             queue_command_namespace=options.queue_command_namespace,
             node_selector=options.node_selector,
-            tell=self._hear_of,
+            on_started=self._on_controllers_started,
         )
 
-    def _hear_of(self, context: Context) -> None:
+    def _on_controllers_started(self, context: Context) -> None:
         self._context = context
 
-    async def _keep_beating(self) -> None:
+    async def _beat_regularly(self) -> None:
         while True:
             self._beat = time.monotonic()
             await asyncio.sleep(_BEAT)
 
     @property
     def _silent(self) -> float:
-        """For how long the event loop has not been heard of, beyond what lies between two beats."""
+        """Return the seconds since the last beat of the event loop, minus the interval of the beats."""
         return max(time.monotonic() - self._beat - _BEAT, 0.0)
 
-    # ----------------------------------------------------------------------------------------------------------- pages
+    # ------------------------------------------------------------------------------------------------------- endpoints
 
-    def pages(self) -> Mapping[str, Page]:
-        """By path; asked from the server's thread."""
+    def endpoints(self) -> Mapping[str, Endpoint]:
+        """Return the endpoints by path. The server calls them in its own thread."""
         return {"/healthz": self._healthz, "/readyz": self._readyz, "/metrics": self._render}
 
     def _healthz(self, _: Query) -> Answer:
@@ -114,11 +113,11 @@ class ControllersApp:
         return text(200, "ok") if silent < _HANGS_AFTER else text(503, f"the event loop hangs for {silent:.0f} s")
 
     def _render(self, query: Query) -> Answer:
-        """All metrics, or those named by ``name[]``."""
+        """Return all metrics, or those named by `name[]`."""
         return 200, METRICS, self._metrics.render(query.get("name[]", ()))
 
     def _readyz(self, _: Query) -> Answer:
-        """200 once everything is listed; a stand-by is ready too."""
+        """Return 200 once all kinds are listed; a stand-by is ready as well."""
         if self._context is None:
             return text(200, "stand-by") if self._leader is not None else text(503, "the controllers have not begun")
         waiting = self._context.unlisted()

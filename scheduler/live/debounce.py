@@ -1,24 +1,24 @@
-"""Reasons that the next event may do away with: a group that is not there yet, pods that are still being made.
+"""Delay reasons that the next event may resolve: a PodGroup that does not exist yet, pods that are being created.
 
-The one rule: what is being made is not complained of, what was never made is; time is given, never read.
+A reason is reported once it has held for `SECONDS`. Callers pass the time.
 """
 
 from __future__ import annotations
 
 SECONDS = 2.0
-"""How long a reason has to stand before it is told."""
+"""Seconds that a reason has to hold before it is reported."""
 
 
 class Debounce:
-    """Reasons by key, from when they came up until they stand no more."""
+    """Reasons by key, from their start to their end."""
 
     def __init__(self) -> None:
         self._reasons: dict[str, str] = {}
         self._until: dict[str, float] = {}
-        """Of those that are not to be told yet."""
+        """When the delay of each delayed reason ends."""
 
     def has_run_out(self, key: str, reason: str, now: float) -> bool:
-        """Whether a reason that stands, since now or for a while, is to be told."""
+        """Return True if a reason that holds, new or old, is to be reported."""
         if self._reasons.get(key) != reason:
             self._reasons[key] = reason
             self._until[key] = now + SECONDS
@@ -27,14 +27,14 @@ class Debounce:
         return key not in self._until
 
     def forget(self, key: str) -> None:
-        """No such reason stands any more."""
+        """Remove the reason of a key."""
         self._reasons.pop(key, None)
         self._until.pop(key, None)
 
     def due(self, now: float) -> list[str]:
-        """The keys of the reasons that are to be told now."""
+        """Return the keys whose reasons are to be reported now."""
         return [key for key, until in self._until.items() if until <= now]
 
     def next(self) -> float | None:
-        """When the next of them is to be told."""
+        """Return when the next delay ends."""
         return min(self._until.values(), default=None)

@@ -1,7 +1,7 @@
-"""Between those that live at their own pace and the cycle loop: what the watches show and what became of the writes.
+"""The queue between the cycle loop and the tasks that run beside it: watches and writes.
 
-The one rule: data goes round once: watches and writes put something in, the loop takes all of it out between two
-cycles, applies it to the state, decides, and hands the decisions to the writes. Nobody here knows of anybody else.
+Data moves in one circle. Watches and writes put items in. Between two cycles, the loop takes the items, applies them to
+the state, decides, and passes the decisions to the writes.
 """
 
 from __future__ import annotations
@@ -20,16 +20,20 @@ from ..recording.events import Input
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """An object that the state could not take in: it is left out, the others go on."""
+    """An object that the state rejects. The object is left out; all others are taken in.
+
+    With `is_partial`, only a part of the object is left out.
+    """
 
     resource: Resource[Any]
     metadata: ObjectMeta
     error: str
+    is_partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The API server bound a pod as it was decided, ``at`` so many seconds since the epoch."""
+    """The API server bound a pod as decided, at `at` seconds since the epoch."""
 
     decision: Bind
     at: float
@@ -47,7 +51,7 @@ Item = Input | Trouble | Bound | Refused
 
 
 class Inbox:
-    """In the order in which it came. ``arrived`` is set while there is something that the loop has to look at."""
+    """Items in the order of arrival. `arrived` is set while an item needs the loop's attention."""
 
     def __init__(self) -> None:
         self.arrived = asyncio.Event()
@@ -55,15 +59,15 @@ class Inbox:
 
     def put(self, item: Item) -> None:
         self._items.append(item)
-        if not isinstance(item, Bound):  # it can wait for the watch, which soon shows the same
+        if not isinstance(item, Bound):  # the watch soon shows the same
             self.arrived.set()
 
     def __len__(self) -> int:
-        """How many wait."""
+        """Return the number of items."""
         return len(self._items)
 
     def take(self, most: int) -> Iterator[Item]:
-        """The first, so many at most."""
+        """Yield and remove the oldest items, `most` of them at most."""
         if len(self._items) <= most:
             self.arrived.clear()
         for _ in range(min(most, len(self._items))):

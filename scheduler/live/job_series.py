@@ -1,7 +1,7 @@
-"""What Prometheus gets to read of each job: how long it took to get its pods placed, and what it still lacks.
+"""Prometheus series of each job: how long its pods took to be placed, and how many still lack a node.
 
-The one rule: a job has series for as long as its PodGroup is there. They are made of what is known when they are
-asked for, in the thread that asks; what they are made of changes in the event loop alone.
+A job has series while its PodGroup exists. A scrape builds the series in its own thread; only the event loop changes
+the underlying data.
 """
 
 from __future__ import annotations
@@ -20,37 +20,40 @@ _NOT_STARTED = ("", PodGroupPhase.PENDING, PodGroupPhase.INQUEUE)
 
 
 @dataclass(slots=True)
-class _Known:
-    """One job, for as long as its PodGroup is the one with ``uid``."""
+class _JobNumbers:
+    """The numbers of one job, while its PodGroup has this `uid`."""
 
     uid: str
     created: float
     queue: str
     phase: str
     started: bool
-    """Whether it had what it needs to start, ever."""
+    """Whether the job has ever had what it needs to start."""
     lacking: int | None = None
-    """Tasks that its gang still needs a node for; None where it does not wait."""
+    """Tasks that the gang still needs a node for; None where the job does not wait."""
     bound_at: float | None = None
-    """When the last bind of one of its pods was answered well, in seconds since the epoch."""
+    """When the last bind of one of its pods succeeded, in seconds since the epoch."""
 
 
 class JobSeries(Collector):
-    """The jobs, by key (``namespace/name``). ``is_there`` says whether a job's PodGroup is still there; ``on_start``
-    is told, once for a job, the seconds from its creation to the last of the binds that it needed to start.
+    """The series of all jobs, by key (`namespace/name`).
+
+    Args:
+        is_there: Returns True if the job's PodGroup still exists.
+        on_start: Receives, once per job, the seconds from its creation to the last bind that it needed to start.
     """
 
     def __init__(self, is_there: Callable[[str], bool], on_start: Callable[[float], None]) -> None:
         self._is_there = is_there
         self._on_start = on_start
-        self._jobs: dict[str, _Known] = {}
+        self._jobs: dict[str, _JobNumbers] = {}
 
     def bound(self, job: Job, at: float) -> None:
-        """A pod of the job was bound at ``at``, seconds since the epoch."""
+        """Record that a pod of the job was bound at `at`, in seconds since the epoch."""
         self._known(job).bound_at = at
 
     def note(self, job: Job, phase: str, *, waits: bool) -> None:
-        """What a cycle found: the PodGroup's phase, and whether something of the job waits with a reason."""
+        """Record the PodGroup's phase, and whether a part of the job waits with a reason, as a cycle found them."""
         known = self._known(job)
         known.queue, known.phase = job.queue, phase
         known.lacking = max(job.min_available - job.ready, 0) if waits else None
@@ -60,21 +63,21 @@ class JobSeries(Collector):
                 self._on_start(max(known.bound_at - known.created, 0.0))
 
     def forget_all_but(self, jobs: Mapping[str, object]) -> None:
-        """Let go of jobs that are gone; what is shown of them has ended before."""
+        """Remove the jobs that no longer exist. Their series have ended before."""
         if len(self._jobs) > len(jobs):
             for key in self._jobs.keys() - jobs.keys():
                 del self._jobs[key]
 
     def phases(self) -> Counter[tuple[str, str]]:
-        """How many PodGroups there are, by queue and phase."""
-        return Counter((known.queue, known.phase or PodGroupPhase.PENDING) for _, known in self._there())
+        """Return the number of PodGroups by queue and phase."""
+        return Counter((known.queue, known.phase or PodGroupPhase.PENDING) for _, known in self._existing())
 
     def describe(self) -> Iterator[Metric]:
-        """What there may be series of, for who asks for metrics by name."""
+        """Yield the possible series, for scrapes by name."""
         return self.collect()
 
     def collect(self) -> Iterator[Metric]:
-        """The series of all jobs."""
+        """Yield the series of all jobs."""
         lacking = GaugeMetricFamily(
             "volcano_unschedule_task_count",
             "Tasks that a waiting job's gang still needs a node for",
@@ -85,7 +88,7 @@ class JobSeries(Collector):
             "From the creation of a job's PodGroup to its last bind, in milliseconds",
             labels=["job_namespace", "job_name", "queue"],
         )
-        for key, known in self._there():
+        for key, known in self._existing():
             namespace, _, name = key.partition("/")
             if known.lacking is not None:
                 lacking.add_metric([namespace, name], known.lacking)
@@ -93,13 +96,13 @@ class JobSeries(Collector):
                 took.add_metric([namespace, name, known.queue], max(known.bound_at - known.created, 0.0) * 1000)
         yield from (lacking, took)
 
-    def _known(self, job: Job) -> _Known:
+    def _known(self, job: Job) -> _JobNumbers:
         uid = job.group.metadata.uid if job.group is not None else ""
         known = self._jobs.get(job.key)
         if known is None or known.uid != uid:
             started = job.phase not in _NOT_STARTED
-            known = self._jobs[job.key] = _Known(uid, job.creation, job.queue, job.phase, started)
+            known = self._jobs[job.key] = _JobNumbers(uid, job.creation, job.queue, job.phase, started)
         return known
 
-    def _there(self) -> Iterator[tuple[str, _Known]]:
+    def _existing(self) -> Iterator[tuple[str, _JobNumbers]]:
         return ((key, known) for key, known in self._jobs.copy().items() if self._is_there(key))

@@ -1,8 +1,7 @@
-"""Who schedules, of several replicas: the holder of a Lease.
+"""Leader election: of several replicas, only the holder of a Lease schedules.
 
-The one rule: a replica writes only while it can prove by its own clock that nobody else may hold the lease. The proof
-is asked for right before each write (:meth:`Leader.may_write`), so a replica that was frozen and wakes up finds that
-it may no longer.
+The one rule: a replica writes only while its own clock proves that no other replica can hold the lease. The proof is
+checked right before each write (`Leader.may_write`), so a replica that was frozen stops writing when it continues.
 """
 
 from __future__ import annotations
@@ -34,13 +33,13 @@ log = logging.getLogger(__name__)
 
 NAME = "schedspec"
 _SAFE = 2 / 3
-"""The part of the lease's duration, from before its last renewal, in which we write. The rest covers what is on its
-way, and clocks that differ.
+"""The part of the lease duration, from the start of the last renewal, in which we write. The rest covers requests in
+flight and differences between clocks.
 """
 
 
 _RELEASE_WITHIN = 2.0
-"""Seconds for giving the lease up; who stops does not wait for an API server that does not answer."""
+"""Seconds for the release of the lease. A process that stops does not wait for a silent API server."""
 
 
 class LeaseSpec(Object):
@@ -59,8 +58,9 @@ LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease", Lease)
 
 
 class Leader:
-    """One replica's part in the election. ``seconds`` is the lease's duration: how long after a crash another takes
-    over.
+    """One replica's part in the election.
+
+    `seconds` is the duration of the lease: after a crash, another replica takes over that much later.
     """
 
     def __init__(
@@ -81,22 +81,22 @@ class Leader:
         self._clock = clock
         self._proved = float("-inf")
         self._answered = float("-inf")
-        """When the API server last answered for the lease, whatever it said."""
+        """When the API server last answered a request about the lease, with any result."""
         self._other: tuple[str, str] = ("", "")
         self._other_seen = 0.0
-        """When we saw the other's renewal, by our clock: theirs may differ."""
+        """When we saw the other replica's renewal, by our clock; clocks may differ."""
 
     def may_write(self) -> bool:
-        """Whether the lease is ours beyond doubt, now."""
+        """Return True if this replica certainly holds the lease now."""
         return self._clock() - self._proved < self._seconds * _SAFE
 
     @property
     def is_answered(self) -> bool:
-        """Whether the API server answers for the lease these days."""
+        """Whether the API server currently answers requests about the lease."""
         return self._clock() - self._answered < self._seconds / 2
 
     async def elected(self) -> None:
-        """Wait until the lease is ours."""
+        """Wait until this replica holds the lease."""
         while True:
             try:
                 if await self._try():
@@ -107,7 +107,7 @@ class Leader:
             await asyncio.sleep(spread(0.8, 1.2) * min(1.0, self._seconds / 10))
 
     async def hold(self) -> None:
-        """Renew the lease; returns when it is lost."""
+        """Renew the lease. Returns when it is lost."""
         while self.may_write():
             await asyncio.sleep(self._seconds / 6)
             try:
@@ -117,7 +117,7 @@ class Leader:
                 log.warning("lease not renewed: %s", error)
 
     async def release(self) -> None:
-        """Give the lease up, so that another replica need not wait until it has run out."""
+        """Release the lease, so that another replica need not wait until it expires."""
         if not self.may_write():
             return
         self._proved = float("-inf")
@@ -130,11 +130,15 @@ class Leader:
             log.info("lease not released: %s", error or "no answer in time")
 
     async def close(self) -> None:
-        """Close its connections."""
+        """Close the connections."""
         await self._client.http.close()
 
     async def _try(self) -> bool:
-        """Take or renew the lease; False where another holds it. Raises KubeError where that cannot be known."""
+        """Take or renew the lease. Return False where another replica holds it.
+
+        Raises:
+            KubeError: The holder cannot be determined.
+        """
         started = self._clock()
         deadline = max(self._seconds / 3, 1.0)
         try:
@@ -191,7 +195,7 @@ class Leader:
 
 
 def leader_of(options: Options, connection: Connection, name: str) -> Leader | None:
-    """This process's part in the election for the lease ``name``; None where its options want none."""
+    """Return this process's part in the election for the lease `name`; None without leader election."""
     if not options.leader_elect:
         return None
     identity = options.identity or f"{socket.gethostname()}_{os.getpid()}"

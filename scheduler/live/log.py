@@ -1,7 +1,4 @@
-"""JSON logs on stderr, each line with the number of the cycle that it belongs to.
-
-The one rule: one event, one line, one JSON object.
-"""
+"""JSON logs on stderr: one event is one line with one JSON object and the number of its cycle."""
 
 from __future__ import annotations
 
@@ -11,11 +8,11 @@ import sys
 import structlog
 
 _tracebacks = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
-"""Without the values of variables: a frame of the client has the token in it."""
+"""Without local variables: a frame of the client contains the token."""
 
 
 def set_up(level: str) -> None:
-    """Send all logs of this process, those of the standard library included, to stderr as JSON."""
+    """Send all logs of this process, including those of libraries, to stderr as JSON."""
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,

@@ -1,7 +1,13 @@
-"""The loop: wait for a change, decide, hand the decisions on.
+"""The cycle loop: wait for a change, decide, carry out the decisions, publish statuses and events.
 
-The one rule: while a cycle decides (in a thread, so that watches are read on), nothing changes the state; what
-arrives waits in the feed's inbox.
+The state does not change while a cycle decides; changes wait in the inbox of the feed.
+
+A pod alone on an idle cluster takes the short path (docs/operating.md, Speed):
+
+1. The change that completes a gang starts a cycle at once; any other change waits for `DEBOUNCE` first.
+2. A cycle that is expected to be quick is decided on the event loop. Any other cycle is decided in a thread, so that
+   watches are still read.
+3. Binds go to the API server, and come back by the watch, before metrics, statuses and events are built.
 """
 
 from __future__ import annotations
@@ -10,7 +16,6 @@ import asyncio
 import gc
 import logging
 import math
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -19,7 +24,10 @@ import structlog
 
 from ..decide import decide
 from ..framework.decisions import Decisions, Evict
+from ..framework.work import Budget
 from ..kube.backoff import Backoff
+from ..kube.clock import wall_time
+from ..policy.model import Policy
 from ..recording.events import Assumed, Decided, Nominated
 from .metrics import Metrics
 from .pace import Pace
@@ -28,26 +36,34 @@ from .record import RunningRecord
 from .state_feed import StateFeed, Urgency
 from .status_builder import StatusBuilder
 from .stopwatch import Stopwatch
-from .turns import SLICE, Turns
+from .turns import ITEMS_PER_TURN, Turns
 from .writer import BINDS_IN_FLIGHT, Writer
 
 log = logging.getLogger(__name__)
 
 DEBOUNCE = 0.004
-"""Seconds from a change to its cycle: a gang's pods come a few ms apart."""
+"""Seconds from a change to its cycle. The pods of a gang arrive a few ms apart."""
+_IDLE = 0.02
+"""Seconds without a cycle after which the change that completes a gang starts one at once."""
+_QUICK = 0.004
+"""Seconds of CPU, and of steps, that a cycle may take on the event loop."""
+_HEAD_START = 0.02
+"""Seconds that a few binds get, unless an input arrives before, until metrics, statuses and events are built. Our work
+meanwhile would take CPU time from the API server, which tells all watches of the bind.
+"""
 LAZY = 0.05
-"""Seconds from a change that was expected (a bound pod runs) to its cycle."""
+"""Seconds from an expected change (a bound pod runs) to its cycle."""
 LAZY_UNDER_LOAD = 1.0
-"""The same while binds are on their way: every ms of ours is taken from the API server's."""
+"""The same while binds are in flight: our CPU time is missing in the API server."""
 PUBLISH_AT_LEAST_EVERY = 3.0
-"""Seconds between two publications of all that changed, under any load."""
+"""Seconds between two complete publications, under any load."""
 _LONGEST_REST = 1.0
 _REST_WHEN_CUT = 0.05
-"""The longest rest before a cycle that goes on with what the last one left."""
+"""Maximum pause in seconds before a cycle that continues the jobs of the last one."""
 
 
 class CycleLoop:
-    """The cycle loop. ``policy`` is asked before each cycle."""
+    """The cycle loop. It reads `policy` before each cycle; `pace` sets the budgets, from measurements by default."""
 
     def __init__(
         self,
@@ -58,50 +74,59 @@ class CycleLoop:
         policy: Callable[[], InForce],
         metrics: Metrics,
         record: RunningRecord | None = None,
+        pace: Pace | None = None,
+        collects_garbage: bool = True,
     ) -> None:
         self.number = 0
         self.decided = 0
-        """How many cycles have come to decisions."""
+        """Number of cycles that produced decisions."""
         self._feed = feed
         self._writer = writer
-        self._publication = status_builder
+        self._status_builder = status_builder
         self._policy = policy
         self._metrics = metrics
         self._record = record
+        self._collects_garbage = collects_garbage
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="decide")
         self._is_running = False
         self._is_deciding = False
-        """Or would be, had the last cycle not failed."""
+        """Whether a cycle runs, or the last cycle failed."""
         self._due: float | None = None
-        """When the next cycle is wanted, by the loop's clock."""
+        """When the next cycle is requested, by the loop's clock."""
         self._not_before = 0.0
         self._lazy_not_before = 0.0
-        self._patient_until = 0.0
-        """As ``_not_before``, for as long as victims leave."""
+        self._no_cycle_while_evicting_before = 0.0
+        """As `_not_before`, while victims terminate."""
         self._published = asyncio.get_running_loop().time()
         self._errors = Backoff(first=0.1, most=10.0)
         self._between: list[Callable[[], None]] = []
-        self._pace = Pace()
+        self._pace = pace or Pace()
+        self._ended = 0.0
+        """When the last cycle ended, by the loop's clock."""
+        self._taken_in = 0
+        """Number of inputs that the state took in since the last cycle."""
+        self._was_quick = False
+        """Whether the last cycle could have been decided on the event loop."""
 
     @property
     def is_due(self) -> bool:
-        """Whether a cycle is wanted now, or under way, or failed."""
+        """Whether a cycle is due now, runs, or failed."""
         now = asyncio.get_running_loop().time()
-        is_wanted = self._due is not None and now >= max(self._due, self._rests_until)
+        is_wanted = self._due is not None and now >= max(self._due, self._paused_until)
         return self._is_running and (self._is_deciding or is_wanted)
 
     def want(self) -> None:
-        """Have a cycle soon, whether or not something changed (a new policy, say)."""
+        """Request a cycle soon, also without a change (for example for a new policy)."""
         self._want(DEBOUNCE)
         self._feed.inbox.arrived.set()
 
     def between_cycles(self, action: Callable[[], None]) -> None:
-        """Call ``action`` when no cycle runs and the state is up to date."""
+        """Call `action` between two cycles, with an up-to-date state."""
         self._between.append(action)
         self._feed.inbox.arrived.set()
 
     async def run(self) -> None:
-        """Cycle until cancelled."""
+        """Run cycles until cancelled."""
         await self._feed.synced()
         await self.take_in()
         self._is_running = True
@@ -109,18 +134,18 @@ class CycleLoop:
         loop = asyncio.get_running_loop()
         while True:
             at = self._due
-            wait = None if at is None else max(max(at, self._rests_until) - loop.time(), 0.0)
+            wait = None if at is None else max(max(at, self._paused_until) - loop.time(), 0.0)
             if wait != 0.0:
                 await self._arrival(wait)
             self._want_after(await self.take_in())
             while self._between:
                 self._between.pop()()
-            if self._due is not None and loop.time() >= max(self._due, self._rests_until):
+            if self._due is not None and loop.time() >= max(self._due, self._paused_until):
                 await self._cycle()
 
     @property
-    def _rests_until(self) -> float:
-        return max(self._not_before, self._patient_until if self._writer.is_evicting else 0.0)
+    def _paused_until(self) -> float:
+        return max(self._not_before, self._no_cycle_while_evicting_before if self._writer.is_evicting else 0.0)
 
     async def _arrival(self, wait: float | None) -> None:
         try:
@@ -130,20 +155,24 @@ class CycleLoop:
             pass
 
     async def take_in(self) -> Urgency:
-        """Bring the state up to date, and hand on what that tells others; how soon a cycle should follow."""
+        """Apply the inbox to the state and report the side effects. Return how soon a cycle should follow."""
         urgency, left = Urgency.NONE, len(self._feed.inbox)
+        self._taken_in += left
         while True:
-            intake = self._feed.empty(SLICE)
+            intake = self._feed.empty(ITEMS_PER_TURN)
             for uid in intake.gone:
                 self._writer.gone(uid)
-            self._publication.tell(intake)
-            urgency, left = max(urgency, intake.urgency), left - SLICE
+            self._status_builder.report(intake)
+            urgency, left = max(urgency, intake.urgency), left - ITEMS_PER_TURN
             if left <= 0:
                 return urgency
             await asyncio.sleep(0)
 
     def _want_after(self, urgency: Urgency) -> None:
-        if urgency is Urgency.SOON:
+        is_idle = asyncio.get_running_loop().time() - self._ended > _IDLE
+        if urgency is Urgency.NOW and is_idle:
+            self._want(0.0)
+        elif urgency >= Urgency.SOON:
             self._want(DEBOUNCE)
         elif urgency is Urgency.LAZY:
             wait = LAZY_UNDER_LOAD if self._writer.binds.pressing else LAZY
@@ -163,15 +192,14 @@ class CycleLoop:
         structlog.contextvars.bind_contextvars(cycle=self.number)
         if self._record is not None:
             self._record.before_cycle(self._feed.cluster, self._policy())
-        started, now, watch = loop.time(), time.time(), Stopwatch()
-        cluster, policy, budget = self._feed.cluster, self._policy().policy, self._pace.budget
+        started, now = loop.time(), wall_time()
+        cluster = self._feed.cluster
         try:
-            asked = partial(decide, cluster, policy, now, watch.step, budget=budget)
-            decisions = await loop.run_in_executor(self._thread, asked)
-        except Exception:  # a defect of the core: keep the watches and the writes going, and try again
+            decisions, budget, watch = await self._decide(now)
+        except Exception:  # a defect of the core must not stop watches and writes
             pause = self._errors.next()
             self._metrics.failed()
-            log.exception("cycle %d failed, the next in %.1f s", self.number, pause)
+            log.exception("cycle %d failed, next cycle in %.1f s", self.number, pause)
             self._not_before = loop.time() + pause
             self._want(pause)
             return
@@ -179,24 +207,26 @@ class CycleLoop:
         self._is_deciding = False
         self.decided += 1
         took = loop.time() - started
-        self._metrics.cycle(took, decisions, watch.laps)
         self._pace.note(decisions.steps, watch.jobs)
         self._feed.apply(Decided(self.number, now, decisions, budget))
-        await self._carry_out_whole(decisions)
+        await self._carry_out_all(decisions)
         many = self._writer.binds.pressing > BINDS_IN_FLIGHT
-        self._rest(decisions, took, many=many)
-        if not many:
-            # a session is some 450 objects in a ring with its plugins: what of it grows old in the collector's eyes
-            # stays for hours
+        self._set_pause(decisions, took, many=many)
+        if decisions.binds and not many:
+            await self._arrival(_HEAD_START)  # ends as soon as the watch shows a pod on its node
+        self._metrics.cycle(took, decisions, watch.laps)
+        if not many and self._collects_garbage:
+            # A session and its plugins are about 450 objects in reference cycles. Those that reach the collector's
+            # oldest generation would stay for hours.
             gc.collect(0)
         is_late = loop.time() - self._published > PUBLISH_AT_LEAST_EVERY
         if is_late or not many:
             self._published = loop.time()
-        await self._publication.publish(decisions, now, only_urgent=many and not is_late)
+        await self._status_builder.publish(decisions, now, only_urgent=many and not is_late)
         if self._writer.binds.pressing:
-            self._want(LAZY_UNDER_LOAD)  # what is not published yet
-        if self._publication.again_at is not None:
-            self._want(max(self._publication.again_at - now, LAZY))
+            self._want(LAZY_UNDER_LOAD)  # publish the rest
+        if self._status_builder.again_at is not None:
+            self._want(max(self._status_builder.again_at - now, LAZY))
         if decisions.cut or cluster.backlog.has_due(now):
             self._want(0.0)
         if decisions.wake_at is not None:
@@ -209,29 +239,66 @@ class CycleLoop:
             len(decisions.refusals),
             took * 1000,
         )
+        self._ended = loop.time()
 
-    def _rest(self, decisions: Decisions, took: float, *, many: bool) -> None:
-        """At most half of the time goes into cycles, so that a large state cannot starve the writes; a tenth while many
-        binds are under way, while victims leave, one after the other, and there is nothing else to decide, and for
-        what was expected.
+    async def _decide(self, now: float) -> tuple[Decisions, Budget, Stopwatch]:
+        """Decide on the event loop if the cycle turns out to be quick, else in a thread.
+
+        On the event loop the core gets a small budget. A cycle that exhausts it is discarded and decided again in the
+        thread: the core changes nothing in the state.
+        """
+        policy, taken_in = self._policy().policy, self._taken_in
+        self._taken_in = 0
+        if self._was_quick and taken_in <= ITEMS_PER_TURN:
+            budget, watch = self._pace.budget_within(_QUICK), Stopwatch()
+            decisions = self._decide_and_time(policy, now, budget, watch)
+            if not decisions.cut and decisions.steps < budget.job:
+                return decisions, budget, watch
+            self._feed.cluster.last_cycle = None
+        budget, watch = self._pace.budget, Stopwatch()
+        work = partial(self._decide_and_time, policy, now, budget, watch)
+        decisions = await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        return decisions, budget, watch
+
+    def _decide_and_time(self, policy: Policy, now: float, budget: Budget, watch: Stopwatch) -> Decisions:
+        """Decide, and note whether the cycle was quick. Runs in the thread or on the event loop."""
+        self._was_quick = False
+        started = self._pace.cpu_seconds()
+        decisions = decide(self._feed.cluster, policy, now, watch.step, budget=budget)
+        within = decisions.steps < self._pace.budget_within(_QUICK).job and not decisions.cut
+        self._was_quick = within and self._pace.cpu_seconds() - started <= _QUICK
+        return decisions
+
+    def _set_pause(self, decisions: Decisions, took: float, *, many: bool) -> None:
+        """Set the pause before the next cycle.
+
+        Cycles use at most half of the loop's time, so that a large state cannot starve the writes. They use a tenth
+        while many binds are in flight, while victims terminate and nothing else is pending, and for expected changes.
         """
         now = asyncio.get_running_loop().time()
         only_waits = not decisions.binds and not decisions.evictions
         short, long = (now + min(took * rests, _LONGEST_REST) for rests in (1, 9))
         self._lazy_not_before = long
         self._not_before = min(long if many else short, now + _REST_WHEN_CUT if decisions.cut else math.inf)
-        self._patient_until = long if only_waits else short
+        self._no_cycle_while_evicting_before = long if only_waits else short
 
     def _by_priority(self, evictions: list[Evict]) -> list[list[Evict]]:
-        """The victims in waves: those of the lowest job priority first."""
+        """Group victims into waves, the lowest job priority first."""
         waves: dict[int, list[Evict]] = {}
         for eviction in evictions:
             job = self._feed.cluster.jobs.get(eviction.job)
             waves.setdefault(job.priority if job is not None else 0, []).append(eviction)
         return [waves[priority] for priority in sorted(waves)]
 
-    async def _carry_out_whole(self, decisions: Decisions) -> None:
-        """Hand on all that was decided, even where this task is told to end meanwhile: no gang is left at a half."""
+    async def _carry_out_all(self, decisions: Decisions) -> None:
+        """Pass on all decisions, even if this task is cancelled meanwhile, so that no gang is carried out in part.
+
+        A few decisions fit into one turn of the event loop. Nothing can cancel this task within a turn, and a task of
+        their own would cost a lone bind two more turns.
+        """
+        if len(decisions.binds) + len(decisions.evictions) + len(decisions.nominations) < ITEMS_PER_TURN:
+            await self._carry_out(decisions)
+            return
         work = asyncio.create_task(self._carry_out(decisions))
         try:
             await asyncio.shield(work)
@@ -239,13 +306,13 @@ class CycleLoop:
             await work
 
     async def _carry_out(self, decisions: Decisions) -> None:
-        turns = Turns(SLICE)
+        turns = Turns(ITEMS_PER_TURN)
         for bind in decisions.binds:
             self._feed.apply(Assumed(bind.task, bind.uid, bind.node))
             self._writer.bind(bind)
             await turns.spent()
         for eviction in decisions.evictions:
-            self._publication.evicting(eviction)
+            self._status_builder.evicting(eviction)
             self._feed.apply(Assumed(eviction.task, eviction.uid))
             await turns.spent()
         if decisions.evictions:

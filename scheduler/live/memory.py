@@ -1,7 +1,4 @@
-"""Memory that nobody uses goes back to the system.
-
-The one rule: it costs the event loop nothing: a thread does it, without the interpreter's lock.
-"""
+"""Return unused memory to the system, in a thread and without the interpreter's lock."""
 
 from __future__ import annotations
 
@@ -11,14 +8,15 @@ import ctypes
 _EVERY = 60.0
 """Seconds."""
 _LARGE = 64 * 1024
-"""Bytes; glibc's own bound grows to 32 MB with what is freed."""
+"""Bytes; glibc's own threshold grows to 32 MB as memory is freed."""
 _ARENA_MAX, _MMAP_THRESHOLD = -8, -3
-"""``M_ARENA_MAX`` and ``M_MMAP_THRESHOLD`` of <malloc.h>."""
+"""`M_ARENA_MAX` and `M_MMAP_THRESHOLD` of <malloc.h>."""
 
 
 def keep_whole() -> None:
-    """Have one heap for all threads, as only one of them runs at a time, and none of what is large on it. To be called
-    before there are threads.
+    """Use one heap for all threads, because only one of them runs at a time, and allocate large blocks outside of it.
+
+    Call this before any thread starts.
     """
     if (tune := getattr(ctypes.CDLL(None), "mallopt", None)) is not None:
         tune(_ARENA_MAX, 1)
@@ -26,8 +24,10 @@ def keep_whole() -> None:
 
 
 async def keep_trimmed(every: float = _EVERY) -> None:
-    """Until cancelled. Buffers of all sizes come and go between objects that stay, and of such a heap glibc gives back
-    its end only: 5 MB in ten minutes of churn were free and kept. Other C libraries have no such call, and no need.
+    """Return free memory of the heap to the system, until cancelled.
+
+    Buffers of all sizes come and go between objects that stay, and glibc returns only the end of such a heap: after ten
+    minutes of churn it kept 5 MB. Other C libraries have no such call and do not need one.
     """
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     while trim is not None:

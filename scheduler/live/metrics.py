@@ -1,6 +1,6 @@
-"""Numbers for Prometheus, in Volcano's names where they mean the same: what this process did and how long it took.
+"""Prometheus metrics of the scheduling process, with Volcano's names where the meaning is the same.
 
-The one rule: metrics are only ever written by the shell; the core does not know of them.
+Only the shell writes metrics; the core has no access to them.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from .stopwatch import Lap
 
 _MILLISECONDS = (0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 _STEPS = (0.02, 0.1, 0.5, 2, 10, 50, 200, 1000, 5000)
-"""Most steps of a cycle take less than a millisecond; few, as there is one set for each plugin."""
+"""Most steps of a cycle take less than a millisecond. Few buckets, because each plugin has its own set."""
 _WAITING = tuple(5 * 2.0**step for step in range(15))
-"""From 5 ms to 82 s, as Volcano has them."""
+"""From 5 ms to 82 s, as in Volcano."""
 _JOBS = tuple(32 * 2.0**step for step in range(20))
-"""From 32 ms, as Volcano has them, to 4.7 h: a job may wait for its turn."""
+"""From 32 ms, as in Volcano, to 4.7 h, because a job may wait for its queue."""
 _RATIOS = (0.25, 0.5, 1, 1.5, 2, 3, 4, 8, 16)
 _OPENS = "OnSessionOpen"
-"""Volcano's word for a plugin's start in a cycle; ours have nothing to do at its end."""
+"""Volcano's label for a plugin's start in a cycle. Our plugins do nothing at the end of a cycle."""
 
 
 def is_late(refusal: Refusal) -> bool:
-    """Whether a job waits because it costs more than a single job may."""
+    """Return True if a job waits because deciding about it costs more than one job may."""
     return any(isinstance(why, TooCostly) for why in refusal.items)
 
 
 class Metrics:
-    """One set of metrics, with a registry of its own."""
+    """One set of metrics with its own registry."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -106,7 +106,7 @@ class Metrics:
             _RATIOS,
         )
         self._victims = self._gauge("volcano_pod_preemption_victims", "Pods that preempt chose when it last chose any")
-        # the library ends a counter's name in _total, and Volcano's does not
+        # a gauge, because the library would add _total to a counter's name
         self._preemptions = self._gauge(
             "volcano_total_preemption_attempts", "Times that preempt chose victims for the sake of a job; only grows"
         )
@@ -123,7 +123,7 @@ class Metrics:
     # ------------------------------------------------------------------------------------------------------- a cycle
 
     def cycle(self, seconds: float, decisions: Decisions, laps: Iterable[Lap]) -> None:
-        """A cycle ended: how long it took, what it decided, and what its steps took."""
+        """Record a cycle: its duration, its decisions and the durations of its steps."""
         self._cycle.observe(seconds * 1000)
         self._unschedulable.set(len(decisions.refusals))
         for lap in laps:
@@ -133,11 +133,11 @@ class Metrics:
             self._cut.labels(action).inc()
         self._late.set(sum(is_late(refusal) for refusal in decisions.refusals.values()))
         if decisions.evictions:
-            self._chosen(decisions.evictions)
+            self._count_evictions(decisions.evictions)
         for ratio in decisions.evicted_to_requested.values():
             self._ratio.observe(ratio)
 
-    def _chosen(self, evictions: Iterable[Evict]) -> None:
+    def _count_evictions(self, evictions: Iterable[Evict]) -> None:
         reasons = [eviction.reason for eviction in evictions]
         for action, _ in {(reason.action, reason.preemptor) for reason in reasons}:
             self._transactions.labels(action).inc()
@@ -152,11 +152,11 @@ class Metrics:
         self._scheduled.inc()
 
     def waited(self, seconds: float) -> None:
-        """How long after its creation a pod got its node."""
+        """Record the seconds from a pod's creation to its bind."""
         self._latency.observe(max(seconds, 0.0) * 1000)
 
     def started(self, seconds: float) -> None:
-        """How long after its creation a job had all that it needs to start."""
+        """Record the seconds from a job's creation until it had all that it needs to start."""
         self._start.observe(seconds * 1000)
 
     def refused(self, kind: str) -> None:
@@ -168,7 +168,7 @@ class Metrics:
     # ------------------------------------------------------------------------------------------------- how things are
 
     def show(self, *series: Collector) -> None:
-        """Show series of somebody else's beside these."""
+        """Register further series beside these metrics."""
         for one in series:
             self.registry.register(one)
 
@@ -178,11 +178,11 @@ class Metrics:
             self._malformed.labels(kind).set(count)
 
     def policy(self, result: str) -> None:
-        """``loaded`` or ``refused``."""
+        """Count a policy file; `result` is `loaded` or `refused`."""
         self._policy.labels(result).inc()
 
     def failed(self) -> None:
-        """A cycle came to nothing: nothing is scheduled until one does better."""
+        """Count a cycle that failed without decisions."""
         self._failed.inc()
 
     def requests(self, throttled: int, dropped_events: int) -> None:
@@ -193,9 +193,9 @@ class Metrics:
         self._leader.set(leads)
 
     def progress(self, age: Callable[[], float]) -> None:
-        """Ask this for the age of what does not get on, at each scrape: the event loop may hang."""
+        """Read the age of the oldest lack of progress at each scrape, because the event loop may hang."""
         self._progress.set_function(age)
 
     def render(self, names: Collection[str] = ()) -> bytes:
-        """The text that a scrape gets; with ``names`` (of samples), only of the metrics that have them."""
+        """Return the text of a scrape; with `names` (of samples), only the metrics with these samples."""
         return generate_latest(self.registry.restricted_registry(names) if names else self.registry)

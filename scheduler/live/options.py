@@ -1,7 +1,6 @@
-"""What ``python -m scheduler run`` is told.
+"""The command-line options of `python -m scheduler run` and `controllers`.
 
-The one rule: every option is checked here, before anything is connected, and a bad one is refused with the option's
-name and what to give instead.
+Every option is checked before anything connects. An error names the option and a valid value.
 """
 
 from __future__ import annotations
@@ -13,13 +12,14 @@ from pathlib import Path
 
 from ..kube import Scope
 from ..recording.segments import KEPT, SEGMENT_BYTES
+from .terminations import LONGEST_GRACE, GraceLimit
 
 CONTROLLERS = ("podgroup", "queue", "job", "pytorchjob")
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The parsed command line of ``run``."""
+    """The parsed command line of `run`."""
 
     policy: Path | None
     kubeconfig: Path | None
@@ -37,16 +37,32 @@ class Options:
     record: Path | None
     record_bytes: int
     log_level: str
+    grace: GraceLimit = GraceLimit()  # noqa: RUF009 - frozen
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``run`` to its parser."""
+    """Add the options of `run` to its parser."""
     _add_cluster(parser)
-    what = parser.add_argument_group("what is scheduled, and how")
+    what = parser.add_argument_group("scheduling")
     what.add_argument("--policy", type=Path, metavar="FILE", help="Volcano's configuration file; read again on change")
-    _add_what(what, ", all (default) or none: the command `controllers` then runs them apart")
+    what.add_argument(
+        "--longest-grace",
+        type=_seconds,
+        default=LONGEST_GRACE,
+        metavar="N",
+        help="seconds after which the capacity of a terminating pod no longer counts as being freed "
+        "(default: %(default)s)",
+    )
+    what.add_argument(
+        "--after-grace",
+        choices=("another", "force"),
+        default="another",
+        help="for victims with a longer grace period: they keep it, and after --longest-grace another "
+        "victim is chosen (default); or their grace period is cut to --longest-grace",
+    )
+    _add_what(what, ", all (default) or none, where the command `controllers` runs them in a process of their own")
     process = _add_process(parser)
-    process.add_argument("--record", type=Path, metavar="DIR", help="write what `replay` and `explain` read")
+    process.add_argument("--record", type=Path, metavar="DIR", help="write a record for `replay` and `explain`")
     process.add_argument(
         "--record-bytes",
         type=_bytes,
@@ -57,36 +73,38 @@ def add_run(parser: argparse.ArgumentParser) -> None:
 
 
 def add_controllers(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``controllers`` to its parser."""
+    """Add the options of `controllers` to its parser."""
     _add_cluster(parser)
-    _add_what(parser.add_argument_group("what is controlled"), " or all (default)")
+    _add_what(parser.add_argument_group("controllers"), " or all (default)")
     _add_process(parser)
-    parser.set_defaults(policy=None, record=None, record_bytes=SEGMENT_BYTES)
+    parser.set_defaults(
+        policy=None, record=None, record_bytes=SEGMENT_BYTES, longest_grace=LONGEST_GRACE, after_grace="another"
+    )
 
 
 def _add_cluster(parser: argparse.ArgumentParser) -> None:
     cluster = parser.add_argument_group("cluster")
-    cluster.add_argument("--kubeconfig", type=Path, metavar="FILE", help="without it: the service account of the pod")
+    cluster.add_argument("--kubeconfig", type=Path, metavar="FILE", help="default: the service account of the pod")
     cluster.add_argument("--context", metavar="NAME", help="a context of the kubeconfig (default: its current one)")
     cluster.add_argument(
         "--node-selector",
         type=_selector,
         default={},
         metavar="K=V[,K=V]",
-        help="labels of the nodes to schedule to; other nodes get no pods and count in no total",
+        help="labels of the nodes to schedule to; other nodes get no pods and do not count as capacity",
     )
     cluster.add_argument(
         "--queue-selector",
         type=_label,
         default=None,
         metavar="K[=V]",
-        help="the label of the queues there are; others are neither seen nor written, root and default are presumed",
+        help="the label of visible queues; other queues are neither read nor written, root and default are presumed",
     )
     cluster.add_argument(
         "--namespace-prefix",
         default="",
         metavar="PREFIX",
-        help="how the names of namespaces begin whose jobs, groups and pods are seen; others are left alone",
+        help="prefix of the namespaces whose jobs, groups and pods are visible; other namespaces are ignored",
     )
 
 
@@ -96,7 +114,7 @@ def _add_what(what: argparse._ArgumentGroup, others: str) -> None:
         action="append",
         dest="scheduler_names",
         metavar="NAME",
-        help="schedulerName of the pods that are ours; repeat for several (default: schedspec)",
+        help="schedulerName of the pods to schedule; repeat for several (default: schedspec)",
     )
     what.add_argument(
         "--controllers",
@@ -109,7 +127,7 @@ def _add_what(what: argparse._ArgumentGroup, others: str) -> None:
         "--queue-command-namespace",
         default="kube-system",
         metavar="NAME",
-        help="where Commands that open and close queues count (default: kube-system); vcctl writes them into `default`",
+        help="namespace of Commands to queues (default: kube-system); vcctl writes them into `default`",
     )
 
 
@@ -119,13 +137,15 @@ def _add_process(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     process.add_argument("--leader-elect", action="store_true", help="only one replica works at a time")
     process.add_argument("--lease-seconds", type=_positive, default=15.0, metavar="N")
     process.add_argument("--lease-namespace", default="kube-system", metavar="NAME")
-    process.add_argument("--identity", default="", metavar="NAME", help="of this replica (default: host and process)")
+    process.add_argument(
+        "--identity", default="", metavar="NAME", help="name of this replica (default: host and process)"
+    )
     process.add_argument("--log-level", choices=("debug", "info", "warning", "error"), default="info")
     return process
 
 
 def options_from(given: argparse.Namespace) -> Options:
-    """The options that the parsed arguments mean."""
+    """Return the options for parsed arguments."""
     names = tuple(given.scheduler_names or ("schedspec",))
     return Options(
         policy=given.policy,
@@ -144,11 +164,12 @@ def options_from(given: argparse.Namespace) -> Options:
         record=given.record,
         record_bytes=given.record_bytes,
         log_level=given.log_level,
+        grace=GraceLimit(given.longest_grace, force=given.after_grace == "force"),
     )
 
 
 def parse(arguments: Sequence[str]) -> Options:
-    """The options of a command line without its ``run``; exits with a message where one is bad."""
+    """Return the options of a command line without its `run`. Exits with a message where one is invalid."""
     parser = argparse.ArgumentParser(prog="python -m scheduler run")
     add_run(parser)
     return options_from(parser.parse_args(arguments))
@@ -194,6 +215,12 @@ def _address(text: str) -> tuple[str, int]:
 def _bytes(text: str) -> int:
     if not text.isdecimal() or int(text) < 1 << 16:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of bytes from {1 << 16} on")
+    return int(text)
+
+
+def _seconds(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and 1 <= len(text) <= 9 and int(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of seconds from 1 on")
     return int(text)
 
 

@@ -1,42 +1,69 @@
-"""How many steps of the core a cycle may cost, from how long steps took.
+"""Convert the cycle's time budget into a step budget, from the CPU time that steps took.
 
-The one rule: the core counts steps, which cost the same wherever they are counted; only here do they meet a clock. A
-cycle's budget is an input like any other, recorded and replayed. Only the attempts of jobs are measured: what a cycle
-costs apart from them does not become less where it tries fewer, and would be taken for ever slower steps.
+The core counts steps, which are the same on every machine; only this module relates them to a clock. A cycle's budget
+is an input, recorded and replayed. Only the attempts of jobs are measured: the fixed cost of a cycle does not shrink
+with fewer attempts, and would look like ever slower steps.
 """
 
 from __future__ import annotations
 
+import time
+
 from ..framework.work import Budget
 
 CYCLE = 0.25
-"""Seconds after which a cycle leaves what is left of its jobs to the next one."""
+"""CPU seconds after which a cycle leaves its remaining jobs to the next one."""
 JOB = 1.0
-"""Seconds that a single job may take in one action."""
+"""CPU seconds that one job may take in one action."""
 FIRST = 0.8e-6
-"""Seconds of a step, as long as none were measured."""
-FASTEST, SLOWEST = 1e-7, 4e-5
-"""What a step is taken for at least and at most, whatever was measured."""
-TELLING = 5_000
-"""Cycles of fewer steps tell of what every cycle costs, not of what steps do."""
-_OLD = 0.8
-"""The weight of what was known before."""
+"""CPU seconds per step before the first measurement."""
+FASTEST, SLOWEST = 4e-7, 4e-5
+"""Bounds of the assumed seconds per step. The cheap steps of one tenant must not buy long cycles for the costly steps
+of another tenant.
+"""
+MEASURED_FROM = 5_000
+"""Cycles with fewer steps are not measured: their fixed cost dominates."""
+_WEIGHT_OF_OLD = 0.8
+"""Weight of the previous value."""
 
 
 class Pace:
-    """How long a step takes on this machine, lately."""
+    """The recent duration of a step on this machine."""
 
     def __init__(self) -> None:
         self._seconds = FIRST
 
     @property
     def budget(self) -> Budget:
-        """The budget of the next cycle."""
+        """Return the budget of the next cycle."""
         return Budget(round(CYCLE / self._seconds), round(JOB / self._seconds))
 
+    def budget_within(self, seconds: float) -> Budget:
+        """Return the budget of a cycle that takes so many seconds at most."""
+        steps = round(seconds / self._seconds)
+        return Budget(steps, steps, full=self.budget.cycle)
+
     def note(self, steps: int, seconds: float) -> None:
-        """The jobs of a cycle cost so many steps, and their attempts took so long."""
-        if steps >= TELLING and seconds:  # none where the last decisions stood
+        """Record the steps that the jobs of a cycle cost, and the CPU seconds that their attempts took."""
+        if steps >= MEASURED_FROM and seconds:  # no steps where the last decisions still hold
             measured = min(max(seconds / steps, FASTEST), SLOWEST)
-            # to become slower is believed at once: the next cycle would be too long
-            self._seconds = max(measured, _OLD * self._seconds + (1 - _OLD) * measured)
+            # adopt a slower pace at once, or the next cycle would be too long
+            self._seconds = max(measured, _WEIGHT_OF_OLD * self._seconds + (1 - _WEIGHT_OF_OLD) * measured)
+
+    def cpu_seconds(self) -> float:
+        """Return the CPU seconds that this thread has used; a cycle is quick or not by their difference."""
+        return time.thread_time()
+
+
+class FixedPace(Pace):
+    """A constant duration of a step, for virtual time.
+
+    No measured duration changes a budget, so that a busy machine gets the same decisions as an idle one.
+    """
+
+    def note(self, steps: int, seconds: float) -> None:
+        """Ignore the measurement."""
+
+    def cpu_seconds(self) -> float:
+        """Return 0.0: only its steps tell whether a cycle is quick."""
+        return 0.0

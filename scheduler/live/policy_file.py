@@ -1,7 +1,10 @@
-"""The policy file, read again when it changes.
+"""Load the policy file at the start, and again whenever it changes.
 
-The one rule: there is always one policy in force; a file that cannot be read or is refused leaves it as it is, and
-says so.
+The one rule: one policy is always in force. A file that cannot be read or is refused leaves that policy in force, and
+the reason is reported.
+
+No file at the path can block the event loop: only regular files of at most `LARGEST` bytes are read, and a file of more
+than `_SMALL` bytes is parsed in a thread.
 """
 
 from __future__ import annotations
@@ -9,6 +12,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+import os
+import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,13 +24,19 @@ from ..policy.model import Policy
 log = logging.getLogger(__name__)
 
 LOOK_EVERY = 0.1
-"""Seconds between two looks at the file's size and times."""
+"""Seconds between two checks of the file's size and times."""
+LARGEST = 1 << 20
+"""Maximum bytes of a policy file."""
+_SMALL = 16_384
+"""Maximum bytes that are parsed on the event loop, in about 0.1 s. A file of `LARGEST` bytes takes up to 8 s."""
 
 
 @dataclass(frozen=True, slots=True)
 class InForce:
-    """The policy that cycles use. ``error`` says why a newer file was refused, or is empty; ``refused`` is that
-    file's text, empty where it could not be read.
+    """The policy that cycles use.
+
+    `error` is the reason why a newer file was refused, or empty. `refused` is the text of that file, empty where it
+    could not be read.
     """
 
     policy: Policy
@@ -40,70 +51,122 @@ class InForce:
 
     @property
     def refused_sha256(self) -> str:
-        """Of the text that ``error`` is about: who wrote the file can tell it from an answer to an older one."""
+        """Return the hash of the refused text, so that an author can tell this refusal from one of an older text."""
         return hashlib.sha256(self.refused.encode()).hexdigest() if self.error else ""
 
 
 class PolicyFile:
-    """One policy file. ``on_change`` is told of each new policy and of each refusal (``error`` set)."""
+    """One policy file. `on_change` is called with each new policy and with each refusal (`error` set)."""
 
     def __init__(self, path: Path | None, on_change: Callable[[InForce], None] = lambda _: None) -> None:
         self._path = path
         self.on_change = on_change
-        self._seen: object = None
-        text = DEFAULT_TEXT if path is None else self._read(path)
+        self._seen: object = None if path is None else _signature(path)
+        """Signature of the file that was loaded last, or is being loaded."""
+        text = DEFAULT_TEXT if path is None else _read(path)
         source = "default" if path is None else str(path)
         self.current = InForce(load_policy(text, source), source, text)
 
-    def _read(self, path: Path) -> str:
-        self._seen = _signature(path)
-        try:
-            return path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            why = error.strerror if isinstance(error, OSError) else "not UTF-8"
-            message = f"{path}: cannot read the policy file: {why}; name a readable one with --policy"
-            raise PolicyUnreadable(message) from error
-
     async def run(self) -> None:
-        """Look at the file until cancelled."""
+        """Load each new version of the file until cancelled."""
         if self._path is None:
             return
         while True:
             await asyncio.sleep(LOOK_EVERY)
-            self.look()
+            if (signature := _signature(self._path)) == self._seen:
+                continue
+            if _size(self._path) <= _SMALL:
+                self.look()
+                continue
+            self._seen = signature
+            loaded = await asyncio.to_thread(_load, self._path, self.current)
+            if self._seen == signature:  # otherwise `look` has loaded a newer version meanwhile
+                self._adopt(loaded)
 
     def look(self) -> None:
-        """Take over what the file says now, if it changed since the last look."""
-        if self._path is None or _signature(self._path) == self._seen:
+        """Load the file now if it has changed. A large file is left to `run`, which parses it in a thread."""
+        if self._path is None or (signature := _signature(self._path)) == self._seen or _size(self._path) > _SMALL:
             return
-        before, text = self.current, ""
-        try:
-            text = self._read(self._path)
-            if text == before.text and not before.error:
-                return
-            self.current = InForce(load_policy(text, str(self._path)), str(self._path), text)
-            log.info("policy loaded: %s", self.current.sha256)
-        except (PolicyError, PolicyUnreadable) as error:
-            self._refuse(str(error), text)
-        except Exception as error:  # a defect met on one file must not stop the scheduling
-            log.exception("the policy file cannot be judged")
-            self._refuse(f"{self._path}: cannot be judged: {error!r}; write it anew", text)
-        self.on_change(self.current)
+        self._seen = signature
+        self._adopt(_load(self._path, self.current))
 
-    def _refuse(self, why: str, text: str) -> None:
-        now = self.current
-        self.current = InForce(now.policy, now.path, now.text, why, text)
-        log.error("policy refused, the old one stays: %s", why)
+    def _adopt(self, loaded: InForce) -> None:
+        if loaded is self.current:
+            return
+        self.current = loaded
+        if loaded.error:
+            log.error("policy refused, the old one stays: %s", loaded.error)
+        else:
+            log.info("policy loaded: %s", loaded.sha256)
+        self.on_change(loaded)
 
 
 class PolicyUnreadable(Exception):  # noqa: N818 - as the errors of the API
-    """The file cannot be read at all."""
+    """The file cannot be read."""
+
+
+def _load(path: Path, before: InForce) -> InForce:
+    """Return the policy in force for the current file: its policy, or the old one with the reason of the refusal.
+
+    Returns `before` itself where the text is the same.
+    """
+    text = ""
+    try:
+        text = _read(path)
+        if text == before.text and not before.error:
+            return before
+        return InForce(load_policy(text, str(path)), str(path), text)
+    except (PolicyError, PolicyUnreadable) as error:
+        why = str(error)
+    except Exception as error:  # a defect that shows on one file must not stop the scheduling
+        log.exception("unexpected error while the policy file was checked")
+        why = f"{path}: unexpected error: {error!r}; write the file again"
+    return InForce(before.policy, before.path, before.text, why, text)
+
+
+def _read(path: Path) -> str:
+    """Return the text of a file.
+
+    Raises:
+        PolicyUnreadable: The path is not a regular file, or the file is too large or not UTF-8.
+    """
+
+    def problem(why: str) -> PolicyUnreadable:
+        return PolicyUnreadable(f"{path}: cannot read the policy file: {why}; name a readable one with --policy")
+
+    try:
+        # a FIFO without a writer must not block, also where it replaces the file right before the call
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+            if not stat.S_ISREG(mode := os.fstat(file.fileno()).st_mode):
+                raise problem(f"{_kind_of(mode)} is no regular file")
+            data = file.read(LARGEST + 1)
+        if len(data) > LARGEST:
+            raise problem(f"it is larger than {LARGEST:,} bytes")
+        return data.decode()
+    except OSError as error:
+        raise problem(error.strerror or str(error)) from error
+    except UnicodeDecodeError as error:
+        raise problem("not UTF-8") from error
+
+
+def _kind_of(mode: int) -> str:
+    kinds = {stat.S_IFIFO: "a FIFO", stat.S_IFCHR: "a character device", stat.S_IFBLK: "a block device"}
+    return kinds.get(stat.S_IFMT(mode), "what stands there")
 
 
 def _signature(path: Path) -> object:
-    """Changes when the file does; a mounted ConfigMap changes its inode."""
+    """Return a value that changes when the file does; a mounted ConfigMap changes its inode."""
     try:
-        stat = path.stat()
+        found = path.stat()
     except OSError as error:
         return error.errno
-    return (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+    return (found.st_mtime_ns, found.st_size, found.st_ino)
+
+
+def _size(path: Path) -> int:
+    """Return the bytes to parse; 0 where the file is refused before it is parsed."""
+    try:
+        size = path.stat().st_size
+    except OSError:
+        return 0
+    return size if size <= LARGEST else 0

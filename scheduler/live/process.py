@@ -1,7 +1,4 @@
-"""One scheduler process, from its options to its exit status.
-
-The one rule: what is set for the whole interpreter is set here.
-"""
+"""Run one process from its options to its exit status, with settings for the whole interpreter."""
 
 from __future__ import annotations
 
@@ -17,38 +14,38 @@ from .app import App
 from .memory import keep_trimmed, keep_whole
 from .options import Options
 from .policy_file import PolicyFile
-from .server import Page, Server
+from .server import Endpoint, Server
 
 _COLLECT = (20_000, 20, 50)
-"""Little of ours is ever in a cycle of references; the default would look at everything several times in a burst of
-binds.
+"""Few of our objects are in reference cycles. With the default, the collector would scan all objects several times in a
+burst of binds.
 """
 _SWITCH = 0.0005
-"""Seconds for which the thread that decides may keep the event loop waiting after each of its system calls. With
-Python's 5 ms the writes of a large reclaim would stand still while the next cycle decides.
+"""Seconds that the deciding thread may delay the event loop after each system call. With Python's 5 ms, the writes of a
+large reclaim would stall while the next cycle decides.
 """
 
 
 async def control(options: Options) -> int:
-    """Run the controllers alone until they end; returns the exit status. Raises what makes a start impossible."""
+    """Run the controllers alone until they end, and return the exit status. Raises the error that prevents a start."""
     from .controllers_app import ControllersApp  # noqa: PLC0415 - not loaded where none runs
 
     _set_up()
     app = ControllersApp(options)
-    with _listening(options, app.pages()), _beside(keep_trimmed()):
+    with _listening(options, app.endpoints()), _beside(keep_trimmed()):
         return await app.run()
 
 
 async def serve(options: Options) -> int:
-    """Run one scheduler process until it ends; returns its exit status. Raises what makes a start impossible."""
+    """Run one scheduler process until it ends, and return its exit status. Raises the error that prevents a start."""
     _set_up()
     policy = PolicyFile(options.policy)
     app = App(options, policy)
     policy.on_change = app.on_policy
     app.metrics.policy("loaded")
-    with _listening(options, app.pages.by_path()), _beside(keep_trimmed()):
+    with _listening(options, app.endpoints.by_path()), _beside(keep_trimmed()):
         status = await app.run()
-        if app.progress.trouble:  # a thread that decides without an end would keep the interpreter from ending
+        if app.progress.trouble:  # a deciding thread that never ends would keep the interpreter alive
             logging.shutdown()
             os._exit(status)
         return status
@@ -70,9 +67,9 @@ def _beside(work: Coroutine[None, None, None]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _listening(options: Options, pages: Mapping[str, Page]) -> Iterator[None]:
-    """Answer over HTTP, and say where."""
-    server = Server(*options.listen, pages)
+def _listening(options: Options, endpoints: Mapping[str, Endpoint]) -> Iterator[None]:
+    """Serve HTTP, and print the address."""
+    server = Server(*options.listen, endpoints)
     sys.stdout.write(f"listening on {server.address}\n")
     sys.stdout.flush()
     server.start()

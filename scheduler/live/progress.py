@@ -1,8 +1,8 @@
-"""Whether the process gets on: what ``/healthz`` tells, and why a leader gives its lease up.
+"""Detect a process that makes no progress, for `/healthz` and for giving up the lease.
 
-The one rule: nobody else can bring it to a standstill. A refusal is an answer; while the API server does not answer for
-our Lease either, no answer is expected; and a namespace whose writes are never answered is told apart from all of them
-by a write of our own. Time in which the process was frozen does not count.
+Nobody else can make this process look stuck. A refusal counts as an answer. No answer is expected while the API server
+does not answer for our Lease either. A write of our own distinguishes a stuck API server from a namespace whose writes
+are never answered. Time in which the process was frozen does not count.
 """
 
 from __future__ import annotations
@@ -12,23 +12,24 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 LONGEST = 30.0
-"""Seconds without progress after which it is given up."""
+"""Seconds without progress after which the process gives up."""
 TICK = 0.5
-"""Seconds between two looks."""
+"""Seconds between two checks."""
 _MOST_A_TICK = 2 * TICK
 
 
 @dataclass(slots=True)
-class Strand:
-    """One thing that has to get on while it ``is_due``; ``ended`` counts how often it has. ``trouble``: what to say
-    where it does not.
+class Expectation:
+    """Something that has to finish while `is_due`.
+
+    `ended` returns how often it has finished. `trouble` is the message where it does not.
     """
 
     trouble: str
     is_due: Callable[[], bool]
     ended: Callable[[], int]
     age: float = 0.0
-    """Seconds for which it has been due and did not end."""
+    """Seconds for which it has been due and has not finished."""
     _seen: int = 0
 
     def look(self, elapsed: float) -> None:
@@ -40,36 +41,36 @@ class Strand:
 
 
 class Progress:
-    """All strands of a process. ``tick`` is called by its event loop, the rest is asked from any thread."""
+    """All expectations of a process. The event loop calls `tick`; the rest may be called from any thread."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._strands: list[Strand] = []
+        self._expectations: list[Expectation] = []
         self._ticked = clock()
 
-    def expect(self, strand: Strand) -> Strand:
-        """Look at it from now on."""
-        self._strands.append(strand)
-        return strand
+    def expect(self, expectation: Expectation) -> Expectation:
+        """Check this expectation from now on."""
+        self._expectations.append(expectation)
+        return expectation
 
     def tick(self) -> None:
-        """The event loop turns; look how the strands get on."""
+        """Record that the event loop runs, and check all expectations."""
         now = self._clock()
         elapsed, self._ticked = min(now - self._ticked, _MOST_A_TICK), now
-        for strand in self._strands:
-            strand.look(elapsed)
+        for expectation in self._expectations:
+            expectation.look(elapsed)
 
     @property
     def age(self) -> float:
-        """Seconds for which something has been due and did not come; 0 where all is well."""
+        """Return the seconds for which something has been overdue; 0 while all makes progress."""
         silent = self._clock() - self._ticked
-        return max([silent if silent > _MOST_A_TICK else 0.0, *(strand.age for strand in self._strands)])
+        return max([silent if silent > _MOST_A_TICK else 0.0, *(expectation.age for expectation in self._expectations)])
 
     @property
     def trouble(self) -> str:
-        """What has not got on for too long; empty where all does."""
+        """Return what has made no progress for too long; empty if all does."""
         silent = self._clock() - self._ticked
         if silent > LONGEST:
             return f"the event loop hangs for {silent:.0f} s"
-        late = (strand for strand in self._strands if strand.age > LONGEST)
-        return next((f"{strand.trouble} for {strand.age:.0f} s" for strand in late), "")
+        late = (expectation for expectation in self._expectations if expectation.age > LONGEST)
+        return next((f"{expectation.trouble} for {expectation.age:.0f} s" for expectation in late), "")

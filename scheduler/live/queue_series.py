@@ -1,7 +1,6 @@
-"""What Prometheus gets to read of each queue, in Volcano's names and units.
+"""Prometheus series of each queue, with Volcano's names and units.
 
-The one rule: a queue has series for as long as it is there. They are made of the last cycle's numbers when they are
-asked for, in the thread that asks; nothing of them is kept.
+A queue has series while it exists. A scrape builds them in its own thread, from the numbers of the last cycle.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ _PHASES = (
 
 
 class QueueSeries(Collector):
-    """The queues that ``queues`` names. ``phases`` says how many PodGroups there are, by queue and phase.
+    """The series of all `queues`.
 
-    ``numbers`` are what the last cycle knew of queues: none of those of which no plugin decides what they may have;
-    None until the first cycle, and for as long nothing is shown.
+    `phases` returns the number of PodGroups by queue and phase. `numbers` are those of the last cycle, for queues that
+    a plugin accounts for. It is None before the first cycle, when nothing is shown.
     """
 
     def __init__(
@@ -41,12 +40,12 @@ class QueueSeries(Collector):
         self._phases = phases
 
     def collect(self) -> Iterator[Metric]:
-        """The series of all queues."""
+        """Yield the series of all queues."""
         if self.numbers is not None:
             yield from self._families(dict(self._queues()), self.numbers, self._phases())
 
     def describe(self) -> Iterator[Metric]:
-        """What there may be series of, for who asks for metrics by name."""
+        """Yield the possible series, for scrapes by name."""
         return self._families({}, {}, {})
 
     def _families(
@@ -75,7 +74,7 @@ class QueueSeries(Collector):
 
 
 def _names(numbers: QueueNumbers) -> set[str]:
-    """The resources that a queue shows amounts of, be they nothing: what it ever could hold."""
+    """Return the resources that a queue shows, including zero amounts: those that it could ever hold."""
     held = (numbers.allocated, numbers.deserved, numbers.request, numbers.guarantee, numbers.capability)
     return {CPU, MEMORY}.union(*held)
 
@@ -88,7 +87,7 @@ def _gauge(what: str, help_: str, values: Mapping[str, float]) -> Metric:
 
 
 def _amounts(what: str, help_: str, amounts: Mapping[str, Mapping[str, float]]) -> Iterator[Metric]:
-    """One kind of amounts, in Volcano's three metrics: CPU, memory, and all other resources."""
+    """Yield one kind of amounts in Volcano's three metrics: CPU, memory, and all other resources."""
     cpu = {name: held[CPU] for name, held in amounts.items() if CPU in held}
     memory = {name: held[MEMORY] for name, held in amounts.items() if MEMORY in held}
     yield _gauge(f"{what}_milli_cpu", f"CPU of a queue: {help_}, in thousandths of a core", cpu)
@@ -99,6 +98,6 @@ def _amounts(what: str, help_: str, amounts: Mapping[str, Mapping[str, float]]) 
         labels=["queue_name", "resource"],
     )
     for name, held in amounts.items():
-        for resource in sorted(held.keys() - {CPU, MEMORY, PODS}):  # how many pods is no quota
+        for resource in sorted(held.keys() - {CPU, MEMORY, PODS}):  # the number of pods is not a quota
             others.add_metric([name, resource], held[resource])
     yield others

@@ -1,7 +1,6 @@
-"""``run --record DIR`` and SIGUSR2: what happened, kept so that it can be decided again.
+"""Record what happened, so that it can be replayed: `run --record DIR` and SIGUSR2.
 
-The one rule: recording never stops the scheduling; a record that cannot be written (a full disk) ends, with a word in
-the log.
+Recording never stops the scheduling. A record that cannot be written (a full disk) ends, with a log line.
 """
 
 from __future__ import annotations
@@ -20,15 +19,15 @@ log = logging.getLogger(__name__)
 
 
 class RunningRecord:
-    """The running record of a process, in a directory; ``segment_bytes`` as of :class:`SegmentWriter`."""
+    """The running record of a process, in a directory. `segment_bytes` is as in `SegmentWriter`."""
 
     def __init__(self, directory: Path, segment_bytes: int = SEGMENT_BYTES) -> None:
         self._recorder: SegmentWriter | None = SegmentWriter(directory, segment_bytes=segment_bytes)
         self._policy = ""
-        """The text of the policy that the record has last."""
+        """Text of the policy that was recorded last."""
 
     def before_cycle(self, cluster: Cluster, policy: InForce) -> None:
-        """Begin a new segment with a checkpoint where it is time for one, and note a policy that is new."""
+        """Start a new segment with a checkpoint where one is due, and record a new policy."""
         if self._recorder is None:
             return
         loaded = PolicyLoaded(policy.path, policy.text)
@@ -42,7 +41,7 @@ class RunningRecord:
             self._give_up(error)
 
     def add(self, given: Input) -> None:
-        """Note an input that the state has just taken in."""
+        """Record an input that the state has just taken in."""
         if self._recorder is None:
             return
         try:
@@ -59,13 +58,14 @@ class RunningRecord:
             self._give_up(error)
 
     def _give_up(self, error: OSError) -> None:
-        log.error("the record ends here: %s", error)
+        log.error("recording stopped: %s", error)
         self._recorder = None
 
 
 def write_cycle(parent: Path, number: int, now: float, cluster: Cluster, policy: InForce) -> None:
-    """The state as it is and what would be decided on it now, as a recording of its own below ``parent``. Where
-    nothing can be decided, which is when such a record is wanted most, the state alone.
+    """Write the current state, and the decisions that it leads to, as a recording of its own below `parent`.
+
+    Where the core fails, only the state is written; such records are wanted most.
     """
     directory = parent / f"cycle-{number}-{int(now)}"
     recorder = SegmentWriter(directory)
@@ -75,12 +75,12 @@ def write_cycle(parent: Path, number: int, now: float, cluster: Cluster, policy:
         recorder.write(Decided(number, now, decide(cluster, policy.policy, now)))
         recorder.close()
     except OSError as error:
-        log.error("no cycle record: %s", error)
+        log.error("cycle record not written: %s", error)
     except Exception:  # a defect of the core
         with contextlib.suppress(OSError):
             recorder.close()
-        log.exception("cycle record without decisions written, for none could be made: %s", directory)
+        log.exception("cycle record written without decisions, because the core failed: %s", directory)
     else:
         log.info("cycle record written: %s", directory)
     finally:
-        cluster.last_cycle = last  # the cycles that follow are decided, and replayed, as if nobody had asked
+        cluster.last_cycle = last  # this decision must not affect later cycles or their replay

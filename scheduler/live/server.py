@@ -1,11 +1,11 @@
-"""Health, metrics and the policy in force, over HTTP.
+"""Serve health, metrics and the policy in force over HTTP.
 
-The one rule: it answers from a thread of its own, so that it can tell of an event loop that hangs; it only ever reads.
+The server runs in its own thread, so that it can report an event loop that hangs. It only reads.
 
-aiohttp.web speaks HTTP, with limits on the size of what is asked. What it lacks is a bound on connections under which
-who asks is still served. Of 995 connections that never end their headers (measured): aiohttp and hypercorn keep every
-one, for as long as there are descriptors; uvicorn's bound answers 503 to a probe; waitress's leaves it in the backlog.
-Here the connection that has been silent for longest makes room: a probe is answered within 20 ms beside 5,000.
+aiohttp.web parses HTTP and limits the size of requests. It has no limit on connections that still serves new ones. With
+995 connections that never end their headers (measured): aiohttp and hypercorn keep all of them while descriptors last;
+uvicorn's limit answers 503 to a probe; waitress's limit leaves the probe in the backlog. Here the connection that has
+been silent longest is closed: a probe is answered within 20 ms beside 5,000 such connections.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ log = logging.getLogger(__name__)
 Answer = tuple[int, str, bytes]
 """Status, content type, body."""
 Query = Mapping[str, Sequence[str]]
-"""What was asked after the path's question mark."""
-Page = Callable[[Query], Answer]
+"""The parameters after the path's question mark."""
+Endpoint = Callable[[Query], Answer]
 
 TEXT, JSON, METRICS = "text/plain; charset=utf-8", "application/json", "text/plain; version=0.0.4; charset=utf-8"
 
 _CONNECTIONS = 64
-"""At a time: a kubelet, some scrapers and a person need five."""
+"""Maximum number of connections; a kubelet, some scrapers and a person need five."""
 _SILENCE = 10.0
-"""Seconds within which a connection has to have asked, and to ask again, or it is closed."""
+"""Seconds after which a connection without a request is closed."""
 _LOOK_EVERY = 1.0
 _MOST_BYTES = 4_096
-"""Of the first line, and of each header."""
+"""The size limit of the request line, and of each header."""
 _MOST_HEADERS = 32
 _BACKLOG = 512
 _SILENT = logging.getLogger(f"{__name__}.requests")
-"""What nonsense people send is nothing to write down, a traceback each."""
+"""Malformed requests are not logged; each would be a traceback."""
 _SILENT.setLevel(logging.CRITICAL)
 
 
@@ -57,21 +57,21 @@ def data(value: object) -> Answer:
     return 200, JSON, json.dumps(value, indent=1).encode() + b"\n"
 
 
-def _answer(pages: Mapping[str, Page], asked: str) -> Answer:
-    path, _, query = asked.partition("?")
-    if path not in pages:
-        return text(404, f"no such page; there are {', '.join(pages)}")
+def _answer(endpoints: Mapping[str, Endpoint], target: str) -> Answer:
+    path, _, query = target.partition("?")
+    if path not in endpoints:
+        return text(404, f"no such page; there are {', '.join(endpoints)}")
     try:
-        return pages[path](parse_qs(query))
-    except Exception as error:  # the page may be asked for while what it reads changes
-        log.exception("the page %s cannot be made", path)
+        return endpoints[path](parse_qs(query))
+    except Exception as error:  # the data may change while an endpoint reads it
+        log.exception("endpoint %s failed", path)
         return text(500, f"this page cannot be made: {error!r}; ask again")
 
 
 class _Connections(web.Server):
-    """As many as may be. ``drop_silent`` closes those that asked nothing for too long, however much they send."""
+    """The connections, limited in number. `drop_silent` closes those without a complete request for too long."""
 
-    def __init__(self, pages: Mapping[str, Page]) -> None:
+    def __init__(self, endpoints: Mapping[str, Endpoint]) -> None:
         super().__init__(
             self._handle,
             access_log=None,
@@ -81,56 +81,60 @@ class _Connections(web.Server):
             max_headers=_MOST_HEADERS,
             lingering_time=0.0,
         )
-        self._pages = pages
-        self._asked_last: dict[RequestHandler, tuple[float, asyncio.Transport]] = {}
-        """When each was made or last asked, the longest silent first."""
+        self._endpoints = endpoints
+        self._last_requests: dict[RequestHandler, tuple[float, asyncio.Transport]] = {}
+        """When each connection was opened or sent its last request, the longest silent first."""
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         handler = request.protocol
-        if handler in self._asked_last:
-            _, transport = self._asked_last.pop(handler)
-            self._asked_last[handler] = self._loop.time(), transport
+        if handler in self._last_requests:
+            _, transport = self._last_requests.pop(handler)
+            self._last_requests[handler] = self._loop.time(), transport
         if request.method not in ("GET", "HEAD"):
             return web.Response(status=405, text="only GET\n")
-        status, kind, body = _answer(self._pages, request.raw_path)
+        status, kind, body = _answer(self._endpoints, request.raw_path)
         return web.Response(status=status, body=body, headers={"Content-Type": kind})
 
     def connection_made(self, handler: RequestHandler, transport: asyncio.Transport) -> None:
         super().connection_made(handler, transport)
-        self._asked_last[handler] = self._loop.time(), transport
-        if len(self._asked_last) > _CONNECTIONS:
-            self._drop(next(iter(self._asked_last)))
+        self._last_requests[handler] = self._loop.time(), transport
+        if len(self._last_requests) > _CONNECTIONS:
+            self._drop(next(iter(self._last_requests)))
 
     def connection_lost(self, handler: RequestHandler, exc: BaseException | None = None) -> None:
-        self._asked_last.pop(handler, None)
+        self._last_requests.pop(handler, None)
         super().connection_lost(handler, exc)
 
     async def drop_silent(self) -> None:
-        """Close them until cancelled."""
+        """Close silent connections until cancelled."""
         while True:
             await asyncio.sleep(_LOOK_EVERY)
             since = self._loop.time() - _SILENCE
-            for handler, (at, _) in list(self._asked_last.items()):
+            for handler, (at, _) in list(self._last_requests.items()):
                 if at > since:
                     break
                 self._drop(handler)
 
     def _drop(self, handler: RequestHandler) -> None:
-        _, transport = self._asked_last.pop(handler)
+        _, transport = self._last_requests.pop(handler)
         transport.abort()
 
 
 class Server:
-    """Pages by path. ``address`` is where it listens, known from the start. Raises ListenError."""
+    """Serve endpoints by path. `address` is where it listens, known from the start.
 
-    def __init__(self, host: str, port: int, pages: Mapping[str, Page]) -> None:
+    Raises:
+        ListenError: The address cannot be listened on.
+    """
+
+    def __init__(self, host: str, port: int, endpoints: Mapping[str, Endpoint]) -> None:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
             self._socket = socket.create_server((host, port), family=family, backlog=_BACKLOG)
         except OSError as error:
             raise ListenError(f"cannot listen on {host}:{port}: {error.strerror}; give another --listen") from error
         self.address = f"{host}:{self._socket.getsockname()[1]}"
-        self._pages = pages
+        self._endpoints = endpoints
         self._loop = asyncio.new_event_loop()
         self._closing = asyncio.Event()
         self._thread = threading.Thread(target=self._run, name="http", daemon=True)
@@ -147,7 +151,7 @@ class Server:
             runner.run(self._serve())
 
     async def _serve(self) -> None:
-        connections = _Connections(self._pages)
+        connections = _Connections(self._endpoints)
         listening = await self._loop.create_server(connections, sock=self._socket)
         dropping = asyncio.create_task(connections.drop_silent())
         await self._closing.wait()

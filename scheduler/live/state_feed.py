@@ -1,8 +1,7 @@
-"""From watches to the state.
+"""Feed the state from watches.
 
-The one rule: what the watches and the writer tell is put into an inbox as it comes, and reaches the state only when
-the cycle loop asks for it, between two cycles; so the reader never waits for a cycle and a cycle never sees the state
-move.
+The state changes only between two cycles, when the cycle loop empties the inbox. Reports of the watches and of the
+writer wait in the inbox, so that a reader never waits for a cycle, and a cycle never sees the state change.
 """
 
 from __future__ import annotations
@@ -10,21 +9,16 @@ from __future__ import annotations
 import asyncio
 import enum
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from ..kube import (
-    BUDGETS,
-    CLAIMS,
-    CSI_NODES,
-    NAMESPACES,
+    HYPER_NODES,
     NODES,
-    PODGROUPS,
     PODS,
-    PRIORITY_CLASSES,
-    QUEUES,
-    VOLUMES,
+    WATCHED,
     Absent,
     Change,
     Client,
@@ -34,56 +28,50 @@ from ..kube import (
     Unreadable,
 )
 from ..model.cluster import ON_ITS_WAY, Cluster
+from ..model.footprint import check_size, kept_of_pod
 from ..model.task import TaskStatus
-from ..recording.events import Assumed, Input, Nominated, ObjectGone, ObjectSeen, Reverted, apply_input
+from ..recording.events import Assumed, Input, Nominated, ObjectGone, ObjectSeen, Overdue, Reverted, apply_input
+from ..topology.hyper_nodes import topology_now
 from .inbox import Bound, Inbox, Refused, Trouble
+from .terminations import GraceLimit, Terminations
 
 log = logging.getLogger(__name__)
 
-WATCHED: tuple[Resource[Any], ...] = (
-    PRIORITY_CLASSES,
-    NAMESPACES,
-    QUEUES,
-    PODGROUPS,
-    NODES,
-    PODS,
-    BUDGETS,
-    VOLUMES,
-    CLAIMS,
-    CSI_NODES,
-)
-"""What the state is made of."""
-
 ALL = 1 << 62
+DEFAULT_GRACE = GraceLimit()
 _COMING = TaskStatus.BINDING | TaskStatus.BOUND
 
 
 class Urgency(enum.IntEnum):
-    """How soon a change wants a cycle."""
+    """How soon a cycle should follow a change."""
 
     NONE = 0
     LAZY = 1
-    """It confirms what was expected: a bound pod runs, a PodGroup has the phase that was decided."""
+    """The change confirms an expectation: a bound pod runs, a PodGroup has the phase that was decided."""
     SOON = 2
+    NOW = 3
+    """The change completes a gang, or a pod is a gang by itself: no further pods are expected."""
 
 
 @dataclass(slots=True)
 class Intake:
-    """What the state took in, and what of it concerns others."""
+    """What the state took in, and its side effects for other parts."""
 
     urgency: Urgency = Urgency.NONE
     """How soon a cycle should follow."""
     gone: list[str] = field(default_factory=list)
-    """Uids of pods that are gone."""
+    """Uids of deleted pods."""
     troubles: list[Trouble] = field(default_factory=list)
+    overdue: list[Overdue] = field(default_factory=list)
+    """Pods that still terminate after the longest grace."""
     outcomes: list[Bound | Refused] = field(default_factory=list)
-    """What became of writes, as far as it changes nothing in the state."""
+    """Outcomes of writes that change nothing in the state."""
 
 
 class StateFeed:
-    """The reflectors, the inbox and the state that it is emptied into.
+    """The reflectors, the inbox, and the state that the inbox is emptied into.
 
-    ``on_input`` is told of each input that was taken in (for the record).
+    `on_input` receives each input that was taken in, for the record.
     """
 
     def __init__(
@@ -92,17 +80,23 @@ class StateFeed:
         client: Client,
         *,
         on_input: Callable[[Input], None] | None = None,
+        grace: GraceLimit = DEFAULT_GRACE,
     ) -> None:
         self.cluster = cluster
         self.inbox = Inbox()
+        self.terminations = Terminations(grace, self.inbox.put)
         self.troubles: dict[tuple[str, str], Trouble] = {}
-        """By kind and key, for as long as the object is as it is."""
+        """By kind and key, while the object keeps its content."""
         self.on_input = on_input
         self.touched: set[str] = set()
-        """Jobs whose tasks or PodGroup changed since the publication of their status; who publishes empties it."""
-        self.reflectors = [Reflector(client, resource, self._hearing(resource)) for resource in WATCHED]
-        self._resources = {resource.kind: resource for resource in WATCHED}
+        """Jobs whose tasks or PodGroup changed since their status was published. The status builder removes entries."""
+        watched = [_trimmed(resource, cluster.scheduler_names) for resource in WATCHED]
+        self.reflectors = [Reflector(client, resource, self._handler_of(resource)) for resource in watched]
+        self._resources = {resource.kind: resource for resource in watched}
         self._intake = Intake()
+        self._faults: dict[str, str] = {}
+        """HyperNode → its fault that was reported."""
+        self._faults_of = (0, 0)
 
     async def run(self) -> None:
         """Watch until cancelled."""
@@ -115,10 +109,10 @@ class StateFeed:
         for reflector in self.reflectors:
             await reflector.synced.wait()
 
-    def _hearing(self, resource: Resource[Any]) -> Callable[[Change[Any]], None]:
+    def _handler_of(self, resource: Resource[Any]) -> Callable[[Change[Any]], None]:
         kind = resource.kind
 
-        def hear(change: Change[Any]) -> None:
+        def handle(change: Change[Any]) -> None:
             match change:
                 case Present():
                     self.inbox.put(ObjectSeen(kind, change.object))
@@ -127,12 +121,12 @@ class StateFeed:
                 case Unreadable():
                     self.inbox.put(Trouble(resource, change.malformed.metadata, change.malformed.error))
 
-        return hear
+        return handle
 
     # --------------------------------------------------------------------------------------------------------- emptying
 
     def empty(self, most: int = ALL) -> Intake:
-        """Take in what has arrived, the oldest first."""
+        """Take in the oldest inputs, `most` of them at most."""
         urgency = Urgency.NONE
         for item in self.inbox.take(most):
             match item:
@@ -142,24 +136,44 @@ class StateFeed:
                     self._intake.outcomes.append(item)
                 case _:
                     urgency = max(urgency, self.apply(item))
+        self._report_faults()
         intake, self._intake = self._intake, Intake()
         intake.urgency = urgency
         return intake
 
+    def _report_faults(self) -> None:
+        """Report what is wrong with HyperNodes as a tree, each fault once; the rest of the tree counts."""
+        cluster = self.cluster
+        seen = (cluster.hyper_nodes_version, cluster.nodes.version)
+        if seen == self._faults_of or not (cluster.hyper_nodes or self._faults):
+            return
+        self._faults_of = seen
+        cluster.nodes.refresh()
+        found = topology_now(cluster).faults if cluster.hyper_nodes else {}
+        for name in self._faults.keys() - found.keys():
+            self.troubles.pop((HYPER_NODES.kind, name), None)
+        for name, text in sorted(found.items()):
+            if self._faults.get(name) != text:
+                trouble = Trouble(HYPER_NODES, cluster.hyper_nodes[name].metadata, text, is_partial=True)
+                self.troubles[HYPER_NODES.kind, name] = trouble
+                self._intake.troubles.append(trouble)
+        self._faults = dict(found)
+
     def apply(self, given: Input) -> Urgency:
-        """Take in one input now. For the cycle loop, between two cycles."""
+        """Take in one input now. The cycle loop calls this between two cycles."""
         place = (given.kind, _key_of(given)) if isinstance(given, ObjectSeen | ObjectGone) else None
         if place is not None and self.troubles:
             self.troubles.pop(place, None)
         before = self._look(given)
         if isinstance(given, ObjectGone) and given.kind == "Pod":
             self._intake.gone.append(given.uid)
+            self.terminations.gone(given.uid)
             if (task := self.cluster.tasks.get(given.key)) is not None:
                 self.touched.add(task.job)
         version = self.cluster.version
         try:
             apply_input(self.cluster, given)
-        except Exception as error:  # whatever one object does to us must not stop the others
+        except Exception as error:  # one bad object must not stop the others
             if not isinstance(given, ObjectSeen):
                 raise
             if not isinstance(error, ValueError):
@@ -170,17 +184,28 @@ class StateFeed:
         self._touch(given)
         if self.cluster.version == version:
             return Urgency.NONE
-        return _urgency(given, before, self._look(given))
+        urgency = _urgency(given, before, self._look(given))
+        return Urgency.NOW if urgency is Urgency.SOON and self._completes_gang(given) else urgency
+
+    def _completes_gang(self, given: Input) -> bool:
+        """Return True if an input is a pending pod whose job has all the pods that it needs to start."""
+        if not isinstance(given, ObjectSeen) or given.kind != "Pod":
+            return False
+        task = self.cluster.tasks.get(given.object.metadata.key)
+        job = self.cluster.jobs.get(task.job) if task is not None and task.status is TaskStatus.PENDING else None
+        return job is not None and job.group is not None and len(job.tasks) >= job.min_available
 
     def _look(self, given: Input) -> Any:
-        """What the state knows of the thing that an input is about, as far as it decides how urgent the input is."""
+        """Return the part of an object's state that determines the urgency of an input."""
         if not isinstance(given, ObjectSeen):
             return None
         if given.kind == "Pod":
             task = self.cluster.tasks.get(given.object.metadata.key)
             if task is None:
                 return None
-            meta = task.pod.metadata  # its annotations name its PodGroup, which may come after the pod, and be Inqueue
+            meta = (
+                task.pod.metadata
+            )  # with annotations: they name its PodGroup, which may arrive after the pod, and be Inqueue
             return task.uid, task.status, task.node, task.gated, meta.annotations, meta.labels
         if given.kind == "PodGroup":
             job = self.cluster.jobs.get(given.object.metadata.key)
@@ -196,6 +221,9 @@ class StateFeed:
         match given:
             case ObjectSeen(kind="Pod"):
                 self.touched.add(self.cluster.tasks[given.object.metadata.key].job)
+                self.terminations.seen(given.object)
+            case Overdue():
+                self._intake.overdue.append(given)
             case ObjectSeen(kind="PodGroup"):
                 self.touched.add(given.object.metadata.key)
             case ObjectGone(kind="PodGroup"):
@@ -215,6 +243,13 @@ class StateFeed:
             if self.on_input is not None:
                 self.on_input(lost)
         return Urgency.SOON if self.cluster.version != version else Urgency.NONE
+
+
+def _trimmed(resource: Resource[Any], scheduler_names: Collection[str]) -> Resource[Any]:
+    """Return the kind, with objects reduced to what memory permits."""
+    if resource.kind == PODS.kind:
+        return resource.trimmed_by(partial(kept_of_pod, scheduler_names=scheduler_names))
+    return resource if resource.kind == NODES.kind else resource.trimmed_by(check_size)
 
 
 def _key_of(given: ObjectSeen | ObjectGone) -> str:

@@ -1,8 +1,9 @@
-"""Statuses on their way to the API server.
+"""Write statuses to the API server. A status is a wish, never a decision: the next cycle repeats a lost one.
 
-The one rule: of each object only the last wish is written, only if it differs from what was written before, and only
-while no bind and no eviction is under way. A status is a wish, never a decision: one that is lost is wished again by
-the next cycle. One that has no answer yet waits outside of the workers, which namespaces share fairly.
+1. For each object only the last wish is written, only if it differs from the last write, and only while no bind or
+   eviction is in flight.
+2. Namespaces share the workers fairly.
+3. A write without an answer waits without a worker and is repeated.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 from ..kube import Client, Conflict, KubeError, NotFound, Patch, Resource
 from ..kube.attempts import Again, again_after
 from ..kube.backoff import Backoff
+from ..kube.clock import steady_time
 from ..kube.fair_queue import FairQueue
 from ..kube.recent import Recent
 from .statuses import Status
@@ -29,7 +30,7 @@ _IN_FLIGHT = 8
 _URGENT_IN_FLIGHT = 4
 _REMEMBERED = 4_096
 _TRUST = 5.0
-"""Seconds for which what was written is taken to stand; after that the watch has shown what does."""
+"""Seconds for which a written status is assumed to hold; after that the watch has shown the actual one."""
 
 
 @dataclass(slots=True)
@@ -48,8 +49,12 @@ class _Wish:
 
 
 class StatusWriter:
-    """Statuses by object. ``urgent`` is awaited before each write; ``pause`` is the least time between two of one
-    object, in seconds. ``client`` is one that tries ``once``.
+    """Statuses by object.
+
+    Args:
+        client: A client that tries `once`.
+        urgent: Awaited before each write.
+        pause: Minimum seconds between two writes of one object.
     """
 
     def __init__(self, client: Client, urgent: Callable[[], Awaitable[None]], pause: float = 0.2) -> None:
@@ -60,13 +65,13 @@ class StatusWriter:
         self._ready: FairQueue[str] = FairQueue(_IN_FLIGHT)
         self._first: FairQueue[str] = FairQueue(_URGENT_IN_FLIGHT)
         self._resting: dict[str, asyncio.TimerHandle] = {}
-        self._written: Recent[str, str] = Recent(_TRUST, _REMEMBERED, time.monotonic)
+        self._written: Recent[str, str] = Recent(_TRUST, _REMEMBERED, steady_time)
         self._busy: set[str] = set()
         self._backoffs: dict[str, Backoff] = {}
-        """Of objects whose status has no answer yet."""
+        """The objects whose status has no answer yet."""
 
     def __len__(self) -> int:
-        """How many objects wait for their status, or have it in flight."""
+        """Return how many objects wait for their status, or have it in flight."""
         return len(self._wishes) + len(self._busy)
 
     def apply(
@@ -79,18 +84,18 @@ class StatusWriter:
         *,
         at_once: bool = False,
     ) -> None:
-        """Make the scheduler's part of a status exactly this (server-side apply).
+        """Set the scheduler's part of a status to exactly this (server-side apply).
 
-        ``at_once``: somebody waits for it, so it overtakes the binds.
+        With `at_once`, another controller waits for the status, and it overtakes the binds.
         """
         self._wish(_Wish(resource, namespace, name, uid, status, Patch.APPLY, at_once))
 
     def merge(self, resource: Resource[Any], namespace: str, name: str, uid: str, status: Status) -> None:
-        """Change these fields of a core object's status; conditions merge by type."""
+        """Change these fields of a core object's status. Conditions merge by type."""
         self._wish(_Wish(resource, namespace, name, uid, status, Patch.STRATEGIC, at_once=False))
 
     def forget(self, uid: str) -> None:
-        """The object is gone, or what is known to be written is no longer to be trusted."""
+        """Drop the wish of an object, and what was written, after its deletion or an outside change."""
         self._written.pop(uid)
         self._wishes.pop(uid, None)
 
@@ -141,22 +146,20 @@ class StatusWriter:
                 keys.done(flow)
 
     async def _write(self, wish: _Wish) -> Again | None:
-        """One attempt; what has no verdict comes again after its rest, unless there is a newer wish then."""
+        """Attempt one write. Without a verdict, it is repeated after a pause, unless there is a newer wish."""
         key, again = wish.uid, None
         self._busy.add(key)
         try:
             await self._patch(wish)
-        except (NotFound, Conflict) as error:
-            log.debug("gone before its status was written: %s", error)
+        except NotFound as error:
+            log.debug("the object was deleted before its status was written: %s", error)
         except KubeError as error:
-            again = again_after(error, self._backoffs.setdefault(key, Backoff(self._pause, most=10.0)))
-            if again is None:
-                log.warning("status refused: %s", error)
-            else:
+            again = await self._after_error(wish, error)
+            if again is not None:
                 log.info("status not written yet: %s", error)
                 self._wishes.setdefault(key, wish)
-        except Exception:  # whatever comes of one status must not stop the others
-            log.exception("a status was given up in an unforeseen way")
+        except Exception:  # one bad status must not stop the others
+            log.exception("status dropped after an unexpected error")
         else:
             self._written.set(wish.uid, _digest(wish))
         finally:
@@ -167,13 +170,33 @@ class StatusWriter:
             self._resting[key] = asyncio.get_running_loop().call_later(rest, self._rested, key)
         return again
 
+    async def _after_error(self, wish: _Wish, error: KubeError) -> Again | None:
+        """Return when to repeat a write that failed; None where the object is gone or the status is refused.
+
+        A conflict (409) alone does not mean that the object is gone: admission webhooks and concurrent writers cause
+        conflicts too. Only a changed uid does.
+        """
+        backoff = self._backoffs.setdefault(wish.uid, Backoff(self._pause, most=10.0))
+        if isinstance(error, Conflict):
+            try:
+                if not await self._client.exists(wish.resource, wish.name, wish.namespace, wish.uid):
+                    log.debug("the object was deleted before its status was written: %s", error)
+                    return None
+            except KubeError as unknown:
+                log.info("cannot tell whether the object still exists: %s", unknown)
+            return Again(backoff.next())
+        again = again_after(error, backoff)
+        if again is None:
+            log.warning("status refused: %s", error)
+        return again
+
     def _rested(self, key: str) -> None:
         self._resting.pop(key, None)
         if (wish := self._wishes.get(key)) is not None:
             self._put(wish)
 
     async def _patch(self, wish: _Wish) -> None:
-        self._written.pop(wish.uid)  # until it is answered nobody knows what stands
+        self._written.pop(wish.uid)  # until the answer, the stored status is unknown
         body: dict[str, Any] = {"metadata": {"name": wish.name, "uid": wish.uid}, "status": wish.status}
         resource = wish.resource.bare
         if wish.kind is Patch.APPLY:
@@ -186,7 +209,7 @@ class StatusWriter:
 
 
 def _digest(wish: _Wish) -> str:
-    """What two wishes have in common that say the same; when a condition began to hold makes no difference."""
+    """Return a text that is equal for wishes with equal content; transition times of conditions make no difference."""
 
     def timeless(value: Any) -> Any:
         if isinstance(value, dict):

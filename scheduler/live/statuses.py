@@ -1,7 +1,7 @@
-"""What a cycle's decisions mean for the status of pods, PodGroups and queues.
+"""Compute the status of pods, PodGroups and queues from a cycle's decisions.
 
-The one rule: pure. It says what a status should be, given the object as it was last seen; whether and when it is
-written is the publisher's matter.
+Pure: a status follows from the decisions and the object as last seen. The status writer decides whether and when to
+write it.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ UNSCHEDULABLE, SCHEDULED = "Unschedulable", "Scheduled"
 NOT_ENOUGH, READY = "NotEnoughResources", "tasks in gang are ready to be scheduled"
 
 
-def of_podgroup(job: Job, phase: str, message: str, now: float) -> Status:
-    """The status of a job's PodGroup: phase, counts, and the condition that says why it waits, or that it does not.
+def of_podgroup(job: Job, phase: str, message: str, now: float, reason: str = NOT_ENOUGH) -> Status:
+    """Return the status of a job's PodGroup: phase, counts, and the condition that it waits, or does not.
 
-    ``message`` is the core's reason, empty where nothing of the job waits.
+    `message` is the core's reason, empty where no part of the job waits.
     """
     assert job.group is not None
     status: Status = {"phase": phase or "Pending"}
@@ -39,7 +39,7 @@ def of_podgroup(job: Job, phase: str, message: str, now: float) -> Status:
     before = {c.type: c for c in job.group.status.conditions or ()}
     wanted: list[objects.Condition] = []
     if message:
-        wanted.append(objects.Condition(UNSCHEDULABLE, "True", NOT_ENOUGH, message))
+        wanted.append(objects.Condition(UNSCHEDULABLE, "True", reason, message))
     elif UNSCHEDULABLE in before:
         wanted.append(objects.Condition(UNSCHEDULABLE, "False", "", ""))
     if job.tasks and job.ready >= job.min_available:
@@ -52,15 +52,15 @@ def of_podgroup(job: Job, phase: str, message: str, now: float) -> Status:
 
 
 def of_pod(task: Task, message: str, nominated: str | None, now: float) -> Status:
-    """The change to a pending pod's status: why it waits and where room is kept for it; empty where it says so already.
+    """Return the change to a pending pod's status: why it waits, and the node nominated for it.
 
-    ``nominated``: None leaves it, an empty string takes it back.
+    Empty where the status is up to date. For `nominated`, None leaves the current value and an empty string removes it.
     """
     status: Status = {}
     if message:
         seen = next((c for c in task.pod.status.conditions or () if c.type == "PodScheduled"), None)
         wanted = objects.Condition("PodScheduled", "False", UNSCHEDULABLE, message)
-        if seen is None or _says(seen) != _says(wanted):
+        if seen is None or _content_of(seen) != _content_of(wanted):
             status["conditions"] = [_condition(wanted, seen, now)]
     if nominated is not None and nominated != task.pod.status.nominated_node_name:
         status["nominatedNodeName"] = nominated or None
@@ -68,16 +68,16 @@ def of_pod(task: Task, message: str, nominated: str | None, now: float) -> Statu
 
 
 def of_queue(numbers: QueueNumbers) -> Status:
-    """What the scheduler alone knows of a queue: what it has and what it is entitled to."""
-    told = {"allocated": numbers.allocated, "deserved": numbers.deserved}
+    """Return the scheduler's part of a queue's status: what the queue has and what it is entitled to."""
+    amounts_of = {"allocated": numbers.allocated, "deserved": numbers.deserved}
     return {
         what: quantities({name: amount for name, amount in amounts.items() if amount or name != PODS})
-        for what, amounts in told.items()
+        for what, amounts in amounts_of.items()
     }
 
 
 def differs(status: Status, group: objects.PodGroup) -> bool:
-    """Whether a status that was computed says anything that the PodGroup, as last seen, does not say."""
+    """Return True if a computed status differs from the PodGroup as last seen."""
     seen = group.status
     if (status["phase"], *(status.get(name, 0) for name in ("running", "succeeded", "failed"))) != (
         seen.phase,
@@ -86,19 +86,19 @@ def differs(status: Status, group: objects.PodGroup) -> bool:
         seen.failed,
     ):
         return True
-    known = {c.type: _says(c) for c in seen.conditions or ()}
+    known = {c.type: _content_of(c) for c in seen.conditions or ()}
     wanted = status.get("conditions", ())
     return any(known.get(c["type"]) != (c["status"], c["reason"], c["message"]) for c in wanted)
 
 
-def said(group: objects.PodGroup) -> str:
-    """The reason that a PodGroup gives for its waiting as it was last seen, or empty."""
+def shown_reason(group: objects.PodGroup) -> str:
+    """Return the reason for waiting that a PodGroup shows as last seen, or empty."""
     conditions = group.status.conditions or ()
     return next((c.message for c in conditions if c.type == UNSCHEDULABLE and c.status == "True"), "")
 
 
 def malformed(message: str, now: float) -> Status:
-    """The condition of an object that cannot be read."""
+    """Return the condition of an object that cannot be read."""
     return {
         "type": "Malformed",
         "status": "True",
@@ -119,5 +119,5 @@ def _condition(wanted: objects.Condition, seen: objects.Condition | None, now: f
     }
 
 
-def _says(condition: objects.Condition) -> Sequence[str]:
+def _content_of(condition: objects.Condition) -> Sequence[str]:
     return (condition.status, condition.reason, condition.message)

@@ -1,20 +1,19 @@
-"""How long each step of one cycle took.
+"""Measure the steps of one cycle.
 
-The one rule: one for each cycle; it is written in the thread that decides, and read when the cycle has ended.
+There is one stopwatch per cycle. The deciding thread writes it, and it is read after the cycle.
 """
 
 from __future__ import annotations
 
 import time
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..framework.tracing import Kind
 
 
-@dataclass(frozen=True, slots=True)
-class Lap:
-    """One step that ended, and its seconds."""
+class Lap(NamedTuple):
+    """A finished step and its seconds."""
 
     kind: Kind
     name: str
@@ -22,8 +21,11 @@ class Lap:
 
 
 class Stopwatch:
-    """``laps`` are actions and plugins in the order in which they ended; none where a cycle had nothing to decide anew.
-    ``jobs`` is how many seconds all attempts of jobs took together.
+    """The steps of one cycle.
+
+    `laps` are actions and plugins in the order in which they ended; empty where a cycle had nothing to decide anew.
+    `jobs` is the total CPU time of all attempts of jobs, in seconds. It sets the budgets of later cycles, and must not
+    count the time in which a busy machine runs other processes: jobs would be refused as too costly.
     """
 
     def __init__(self) -> None:
@@ -31,12 +33,12 @@ class Stopwatch:
         self.jobs = 0.0
 
     def step(self, kind: Kind, name: str, /) -> AbstractContextManager[object]:
-        """Measure one step: a :class:`scheduler.framework.tracing.Step`."""
-        return _Running(self, kind, name)
+        """Measure one step: a `scheduler.framework.tracing.Step`."""
+        return _RunningStep(self, kind, name)
 
 
-class _Running:
-    """A step that runs. A class and no generator: there are several a job in every cycle."""
+class _RunningStep:
+    """A running step. A class instead of a generator, because each job has several in every cycle."""
 
     __slots__ = ("_kind", "_name", "_started", "_watch")
 
@@ -44,11 +46,14 @@ class _Running:
         self._watch, self._kind, self._name = watch, kind, name
 
     def __enter__(self) -> None:
-        self._started = time.perf_counter()
+        self._started = self._now()
 
     def __exit__(self, *_: object) -> None:
-        took = time.perf_counter() - self._started
+        took = self._now() - self._started
         if self._kind == "job":
             self._watch.jobs += took
         else:
             self._watch.laps.append(Lap(self._kind, self._name, took))
+
+    def _now(self) -> float:
+        return time.thread_time() if self._kind == "job" else time.perf_counter()

@@ -1,24 +1,24 @@
-"""How much is done in one turn of the event loop.
+"""Limit the work of one turn of the event loop.
 
-The one rule: it is counted in items, so that it is the same on every machine; an item takes some 20 to 60 microseconds.
+Work is counted in items, so that the limit is the same on every machine. An item takes about 20 to 60 microseconds.
 """
 
 from __future__ import annotations
 
 import asyncio
 
-SLICE = 64
-"""Items a turn: pods that are taken in, bound, told why they wait."""
+ITEMS_PER_TURN = 64
+"""Items per turn: pods that are taken in, bound, or get a status."""
 
 
 class Turns:
-    """Lets others have the event loop after every so many items."""
+    """Yield to other tasks after every `most` items."""
 
     def __init__(self, most: int) -> None:
         self._most = self._left = most
 
     async def spent(self) -> None:
-        """One more item is done."""
+        """Count one finished item."""
         self._left -= 1
         if self._left <= 0:
             self._left = self._most

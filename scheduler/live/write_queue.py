@@ -1,7 +1,4 @@
-"""What waits for what among writes.
-
-The one rule: nothing here knows what is written.
-"""
+"""Order and share the writes of binds and evictions, independent of their content."""
 
 from __future__ import annotations
 
@@ -16,10 +13,10 @@ from ..kube.fair_queue import FairQueue
 log = logging.getLogger(__name__)
 
 Work = Callable[[], Awaitable[Again | None]]
-"""One attempt at a write; when to make the next one, None where there is nothing more to do."""
+"""One attempt at a write. Returns when to repeat it; None where nothing is left to do."""
 
 _STALLS_AFTER = 1.0
-"""Seconds without an answer after which nothing less urgent waits for the writes of a flow."""
+"""Seconds without an answer after which less urgent writes no longer wait for a flow."""
 _LOOK_AGAIN = 0.2
 
 
@@ -32,17 +29,17 @@ class _Write:
 
 @dataclass(slots=True)
 class _Load:
-    """What is new of a flow: waiting for its first attempt, or in it."""
+    """The new writes of a flow: those before or in their first attempt."""
 
     new: int
     moved: float
-    """When it was last seen to get on, by the loop's clock."""
+    """When one of them last finished an attempt, by the loop's clock."""
 
 
 class WorkerPool:
-    """Work of one urgency: shared fairly among flows, so many of one flow at a time, each flow in its order.
+    """Work of one urgency, shared fairly among flows; a limited number per flow, each flow in its order.
 
-    What has to be tried again waits outside, and is ``pressing`` no more; nor is what gets no answers.
+    A write that has to be repeated waits without a worker and is no longer `pressing`; nor is a flow without answers.
     """
 
     def __init__(self, in_flight: int) -> None:
@@ -52,12 +49,17 @@ class WorkerPool:
         self._calm = asyncio.Event()
 
     def __len__(self) -> int:
-        """How much is waiting, in flight or to be tried again."""
+        """Return how many writes wait, are in flight, or are to be repeated."""
         return self._unfinished
 
     @property
+    def untried(self) -> int:
+        """Return how many writes are before or in their first attempt."""
+        return sum(load.new for load in self._loads.values())
+
+    @property
     def pressing(self) -> int:
-        """How much is waiting for its first attempt, or in it, and gets on."""
+        """Return how many of the `untried` writes are in flows that are answered."""
         if not self._loads:
             return 0
         since = asyncio.get_running_loop().time() - _STALLS_AFTER
@@ -77,7 +79,7 @@ class WorkerPool:
         while self.pressing:
             self._calm.clear()
             try:
-                async with asyncio.timeout(_LOOK_AGAIN):  # time alone makes a flow that stalls press no more
+                async with asyncio.timeout(_LOOK_AGAIN):  # a flow that stalls stops being pressing without an event
                     await self._calm.wait()
             except TimeoutError:
                 pass
@@ -94,8 +96,8 @@ class WorkerPool:
             again: Again | None = None
             try:
                 again = await write.attempt()
-            except Exception:  # a bug met on one pod must not stop the others
-                log.exception("a write failed in an unforeseen way")
+            except Exception:  # a defect that shows on one pod must not stop the others
+                log.exception("write dropped after an unexpected error")
             finally:
                 self._queue.done(flow)
                 self._tried(flow, write)
@@ -120,8 +122,10 @@ class WorkerPool:
 
 
 class WaveBarrier:
-    """Between the victims of one wave and those of the next: opens once each has been tried to be told, or after
-    ``seconds``: a victim whose namespace the API server does not answer for holds nobody up.
+    """Separate the victims of one wave from those of the next.
+
+    The barrier opens once each victim was attempted, or after `seconds`, so that a namespace without answers delays no
+    other.
     """
 
     def __init__(self, uids: Iterable[str], seconds: float, then: Callable[[], None]) -> None:
@@ -131,7 +135,7 @@ class WaveBarrier:
         self._timer = asyncio.get_running_loop().call_later(seconds, self._open)
 
     def tried(self, uid: str) -> None:
-        """A victim was told, or was not to be told yet."""
+        """Record the first attempt for a victim, with any result."""
         self._left.discard(uid)
         if not self._left:
             self._open()
@@ -144,7 +148,7 @@ class WaveBarrier:
 
 
 class TerminatingPods:
-    """Victims on their way out. Each counts until it is gone, for ``seconds`` at most."""
+    """Victims that are being deleted. Each counts until it is gone, for `seconds` at most."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -160,17 +164,17 @@ class TerminatingPods:
         return bool(self._until)
 
     def add(self, uid: str) -> None:
-        """A victim is being deleted from now on."""
+        """Add a victim that is being deleted."""
         self._until[uid] = asyncio.get_running_loop().time() + self._seconds
         self._none.clear()
 
     def gone(self, uid: str) -> None:
-        """A victim, or any other pod, is gone."""
+        """Remove a deleted pod, a victim or not."""
         self._until.pop(uid, None)
         if not self._until:
             self._none.set()
 
     async def wait(self) -> None:
-        """Wait until none is left; call with a timeout, as time alone ends nothing here."""
+        """Wait until none is left. Call with a timeout: the limit of `seconds` does not end this wait."""
         if self:
             await self._none.wait()

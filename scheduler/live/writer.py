@@ -1,9 +1,9 @@
-"""Binds and evictions on their way to the API server.
+"""Carry out binds and evictions.
 
-The one rule: every write that was decided is carried on until its outcome is known, and what the API refuses is given
-back to the state as Reverted, after a pause that grows with each refusal of the same pod; meanwhile its room stays
-taken. A write that has no answer yet waits outside of the workers, so that those of other namespaces go on. Nothing
-is ever decided here.
+Every write is continued until its outcome is known. A refused write returns to the state as Reverted, after a pause
+that grows with each refusal of the same pod; until then its capacity stays reserved.
+
+A write without an answer waits without a worker, so that writes of other namespaces continue. Nothing is decided here.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,13 +22,14 @@ from ..framework.decisions import Bind, Evict
 from ..kube import PODS, Client, Conflict, KubeError, NotFound, Patch, Resource
 from ..kube.attempts import Again, again_after
 from ..kube.backoff import Backoff
+from ..kube.clock import wall_time
 from ..kube.resource import Bare
 from ..model.times import timestamp
 from ..reasons import render_victim
 from ..recording.events import Reverted
 from .inbox import Bound, Inbox, Refused
 from .metrics import Metrics
-from .turns import SLICE
+from .turns import ITEMS_PER_TURN
 from .write_queue import TerminatingPods, WaveBarrier, WorkerPool
 
 log = logging.getLogger(__name__)
@@ -41,46 +41,60 @@ _ACCESS_REVIEWS = Resource(
     "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", Bare, namespaced=False
 )
 _MAY_I = {"resourceAttributes": {"verb": "create", "resource": "pods", "subresource": "binding"}}
-_LATEST = 1.0
-"""Seconds that a less urgent write waits for binds and evictions, at most; and a wave of victims for the one before."""
-_LEAVE_WITHIN = 2.0
-"""Seconds for which victims that are on their way out count as urgent work of others: who ends them needs the API
-server more than we do.
+_LONGEST_WAIT = 1.0
+"""Maximum seconds that a less urgent write waits for binds and evictions, and a wave of victims for the previous one.
+"""
+_LOOK_AGAIN = 0.01
+_TERMINATING_COUNTS_FOR = 2.0
+"""Seconds for which terminating victims count as urgent. Other components end those pods, and they need the API server
+more than we do.
 """
 
 
 @dataclass(slots=True)
 class _Victim:
-    """One that is to go, and how far it has come."""
+    """A pod to evict, and the progress of its eviction."""
 
     decision: Evict
     barrier: WaveBarrier
-    is_told: bool = False
+    is_marked: bool = False
 
 
 class Writer:
-    """Carries out binds and evictions, and puts what became of them into the inbox. ``client`` is one that tries
-    ``once``.
+    """Carry out binds and evictions, and put the outcomes into the inbox.
+
+    Args:
+        client: A client that tries `once`.
+        grace_of: Returns the grace period in seconds to delete a victim with; None leaves the pod's own.
     """
 
-    def __init__(self, client: Client, inbox: Inbox, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        client: Client,
+        inbox: Inbox,
+        metrics: Metrics,
+        grace_of: Callable[[Evict], int | None] = lambda _: None,
+    ) -> None:
         self.binds = WorkerPool(BINDS_IN_FLIGHT)
         self.evictions = WorkerPool(EVICTIONS_IN_FLIGHT)
         self._client = client
         self._inbox = inbox
         self._metrics = metrics
+        self._grace_of = grace_of
         self._pauses: dict[str, Backoff] = {}
-        self._leaving = TerminatingPods(_LEAVE_WITHIN)
+        self._terminating = TerminatingPods(_TERMINATING_COUNTS_FOR)
         self._waves = 0
-        """How many wait for the one before."""
+        """Number of waves that wait for the previous one."""
 
     def bind(self, decision: Bind) -> None:
-        """Put the pod onto its node, soon."""
+        """Queue a bind."""
         self._put(self.binds, decision, partial(self._bind, decision), get_contextvars())
 
     def evict(self, waves: Iterable[Sequence[Evict]]) -> None:
-        """Tell each pod why it has to go, and delete it, soon. A wave begins when the one before it has been told:
-        who watches sees the least important leave first.
+        """Queue evictions in waves.
+
+        Each victim gets a condition with the reason and is deleted. A wave starts when all victims of the previous one
+        have their condition, so that the least important pods terminate first.
         """
         left = deque(waves)
         self._waves += len(left)
@@ -91,19 +105,20 @@ class Writer:
             return
         wave = waves.popleft()
         self._waves -= 1
-        barrier = WaveBarrier({decision.uid for decision in wave}, _LATEST, lambda: self._next_wave(waves, cycle))
+        barrier = WaveBarrier({decision.uid for decision in wave}, _LONGEST_WAIT, lambda: self._next_wave(waves, cycle))
         self._put_wave(deque(wave), barrier, cycle)
 
     def _put_wave(self, left: deque[Evict], barrier: WaveBarrier, cycle: Mapping[str, object]) -> None:
-        for _ in range(min(len(left), SLICE)):
+        for _ in range(min(len(left), ITEMS_PER_TURN)):
             decision = left.popleft()
             self._put(self.evictions, decision, partial(self._evict, _Victim(decision, barrier)), cycle)
         if left:
             asyncio.get_running_loop().call_soon(self._put_wave, left, barrier, cycle)
 
     def probe(self) -> None:
-        """Ask the API server for what it grants to everybody and what changes nothing, in turn with the binds: where
-        this is answered, what has no answer is a matter of its namespace.
+        """Queue a harmless request that every user may make, in turn with the binds.
+
+        If it is answered, missing answers are a matter of their namespaces.
         """
         self.binds.put("", self._probe)
 
@@ -112,36 +127,39 @@ class Writer:
             await self._client.create(_ACCESS_REVIEWS, {"metadata": {}, "spec": _MAY_I})
 
     def gone(self, uid: str) -> None:
-        """A pod is gone."""
-        self._leaving.gone(uid)
+        """Record that a pod was deleted."""
+        self._terminating.gone(uid)
 
     @property
     def is_evicting(self) -> bool:
-        """Whether victims have to be told yet, or are on their way out."""
-        return self._waves > 0 or self.evictions.pressing > 0 or bool(self._leaving)
+        """Whether victims still wait for their condition, or terminate."""
+        return self._waves > 0 or self.evictions.pressing > 0 or bool(self._terminating)
 
     @property
     def unfinished(self) -> int:
-        """How many writes have no verdict yet."""
+        """Return the number of writes without a verdict."""
         return self._waves + len(self.binds) + len(self.evictions)
 
     async def finished(self) -> None:
-        """Wait until each bind and each eviction has had its first attempt; what has no verdict then is left to whoever
-        decides next.
+        """Wait until each bind and each eviction had its first attempt, however long the answer takes.
+
+        The caller limits the wait. The next leader decides on the writes that have no verdict then.
         """
-        while self._waves or self.binds.pressing or self.evictions.pressing:
-            await self.binds.calm()
-            await self.evictions.calm()
-            await asyncio.sleep(0.01 if self._waves else 0.0)
+        while self._waves or self.binds.untried or self.evictions.untried:
+            await asyncio.sleep(_LOOK_AGAIN)
 
     async def urgent(self) -> None:
-        """Wait until nothing urgent is under way; under a load that never ends, for a while only: statuses may be late,
-        not missing.
+        """Wait until no urgent write is in flight, for a limited time: statuses may be late, but not missing.
+
+        A namespace that gives no answers is not waited for.
         """
         try:
-            async with asyncio.timeout(_LATEST):
-                await self.finished()
-                await self._leaving.wait()
+            async with asyncio.timeout(_LONGEST_WAIT):
+                while self._waves or self.binds.pressing or self.evictions.pressing:
+                    await self.binds.calm()
+                    await self.evictions.calm()
+                    await asyncio.sleep(_LOOK_AGAIN if self._waves else 0.0)
+                await self._terminating.wait()
         except TimeoutError:
             pass
 
@@ -158,7 +176,7 @@ class Writer:
         attempt: Callable[[], Awaitable[None]],
         cycle: Mapping[str, object],
     ) -> None:
-        """``cycle`` is what is logged beside all that comes of it: the number of the cycle that decided."""
+        """Queue an attempt. `cycle` is logged with all its lines: the number of the cycle that decided."""
         namespace = decision.task.partition("/")[0]
         pool.put(namespace, partial(self._try, decision, attempt, Backoff(first=0.1, most=5.0), cycle))
 
@@ -179,9 +197,9 @@ class Writer:
             else:
                 log.info("no verdict yet: %s", error)
             return again
-        except Exception as error:  # a bug met on one pod: give it back as if it were refused
-            log.exception("a write failed in an unforeseen way")
-            self._refused(decision, KubeError(decision.task, f"failed in an unforeseen way: {error!r}"))
+        except Exception as error:  # a defect that shows on one pod counts as a refusal
+            log.exception("write refused after an unexpected error")
+            self._refused(decision, KubeError(decision.task, f"unexpected error: {error!r}"))
         return None
 
     # ------------------------------------------------------------------------------------------------------------ binds
@@ -191,12 +209,12 @@ class Writer:
         try:
             await self._client.bind(namespace, name, decision.uid, decision.node)
         except Conflict:
-            # bound already, perhaps by us: an answer was lost and the bind repeated, or we were restarted
+            # the pod is bound, perhaps by us: an answer was lost and the bind repeated, or this process was restarted
             if not await self._is_bound(namespace, name, decision):
                 raise
         self._pauses.pop(decision.uid, None)
         self._metrics.bound()
-        self._inbox.put(Bound(decision, time.time()))
+        self._inbox.put(Bound(decision, wall_time()))
 
     async def _is_bound(self, namespace: str, name: str, decision: Bind) -> bool:
         try:
@@ -211,24 +229,26 @@ class Writer:
         decision = victim.decision
         namespace, _, name = decision.task.partition("/")
         try:
-            if not victim.is_told:
+            if not victim.is_marked:
                 try:
                     await self._mark_as_victim(namespace, name, decision)
                 finally:
                     victim.barrier.tried(decision.uid)
-                victim.is_told = True
-                self._leaving.add(decision.uid)
-            await self._client.delete(PODS, name, namespace, uid=decision.uid)
-        except (NotFound, Conflict):
-            self.gone(decision.uid)  # by itself, or another pod has its name now: there is nothing left to evict
+                victim.is_marked = True
+                self._terminating.add(decision.uid)
+            await self._client.delete(PODS, name, namespace, uid=decision.uid, grace=self._grace_of(decision))
+        except NotFound:
+            self.gone(decision.uid)  # somebody else deleted the pod: nothing is left to evict
+        except Conflict:
+            if await self._client.exists(PODS, name, namespace, decision.uid):
+                raise  # the cause is not a successor of the same name: revert the eviction
+            self.gone(decision.uid)
         self._pauses.pop(decision.uid, None)
         self._metrics.evicted(decision.reason.action)
 
     async def _mark_as_victim(self, namespace: str, name: str, decision: Evict) -> None:
-        """Volcano's conditions on a victim: who reads them are the Job controllers (``podFailurePolicy``) and
-        people.
-        """
-        now = timestamp(time.time())
+        """Set Volcano's condition on a victim, for Job controllers (`podFailurePolicy`) and people."""
+        now = timestamp(wall_time())
         condition = {
             "type": "DisruptionTarget",
             "status": "True",
@@ -247,7 +267,7 @@ class Writer:
         pause = self._pauses.setdefault(decision.uid, Backoff(first=0.05, most=10.0)).next()
         self.gone(decision.uid)
         kind = "bind" if isinstance(decision, Bind) else "eviction"
-        log.warning("%s of %s refused, given back in %.2f s: %s", kind, decision.task, pause, error)
+        log.warning("%s of %s refused, reverted in %.2f s: %s", kind, decision.task, pause, error)
         self._metrics.refused(kind)
         self._inbox.put(Refused(decision, error))
         loop = asyncio.get_running_loop()

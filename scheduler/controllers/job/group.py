@@ -1,6 +1,6 @@
 """The PodGroup of a Job: the gang that the scheduler sees.
 
-The one rule: the PodGroup follows the Job's spec; what it asks (minResources) is what its most important pods ask.
+The PodGroup follows the Job's spec. Its minResources are the requests of the pods with the highest priority.
 """
 
 from __future__ import annotations
@@ -9,17 +9,18 @@ from typing import Any
 
 from ...kube.resource import PODGROUPS
 from ...model import names, resources
-from ...model.objects import PodGroup
+from ...model.objects import NetworkTopology, PodGroup
 from ...model.resources import Resource, quantities
-from ..runtime.objects import JOBS, Job, TaskSpec
+from ..gang_job import group_update, is_outdated
+from ..runtime.objects import JOBS, Job, PartitionPolicy, TaskSpec
+from ..runtime.pod_batches import AHEAD, too_large
 from ..runtime.pods import priority_of, request_of, without_applied
-from ..runtime.slices import AHEAD, too_large
-from ..runtime.writes import ApplyObject, Create, Remove, Write, owned_by
+from ..runtime.writes import Create, Remove, Write, owned_by
 from .state import ObservedJob, min_available, task_minimum, tasks_of
 
 
 def group_name(job: Job) -> str:
-    """As Volcano names it: name and uid of the Job, so that a Job's successor never takes over an old PodGroup."""
+    """Return Volcano's name: name and uid of the Job, so that a Job's successor never takes over an old PodGroup."""
     return f"{job.metadata.name}-{job.metadata.uid}"
 
 
@@ -33,18 +34,47 @@ def group_spec(seen: ObservedJob) -> dict[str, Any]:
     }
     if job.spec.priority_class_name:
         spec["priorityClassName"] = job.spec.priority_class_name
+    if (topology := job.spec.network_topology) is not None:
+        spec["networkTopology"] = _topology(topology)
+    if parts := [_subgroups(task.name, task.partition_policy) for task in tasks_of(job) if task.partition_policy]:
+        spec["subGroupPolicy"] = parts
     return spec
 
 
+def _topology(asked: NetworkTopology) -> dict[str, Any]:
+    given = {
+        "mode": asked.mode or "hard",
+        "highestTierAllowed": asked.highest_tier_allowed,
+        "highestTierName": asked.highest_tier_name or None,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _subgroups(task: str, policy: PartitionPolicy) -> dict[str, Any]:
+    """Return the subGroupPolicy that makes a subgroup of each part of a task."""
+    found: dict[str, Any] = {
+        "name": task,
+        "labelSelector": {"matchLabels": {names.TASK_SPEC: task}},
+        "matchLabelKeys": [names.PARTITION],
+        "subGroupSize": policy.partition_size,
+    }
+    if policy.min_partitions is not None:
+        found["minSubGroups"] = policy.min_partitions
+    if policy.network_topology is not None:
+        found["networkTopology"] = _topology(policy.network_topology)
+    return found
+
+
 def gang_problem(seen: ObservedJob) -> str:
-    """Why the Job's gang could never start; empty if it could."""
+    """Return why the Job's gang could never start; empty if it could."""
     members = _gang(seen.job)
     return too_large(members, min_resources(seen), seen.place) if members > AHEAD else ""
 
 
 def _gang(job: Job) -> int:
-    """How many pods must find room together. One that waits for others of the job is no part of that, or neither would
-    ever start.
+    """Return the number of pods that must be placed together.
+
+    Tasks that depend on other tasks do not count; otherwise neither would ever start.
     """
     return min(min_available(job), sum(task.replicas for task in job.spec.tasks if not _waits(task)))
 
@@ -58,7 +88,7 @@ def _waits(task: TaskSpec) -> bool:
 
 
 def min_resources(seen: ObservedJob) -> Resource:
-    """The requests of as many pods as the gang needs: each task's minimum first, then by the tasks' priority."""
+    """Return the requests of the gang's pods: each task's minimum first, then by the tasks' priority."""
     job = seen.job
     tasks = sorted(
         tasks_of(job),
@@ -80,8 +110,8 @@ def min_resources(seen: ObservedJob) -> Resource:
 
 
 def group_writes(seen: ObservedJob, version: int) -> list[Write]:
-    """Create the PodGroup of this version, bring it up to date, or remove the one of an older version."""
-    job, group = seen.job, seen.group
+    """Return the writes for the PodGroup of this version: create it, update it, or remove an older one."""
+    group = seen.group
     if group is None:
         return [Create(PODGROUPS, _body(seen, version))]
     if group_version(group) != version:
@@ -89,12 +119,10 @@ def group_writes(seen: ObservedJob, version: int) -> list[Write]:
     wanted = group_spec(seen)
     if not _differs(group, wanted):
         return []
-    if seen.group is not None and group.spec.min_task_member:
+    if group.spec.min_task_member:
         gone = dict.fromkeys(set(group.spec.min_task_member) - set(wanted["minTaskMember"]))
         wanted["minTaskMember"] = {**gone, **wanted["minTaskMember"]}
-    wanted["minResources"] = {**dict.fromkeys(group.spec.min_resources or ()), **wanted["minResources"]}
-    wanted.setdefault("priorityClassName", None)
-    return [ApplyObject(PODGROUPS, job.metadata.namespace, group.metadata.name, {"spec": wanted})]
+    return [group_update(group, wanted)]
 
 
 def group_removal(seen: ObservedJob) -> list[Write]:
@@ -112,11 +140,9 @@ def group_version(group: PodGroup) -> int:
 def _differs(group: PodGroup, wanted: dict[str, Any]) -> bool:
     spec = group.spec
     return (
-        spec.min_member != wanted["minMember"]
+        is_outdated(group, wanted)
         or (spec.min_task_member or {}) != wanted["minTaskMember"]
         or spec.queue != wanted["queue"]
-        or spec.priority_class_name != wanted.get("priorityClassName", "")
-        or resources.parse(spec.min_resources) != resources.parse(wanted["minResources"])
     )
 
 

@@ -1,8 +1,9 @@
-"""The life of a Job as a state machine: which phase follows, and which pods have to go in it.
+"""The state machine of a Job: the next phase, and the pods to delete in each phase.
 
-The one rule: a phase is decided from the status and the counts alone, and pods are deleted because of the phase that
-the status already says. So a controller that dies between two writes is continued by the next one. (Phases and
-transitions: Volcano's ``pkg/controllers/job/state``.)
+A phase follows from the status and the counts alone, and pods are deleted for the phase that the status already has. So
+another controller can continue after a crash between two writes.
+
+Phases and transitions are those of Volcano's `pkg/controllers/job/state`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Sequence
 from ...model.objects import Pod
 from ..runtime.objects import Job, JobStatus
 from ..runtime.pods import version_of
-from .events import Order
+from .events import RequestedAction
 from .state import (
     ENDING,
     FINISHED,
@@ -32,36 +33,39 @@ RESUME = "ResumeJob"
 _ENDS = {"AbortJob": JobPhase.ABORTING, "TerminateJob": JobPhase.TERMINATING, "CompleteJob": JobPhase.COMPLETING}
 _RESTARTS = ("RestartJob", "RestartTask", "RestartPod")
 ACTIONS = frozenset((RESUME, *_ENDS, *_RESTARTS))
-"""What a policy may ask for."""
+"""Valid actions of a policy."""
 
 
-def follow(order: Order, status: JobStatus) -> bool:
-    """Carry an order into the status: another phase, a new version where all pods are done with. False: no effect."""
+def follow(requested: RequestedAction, status: JobStatus) -> bool:
+    """Apply an action to the status: another phase, and a new version where all pods are replaced.
+
+    Return False where the action has no effect.
+    """
     phase = status.state.phase
-    if order.action == RESUME:
+    if requested.action == RESUME:
         if phase not in (JobPhase.ABORTED, JobPhase.ABORTING):
             return False
         status.state.phase = JobPhase.RESTARTING
         status.retry_count += 1
     elif phase not in (JobPhase.PENDING, JobPhase.RUNNING):
         return False
-    elif order.action in _ENDS:
-        status.state.phase = _ENDS[order.action]
+    elif requested.action in _ENDS:
+        status.state.phase = _ENDS[requested.action]
         status.version += 1
-    elif order.action in _RESTARTS:
+    elif requested.action in _RESTARTS:
         status.state.phase = JobPhase.RESTARTING
         status.retry_count += 1
-        status.version += order.action == "RestartJob"
+        status.version += requested.action == "RestartJob"
     else:
         return False
-    status.state.reason = order.action
-    status.state.message = order.cause
+    status.state.reason = requested.action
+    status.state.message = requested.cause
     status.delayed = None
     return True
 
 
 def advance(job: Job, status: JobStatus, census: Census) -> str:
-    """The phase that follows from the counts; the same one where nothing is to change."""
+    """Return the phase that follows from the counts; the same phase if nothing changes."""
     phase = status.state.phase or JobPhase.PENDING
     if phase in ENDING:
         left = census.terminating + census.of("Pending") + census.of("Running") + census.of("Unknown")
@@ -77,7 +81,7 @@ def advance(job: Job, status: JobStatus, census: Census) -> str:
 
 
 def _running(job: Job, census: Census, finished: int) -> str:
-    """What follows on Running: the Job has ended, or lacks so many pods that it waits again."""
+    """Return the phase after Running: the Job ended, or lacks so many pods that it waits again."""
     total, wanted, succeeded = replicas_of(job), job.spec.min_success, census.of("Succeeded")
     if total == 0:
         return JobPhase.RUNNING
@@ -95,12 +99,15 @@ def _running(job: Job, census: Census, finished: int) -> str:
     return JobPhase.PENDING if census.of("Pending") > total - min_available(job) else JobPhase.RUNNING
 
 
-def pods_to_restart(status: JobStatus, pods: Sequence[Pod], order: Order | None) -> list[str]:
-    """The uids of live pods that a restart of one pod or task takes: by this order, or by an earlier one, if the
-    controller died before it deleted them.
+def pods_to_restart(status: JobStatus, pods: Sequence[Pod], requested: RequestedAction | None) -> list[str]:
+    """Return the uids of live pods that a restart of one pod or task replaces.
+
+    The restart is the requested action, or an earlier one whose pods were not deleted before the controller stopped.
     """
     before = status.restarting or ()
-    ordered = order if order is not None and status.state.phase == JobPhase.RESTARTING else Order("", "")
+    ordered = (
+        requested if requested is not None and status.state.phase == JobPhase.RESTARTING else RequestedAction("", "")
+    )
     return [
         pod.metadata.uid
         for pod in pods
@@ -114,13 +121,13 @@ def pods_to_restart(status: JobStatus, pods: Sequence[Pod], order: Order | None)
 
 
 def pods_to_delete(job: Job, status: JobStatus, pods: Sequence[Pod]) -> list[Pod]:
-    """The live pods that have to go in the phase that ``status`` says, or because it names them."""
+    """Return the live pods to delete in the phase of `status`, or because `status` names them."""
     phase = status.state.phase
     live = [pod for pod in pods if is_live(pod)]
     if phase in ENDING or phase in FINISHED or phase == JobPhase.ABORTED:
         return [pod for pod in live if pod.status.phase not in POD_FINISHED]
     stale = [pod for pod in live if version_of(pod) != status.version]
-    if phase != JobPhase.RESTARTING or status.state.reason == RESUME:  # what had finished before an abort stays so
+    if phase != JobPhase.RESTARTING or status.state.reason == RESUME:  # pods that finished before an abort are kept
         stale = [pod for pod in stale if pod.status.phase not in POD_FINISHED]
     named = [pod for pod in live if pod.metadata.uid in (status.restarting or ())]
     return list({pod.metadata.uid: pod for pod in [*stale, *surplus(job, pods), *named]}.values())

@@ -1,6 +1,7 @@
-"""The Job plugins that we honour: ``env`` (always on) and ``svc``, by which the pods of a Job find each other.
+"""The supported Job plugins: `env` (always on) and `svc`, by which the pods of a Job find each other.
 
-The one rule: what a plugin makes belongs to the Job and goes with it.
+Each object that a plugin creates carries the Job's owner reference. Plugins never take over an object that existed
+before under the same name.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from ...kube.resource import Resource
 from ...model import names
 from ..runtime.objects import CONFIG_MAPS, JOBS, NETWORK_POLICIES, SERVICES, Job, TaskSpec
 from ..runtime.pods import add_environment
-from ..runtime.writes import ApplyObject, Write, owned_by
+from ..runtime.writes import Create, Write, owned_by
 from .refusals import flag
 from .state import pod_name, tasks_of
 
@@ -20,7 +21,7 @@ HOSTS_PATH = "/etc/volcano"
 
 
 def equip(job: Job, pod: str, spec: dict[str, Any]) -> None:
-    """Give a pod's spec what the plugins add to it, in place."""
+    """Add what the plugins need to a pod's spec, in place."""
     if "svc" not in (job.spec.plugins or {}):
         return
     spec.setdefault("hostname", pod)
@@ -38,7 +39,10 @@ def equip(job: Job, pod: str, spec: dict[str, Any]) -> None:
 
 
 def plugin_writes(job: Job) -> list[Write]:
-    """What the plugins need beside the pods: a headless service, the list of hosts, who may reach them."""
+    """Return the writes of the objects beside the pods: host list, headless service and network policy.
+
+    The host list follows the Job's tasks; the other two never change.
+    """
     arguments = (job.spec.plugins or {}).get("svc")
     if arguments is None:
         return []
@@ -50,9 +54,9 @@ def plugin_writes(job: Job) -> list[Write]:
         "selector": members,
         "publishNotReadyAddresses": "publish-not-ready-addresses" in flags,
     }
-    writes = [
-        _apply(job, CONFIG_MAPS, f"{name}-svc", {"data": _hosts(job)}),
-        _apply(job, SERVICES, name, {"spec": service}),
+    writes: list[Write] = [
+        _create(job, CONFIG_MAPS, f"{name}-svc", {"data": _hosts(job)}, update=True),
+        _create(job, SERVICES, name, {"spec": service}),
     ]
     if "disable-network-policy" not in flags:
         rule = {
@@ -60,13 +64,14 @@ def plugin_writes(job: Job) -> list[Write]:
             "ingress": [{"from": [{"podSelector": {"matchLabels": members}}]}],
             "policyTypes": ["Ingress"],
         }
-        writes.append(_apply(job, NETWORK_POLICIES, name, {"spec": rule}))
+        writes.append(_create(job, NETWORK_POLICIES, name, {"spec": rule}))
     return writes
 
 
-def _apply(job: Job, resource: Resource[Any], name: str, content: dict[str, Any]) -> Write:
-    body = {"metadata": {"ownerReferences": [owned_by(JOBS, job.metadata)]}, **content}
-    return ApplyObject(resource, job.metadata.namespace, name, body, manager=MANAGER)
+def _create(job: Job, resource: Resource[Any], name: str, content: dict[str, Any], *, update: bool = False) -> Create:
+    owner = owned_by(JOBS, job.metadata)
+    metadata = {"name": name, "namespace": job.metadata.namespace, "ownerReferences": [owner]}
+    return Create(resource, {"metadata": metadata, **content}, update)
 
 
 def _key(task: TaskSpec) -> str:
@@ -74,7 +79,7 @@ def _key(task: TaskSpec) -> str:
 
 
 def _hosts(job: Job) -> dict[str, str]:
-    """For each task ``<task>.host`` (a line each), ``VC_<TASK>_HOSTS`` (with commas) and ``VC_<TASK>_NUM``."""
+    """Return for each task `<task>.host` (a line each), `VC_<TASK>_HOSTS` (with commas) and `VC_<TASK>_NUM`."""
     found = {}
     for task in tasks_of(job):
         key = _key(task)

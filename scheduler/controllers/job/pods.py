@@ -1,7 +1,7 @@
-"""The pods of a Job: which are missing, and how each is made from its task's template.
+"""The pods of a Job: which are missing, and how each is built from its task's template.
 
-The one rule: a pod's name says its place (``job-task-index``), its annotations say what it was made for; nothing else
-is remembered about it.
+A pod's name is its place (`job-task-index`), and its annotations say what it was made for. Nothing else is stored about
+it.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ from typing import Any
 from ...kube.resource import PODS
 from ...model import names
 from ..runtime.objects import JOBS, Job, TaskSpec
+from ..runtime.pod_batches import batch_size, creation_order
 from ..runtime.pods import add_environment, copy_of
-from ..runtime.slices import in_turns, slice_of
 from ..runtime.writes import Create, owned_by
 from .plugins import equip
 from .state import Census, ObservedJob, min_available, pod_name, task_minimum, tasks_of
 
 
 def missing_pods(seen: ObservedJob, group: str, version: int, census: Census) -> list[Create]:
-    """The next slice of the pods that do not exist. One that is still going keeps its name until it is gone."""
+    """Return the next batch of missing pods. A terminating pod keeps its name until it is gone."""
     there = {pod.metadata.name for pod in seen.pods}
     tasks = [task for task in tasks_of(seen.job) if _may_start(task, seen.job, census)]
-    number = slice_of(seen.pods, min_available(seen.job), (task.template for task in tasks))
-    order = in_turns([(task_minimum(task), task.replicas) for task in tasks])
+    number = batch_size(seen.pods, min_available(seen.job), (task.template for task in tasks))
+    order = creation_order([(task_minimum(task), task.replicas) for task in tasks])
     wanted = ((tasks[task], index) for task, index in order)
     missing = ((task, index) for task, index in wanted if pod_name(seen.job, task.name, index) not in there)
     return [Create(PODS, pod_body(seen, task, index, group, version)) for task, index in islice(missing, number)]
 
 
 def _may_start(task: TaskSpec, job: Job, census: Census) -> bool:
-    """Whether the tasks that this one depends on run (all of them, or any)."""
+    """Return True if the tasks that this one depends on run (all of them, or any)."""
     needed = [other for other in tasks_of(job) if task.depends_on and other.name in (task.depends_on.name or ())]
     if not needed:
         return True
@@ -40,7 +40,7 @@ def _may_start(task: TaskSpec, job: Job, census: Census) -> bool:
 
 
 def pod_body(seen: ObservedJob, task: TaskSpec, index: int, group: str, version: int) -> dict[str, Any]:
-    """One pod. What the template says itself is never overwritten, but for what marks the pod as this Job's."""
+    """Return one pod. The template's own values are kept, except for those that identify the pod as this Job's."""
     job = seen.job
     given, spec = copy_of(task.template)
     marks = {
@@ -63,6 +63,8 @@ def pod_body(seen: ObservedJob, task: TaskSpec, index: int, group: str, version:
         **marks,
         names.JOB_NAMESPACE: job.metadata.namespace,
     }
+    if task.partition_policy is not None:
+        labels[names.PARTITION] = str(index // task.partition_policy.partition_size)
     if not spec.get("schedulerName"):
         spec["schedulerName"] = job.spec.scheduler_name or seen.scheduler_name
     if spec.get("hostNetwork") and not spec.get("dnsPolicy"):
@@ -86,5 +88,5 @@ def pod_body(seen: ObservedJob, task: TaskSpec, index: int, group: str, version:
 
 
 def _inherited(given: dict[str, str] | None) -> dict[str, str]:
-    """What a Job hands on to its pods."""
+    """Return the annotations or labels that a Job passes on to its pods."""
     return {names.PREEMPTABLE: given[names.PREEMPTABLE]} if given and names.PREEMPTABLE in given else {}

@@ -1,7 +1,7 @@
-"""The Job controller's decision: what to write so that a Job comes nearer to what its spec says.
+"""The decision of the Job controller: the writes that bring a Job closer to its spec.
 
-The one rule: the status is written before anything is done because of it. Whoever comes after a crash finds in it what
-was meant.
+The one rule: the status is written before any action that follows from it. After a crash, the next controller reads the
+intended action in the status.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import copy
 from ...kube.resource import PODS
 from ...model.times import render_duration, seconds, timestamp
 from ..runtime.objects import COMMANDS, JOBS, JobCondition, JobStatus, TaskState
+from ..runtime.pod_batches import requeue_after
 from ..runtime.pods import TemplateError, check_size
-from ..runtime.slices import in_hand
 from ..runtime.writes import ApplyObject, EmitEvent, ReconcileResult, Remove, Write
-from .events import Order, next_due, orders
+from .events import RequestedAction, next_due, requested_action
 from .group import gang_problem, group_removal, group_version, group_writes
 from .phases import advance, follow, pods_to_delete, pods_to_restart
 from .plugins import MANAGER, plugin_writes
@@ -23,12 +23,13 @@ from .refusals import impossible, unhonoured
 from .state import ENDING, FINISHED, Census, JobPhase, ObservedJob, count, min_available
 
 _REMEMBERED_PHASES = 30
-_OBSTACLES = ("NotHonoured", "Malformed", "QueueNotUsable", "GangTooLarge")
-"""Reasons of a state that a user has to do something about."""
+NAME_TAKEN = "NameTaken"
+_OBSTACLES = ("NotHonoured", "Malformed", "QueueNotUsable", "GangTooLarge", NAME_TAKEN)
+"""Reasons of a state that a user has to act on."""
 
 
 def reconcile(seen: ObservedJob) -> ReconcileResult:
-    """What to write for one Job now, and when to look again. Pure: equal input, equal outcome."""
+    """Return the writes for one Job, and when to look again. Pure: equal input, equal outcome."""
     job = seen.job
     if job.metadata.deletion_timestamp is not None:
         return ReconcileResult()
@@ -44,7 +45,7 @@ def reconcile(seen: ObservedJob) -> ReconcileResult:
 
 
 def _refusal(seen: ObservedJob, reason: str, message: str) -> ReconcileResult:
-    """A Job that cannot be run as it is written waits, and says why."""
+    """Return the writes for a Job that cannot run as written: it waits, with the reason."""
     status = copy.deepcopy(seen.job.status)
     status.state.phase = status.state.phase or JobPhase.PENDING
     status.state.reason, status.state.message = reason, message
@@ -56,54 +57,71 @@ def _reconcile(seen: ObservedJob) -> ReconcileResult:
     status = copy.deepcopy(job.status)
     if not status.state.phase:
         status.state.phase = JobPhase.PENDING
-    order, commands = _order(seen, status)
-    status.restarting = pods_to_restart(status, seen.pods, order) or None
+    requested, commands = _requested_action(seen, status)
+    status.restarting = pods_to_restart(status, seen.pods, requested) or None
     to_delete = pods_to_delete(job, status, seen.pods)
     census = count(seen.pods, frozenset(pod.metadata.uid for pod in to_delete))
     phase = advance(job, status, census)
-    if phase != status.state.phase and order is None:
+    if phase != status.state.phase and requested is None:
         status.state.phase = phase
         status.state.reason = status.state.message = ""
     _fill(status, seen, census)
-    writes = plugin_writes(job) if job.status.observed_generation != job.metadata.generation else []
+    plugins = plugin_writes(job) if _plugins_are_due(seen, status) else []
+    writes = (
+        [] if seen.name_taken else plugins
+    )  # where a name is taken, the status is written first, or it would never report that
     writes += _status_writes(seen, status)
+    writes += plugins if seen.name_taken else []
     writes += commands
     writes += [Remove.of(PODS, pod.metadata) for pod in to_delete]
     writes += _surroundings(seen, status, census)
     removal, ttl = _expiry(seen, status)
-    due = (ttl, next_due(status.delayed or [], seen.now), in_hand(writes))
+    due = (ttl, next_due(status.delayed or [], seen.now), requeue_after(writes))
     waits = [wait for wait in due if wait is not None]
     return ReconcileResult([*writes, *removal], min(waits, default=None))
 
 
-def _order(seen: ObservedJob, status: JobStatus) -> tuple[Order | None, list[Write]]:
-    """Take up a command or what the policies want; the status says afterwards what was taken up."""
+def _plugins_are_due(seen: ObservedJob, status: JobStatus) -> bool:
+    """Return True if the spec has changed, or the name of an object was taken at the last attempt."""
+    job = seen.job
+    if job.status.observed_generation != job.metadata.generation:
+        return True
+    taken = bool(seen.name_taken) or job.status.state.reason == NAME_TAKEN
+    return taken and status.state.phase in (JobPhase.PENDING, JobPhase.RUNNING)
+
+
+def _requested_action(seen: ObservedJob, status: JobStatus) -> tuple[RequestedAction | None, list[Write]]:
+    """Apply a command or an action of the policies to the status, and return the action."""
     done: list[Write] = []
     for command in seen.commands:
         done.append(Remove.of(COMMANDS, command.metadata))
         if status.last_command == command.metadata.uid:
             continue
         status.last_command = command.metadata.uid
-        order = Order(command.action, f"command {command.metadata.name}")
-        if follow(order, status):
-            return order, [*done, _told(seen, order)]
+        commanded = RequestedAction(command.action, f"command {command.metadata.name}")
+        if follow(commanded, status):
+            return commanded, [*done, _action_event(seen, commanded)]
     if status.state.phase not in (JobPhase.PENDING, JobPhase.RUNNING):
         return None, done
-    order_of_policies, waiting = orders(seen, count(seen.pods, frozenset(status.restarting or ())))
+    requested, waiting = requested_action(seen, count(seen.pods, frozenset(status.restarting or ())))
     status.delayed = waiting or None
-    if order_of_policies is not None and follow(order_of_policies, status):
-        return order_of_policies, [*done, _told(seen, order_of_policies)]
+    if requested is not None and follow(requested, status):
+        return requested, [*done, _action_event(seen, requested)]
     return None, done
 
 
-def _told(seen: ObservedJob, order: Order) -> EmitEvent:
+def _action_event(seen: ObservedJob, requested: RequestedAction) -> EmitEvent:
     return EmitEvent(
-        JOBS, seen.job.metadata, "Normal", "ExecuteAction", f"Start to execute action {order.action}: {order.cause}"
+        JOBS,
+        seen.job.metadata,
+        "Normal",
+        "ExecuteAction",
+        f"Start to execute action {requested.action}: {requested.cause}",
     )
 
 
 def _surroundings(seen: ObservedJob, status: JobStatus, census: Census) -> list[Write]:
-    """The PodGroup, the plugins' objects and missing pods, as the phase wants them."""
+    """Return the writes for the PodGroup, the plugins' objects and missing pods in the current phase."""
     phase = status.state.phase
     if phase in ENDING or phase in FINISHED or phase == JobPhase.ABORTED:
         return group_removal(seen)
@@ -117,12 +135,12 @@ def _surroundings(seen: ObservedJob, status: JobStatus, census: Census) -> list[
     admitted = group is not None and group.status.phase not in ("", JobPhase.PENDING)
     if group is not None and admitted and group_version(group) == status.version:
         pods = missing_pods(seen, group.metadata.name, status.version, census)
-        writes += [*(plugin_writes(seen.job) if pods else ()), *pods]  # no pod comes before what it mounts
+        writes += [*(plugin_writes(seen.job) if pods else ()), *pods]  # a pod's mounts must exist before the pod
     return writes
 
 
 def _fill(status: JobStatus, seen: ObservedJob, census: Census) -> None:
-    """Counters, what was seen, and why a waiting Job waits."""
+    """Set counters, the observed generation, and why a pending Job waits."""
     job = seen.job
     status.min_available = min_available(job)
     status.pending, status.running = census.of("Pending"), census.of("Running")
@@ -131,8 +149,11 @@ def _fill(status: JobStatus, seen: ObservedJob, census: Census) -> None:
     status.task_status_count = {task: TaskState(dict(phases)) for task, phases in census.by_task.items()} or None
     status.observed_generation = job.metadata.generation
     status.controlled_resources = {f"plugin-{name}": name for name in job.spec.plugins or ()} or None
-    if status.state.phase == JobPhase.PENDING:
+    if status.state.phase == JobPhase.PENDING or status.state.reason == NAME_TAKEN:
         status.state.reason = status.state.message = ""
+    if status.state.phase in (JobPhase.PENDING, JobPhase.RUNNING) and seen.name_taken:
+        status.state.reason, status.state.message = NAME_TAKEN, seen.name_taken
+    if status.state.phase == JobPhase.PENDING:
         if problem := seen.queue_problem:
             status.state.reason, status.state.message = "QueueNotUsable", problem
         elif problem := gang_problem(seen):
@@ -140,7 +161,7 @@ def _fill(status: JobStatus, seen: ObservedJob, census: Census) -> None:
 
 
 def _status_writes(seen: ObservedJob, status: JobStatus) -> list[Write]:
-    """The status, if it changes, and an event where its phase does."""
+    """Return the status if it changes, and an event where its phase does."""
     job, before = seen.job, seen.job.status
     writes: list[Write] = []
     if status.state.phase != before.state.phase:
@@ -153,8 +174,8 @@ def _status_writes(seen: ObservedJob, status: JobStatus) -> list[Write]:
             if started is not None:
                 status.running_duration = render_duration(seen.now - seconds(started.last_transition_time))
             kind = "Normal" if status.state.phase == "Completed" else "Warning"
-            told = f"The job is {status.state.phase}: {status.succeeded} succeeded, {status.failed} failed"
-            writes.append(EmitEvent(JOBS, job.metadata, kind, status.state.phase, told))
+            message = f"The job is {status.state.phase}: {status.succeeded} succeeded, {status.failed} failed"
+            writes.append(EmitEvent(JOBS, job.metadata, kind, status.state.phase, message))
     if status.state.reason in _OBSTACLES and status.state.message != before.state.message:
         writes.append(EmitEvent(JOBS, job.metadata, "Warning", status.state.reason, status.state.message))
     if status != before:
@@ -173,7 +194,7 @@ def _status_writes(seen: ObservedJob, status: JobStatus) -> list[Write]:
 
 
 def _expiry(seen: ObservedJob, status: JobStatus) -> tuple[list[Write], float | None]:
-    """The end of a finished Job's time to live."""
+    """Return the removal of a finished Job whose time to live is over, or the seconds left."""
     ttl = seen.job.spec.ttl_seconds_after_finished
     if ttl is None or status.state.phase not in FINISHED:
         return [], None

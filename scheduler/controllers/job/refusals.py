@@ -1,7 +1,7 @@
-"""What a Job asks for that nobody here honours, and what nobody could: by its fields, for people.
+"""Find fields of a Job that are not supported, and specs that can never run.
 
-The one rule: such a field is named and the Job waits; nothing of a spec is quietly left out of account. (Our own schema
-refuses most of it already; a cluster may have Volcano's instead.)
+The Job waits, and its status names the field: no field of a spec is ignored silently. (Our own schema rejects most of
+them; a cluster may have Volcano's schema.)
 """
 
 from __future__ import annotations
@@ -14,25 +14,24 @@ from .phases import ACTIONS
 from .state import tasks_of
 
 PLUGINS: dict[str, tuple[str, ...]] = {"env": (), "svc": ("publish-not-ready-addresses", "disable-network-policy")}
-"""The plugins that we honour, and the flags that each takes."""
+"""The supported plugins, and the flags of each."""
 
 
 _MOST_HOSTS = 1_000_000
-"""Bytes; the API server takes 1 MiB of data in a ConfigMap."""
+"""Bytes; the API server accepts 1 MiB of data in a ConfigMap."""
 
 
 def flag(argument: str) -> tuple[str, bool]:
-    """A boolean flag as Go reads it: ``--flag`` or ``--flag=true``."""
+    """Parse a boolean flag as Go does: `--flag` or `--flag=true`."""
     name, _, value = argument.lstrip("-").partition("=")
     return name, value.lower() in ("", "true", "1", "t")
 
 
 def unhonoured(job: Job) -> str:
-    """The fields of a Job that we do not honour; empty where there are none."""
+    """Return the fields of a Job that are not supported; empty if there are none."""
     spec = job.spec
     found = list(_plugins(job))
     found += ["spec.volumes"] if spec.volumes else []
-    found += ["spec.networkTopology"] if spec.network_topology is not None else []
     found += _policies("spec", spec.policies)
     for place, task in enumerate(spec.tasks):
         found += _of_task(f"spec.tasks[{place}]", task)
@@ -50,8 +49,6 @@ def _plugins(job: Job) -> Iterator[str]:
 
 
 def _of_task(path: str, task: TaskSpec) -> Iterator[str]:
-    if task.partition_policy is not None:
-        yield f"{path}.partitionPolicy"
     if task.topology_policy not in ("", "none"):
         yield f"{path}.topologyPolicy ({task.topology_policy})"
     if task.depends_on is not None and task.depends_on.iteration not in ("", "any", "all"):
@@ -69,12 +66,14 @@ def _policies(path: str, policies: list[Policy] | None) -> Iterator[str]:
 
 
 def impossible(job: Job) -> str:
-    """What could never be done: a task without pods to make, or that waits for what never comes; empty if nothing."""
+    """Return why a Job can never run (a task without a pod spec, parts that are no whole, …). Empty if it can."""
     tasks = list(tasks_of(job))
     names = {task.name for task in tasks}
     for place, task in enumerate(tasks):
         if "spec" not in task.template:
             return f"spec.tasks[{place}].template.spec: missing"
+        if problem := _partition_problem(task):
+            return f"spec.tasks[{place}].partitionPolicy: {problem}"
         if strangers := [name for name in _needs(task) if name not in names]:
             return f"spec.tasks[{place}].dependsOn.name: there is no task {', '.join(strangers)}"
     if "svc" in (job.spec.plugins or {}) and (size := _size_of_hosts(job)) > _MOST_HOSTS:
@@ -88,8 +87,23 @@ def impossible(job: Job) -> str:
     return ""
 
 
+def _partition_problem(task: TaskSpec) -> str:
+    """Return why the parts of a task are not the whole task; empty if they are."""
+    policy = task.partition_policy
+    if policy is None:
+        return ""
+    if policy.total_partitions < 1 or policy.partition_size < 1:
+        return "totalPartitions and partitionSize have to be 1 or more"
+    if policy.total_partitions * policy.partition_size != task.replicas:
+        parts = f"{policy.total_partitions} partitions of {policy.partition_size}"
+        return f"{parts} are not the {task.replicas} replicas of the task"
+    if (policy.min_partitions or 0) > policy.total_partitions:
+        return f"minPartitions {policy.min_partitions} is above totalPartitions {policy.total_partitions}"
+    return ""
+
+
 def _size_of_hosts(job: Job) -> int:
-    """About how long the two lists of hosts of the plugin svc are."""
+    """Return the approximate size of the two host lists of the plugin svc."""
     name = len(job.metadata.name)
     return sum(2 * task.replicas * (2 * name + len(task.name) + len(str(task.replicas)) + 4) for task in tasks_of(job))
 

@@ -1,6 +1,6 @@
-"""What the Job controller sees of one Job at one moment, and the counts that follow from it.
+"""The observed state of one Job, and the counts of its pods.
 
-The one rule: counts are of pods that are neither going nor about to be deleted; everything else is ``terminating``.
+Counts cover pods that are not deleted and not about to be deleted. All other pods count as `terminating`.
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from ...model import names
-from ...model.objects import Pod, PodGroup, PriorityClass
+from ...model.objects import Pod
 from ...model.task import index_of
-from ..queue.state import DEFAULT
-from ..runtime.objects import Command, Job, TaskSpec
-from ..runtime.slices import ANYWHERE, RoomLimits
+from ..gang_job import ObservedGangJob
+from ..runtime.objects import Job, TaskSpec
 
 
 class JobPhase(StrEnum):
@@ -38,32 +37,15 @@ ENDING = {
     JobPhase.TERMINATING: JobPhase.TERMINATED,
     JobPhase.COMPLETING: JobPhase.COMPLETED,
 }
-"""Phases that only wait for pods to go, and what comes then."""
+"""Phases that wait for pods to terminate, and the phase after each."""
 POD_FINISHED = frozenset(("Succeeded", "Failed"))
 
 
-@dataclass(frozen=True, slots=True)
-class ObservedJob:
-    """One Job and all that its reconciliation looks at. ``pods`` are those it controls, of whatever version."""
-
-    job: Job
-    pods: Sequence[Pod] = ()
-    group: PodGroup | None = None
-    commands: Sequence[Command] = ()
-    classes: Sequence[PriorityClass] = ()
-    queue: str = DEFAULT
-    """Where the Job runs: what it names, or what its namespace does."""
-    place: RoomLimits = ANYWHERE
-    """What the Job's gang could have at most."""
-    queue_problem: str = ""
-    """Why nothing can run in the Job's queue (not there, closed, has children), or empty."""
-    scheduler_name: str = ""
-    """Who schedules pods whose Job names nobody."""
-    now: float = 0.0
+ObservedJob = ObservedGangJob[Job]
 
 
 def tasks_of(job: Job) -> Iterator[TaskSpec]:
-    """The Job's tasks; one without a name is called ``default`` and its place."""
+    """Yield the Job's tasks. A task without a name is called `default` and its index."""
     for place, task in enumerate(job.spec.tasks):
         if not task.name:
             task.name = f"default{place}"
@@ -71,22 +53,22 @@ def tasks_of(job: Job) -> Iterator[TaskSpec]:
 
 
 def replicas_of(job: Job) -> int:
-    """How many pods the Job wants in all."""
+    """Return the total number of pods of the Job."""
     return sum(task.replicas for task in job.spec.tasks)
 
 
 def task_minimum(task: TaskSpec) -> int:
-    """How many pods of a task its gang needs."""
+    """Return how many pods of a task its gang needs."""
     return task.replicas if task.min_available is None else task.min_available
 
 
 def min_available(job: Job) -> int:
-    """How many pods the Job needs; where it does not say (0 says nothing, as with Volcano), the sum over its tasks."""
+    """Return how many pods the Job needs. Without a value (0 counts as none, as in Volcano), the sum over its tasks."""
     return job.spec.min_available or sum(map(task_minimum, job.spec.tasks))
 
 
 def task_of(pod: Pod) -> str:
-    """The name of the task that the pod was made for."""
+    """Return the name of the task that the pod was made for."""
     return (pod.metadata.annotations or {}).get(names.TASK_SPEC, "")
 
 
@@ -96,7 +78,7 @@ def pod_name(job: Job, task: str, index: int) -> str:
 
 @dataclass(slots=True)
 class Census:
-    """The Job's pods, counted."""
+    """Counts of the Job's pods."""
 
     by_phase: dict[str, int] = field(default_factory=dict)
     by_task: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -106,13 +88,13 @@ class Census:
         return self.by_phase.get(phase, 0)
 
     def of_task(self, task: str, *phases: str) -> int:
-        """Pods of a task in any of ``phases``; without any, all of them."""
+        """Return the number of a task's pods in any of `phases`; without phases, of all its pods."""
         counts = self.by_task.get(task, {})
         return sum(count for phase, count in counts.items() if not phases or phase in phases)
 
 
 def count(pods: Sequence[Pod], pods_to_delete: frozenset[str] = frozenset()) -> Census:
-    """Count pods; those whose uid is in ``pods_to_delete`` are as good as gone."""
+    """Count pods. Those whose uid is in `pods_to_delete` count as terminating."""
     census = Census()
     for pod in pods:
         if pod.metadata.deletion_timestamp is not None or pod.metadata.uid in pods_to_delete:
@@ -130,6 +112,6 @@ def is_live(pod: Pod) -> bool:
 
 
 def surplus(job: Job, pods: Sequence[Pod]) -> list[Pod]:
-    """Live pods that the spec no longer asks for: of an index beyond its task's replicas, or of no task."""
+    """Return the live pods that the spec does not include: an index beyond its task's replicas, or no such task."""
     wanted = {task.name: task.replicas for task in tasks_of(job)}
     return [pod for pod in pods if is_live(pod) and not 0 <= index_of(pod.metadata.name) < wanted.get(task_of(pod), 0)]

@@ -1,6 +1,6 @@
-"""The PodGroup controller's shell: which gang to look at when a pod, its owner or its PodGroup changes.
+"""The shell of the PodGroup controller: map changes of pods, owners and PodGroups to gangs.
 
-The one rule: its keys are PodGroups, so two pods of one owner never race for the same one.
+Its keys are PodGroups, so two pods of one owner never compete for the same PodGroup.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from ...model.objects import Pod, PodGroup, read_annotations
 from ..runtime.controller import Context
 from ..runtime.executor import About
 from ..runtime.objects import Workload
+from ..runtime.ownership import scoped
 from ..runtime.writes import ReconcileResult
 from .members import Members
 from .mirror_controller import MirrorController
@@ -20,7 +21,7 @@ from .reconcile import OWNERS, ObservedGang, group_of, reconcile
 
 
 class PodGroupController:
-    """PodGroups for pods of our schedulers' names that bring none, or bring one of Kubernetes itself."""
+    """PodGroups for pods of our schedulers that have none, or that have one of Kubernetes itself."""
 
     name = "podgroup"
 
@@ -46,13 +47,13 @@ class PodGroupController:
 
     def _pod_changed(self, before: Pod | None, after: Pod | None) -> None:
         left, joined = self._members.follow(before, after)
-        told = before is not None and after is not None and _annotations(before) == _annotations(after)
-        for key in {left, joined} if left != joined or not told else ():
+        is_unchanged = before is not None and after is not None and _annotations(before) == _annotations(after)
+        for key in {left, joined} if left != joined or not is_unchanged else ():
             if key:
                 self._queue.add(key)
 
     def _key_of(self, pod: Pod) -> str:
-        """The key of the PodGroup that is ours to make for a pod, or empty."""
+        """Return the key of the PodGroup that this controller makes for a pod, or empty."""
         if pod.spec.scheduler_name not in self._context.scheduler_names:
             return ""
         name = group_of(pod)
@@ -78,12 +79,14 @@ class PodGroupController:
         if not name.startswith("podgroup-"):
             return ReconcileResult(), None
         uid = name.removeprefix("podgroup-")
-        owner: Workload | None = next((found for view in self._owners for found in view.by("uid", uid)), None)
+        owner: Workload | None = next(
+            (found for view in self._owners for found in view.by("uid", scoped(namespace, uid))), None
+        )
         home = self._namespaces.get(namespace)
         annotations = home.metadata.annotations if home else None
         about: About | None = (PODS, pods[0].metadata) if pods else None
         seen = ObservedGang(namespace, name, pods, group, owner, annotations)
-        return await self._context.think(len(pods), partial(reconcile, seen)), about
+        return await self._context.run_decision(len(pods), partial(reconcile, seen)), about
 
 
 def _annotations(pod: Pod) -> dict[str, str] | None:

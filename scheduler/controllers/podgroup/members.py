@@ -1,4 +1,4 @@
-"""Which pods each gang has, followed change by change: a pod names its gang, and may come to name another."""
+"""Track the pods of each gang, change by change. A pod names its gang, and may change it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..runtime.write_through_cache import WriteThroughCache
 
 
 class Members:
-    """The pods of gangs. ``key_of`` tells the key of a pod's gang, empty where that is nobody's to look after."""
+    """The pods of gangs. `key_of` returns the key of a pod's gang, empty where no gang is tracked."""
 
     def __init__(self, pods: WriteThroughCache[Pod], key_of: Callable[[Pod], str]) -> None:
         self._pods, self._key_of = pods, key_of
@@ -20,7 +20,7 @@ class Members:
         return gang in self._by_gang
 
     def follow(self, before: Pod | None, after: Pod | None) -> tuple[str, str]:
-        """Take in a change of a pod; the keys of the gang that it was in and of the one that it is in, or empty."""
+        """Apply a change of a pod. Return the keys of its old and its new gang, or empty."""
         left = self._key_of(before) if before is not None else ""
         joined = self._key_of(after) if after is not None else ""
         if before is not None and left:
@@ -33,5 +33,5 @@ class Members:
         return left, joined
 
     def of(self, gang: str) -> list[Pod]:
-        """Those of a gang that are there."""
+        """Return the existing pods of a gang."""
         return [pod for key in self._by_gang.get(gang, {}).values() if (pod := self._pods.get(key)) is not None]

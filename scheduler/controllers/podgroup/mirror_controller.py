@@ -1,8 +1,7 @@
-"""The shell of the mirror: which gang of Kubernetes to look at when a pod, a PodGroup or its mirror changes.
+"""The shell of the mirror: map changes of pods, PodGroups and mirrors to gangs of Kubernetes.
 
-The one rule: it begins when the API server serves PodGroups of ``scheduling.k8s.io``, which takes a feature gate;
-until then it does nothing, and nobody waits for it. Its keys are the gangs that pods of ours name; others are left
-alone.
+It starts when the API server serves PodGroups of `scheduling.k8s.io`, which requires a feature gate. Until then it does
+nothing, and no other controller waits for it. Its keys are the gangs that our pods name.
 """
 
 from __future__ import annotations
@@ -87,5 +86,5 @@ class MirrorController:
             namespace_annotations=home.metadata.annotations if home else None,
             now=self._context.clock(),
         )
-        outcome = await self._context.think(len(pods), partial(reconcile, seen))
+        outcome = await self._context.run_decision(len(pods), partial(reconcile, seen))
         return outcome, (self._served, original.metadata) if original is not None else None

@@ -1,7 +1,8 @@
-"""The PodGroup controller's decision: a gang for pods that bring none (plain pods, Deployments, StatefulSets, Jobs).
+"""The decision of the PodGroup controller: a gang for pods without one (plain pods, Deployments, StatefulSets, Jobs).
 
-The one rule: a PodGroup belongs to what owns the pods, and goes with it; pods that name a PodGroup themselves are left
-alone. (Rules: Volcano's ``pkg/controllers/podgroup``.)
+A PodGroup belongs to the owner of the pods and is deleted with it. Pods that name a PodGroup are left alone.
+
+The rules are those of Volcano's `pkg/controllers/podgroup`.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ from ..runtime.pods import controller_of
 from ..runtime.writes import ApplyObject, CollectOrphans, Create, EmitEvent, ReconcileResult, Remove, Write
 
 OWNERS: tuple[Resource[Any], ...] = (REPLICA_SETS, STATEFUL_SETS, BATCH_JOBS)
-"""Owners whose annotations and replicas are looked at; others only give the gang their uid."""
+"""Owners whose annotations and replicas are read. Other owners only give the gang their uid."""
 _PREFIX = "podgroup-"
 
 
 @dataclass(frozen=True, slots=True)
 class ObservedGang:
-    """The pods of one owner (or one pod without), and what decides their PodGroup."""
+    """The pods of one owner (or one pod without owner), and what determines their PodGroup."""
 
     namespace: str
     name: str
-    """Of the PodGroup."""
+    """Name of the PodGroup."""
     pods: Sequence[Pod] = ()
     group: PodGroup | None = None
     owner: Workload | None = None
@@ -38,7 +39,7 @@ class ObservedGang:
 
 
 def group_of(pod: Pod) -> str:
-    """The name of the PodGroup that this controller makes for a pod; empty where the pod has one of its own."""
+    """Return the name of the PodGroup that this controller makes for a pod; empty where the pod has its own."""
     if pod.spec.scheduling_group is not None:
         return ""
     owner = controller_of(pod.metadata)
@@ -48,17 +49,17 @@ def group_of(pod: Pod) -> str:
 
 
 def reconcile(seen: ObservedGang) -> ReconcileResult:
-    """What to write for one PodGroup. Pure: equal input, equal outcome."""
+    """Return the writes for one PodGroup. Pure: equal input, equal outcome."""
     pods = [pod for pod in seen.pods if pod.metadata.deletion_timestamp is None]
+    if seen.group is not None and not _is_ours(seen.group):
+        return ReconcileResult(_name_taken(seen, pods))
     if not pods:
         return ReconcileResult(_removal(seen))
-    first = min(pods, key=lambda pod: (pod.metadata.creation_timestamp or "", pod.metadata.name))
+    first = _first(pods)
     spec, problem = _spec(seen, first)
     writes: list[Write] = []
     if problem:
-        about = seen.owner.metadata if seen.owner else first.metadata
-        resource = next((r for r in OWNERS if seen.owner and r.kind == _owner_kind(first)), PODS)
-        writes.append(EmitEvent(resource, about, "Warning", "InvalidMinMember", problem))
+        writes.append(_warning(seen, first, "InvalidMinMember", problem))
     group = seen.group
     if group is None:
         writes.append(Create(PODGROUPS, _body(seen, first, spec)))
@@ -69,7 +70,7 @@ def reconcile(seen: ObservedGang) -> ReconcileResult:
     ):
         changed = {key: spec[key] for key in ("minMember", "minResources")}
         changed["minResources"] = {**dict.fromkeys(group.spec.min_resources or ()), **changed["minResources"]}
-        writes.append(ApplyObject(PODGROUPS, seen.namespace, seen.name, {"spec": changed}))
+        writes.append(ApplyObject(PODGROUPS, seen.namespace, seen.name, {"spec": changed}, uid=group.metadata.uid))
     mark = {"metadata": {"annotations": {names.GROUP_NAME: seen.name}}}
     writes += [
         ApplyObject(PODS, seen.namespace, pod.metadata.name, mark, uid=pod.metadata.uid)
@@ -79,8 +80,32 @@ def reconcile(seen: ObservedGang) -> ReconcileResult:
     return ReconcileResult(writes)
 
 
+def _is_ours(group: PodGroup) -> bool:
+    """Whether the PodGroup carries the owner reference after which it is named."""
+    owner = controller_of(group.metadata)
+    return owner is not None and group.metadata.name == f"{_PREFIX}{owner.uid}"
+
+
+def _name_taken(seen: ObservedGang, pods: Sequence[Pod]) -> list[Write]:
+    """Return the event about a PodGroup that somebody else created under the gang's name; its pods do not join it."""
+    if not pods:
+        return []
+    text = f"PodGroup {seen.name} exists and belongs to somebody else; delete or rename it"
+    return [_warning(seen, _first(pods), "NameTaken", text)]
+
+
+def _warning(seen: ObservedGang, pod: Pod, reason: str, message: str) -> EmitEvent:
+    """Return a warning on the owner of a pod, or on the pod where the owner is not read."""
+    resource = next((r for r in OWNERS if seen.owner and r.kind == _owner_kind(pod)), PODS)
+    return EmitEvent(resource, seen.owner.metadata if seen.owner else pod.metadata, "Warning", reason, message)
+
+
+def _first(pods: Sequence[Pod]) -> Pod:
+    return min(pods, key=lambda pod: (pod.metadata.creation_timestamp or "", pod.metadata.name))
+
+
 def _removal(seen: ObservedGang) -> list[Write]:
-    """A PodGroup whose owner wants no pods, or is gone, has nothing to schedule."""
+    """Return the removal of a PodGroup whose owner wants no pods or no longer exists."""
     group, owner = seen.group, seen.owner
     if group is None or group.metadata.deletion_timestamp is not None or seen.pods:
         return []
@@ -95,7 +120,7 @@ def _removal(seen: ObservedGang) -> list[Write]:
 
 
 def _spec(seen: ObservedGang, pod: Pod) -> tuple[dict[str, Any], str]:
-    """The PodGroup's spec, from its first pod and its owner, and what is wrong with an annotation."""
+    """Return the PodGroup's spec, from its first pod and its owner, and what is wrong with an annotation."""
     of_pod = pod.metadata.annotations or {}
     of_owner = (seen.owner.metadata.annotations if seen.owner else None) or {}
     text = of_owner.get(names.GROUP_MIN_MEMBER, of_pod.get(names.GROUP_MIN_MEMBER, "1"))

@@ -1,7 +1,7 @@
-"""The pods of a PyTorchJob, the PodGroup they start in and the service by which they find their master.
+"""Build the pods of a PyTorchJob, its PodGroup, and the service by which pods find their master.
 
-The one rule: names, labels and environment are those of Kubeflow's training operator, so that a script that runs under
-it runs here. (``pkg/controller.v1/pytorch``, ``pkg/controller.v1/common``.)
+Names, labels and environment are those of Kubeflow's training operator (`pkg/controller.v1/pytorch`,
+`pkg/controller.v1/common`), so that its scripts run here unchanged.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from ...model import names, resources
 from ...model.objects import PriorityClass, Quantities
 from ...model.resources import Resource, quantities
 from ..runtime.objects import PYTORCH_JOBS, SERVICES, PyTorchJob, ReplicaSpec
+from ..runtime.pod_batches import AHEAD, RoomLimits, too_large
 from ..runtime.pods import add_environment, copy_of, priority_of, request_of, without_applied
-from ..runtime.slices import AHEAD, RoomLimits, too_large
-from ..runtime.writes import ApplyObject, owned_by
+from ..runtime.writes import Create, owned_by
 
 MASTER, WORKER = "Master", "Worker"
 CONTAINER, PORT_NAME, PORT = "pytorch", "pytorchjob-port", 23456
@@ -23,7 +23,7 @@ MANAGER = "schedspec-pytorchjob-controller"
 
 
 def replicas_of(job: PyTorchJob) -> Iterator[tuple[str, ReplicaSpec]]:
-    """Replica types in the order of their ranks: the master first."""
+    """Yield replica types in the order of their ranks, the master first."""
     for kind in (MASTER, WORKER):
         if (spec := job.spec.pytorch_replica_specs.get(kind)) is not None:
             yield kind, spec
@@ -34,7 +34,7 @@ def total_of(job: PyTorchJob) -> int:
 
 
 def leader_of(job: PyTorchJob) -> str:
-    """The replica type whose first pod the others meet at, and whose end is the job's: the master, if there is one."""
+    """Return the replica type whose first pod is the meeting point and whose end is the job's: the master, if any."""
     return MASTER if MASTER in job.spec.pytorch_replica_specs else WORKER
 
 
@@ -53,7 +53,7 @@ def labels_of(job: PyTorchJob, kind: str, index: int) -> dict[str, str]:
 
 
 def pod_body(job: PyTorchJob, kind: str, spec: ReplicaSpec, index: int, scheduler_name: str) -> dict[str, Any]:
-    """One pod of a replica type."""
+    """Return one pod of a replica type."""
     given, pod = copy_of(spec.template)
     pod["schedulerName"] = pod.get("schedulerName") or scheduler_name
     policy = spec.restart_policy or "OnFailure"
@@ -76,7 +76,7 @@ def pod_body(job: PyTorchJob, kind: str, spec: ReplicaSpec, index: int, schedule
 
 
 def environment(job: PyTorchJob, kind: str, index: int) -> list[dict[str, str]]:
-    """What ``torch.distributed`` and ``torchrun`` read: who the master is, how many there are, which one this is."""
+    """Return the variables of `torch.distributed` and `torchrun`: the master, the number of pods, and the rank."""
     leader = leader_of(job)
     rank = index + 1 if kind == WORKER and leader == MASTER else index
     processes = job.spec.nproc_per_node
@@ -97,12 +97,14 @@ def environment(job: PyTorchJob, kind: str, index: int) -> list[dict[str, str]]:
     return [{"name": name, "value": value} for name, value in found.items()]
 
 
-def service_of(job: PyTorchJob) -> ApplyObject:
-    """The headless service under whose name the first pod is found."""
+def service_of(job: PyTorchJob) -> Create:
+    """Return the headless service whose name resolves to the first pod."""
     leader = leader_of(job)
     selector = {key: value for key, value in labels_of(job, leader, 0).items() if key != names.TRAINING_ROLE}
     body = {
         "metadata": {
+            "name": pod_name(job, leader, 0),
+            "namespace": job.metadata.namespace,
             "labels": labels_of(job, leader, 0),
             "ownerReferences": [owned_by(PYTORCH_JOBS, job.metadata)],
         },
@@ -113,7 +115,7 @@ def service_of(job: PyTorchJob) -> ApplyObject:
             "ports": [{"name": PORT_NAME, "port": _port(job)}],
         },
     }
-    return ApplyObject(SERVICES, job.metadata.namespace, pod_name(job, leader, 0), body, manager=MANAGER)
+    return Create(SERVICES, body)
 
 
 def _port(job: PyTorchJob) -> int:
@@ -129,19 +131,19 @@ def _port(job: PyTorchJob) -> int:
 
 
 def minimum_of(job: PyTorchJob) -> int:
-    """How many pods must find room together."""
+    """Return the number of pods that must be placed together."""
     policy = job.spec.run_policy.scheduling_policy
     return total_of(job) if policy is None or policy.min_available is None else policy.min_available
 
 
 def gang_problem(job: PyTorchJob, classes: Iterable[PriorityClass], place: RoomLimits) -> str:
-    """Why the job's gang could never start; empty if it could."""
+    """Return why the job's gang could never start; empty if it could."""
     members = minimum_of(job)
     return too_large(members, min_resources(job, members, list(classes)), place) if members > AHEAD else ""
 
 
 def group_spec(job: PyTorchJob, queue: str, classes: Iterable[PriorityClass]) -> dict[str, Any]:
-    """The PodGroup's spec, in a queue."""
+    """Return the PodGroup's spec, in a queue."""
     policy = job.spec.run_policy.scheduling_policy
     minimum = minimum_of(job)
     given: Quantities | None = policy.min_resources if policy else None
@@ -153,7 +155,7 @@ def group_spec(job: PyTorchJob, queue: str, classes: Iterable[PriorityClass]) ->
 
 
 def min_resources(job: PyTorchJob, minimum: int, classes: list[PriorityClass]) -> Resource:
-    """The requests of as many pods as the gang needs, those of the highest priority first."""
+    """Return the requests of the gang's pods, those with the highest priority first."""
     ordered = sorted(
         replicas_of(job),
         key=lambda pair: -priority_of((pair[1].template.get("spec") or {}).get("priorityClassName", ""), classes),

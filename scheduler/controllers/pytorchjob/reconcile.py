@@ -1,23 +1,22 @@
-"""The PyTorchJob controller's decision: what to write so that a training job comes nearer to its end.
+"""The decision of the PyTorchJob controller: the writes that bring a training job closer to its end.
 
-The one rule: it does what Kubeflow's training operator does with Volcano as its gang scheduler: the PodGroup first, the
-pods once it is let into its queue.
+It does what Kubeflow's training operator does with Volcano as its gang scheduler: first the PodGroup, then the pods
+once the PodGroup is admitted to its queue.
 """
 
 from __future__ import annotations
 
 import copy
 from itertools import islice
-from typing import Any
 
 from ...kube.resource import PODGROUPS, PODS
-from ...model import resources
-from ...model.objects import Pod, PodGroup
+from ...model.objects import Pod
 from ...model.task import index_of
 from ...model.times import seconds, timestamp
+from ..gang_job import group_update, is_outdated
 from ..runtime.objects import PYTORCH_JOBS, PyTorchCondition, PyTorchJob, PyTorchJobStatus
-from ..runtime.pods import TemplateError, check_size, exit_code, restarts
-from ..runtime.slices import in_hand, in_turns, slice_of
+from ..runtime.pod_batches import batch_size, creation_order, requeue_after
+from ..runtime.pods import TemplateError, check_size, controller_of, exit_code, restarts
 from ..runtime.writes import ApplyObject, Create, EmitEvent, ReconcileResult, Remove, Write
 from . import status as conditions
 from .pods import (
@@ -35,21 +34,21 @@ from .pods import (
 from .state import ObservedTraining, group_removal, removals, type_of, unhonoured
 
 _RETRYABLE_FROM = 128
-"""Exit codes from here mean that the pod was killed, not that its program is wrong (restartPolicy ExitCode)."""
+"""Exit codes from here on mean that the pod was killed, not that its program failed (restartPolicy ExitCode)."""
 _IN_WHOSE_PLACE = "kubeflow.org/training-operator"
-"""The manager of a job that names none (``runPolicy.managedBy``); a job of another is that other's."""
+"""The manager of a job that names none (`runPolicy.managedBy`). A job with another manager is left alone."""
 _STOPS = frozenset(("BackoffLimitExceeded", "DeadlineExceeded"))
-"""Failures that end the pods too, whatever cleanPodPolicy says: they would go on holding their cards."""
+"""Failures that delete the pods whatever cleanPodPolicy says; otherwise the pods would keep their cards."""
 
 
 def reconcile(seen: ObservedTraining) -> ReconcileResult:
-    """What to write for one PyTorchJob, and when to look again. Pure: equal input, equal outcome."""
+    """Return the writes for one PyTorchJob, and when to look again. Pure: equal input, equal outcome."""
     job = seen.job
     if job.metadata.deletion_timestamp is not None or job.spec.run_policy.managed_by not in ("", _IN_WHOSE_PLACE):
         return ReconcileResult()
     if fields := unhonoured(job):
-        told = f"{fields}: not honoured here; remove it, or let the training operator run this job"
-        return _refusal(seen, "NotHonoured", told)
+        message = f"{fields}: not honoured here; remove it, or let the training operator run this job"
+        return _refusal(seen, "NotHonoured", message)
     try:
         check_size(replica.template for replica in job.spec.pytorch_replica_specs.values())
         return _reconcile(seen)
@@ -58,7 +57,7 @@ def reconcile(seen: ObservedTraining) -> ReconcileResult:
 
 
 def _refusal(seen: ObservedTraining, reason: str, message: str) -> ReconcileResult:
-    """A job that cannot be run as it is written stays Created, and says why."""
+    """Return the writes for a job that cannot run as written: it stays Created, with the reason."""
     status = copy.deepcopy(seen.job.status)
     conditions.put(seen.job, status, conditions.TrainingCondition.CREATED, seen.now, reason=reason, message=message)
     return ReconcileResult(_status_writes(seen, status))
@@ -85,16 +84,17 @@ def _reconcile(seen: ObservedTraining) -> ReconcileResult:
     _progress(seen, status, live, again)
     ended = conditions.is_finished(status)
     status.replica_statuses = conditions.count(job, [pod for pod in live if pod not in again])
-    writes: list[Write] = [service_of(job)] if first else []
+    writes: list[Write] = [service_of(job)] if first and not seen.name_taken else []
     writes += _status_writes(seen, status)
     if not ended:
+        writes += [service_of(job)] if seen.name_taken else []
         writes += [*removals(again), *_group_and_pods(seen)]
-    waits = [] if ended else [wait for wait in (_time_left(seen, status), in_hand(writes)) if wait is not None]
+    waits = [] if ended else [wait for wait in (_time_left(seen, status), requeue_after(writes)) if wait is not None]
     return ReconcileResult(writes, min(waits, default=None))
 
 
 def _restarting(seen: ObservedTraining, status: PyTorchJobStatus, live: list[Pod]) -> list[Pod]:
-    """Failed pods that are to be started anew; fails the job where one must not be, or too many were."""
+    """Return the failed pods to restart. Fail the job where a pod must not restart, or after too many restarts."""
     job = seen.job
     policies = {kind.lower(): spec.restart_policy or "OnFailure" for kind, spec in replicas_of(job)}
     found = []
@@ -106,8 +106,10 @@ def _restarting(seen: ObservedTraining, status: PyTorchJobStatus, live: list[Pod
         if policy in ("Always", "OnFailure") or (policy == "ExitCode" and (code or 0) >= _RETRYABLE_FROM):
             found.append(pod)
             continue
-        told = f"PyTorchJob {job.metadata.name} has failed because pod {pod.metadata.name} failed (exit code {code})."
-        conditions.put(job, status, conditions.TrainingCondition.FAILED, seen.now, message=told)
+        message = (
+            f"PyTorchJob {job.metadata.name} has failed because pod {pod.metadata.name} failed (exit code {code})."
+        )
+        conditions.put(job, status, conditions.TrainingCondition.FAILED, seen.now, message=message)
         return []
     known = status.restarting or ()
     status.restarts += sum(pod.metadata.uid not in known for pod in found)
@@ -115,40 +117,61 @@ def _restarting(seen: ObservedTraining, status: PyTorchJobStatus, live: list[Pod
     limit = job.spec.run_policy.backoff_limit
     done = status.restarts + sum(restarts(pod) for pod in live)
     if limit is not None and done > limit:
-        told = f"PyTorchJob {job.metadata.name} has failed: {done} restarts are more than its backoffLimit of {limit}."
+        message = (
+            f"PyTorchJob {job.metadata.name} has failed: {done} restarts are more than its backoffLimit of {limit}."
+        )
         conditions.put(
-            job, status, conditions.TrainingCondition.FAILED, seen.now, reason="BackoffLimitExceeded", message=told
+            job, status, conditions.TrainingCondition.FAILED, seen.now, reason="BackoffLimitExceeded", message=message
         )
         return []
     return found
 
 
 def _progress(seen: ObservedTraining, status: PyTorchJobStatus, live: list[Pod], again: list[Pod]) -> None:
-    """The condition that the pods' phases mean."""
+    """Set the condition that follows from the pods' phases."""
     job, now = seen.job, seen.now
+    taken = {"reason": conditions.NAME_TAKEN, "message": seen.name_taken} if seen.name_taken else {}
     if conditions.is_finished(status):
         return
     deadline = job.spec.run_policy.active_deadline_seconds
     if deadline is not None and now - seconds(status.start_time) >= deadline:
-        told = f"PyTorchJob {job.metadata.name} has failed because it was active longer than {deadline} s."
-        conditions.put(job, status, conditions.TrainingCondition.FAILED, now, reason="DeadlineExceeded", message=told)
+        message = f"PyTorchJob {job.metadata.name} has failed because it was active longer than {deadline} s."
+        conditions.put(
+            job, status, conditions.TrainingCondition.FAILED, now, reason="DeadlineExceeded", message=message
+        )
         return
     if _has_succeeded(job, live):
         conditions.put(job, status, conditions.TrainingCondition.SUCCEEDED, now)
         status.completion_time = timestamp(now)
     elif again:
-        conditions.put(job, status, conditions.TrainingCondition.RESTARTING, now)
+        conditions.put(job, status, conditions.TrainingCondition.RESTARTING, now, **taken)
     elif any(pod.status.phase == "Running" and type_of(pod) == leader_of(job).lower() for pod in live):
-        conditions.put(job, status, conditions.TrainingCondition.RUNNING, now)
+        conditions.put(job, status, conditions.TrainingCondition.RUNNING, now, **taken)
     else:
         problem, reason = seen.queue_problem, "QueueNotUsable"
         if not problem:
             problem, reason = gang_problem(job, seen.classes, seen.place), "GangTooLarge"
+        if not problem:
+            problem, reason = _group_problem(seen) or seen.name_taken, conditions.NAME_TAKEN
         conditions.put_obstacle(job, status, reason, problem, now)
 
 
+def _group_problem(seen: ObservedTraining) -> str:
+    """Return why a user's PodGroup with the job's name cannot be used; empty if it can, or if there is none.
+
+    The controller uses such a PodGroup and never changes it, so its `minMember` has to be the job's.
+    """
+    group, minimum = seen.group, minimum_of(seen.job)
+    if group is None or controller_of(group.metadata) is not None or group.spec.min_member == minimum:
+        return ""
+    return (
+        f"PodGroup {group.metadata.name} exists and belongs to somebody else, and its minMember is "
+        f"{group.spec.min_member}, not {minimum}; correct it, or delete or rename it"
+    )
+
+
 def _has_succeeded(job: PyTorchJob, live: list[Pod]) -> bool:
-    """The master decides; where there is none, all workers have to succeed."""
+    """Return True if the master succeeded; without a master, if all workers did."""
     leader = leader_of(job)
     replicas = job.spec.pytorch_replica_specs[leader].replicas
     done = [pod for pod in live if type_of(pod) == leader.lower() and pod.status.phase == "Succeeded"]
@@ -156,9 +179,9 @@ def _has_succeeded(job: PyTorchJob, live: list[Pod]) -> bool:
 
 
 def _group_and_pods(seen: ObservedTraining) -> list[Write]:
-    """The PodGroup, and the pods that are missing once it is let into its queue."""
+    """Return the writes for the PodGroup, and for missing pods once it is admitted to its queue."""
     job, group = seen.job, seen.group
-    if gang_problem(seen.job, seen.classes, seen.place):
+    if gang_problem(seen.job, seen.classes, seen.place) or _group_problem(seen):
         return []
     if group is None:
         return [Create(PODGROUPS, group_body(job, group_spec(job, seen.queue, seen.classes)))]
@@ -166,24 +189,22 @@ def _group_and_pods(seen: ObservedTraining) -> list[Write]:
         return []
     writes: list[Write] = []
     wanted = group_spec(job, seen.queue, seen.classes)
-    if _differs(group, wanted):
-        wanted["minResources"] = {**dict.fromkeys(group.spec.min_resources or ()), **wanted["minResources"]}
-        wanted.setdefault("priorityClassName", None)
-        writes.append(ApplyObject(PODGROUPS, job.metadata.namespace, group.metadata.name, {"spec": wanted}))
+    if controller_of(group.metadata) is not None and is_outdated(group, wanted):
+        writes.append(group_update(group, wanted))
     if group.status.phase in ("", "Pending"):
         return writes
     pods = _missing_pods(seen)
     if pods:
-        writes.append(service_of(job))  # no pod comes before the name that it looks for
+        writes.append(service_of(job))  # the master's name must resolve before a pod starts
     return [*writes, *pods, *removals(_surplus(seen))]
 
 
 def _missing_pods(seen: ObservedTraining) -> list[Write]:
-    """The next slice of the pods that do not exist, the leader first."""
+    """Return the next batch of missing pods, the leader first."""
     job, kinds = seen.job, list(replicas_of(seen.job))
     there = {pod.metadata.name for pod in seen.pods}
-    number = slice_of(seen.pods, minimum_of(job), (spec.template for _, spec in kinds))
-    order = ((*kinds[place], index) for place, index in in_turns([(0, spec.replicas) for _, spec in kinds]))
+    number = batch_size(seen.pods, minimum_of(job), (spec.template for _, spec in kinds))
+    order = ((*kinds[place], index) for place, index in creation_order([(0, spec.replicas) for _, spec in kinds]))
     missing = ((kind, spec, index) for kind, spec, index in order if pod_name(job, kind, index) not in there)
     return [
         Create(PODS, pod_body(job, kind, spec, index, seen.scheduler_name))
@@ -192,7 +213,7 @@ def _missing_pods(seen: ObservedTraining) -> list[Write]:
 
 
 def _surplus(seen: ObservedTraining) -> list[Pod]:
-    """Live pods that the spec no longer asks for."""
+    """Return the live pods that the spec does not include."""
     replicas = {kind.lower(): spec.replicas for kind, spec in replicas_of(seen.job)}
     return [
         pod
@@ -203,7 +224,7 @@ def _surplus(seen: ObservedTraining) -> list[Pod]:
 
 
 def _after_the_end(seen: ObservedTraining, status: PyTorchJobStatus, live: list[Pod]) -> ReconcileResult:
-    """Clean up as the policies say, and at last the job itself."""
+    """Clean up as the policies require, and finally remove the job."""
     job, policy = seen.job, seen.job.spec.run_policy
     stopped = any(
         one.type == conditions.TrainingCondition.FAILED and one.reason in _STOPS for one in status.conditions or ()
@@ -246,12 +267,3 @@ def _status_writes(seen: ObservedTraining, status: PyTorchJobStatus) -> list[Wri
 def _time_left(seen: ObservedTraining, status: PyTorchJobStatus) -> float | None:
     deadline = seen.job.spec.run_policy.active_deadline_seconds
     return None if deadline is None else max(seconds(status.start_time) + deadline - seen.now, 0.0)
-
-
-def _differs(group: PodGroup, wanted: dict[str, Any]) -> bool:
-    spec = group.spec
-    return (
-        spec.min_member != wanted["minMember"]
-        or spec.priority_class_name != wanted.get("priorityClassName", "")
-        or resources.parse(spec.min_resources) != resources.parse(wanted["minResources"])
-    )

@@ -1,21 +1,20 @@
-"""What the PyTorchJob controller sees of one job at one moment, and what of it cannot be run.
+"""The observed state of one PyTorchJob, and its fields that are not supported.
 
-The one rule: a field that nobody here honours is named and the job waits; nothing of a spec is quietly left out of
-account. (Our own schema refuses the same; a cluster may have the training operator's instead.)
+A PyTorchJob with such a field waits, and its status names the field: no field of a spec is ignored silently. (Our own
+schema rejects them; a cluster may have the training operator's schema.)
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from ...kube.resource import PODGROUPS, PODS
 from ...model import names
-from ...model.objects import Namespace, Pod, PodGroup, PriorityClass
-from ..queue.state import DEFAULT, queue_for
+from ...model.objects import Namespace, Pod, PodGroup
+from ..gang_job import ObservedGangJob
+from ..queue.state import queue_for
 from ..runtime.objects import PyTorchJob
 from ..runtime.pods import controller_of
-from ..runtime.slices import ANYWHERE, RoomLimits
 from ..runtime.writes import Remove, Write
 from .pods import MASTER, WORKER
 
@@ -23,33 +22,18 @@ RESTART_POLICIES = frozenset(("", "Always", "OnFailure", "Never", "ExitCode"))
 CLEAN_POD_POLICIES = frozenset(("", "All", "Running", "None"))
 
 
-@dataclass(frozen=True, slots=True)
-class ObservedTraining:
-    """One PyTorchJob and all that its reconciliation looks at."""
-
-    job: PyTorchJob
-    pods: Sequence[Pod] = ()
-    group: PodGroup | None = None
-    classes: Sequence[PriorityClass] = ()
-    queue: str = DEFAULT
-    """Where the job runs: what it names, its namespace, or a PodGroup that was there before."""
-    place: RoomLimits = ANYWHERE
-    """What the job's gang could have at most."""
-    queue_problem: str = ""
-    """Why nothing can run in that queue (not there, closed, has children), or empty."""
-    scheduler_name: str = ""
-    now: float = 0.0
+ObservedTraining = ObservedGangJob[PyTorchJob]
 
 
 def queue_of(job: PyTorchJob, group: PodGroup | None, home: Namespace | None) -> str:
-    """Where a job runs: in the queue of the PodGroup that there is, or the one that it or its namespace names."""
+    """Return a job's queue: that of its PodGroup, or the one that the job or its namespace names."""
     policy = job.spec.run_policy.scheduling_policy
     named = group.spec.queue if group is not None else policy.queue if policy is not None else ""
     return queue_for(named, group, home)
 
 
 def unhonoured(job: PyTorchJob) -> str:
-    """The fields of a job that we do not honour; empty where there are none."""
+    """Return the fields of a job that are not supported; empty if there are none."""
     return ", ".join(_fields(job))
 
 
@@ -69,7 +53,7 @@ def _fields(job: PyTorchJob) -> Iterator[str]:
 
 
 def type_of(pod: Pod) -> str:
-    """The replica type that a pod was made for, in lower case."""
+    """Return the replica type that a pod was made for, in lower case."""
     return (pod.metadata.labels or {}).get(names.TRAINING_TYPE, "")
 
 
@@ -80,5 +64,5 @@ def removals(pods: Sequence[Pod]) -> list[Write]:
 def group_removal(seen: ObservedTraining) -> list[Write]:
     group = seen.group
     if group is None or group.metadata.deletion_timestamp is not None or controller_of(group.metadata) is None:
-        return []  # what a user made is the user's to remove
+        return []  # users remove their own PodGroups
     return [Remove.of(PODGROUPS, group.metadata)]

@@ -1,6 +1,6 @@
 """The conditions of a PyTorchJob, as Kubeflow's training operator keeps them.
 
-The one rule: the condition that says where the job is now stands last; ``kubectl get`` shows that one.
+The condition of the current state is the last one; `kubectl get` shows it.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ class TrainingCondition(StrEnum):
     FAILED = "Failed"
 
 
-OBSTACLES = frozenset(("NotHonoured", "Malformed", "QueueNotUsable", "GangTooLarge"))
-"""Reasons of a condition that a user has to do something about."""
+NAME_TAKEN = "NameTaken"
+OBSTACLES = frozenset(("NotHonoured", "Malformed", "QueueNotUsable", "GangTooLarge", NAME_TAKEN))
+"""Reasons of a condition that a user has to act on."""
 _REPLACES = {
     TrainingCondition.RUNNING: TrainingCondition.RESTARTING,
     TrainingCondition.RESTARTING: TrainingCondition.RUNNING,
 }
-"""A condition that takes the place of another."""
+"""A condition, and the one that it replaces."""
 _TEXTS = {
     TrainingCondition.CREATED: "is created",
     TrainingCondition.RUNNING: "is running",
@@ -51,7 +52,7 @@ def is_finished(status: PyTorchJobStatus) -> bool:
 
 
 def finished_at(status: PyTorchJobStatus) -> str | None:
-    """When the job ended."""
+    """Return when the job ended."""
     if status.completion_time:
         return status.completion_time
     return next(
@@ -68,7 +69,7 @@ def put(
     reason: str = "",
     message: str = "",
 ) -> None:
-    """Make a condition true and the last one; nothing changes where it is that already."""
+    """Make a condition true and the last one, unless it is so already."""
     reason = reason or f"PyTorchJob{kind}"
     message = message or f"PyTorchJob {job.metadata.name} {_TEXTS[kind]}."
     conditions = list(status.conditions or ())
@@ -85,7 +86,7 @@ def put(
 
 
 def put_obstacle(job: PyTorchJob, status: PyTorchJobStatus, reason: str, message: str, now: float) -> None:
-    """Say on a job that has only been created what it waits for, and take that back once it is over."""
+    """Set the reason of the wait on a created job, and remove it afterwards."""
     last = (status.conditions or [PyTorchCondition()])[-1]
     if last.type != TrainingCondition.CREATED:
         return
@@ -96,19 +97,19 @@ def put_obstacle(job: PyTorchJob, status: PyTorchJobStatus, reason: str, message
 
 
 def resume(job: PyTorchJob, status: PyTorchJobStatus, now: float) -> None:
-    """The job is no longer suspended: it is as if newly created."""
+    """Reset the conditions of a job that is no longer suspended, as if it were newly created."""
     status.conditions = [one for one in status.conditions or () if one.type != TrainingCondition.SUSPENDED]
-    told = f"PyTorchJob {job.metadata.name} is resumed."
-    put(job, status, TrainingCondition.CREATED, now, reason="PyTorchJobResumed", message=told)
+    message = f"PyTorchJob {job.metadata.name} is resumed."
+    put(job, status, TrainingCondition.CREATED, now, reason="PyTorchJobResumed", message=message)
     status.start_time = timestamp(now)
 
 
 def count(job: PyTorchJob, pods: list[Pod]) -> dict[str, ReplicaStatus]:
-    """Pods by replica type."""
+    """Count pods by replica type."""
     found = {}
     for kind, _ in replicas_of(job):
-        mine = [pod for pod in pods if (pod.metadata.labels or {}).get(names.TRAINING_TYPE) == kind.lower()]
-        phases = [pod.status.phase for pod in mine if pod.metadata.deletion_timestamp is None]
+        of_kind = [pod for pod in pods if (pod.metadata.labels or {}).get(names.TRAINING_TYPE) == kind.lower()]
+        phases = [pod.status.phase for pod in of_kind if pod.metadata.deletion_timestamp is None]
         selector = f"{names.TRAINING_JOB}={job.metadata.name},{names.TRAINING_TYPE}={kind.lower()}"
         found[kind] = ReplicaStatus(
             phases.count("Running"), phases.count("Succeeded"), phases.count("Failed"), selector
@@ -117,8 +118,9 @@ def count(job: PyTorchJob, pods: list[Pod]) -> dict[str, ReplicaStatus]:
 
 
 def final_count(job: PyTorchJob, status: PyTorchJobStatus, kept: list[Pod]) -> dict[str, ReplicaStatus]:
-    """The counts of a job that has ended: what had succeeded or failed then stays, though its pods are cleaned up. Pods
-    that a success ended count as succeeded.
+    """Return the counts of a job that has ended.
+
+    They stay although its pods are deleted. Running pods of a job that succeeded count as succeeded.
     """
     before = status.replica_statuses or {}
     found = count(job, kept)

@@ -1,7 +1,8 @@
-"""The Queue controller's decision: state, counts and what is wrong with a queue.
+"""The decision of the Queue controller: state, counts and problems of a queue.
 
-The one rule: state follows commands and the parent; ``allocated`` and ``deserved`` are the scheduler's to write.
-(Rules: Volcano's ``pkg/controllers/queue``.)
+The state follows Commands and the parent. The scheduler alone writes `allocated` and `deserved`.
+
+The rules are those of Volcano's `pkg/controllers/queue`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _STATES = frozenset((QueueState.OPEN, QueueState.CLOSING, QueueState.CLOSED, Que
 
 @dataclass(frozen=True, slots=True)
 class ObservedQueue:
-    """One queue (None: it does not exist) among all others, the phases of its PodGroups, the commands to it."""
+    """One queue (None: it does not exist) among all others, the phases of its PodGroups, and its Commands."""
 
     name: str
     queue: Queue | None
@@ -38,7 +39,7 @@ class ObservedQueue:
 
 
 def reconcile(seen: ObservedQueue) -> ReconcileResult:
-    """What to write for one queue. Pure: equal input, equal outcome."""
+    """Return the writes for one queue. Pure: equal input, equal outcome."""
     queue = seen.queue
     if queue is None:
         if seen.name in ALWAYS_THERE:
@@ -50,13 +51,13 @@ def reconcile(seen: ObservedQueue) -> ReconcileResult:
     state, marks = _inherited(seen, queue, state)
     if state in (QueueState.CLOSING, QueueState.CLOSED):
         state = QueueState.CLOSING if any(seen.phases.values()) else QueueState.CLOSED
-    status, told = _status(seen, queue, state)
+    status, events = _status(seen, queue, state)
     opens = state == QueueState.OPEN
-    return ReconcileResult([*([] if opens else marks), *status, *(marks if opens else []), *writes, *told])
+    return ReconcileResult([*([] if opens else marks), *status, *(marks if opens else []), *writes, *events])
 
 
 def _ordered(seen: ObservedQueue, queue: Queue) -> tuple[str, list[Write]]:
-    """The state that commands ask for; each is removed once its effect is in the status."""
+    """Return the state that Commands request. Each Command is removed once its effect is in the status."""
     state = queue.status.state or QueueState.OPEN
     state = state if state in _STATES else QueueState.UNKNOWN
     writes: list[Write] = []
@@ -64,22 +65,22 @@ def _ordered(seen: ObservedQueue, queue: Queue) -> tuple[str, list[Write]]:
         writes.append(Remove.of(COMMANDS, command.metadata))
         if command.action == "CloseQueue":
             if seen.name == ROOT:
-                told = "root cannot be closed: every queue is part of it; close its children"
-                writes.append(EmitEvent(QUEUES, queue.metadata, "Warning", "CloseRefused", told))
+                message = "root cannot be closed: every queue is part of it; close its children"
+                writes.append(EmitEvent(QUEUES, queue.metadata, "Warning", "CloseRefused", message))
             elif state not in (QueueState.CLOSING, QueueState.CLOSED):
                 state = QueueState.CLOSING
         elif command.action == "OpenQueue":
             parent = seen.known.get(parent_of(queue))
             if parent is not None and parent.status.state in (QueueState.CLOSING, QueueState.CLOSED):
-                told = f"the parent {parent.metadata.name} is {parent.status.state}; open that first"
-                writes.append(EmitEvent(QUEUES, queue.metadata, "Warning", "OpenRefused", told))
+                message = f"the parent {parent.metadata.name} is {parent.status.state}; open that first"
+                writes.append(EmitEvent(QUEUES, queue.metadata, "Warning", "OpenRefused", message))
             else:
                 state = QueueState.OPEN
     return state, writes
 
 
 def _inherited(seen: ObservedQueue, queue: Queue, state: str) -> tuple[str, list[Write]]:
-    """Close with the parent, open again with it: the annotation says which closing was the parent's."""
+    """Close with the parent and open with it. The annotation marks queues that the parent closed."""
     parent = seen.known.get(parent_of(queue))
     if parent is None or is_in_cycle(seen.name, seen.known):
         return state, []
@@ -99,7 +100,7 @@ def _mark(queue: Queue, value: str | None) -> Write:
 
 
 def _status(seen: ObservedQueue, queue: Queue, state: str) -> tuple[list[Write], list[Write]]:
-    """The status, if it changes, and events for what changed."""
+    """Return the status if it changes, and events for the changes."""
     before, counts = queue.status, {phase.lower(): number for phase, number in seen.phases.items()}
     wanted: dict[str, Any] = {
         "state": state,
@@ -111,22 +112,22 @@ def _status(seen: ObservedQueue, queue: Queue, state: str) -> tuple[list[Write],
     condition = {"type": CONDITION, "status": "False" if problems else "True", "reason": reason, "message": message}
     old = next((one for one in before.conditions or () if one.type == CONDITION), Condition())
     same = (old.status, old.reason, old.message) == (condition["status"], reason, message)
-    told: list[Write] = []
-    news = [it for it in problems if it[0] != _MALFORMED]  # the scheduler says itself what it leaves out
+    events: list[Write] = []
+    news = [it for it in problems if it[0] != _MALFORMED]  # the scheduler itself reports malformed queues
     if not same and news:
-        told.append(EmitEvent(QUEUES, queue.metadata, "Warning", news[0][0], "; ".join(text for _, text in news)))
+        events.append(EmitEvent(QUEUES, queue.metadata, "Warning", news[0][0], "; ".join(text for _, text in news)))
     if before.state and before.state != state:
-        told.append(EmitEvent(QUEUES, queue.metadata, "Normal", state, f"the queue is {state}"))
+        events.append(EmitEvent(QUEUES, queue.metadata, "Normal", state, f"the queue is {state}"))
     if same and all(getattr(before, key) == value for key, value in wanted.items()):
-        return [], told
+        return [], events
     flipped = old.status != condition["status"] or not old.last_transition_time
     condition["lastTransitionTime"] = timestamp(seen.now) if flipped else old.last_transition_time or ""
     body = {"status": {**wanted, "conditions": [condition]}}
-    return [ApplyObject(QUEUES, "", seen.name, body, "status", uid=queue.metadata.uid, manager=MANAGER)], told
+    return [ApplyObject(QUEUES, "", seen.name, body, "status", uid=queue.metadata.uid, manager=MANAGER)], events
 
 
 def _problems(seen: ObservedQueue, queue: Queue) -> Iterator[tuple[str, str]]:
-    """What is wrong with the queue as part of its hierarchy: reason and text, the worst first."""
+    """Yield the problems of the queue in its hierarchy, as reason and text, the worst first."""
     parent_name = parent_of(queue)
     parent = seen.known.get(parent_name)
     if parent_name and parent is None:
@@ -164,19 +165,18 @@ def _problems(seen: ObservedQueue, queue: Queue) -> Iterator[tuple[str, str]]:
 
 
 def _first(children: Sequence[Queue]) -> str:
-    """The name of the oldest."""
+    """Return the name of the oldest queue."""
     return min((child.metadata.creation_timestamp or "", child.metadata.name) for child in children)[1]
 
 
 def _unhonoured(spec: QueueSpec) -> Iterator[tuple[str, bool]]:
-    yield "affinity", spec.affinity is not None
     yield "extendClusters", bool(spec.extend_clusters)
     yield "dequeueStrategy", spec.dequeue_strategy not in ("", "traverse")
     yield "dra", spec.dra is not None
 
 
 def _over(amounts: Resource, limits: Resource) -> str:
-    """The dimensions in which ``amounts`` are above ``limits`` that are set, for people."""
+    """Return the dimensions in which `amounts` exceed `limits` that are set, for people."""
     return ", ".join(
         f"{name} {resources.render_amount(name, amount)} > {resources.render_amount(name, limits[name])}"
         for name, amount in sorted(amounts.items())
@@ -197,7 +197,7 @@ def _guarantee(queue: Queue) -> Resource:
 
 
 def _readable(quantities: Quantities | None) -> Resource:
-    """Amounts, or nothing where one of them is unreadable, which the queue that has it says itself."""
+    """Return the amounts, or none where one is unreadable; its own queue reports that."""
     try:
         return resources.parse(quantities)
     except QuantityError:

@@ -1,6 +1,6 @@
-"""What Queues mean for those who use them: which are usable, who is whose parent.
+"""Compute which queues can be used, and the parent of each.
 
-The one rule: a queue that is wrong makes only itself and what depends on it unusable, and the reason can be read.
+An invalid queue makes only itself and its dependents unusable, and the reason is published.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ class QueueState(StrEnum):
 
 
 def parent_of(queue: Queue) -> str:
-    """The name of a queue's parent; empty for root."""
+    """Return the name of a queue's parent; empty for root."""
     return "" if queue.metadata.name == ROOT else queue.spec.parent or ROOT
 
 
-def is_news(before: Queue | None, after: Queue | None) -> bool:
-    """Whether a change of a queue matters to others: all but the amounts and counts in its status does."""
+def matters_to_others(before: Queue | None, after: Queue | None) -> bool:
+    """Return True if a change of a queue matters to others: anything but the amounts and counts in its status."""
     if before is None or after is None or before.metadata.uid != after.metadata.uid:
         return True
     was, now = before.metadata, after.metadata
@@ -45,8 +45,10 @@ def is_news(before: Queue | None, after: Queue | None) -> bool:
 
 
 def queue_for(named: str, group: PodGroup | None, home: Namespace | None) -> str:
-    """The queue of a job that names ``named``. Where that is ``default`` or nothing, its namespace's annotation is
-    asked, once: what its PodGroup says stays.
+    """Return the queue of a job that names `named`.
+
+    If the name is `default` or empty, the namespace's annotation counts until the PodGroup exists; after that, the
+    PodGroup's queue counts.
     """
     if named not in ("", DEFAULT):
         return named
@@ -60,15 +62,17 @@ def children_of(name: str, queues: Iterable[Queue]) -> list[Queue]:
 
 
 def drains_since(name: str, queues: Iterable[Queue]) -> float | None:
-    """When a queue got the first of its children, in seconds since the epoch; None for a leaf. PodGroups that are older
-    finish in it, newer ones do not start: it drains.
+    """Return when a queue got its first child, in seconds since the epoch; None for a leaf.
+
+    Older PodGroups finish in the queue and newer ones do not start: the queue drains.
     """
     return min((seconds(child.metadata.creation_timestamp) for child in children_of(name, queues)), default=None)
 
 
 def usability(name: str, queues: Iterable[Queue], group: PodGroup | None = None) -> str:
-    """Why a job cannot run in the queue ``name``: not there, not open, not a leaf when its ``group`` was made. Empty if
-    it can.
+    """Return why a job cannot run in the queue `name`; empty if it can.
+
+    The queue may be missing, not open, or may have had children when the job's `group` was created.
     """
     known = {queue.metadata.name: queue for queue in queues}
     queue = known.get(name)
@@ -79,13 +83,13 @@ def usability(name: str, queues: Iterable[Queue], group: PodGroup | None = None)
     drains = drains_since(name, known.values())
     if name == ROOT or drains is not None:
         if group is not None and drains is not None and seconds(group.metadata.creation_timestamp) < drains:
-            return ""  # as the scheduler's queue plugins see it
+            return ""  # the scheduler's queue plugins agree
         return f"queue {name} has child queues; use one of those"
     return ""
 
 
 def is_in_cycle(name: str, known: Mapping[str, Queue]) -> bool:
-    """Whether following parents from a queue never reaches root."""
+    """Return True if the chain of parents never reaches root."""
     seen = set()
     while name in known and name != ROOT:
         if name in seen:
@@ -96,7 +100,7 @@ def is_in_cycle(name: str, known: Mapping[str, Queue]) -> bool:
 
 
 def limits_above(name: str, queues: Iterable[Queue]) -> list[tuple[str, Resource]]:
-    """What a queue and those above it may hold by their capability; a cpu or memory of nothing means not set."""
+    """Return the capability of a queue and of those above it. A cpu or memory of 0 means not set."""
     known = {queue.metadata.name: queue for queue in queues}
     found: list[tuple[str, Resource]] = []
     seen: set[str] = set()

@@ -1,1 +1,1 @@
-"""What all controllers share: their shell, what they see, how they write."""
+"""The shared parts of all controllers: the shell, the views, the writes."""

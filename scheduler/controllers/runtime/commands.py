@@ -1,7 +1,7 @@
-"""Commands: orders to a Job or a Queue, in the order in which they were given.
+"""List the Commands to a Job or a Queue, in the order of their creation.
 
-The one rule: an order is for the object that it names by uid, never for a successor of the same name; one whose object
-is gone is removed.
+A Command applies to the object with its uid, never to a successor of the same name. A Command whose object is gone is
+removed.
 """
 
 from __future__ import annotations
@@ -16,48 +16,57 @@ from ...model.times import seconds
 from .objects import COMMANDS, QUEUES, Command
 from .writes import EmitEvent, ReconcileResult, Remove
 
-_PATIENCE = 60.0
-"""Seconds that an order waits for an object that does not exist (yet)."""
+_KEEP_FOR = 60.0
+"""Seconds that a Command waits for an object that does not exist (yet)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Orders:
-    """What was ordered of one object: orders to take up, orders that came too late, when to look again."""
+class CommandBatch:
+    """The Commands to one object: those to carry out, those to remove, and the seconds until the next check."""
 
-    meant: list[Command]
-    strays: list[Remove]
-    again: float | None = None
+    to_carry_out: list[Command]
+    to_remove: list[Remove]
+    requeue_after: float | None = None
 
 
-def orders_to(commands: Iterable[Command], target: Resource[Any], key: str, uid: str | None, now: float) -> Orders:
-    """Sort the orders to the object of a key (``namespace/name``, or a queue's name); no ``uid``: it is not there.
+NO_COMMANDS = CommandBatch([], [])
 
-    Orders to queues are taken as they come: who may give any is asked before (:func:`is_overreach`).
+
+def commands_to(
+    commands: Iterable[Command], target: Resource[Any], key: str, uid: str | None, now: float
+) -> CommandBatch:
+    """Sort the Commands to the object of a key (`namespace/name`, or a queue's name).
+
+    Without `uid`, the object does not exist. The caller has removed Commands to queues that are not permitted
+    (`is_forbidden`).
     """
-    mine = [command for command in commands if _is_to(command, target, key)]
-    mine.sort(key=lambda command: (command.metadata.creation_timestamp or "", command.metadata.name))
+    applicable = [command for command in commands if _is_to(command, target, key)]
+    applicable.sort(key=lambda command: (command.metadata.creation_timestamp or "", command.metadata.name))
     if uid is not None:
-        meant = [command for command in mine if command.target.uid in ("", uid)]
-        return Orders(meant, [Remove.of(COMMANDS, command.metadata) for command in mine if command not in meant])
-    waited = {command.metadata.uid: now - seconds(command.metadata.creation_timestamp) for command in mine}
-    late = [command for command in mine if waited[command.metadata.uid] >= _PATIENCE]
-    again = min((_PATIENCE - past for past in waited.values() if past < _PATIENCE), default=None)
-    return Orders([], [Remove.of(COMMANDS, command.metadata) for command in late], again)
+        to_carry_out = [command for command in applicable if command.target.uid in ("", uid)]
+        return CommandBatch(
+            to_carry_out,
+            [Remove.of(COMMANDS, command.metadata) for command in applicable if command not in to_carry_out],
+        )
+    waited = {command.metadata.uid: now - seconds(command.metadata.creation_timestamp) for command in applicable}
+    late = [command for command in applicable if waited[command.metadata.uid] >= _KEEP_FOR]
+    again = min((_KEEP_FOR - past for past in waited.values() if past < _KEEP_FOR), default=None)
+    return CommandBatch([], [Remove.of(COMMANDS, command.metadata) for command in late], again)
 
 
-def is_overreach(command: Command, namespace: str) -> bool:
-    """Whether this is an order to a queue, which all tenants share, not in the operator's ``namespace``."""
+def is_forbidden(command: Command, namespace: str) -> bool:
+    """Return True for a Command to a queue, which tenants share, outside of the operator's `namespace`."""
     return command.target.kind == QUEUES.kind and command.metadata.namespace != namespace
 
 
 def refusal(command: Command, namespace: str) -> ReconcileResult:
-    """An order to a queue that does not count says so and goes."""
-    told = (
+    """Reject a Command to a queue with an event, and delete it."""
+    message = (
         f"{command.action} of queue {command.target.name} is not carried out: Commands to queues count only in "
         f"namespace {namespace} (--queue-command-namespace)"
     )
     meta = command.metadata
-    return ReconcileResult([EmitEvent(COMMANDS, meta, WARNING, "CommandRefused", told), Remove.of(COMMANDS, meta)])
+    return ReconcileResult([EmitEvent(COMMANDS, meta, WARNING, "CommandRefused", message), Remove.of(COMMANDS, meta)])
 
 
 def _is_to(command: Command, target: Resource[Any], key: str) -> bool:

@@ -1,19 +1,19 @@
-"""The shell that all controllers share: what they see, their queue of keys, and an executor to write with.
+"""The runtime that all controllers share: views of the cluster, queues of keys, and the executor of writes.
 
-The one rule: a controller's decision is pure; what it sees comes from here, what it wants goes to
-:class:`scheduler.controllers.runtime.executor.WriteExecutor`.
+A controller's decision is pure. Its input comes from here, and its writes go to `executor.WriteExecutor`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from ...kube import (
     NODES,
+    PODS,
     WARNING,
     Client,
     EventRecorder,
@@ -23,10 +23,12 @@ from ...kube import (
     Resource,
     WorkQueue,
 )
+from ...kube.clock import wall_time
+from ...model.footprint import kept_of_pod
 from ...model.objects import Node
-from .executor import About, WriteExecutor
+from .executor import About, NameTaken, WriteExecutor
 from .ownership import INDEXES
-from .slices import Capacity
+from .pod_batches import Capacity
 from .write_through_cache import TRUST, WriteThroughCache
 from .writes import EmitEvent, ReconcileResult
 
@@ -35,15 +37,15 @@ R = TypeVar("R")
 
 QUEUE_COMMAND_NAMESPACE = "kube-system"
 _LOOK_AGAIN = 60.0
-"""Seconds until it is asked again whether a kind is served that no version of the API server has by default."""
+"""Seconds between two checks whether a kind is served that no API server serves by default."""
 _MANY = 200
-"""Pods that are looked at in one turn of the event loop, at some 10 to 15 microseconds each."""
-_PATIENCE = 10.0
-"""Seconds after which a controller says what it waits for."""
+"""Pods that are processed in one turn of the event loop, at 10 to 15 microseconds each."""
+_REPORT_AFTER = 10.0
+"""Seconds after which a controller logs what it waits for."""
 
 
 class Controller(Protocol):
-    """One controller; ``run`` works until cancelled, once all that the context watches has been listed."""
+    """One controller. `run` works until cancelled, once all that the context watches has been listed."""
 
     name: str
 
@@ -51,10 +53,16 @@ class Controller(Protocol):
 
 
 class Context:
-    """What controllers are given: the API server, the recorder of events, the names of pods' schedulers, the time.
+    """What controllers share: the API server, the event recorder, the names of our schedulers, the clock.
 
-    ``scheduler_names``: objects that name another scheduler are left alone; one that names none gets the first of them.
-    ``reflectors`` are those that run anyway: what one of them tells is not watched a second time.
+    Args:
+        client: The API server.
+        recorder: Writes events.
+        scheduler_names: Objects that name another scheduler are left alone; objects that name none get the first.
+        clock: Returns seconds since the epoch.
+        reflectors: Running reflectors; their kinds are not watched a second time.
+        queue_command_namespace: Namespace of valid Commands to queues.
+        node_selector: Labels of the nodes whose capacity counts.
     """
 
     def __init__(
@@ -63,13 +71,13 @@ class Context:
         recorder: EventRecorder,
         scheduler_names: Sequence[str],
         *,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = wall_time,
         reflectors: Iterable[Reflector[Any]] = (),
         queue_command_namespace: str = QUEUE_COMMAND_NAMESPACE,
         node_selector: Mapping[str, str] | None = None,
     ) -> None:
         self._client = client
-        self._hands = WriteExecutor(client, recorder, self._views_of)
+        self._executor = WriteExecutor(client, recorder, self._views_of)
         self.scheduler_names = tuple(scheduler_names)
         self.queue_command_namespace = queue_command_namespace
         """Commands to queues count only here."""
@@ -77,22 +85,26 @@ class Context:
         self.queues: dict[str, WorkQueue] = {}
         """By controller, once it works."""
         self.capacity = Capacity(node_selector or {})
-        """What the nodes have; followed once :meth:`watch_nodes` was called."""
+        """Capacity of the nodes, tracked after a call of `watch_nodes`."""
         self._views: dict[str, WriteThroughCache[Any]] = {}
         self._capacity_listeners: list[Callable[[], None]] = []
+        self._names_taken: dict[tuple[str, str], str] = {}
+        """For a controller and a key, the object of another owner that its last turn found."""
         self._running = {reflector.resource: reflector for reflector in reflectors}
 
     def view(self, resource: Resource[Any], *, labels: str = "") -> WriteThroughCache[Any]:
-        """What is seen of a kind, one for all controllers; looked up by :data:`~ownership.INDEXES`."""
+        """Return the view of a kind, which all controllers share. Its indexes are `ownership.INDEXES`."""
         key = f"{resource.id} {labels}"
         if key not in self._views:
+            if resource is PODS:
+                resource = PODS.trimmed_by(partial(kept_of_pod, scheduler_names=self.scheduler_names))
             follow = None if labels else self._running.get(resource)
             self._views[key] = WriteThroughCache(self._client, resource, INDEXES, labels=labels, follow=follow)
         found: WriteThroughCache[Any] = self._views[key]
         return found
 
     def watch_nodes(self, listener: Callable[[], None]) -> WriteThroughCache[Node]:
-        """Follow what the nodes have; ``listener`` is called when that has changed."""
+        """Track the capacity of the nodes. `listener` is called after each change of it."""
         if not self._capacity_listeners:
             self.view(NODES).informer.on_change(self._node_changed)
         self._capacity_listeners.append(listener)
@@ -110,7 +122,7 @@ class Context:
                 group.create_task(view.informer.run(), name=f"watch {view.resource.id} for controllers")
 
     async def first_served(self, versions: Sequence[Resource[Any]]) -> Resource[Any]:
-        """The first of some versions of a kind that the API server serves and that we may list; waits for one."""
+        """Wait until one of the API versions of a kind is served and may be listed, and return it."""
         while True:
             for resource in versions:
                 try:
@@ -124,9 +136,13 @@ class Context:
             await asyncio.sleep(_LOOK_AGAIN)
 
     def unlisted(self) -> list[str]:
-        """What has not been listed yet, and why: until there is nothing, some controller waits."""
-        informers = [view.informer for view in self._views.values() if not view.informer.synced.is_set()]
-        return [it.reflector.trouble or f"{it.reflector.resource.id} not yet listed" for it in informers]
+        """Return why objects of some kinds may be missing or stale: not listed yet, or their watch was silent."""
+        unready = [view.informer.reflector.unready for view in self._views.values()]
+        return [reason for reason in unready if reason]
+
+    def name_taken(self, controller: str, key: str) -> str:
+        """Return the object of another owner that the last turn of a key found under a name it needs, or empty."""
+        return self._names_taken.get((controller, key), "")
 
     def is_ours(self, scheduler_name: str) -> bool:
         return not scheduler_name or scheduler_name in self.scheduler_names
@@ -138,22 +154,35 @@ class Context:
         decide: Callable[[str], Awaitable[tuple[ReconcileResult, About | None]]],
         *needs: WriteThroughCache[Any],
     ) -> None:
-        """Work a queue of keys: decide, carry out, look again when told to. Begins once ``needs`` have been listed."""
+        """Work on a queue of keys once `needs` are listed: decide, write, and look again when the decision requires it.
+
+        Where an object of another owner has a name that the key needs, the next decision has it as `name_taken`; the
+        key is repeated after pauses that grow.
+        """
         self.queues[name] = queue
         await _listed(name, needs)
 
         async def turn(key: str) -> None:
             outcome, about = await decide(key)
-            await self._hands.carry_out(outcome.writes, about)
+            try:
+                await self._executor.carry_out(outcome.writes, about)
+            except NameTaken as error:
+                if self._names_taken.get((name, key)) == error.message:
+                    raise
+                self._names_taken[name, key] = error.message
+                queue.add(key)
+                return
+            if self._names_taken.pop((name, key), None):
+                queue.add(key)
             if outcome.again is not None:
                 queue.add_after(key, outcome.again)
             elif any(view.is_ahead for view in needs):
-                queue.add_after(key, TRUST + 0.1)  # should the watch never show it
+                queue.add_after(key, TRUST + 0.1)  # in case the watch never shows the write
 
         await queue.run(turn)
 
-    async def think(self, pods: int, decide: Callable[[], R]) -> R:
-        """A pure decision on so many pods, there or wanted; in a thread where it would hold the event loop for long."""
+    async def run_decision(self, pods: int, decide: Callable[[], R]) -> R:
+        """Run a pure decision about so many pods, existing or wanted. A large one runs in a thread."""
         return await asyncio.to_thread(decide) if pods > _MANY else decide()
 
     def _views_of(self, resource: Resource[Any]) -> list[WriteThroughCache[Any]]:
@@ -161,11 +190,11 @@ class Context:
 
 
 async def _listed(name: str, views: Sequence[WriteThroughCache[Any]]) -> None:
-    """Wait until every kind has been listed; a controller whose kinds are not served waits alone, and says so."""
+    """Wait until every kind has been listed. A controller whose kinds are not served waits alone, and logs it."""
     for view in views:
         while not view.informer.synced.is_set():
             try:
-                async with asyncio.timeout(_PATIENCE):
+                async with asyncio.timeout(_REPORT_AFTER):
                     await view.informer.synced.wait()
             except TimeoutError:
                 trouble = view.informer.reflector.trouble or f"{view.resource.id} is not listed yet"
@@ -173,9 +202,9 @@ async def _listed(name: str, views: Sequence[WriteThroughCache[Any]]) -> None:
 
 
 def unreadable(view: WriteThroughCache[Any], key: str) -> ReconcileResult | None:
-    """What to tell of an object that exists and cannot be read; nothing else is done about it."""
+    """Return the event for an object that exists and cannot be read; nothing else is done about it."""
     found = view.informer.malformed.get(key)
     if found is None:
         return None
-    told = f"cannot be read and is left alone: {found.error}"
-    return ReconcileResult([EmitEvent(view.resource, found.metadata, WARNING, "Malformed", told)])
+    message = f"cannot be read and is left alone: {found.error}"
+    return ReconcileResult([EmitEvent(view.resource, found.metadata, WARNING, "Malformed", message)])

@@ -1,7 +1,7 @@
-"""The carrying out of what controllers want.
+"""Carry out the writes of controllers.
 
-The one rule: writes are carried out in their order, and the first that fails ends the turn: the next turn decides anew
-from what is there then. What the API server has confirmed is known at once, whatever the watches lag behind.
+Writes are carried out in their order, and the first failure ends the turn; the next turn decides again on the current
+state. Views show a write once the API server has confirmed it, also where watches lag.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from ...kube import (
     PODS,
     WARNING,
     AlreadyExists,
+    ApiError,
     Client,
     Conflict,
     EventRecorder,
@@ -31,14 +32,18 @@ from .write_through_cache import WriteThroughCache
 from .writes import ApplyObject, CollectOrphans, Create, EmitEvent, Remove, Write
 
 _AT_ONCE = 16
-"""Pods of one object created or deleted at a time."""
+"""Pods of one object that are created or deleted at a time."""
 
 About = tuple[Resource[Any], ObjectMeta]
-"""The object that a turn is about; events of failed writes go there."""
+"""The object of a turn, which gets the events about failed writes."""
+
+
+class NameTaken(Conflict):
+    """An object of this name exists and does not carry the owner reference of the object that needs it."""
 
 
 class WriteExecutor:
-    """Writes for controllers. ``views`` finds what shows objects of a kind, so that it learns of the writes."""
+    """Writes for controllers. `views` returns the views of a kind, which are notified of each confirmed write."""
 
     def __init__(
         self,
@@ -72,24 +77,19 @@ class WriteExecutor:
             case Remove():
                 await self._remove(write)
             case CollectOrphans():
-                await self._reap(write)
+                await self._collect_orphans(write)
             case ApplyObject():
-                try:
-                    await self._change(write)
-                except (Forbidden, Invalid) as error:
-                    if about is not None and write.manager and not write.sub:
-                        told = f"Error applying {write.resource.kind} {write.name}: {error.message}"
-                        self._recorder.event(*about, WARNING, f"FailedApply{write.resource.kind}", told)
-                    raise
+                await self._change(write)
             case Create():
                 try:
                     await self._create(write)
                 except AlreadyExists:
-                    raise  # not seen yet: the next turn sees it
+                    raise  # not visible yet: the next turn sees it
+                except NameTaken:
+                    raise  # the object's status says so
                 except (Forbidden, Invalid, Conflict) as error:
                     if about is not None:
-                        told = f"Error creating {write.resource.kind} {write.name}: {error.message}"
-                        self._recorder.event(*about, WARNING, f"FailedCreate{write.resource.kind}", told)
+                        self._recorder.event(*about, WARNING, *self._failure(write, error))
                     raise
 
     async def _create(self, write: Create) -> None:
@@ -97,23 +97,38 @@ class WriteExecutor:
         try:
             made = await self._client.create(write.resource, write.body, namespace)
         except AlreadyExists as error:
-            self._check_ours(write, f"{namespace}/{write.name}" if namespace else write.name, error)
+            found = await self._existing(write, namespace, error)
+            owner, wanted = controller_of(found.metadata), write.body["metadata"].get("ownerReferences") or [{}]
+            if (owner.uid if owner else None) != wanted[0].get("uid"):
+                text = f"{write.resource.kind} {write.name} exists and belongs to somebody else; delete or rename it"
+                raise NameTaken(error.request, error.status, error.reason, text) from error
+            if write.update:
+                await self._update(write, found.metadata)
             return
-        self._knows(write.resource, lambda view: view.wrote(made))
+        self._update_views(write.resource, lambda view: view.wrote(made))
 
-    def _check_ours(self, write: Create, key: str, error: AlreadyExists) -> None:
-        """What exists is what was wanted if it has the same owner; raises where it has another, or is not seen yet."""
-        owners = write.body["metadata"].get("ownerReferences") or [{}]
-        for view in self._views(write.resource):
-            found = view.get(key)
-            if found is None:
-                continue
-            owner = controller_of(found.metadata)
-            if (owner.uid if owner else None) == owners[0].get("uid"):
-                return
-            told = f"{write.resource.kind} {write.name} exists and belongs to somebody else; delete or rename it"
-            raise Conflict(error.request, error.status, error.reason, told) from error
-        raise error
+    async def _existing(self, write: Create, namespace: str, error: AlreadyExists) -> Any:
+        """Return the object that has the name. Raises `error` where a view of the kind does not show it yet."""
+        views = list(self._views(write.resource))
+        if not views:
+            return await self._client.get(write.resource, write.name, namespace)
+        key = f"{namespace}/{write.name}" if namespace else write.name
+        found = next((item for view in views if (item := view.get(key)) is not None), None)
+        if found is None:
+            raise error
+        return found
+
+    async def _update(self, write: Create, found: ObjectMeta) -> None:
+        """Merge the body into the version of the object whose owner was checked, and into no other."""
+        meta = {**write.body["metadata"], "uid": found.uid, "resourceVersion": found.resource_version}
+        body = {**write.body, "metadata": meta}
+        await self._client.patch(write.resource, write.name, body, found.namespace, kind=Patch.MERGE)
+
+    def _failure(self, write: Create, error: ApiError) -> tuple[str, str]:
+        """Return reason and message of the event. Objects that no view shows (of plugins) have their own reason."""
+        verb, word = ("creating", "Create") if any(self._views(write.resource)) else ("applying", "Apply")
+        kind = write.resource.kind
+        return f"Failed{word}{kind}", f"Error {verb} {kind} {write.name}: {error.message}"
 
     async def _change(self, write: ApplyObject) -> None:
         if write.manager:
@@ -145,28 +160,32 @@ class WriteExecutor:
                 force=force,
             )
         except NotFound:
-            return  # it went meanwhile; its going is told to us
-        self._knows(write.resource, lambda view: view.wrote(made))
+            return  # deleted meanwhile; the watch reports the deletion
+        self._update_views(write.resource, lambda view: view.wrote(made))
 
     async def _remove(self, write: Remove) -> None:
         try:
             await self._client.delete(
                 write.resource, write.name, write.namespace, uid=write.uid, propagation=write.propagation
             )
-        except (NotFound, Conflict):
-            return  # it went meanwhile, or a successor has its name
-        self._knows(write.resource, lambda view: view.removed(write.uid))
+        except NotFound:
+            return
+        except Conflict:
+            if await self._client.exists(write.resource, write.name, write.namespace, write.uid):
+                raise  # the cause is not a successor of the same name: repeat the turn
+            return
+        self._update_views(write.resource, lambda view: view.removed(write.uid))
 
-    async def _reap(self, write: CollectOrphans) -> None:
+    async def _collect_orphans(self, write: CollectOrphans) -> None:
         owner: Resource[Any] = write.owner.bare
         found = await self._client.list(owner, write.namespace, fields=f"metadata.name={write.name}")
         if any(one.metadata.uid == write.uid for one in (*found.items, *found.malformed)):
-            return  # what we see lags behind
+            return  # our view lags behind
         await self.carry_out(write.left)
 
-    def _knows(self, resource: Resource[Any], learn: Callable[[WriteThroughCache[Any]], None]) -> None:
+    def _update_views(self, resource: Resource[Any], update: Callable[[WriteThroughCache[Any]], None]) -> None:
         for view in self._views(resource):
-            learn(view)
+            update(view)
 
 
 def _together(write: Write) -> str | None:

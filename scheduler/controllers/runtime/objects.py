@@ -1,7 +1,6 @@
-"""The API objects that only controllers read, and how they are called.
+"""The API objects that only controllers read.
 
-The one rule: a pod template stays the plain mapping that the user wrote, so that nothing of it is lost on its way into
-a pod.
+A pod template stays the plain mapping that the user wrote, so that no field is lost on its way into a pod.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ Template = dict[str, Any]
 
 
 class Policy(Object):
-    """What a Job does (``action``, after ``timeout``) when something happens (``event(s)`` or ``exit_code``)."""
+    """An `action` of a Job, after `timeout`, on `event(s)` or an `exit_code`."""
 
     action: str = ""
     event: str | None = None
@@ -34,6 +33,15 @@ class DependsOn(Object):
     iteration: str = "all"
 
 
+class PartitionPolicy(Object):
+    """How a task is divided into equal parts that are gangs within the gang, with a topology of their own."""
+
+    total_partitions: int = 0
+    partition_size: int = 0
+    min_partitions: int | None = None
+    network_topology: objects.NetworkTopology | None = None
+
+
 class TaskSpec(Object):
     name: str = ""
     replicas: int = 1
@@ -41,7 +49,7 @@ class TaskSpec(Object):
     max_retry: int = 3
     policies: list[Policy] | None = None
     depends_on: DependsOn | None = None
-    partition_policy: dict[str, Any] | None = None
+    partition_policy: PartitionPolicy | None = None
     topology_policy: str = ""
     template: Template = msgspec.field(default_factory=dict)
 
@@ -56,7 +64,7 @@ class JobSpec(Object):
     ttl_seconds_after_finished: int | None = None
     plugins: dict[str, list[str]] | None = None
     volumes: list[Any] | None = None
-    network_topology: dict[str, Any] | None = None
+    network_topology: objects.NetworkTopology | None = None
     policies: list[Policy] | None = None
     tasks: list[TaskSpec] = msgspec.field(default_factory=list)
 
@@ -78,7 +86,7 @@ class JobCondition(Object, omit_defaults=True):
 
 
 class DelayedAction(Object, omit_defaults=True):
-    """An action that waits for its policy's timeout; ``until`` is when it is due (RFC 3339)."""
+    """An action that waits for its policy's timeout. `until` is when it is due (RFC 3339)."""
 
     event: str = ""
     action: str = ""
@@ -106,7 +114,7 @@ class JobStatus(Object, omit_defaults=True):
     conditions: list[JobCondition] | None = None
     delayed: list[DelayedAction] | None = None
     restarting: list[str] | None = None
-    """Uids of pods that a restart of a part takes and that are not going yet."""
+    """Uids of pods that a partial restart replaces and that are not deleted yet."""
 
 
 class Job(Object):
@@ -175,7 +183,7 @@ class PyTorchJobStatus(Object, omit_defaults=True):
     completion_time: str | None = None
     restarts: int = 0
     restarting: list[str] | None = None
-    """Uids of failed pods that are counted in ``restarts`` and are not going yet."""
+    """Uids of failed pods that are counted in `restarts` and are not deleted yet."""
 
 
 class PyTorchJob(Object):
@@ -189,7 +197,7 @@ class GangPolicy(Object):
 
 
 class PodGroupPolicy(Object):
-    """``basic`` (each pod for itself) where it has no ``gang``."""
+    """`basic` (each pod by itself) where it has no `gang`."""
 
     gang: GangPolicy | None = None
 
@@ -201,7 +209,7 @@ class TopologyConstraints(Object):
 class KubePodGroupSpec(Object):
     scheduling_policy: PodGroupPolicy = msgspec.field(default_factory=PodGroupPolicy)
     disruption_mode: str | dict[str, Any] | None = None
-    """``Pod`` or ``PodGroup`` in v1alpha2, ``{single: {}}`` or ``{all: {}}`` in v1beta1."""
+    """`Pod` or `PodGroup` in v1alpha2, `{single: {}}` or `{all: {}}` in v1beta1."""
     priority_class_name: str = ""
     scheduling_constraints: TopologyConstraints | None = None
     resource_claims: list[Any] | None = None
@@ -214,7 +222,7 @@ class KubePodGroupStatus(Object):
 
 
 class KubePodGroup(Object):
-    """A PodGroup of Kubernetes itself (``scheduling.k8s.io``)."""
+    """A PodGroup of Kubernetes itself (`scheduling.k8s.io`)."""
 
     metadata: ObjectMeta
     spec: KubePodGroupSpec = msgspec.field(default_factory=KubePodGroupSpec)
@@ -226,7 +234,7 @@ class WorkloadSpec(Object):
 
 
 class Workload(Object):
-    """A ReplicaSet, StatefulSet or batch/v1 Job: what owns plain pods."""
+    """A ReplicaSet, StatefulSet or batch/v1 Job: the owner of plain pods."""
 
     metadata: ObjectMeta
     spec: WorkloadSpec = msgspec.field(default_factory=WorkloadSpec)
@@ -238,7 +246,7 @@ PYTORCH_JOBS = Resource("kubeflow.org", "v1", "pytorchjobs", "PyTorchJob", PyTor
 KUBE_PODGROUPS = tuple(
     Resource("scheduling.k8s.io", version, "podgroups", "PodGroup", KubePodGroup) for version in ("v1beta1", "v1alpha2")
 )
-"""By version, the newest first: of Kubernetes 1.37 and of 1.36."""
+"""By API version, the newest first: of Kubernetes 1.37 and of 1.36."""
 REPLICA_SETS = Resource("apps", "v1", "replicasets", "ReplicaSet", Workload)
 STATEFUL_SETS = Resource("apps", "v1", "statefulsets", "StatefulSet", Workload)
 BATCH_JOBS = Resource("batch", "v1", "jobs", "Job", Workload)
@@ -249,9 +257,8 @@ NETWORK_POLICIES = Resource("networking.k8s.io", "v1", "networkpolicies", "Netwo
 
 
 class QueueSpec(objects.QueueSpec):
-    """With the fields that we do not honour, so that we can say so."""
+    """With the fields that are not supported, so that they can be reported."""
 
-    affinity: dict[str, Any] | None = None
     extend_clusters: list[Any] | None = None
     dequeue_strategy: str = ""
     dra: dict[str, Any] | None = None
@@ -266,7 +273,7 @@ class QueueStatus(objects.QueueStatus):
 
 
 class Queue(objects.Queue):
-    """A Queue with all that its controller reads."""
+    """A Queue with all fields that its controller reads."""
 
     spec: QueueSpec = msgspec.field(default_factory=QueueSpec)
     status: QueueStatus = msgspec.field(default_factory=QueueStatus)

@@ -1,4 +1,8 @@
-"""Who owns what: how pods and PodGroups are found from their owner, and what becomes of them when it is gone."""
+"""Find pods and PodGroups of an owner, and collect the objects of a deleted owner.
+
+An owner is looked up by its namespace and its uid. Owner references are not checked by the API server, so a reference
+in one namespace must not reach an object of another.
+"""
 
 from __future__ import annotations
 
@@ -11,37 +15,42 @@ from .pods import controller_of
 from .write_through_cache import WriteThroughCache
 from .writes import CollectOrphans, Remove
 
-_CALM = 0.05
+_COLLECT_FOR = 0.05
+
+
+def scoped(namespace: str, uid: str) -> str:
+    """Return the value under which the indexes `uid` and `owner` hold an object of a namespace."""
+    return f"{namespace}/{uid}"
 
 
 def _by_uid(item: Any) -> list[str]:
-    return [item.metadata.uid]
+    return [scoped(item.metadata.namespace, item.metadata.uid)]
 
 
 def _by_owner(item: Any) -> list[str]:
     owner = controller_of(item.metadata)
-    return [owner.uid] if owner else []
+    return [scoped(item.metadata.namespace, owner.uid)] if owner else []
 
 
 def owner_key(owner: Resource[Any], item: Pod | PodGroup | None) -> str:
-    """The key of the object of a kind that manages a pod or PodGroup; empty if none of that kind does."""
+    """Return the key of the object of kind `owner` that manages a pod or PodGroup; empty if none does."""
     found = controller_of(item.metadata) if item is not None else None
     if item is None or found is None or (found.kind, found.api_version) != (owner.kind, owner.api_version):
         return ""
     return f"{item.metadata.namespace}/{found.name}"
 
 
-def delay_of(before: Pod | None, after: Pod | None) -> float:
-    """In how many seconds to look at the owner of a pod that changed: at once where it ended, failed or is going.
+def reconcile_delay(before: Pod | None, after: Pod | None) -> float:
+    """Return the delay in seconds before the owner of a changed pod is reconciled: none if the pod ended or is deleted.
 
-    What is only on its way (created, bound, running) is gathered: a job of a thousand pods does not write a thousand
-    times that one more runs while the scheduler still binds.
+    Other changes (created, bound, running) are collected, so that a job of a thousand pods does not write a thousand
+    counts while the scheduler still binds.
     """
     if after is None or after.metadata.deletion_timestamp is not None or after.status.phase in ("Succeeded", "Failed"):
         return 0.0
     if before is not None and before.status.phase in ("Succeeded", "Failed"):
         return 0.0
-    return _CALM
+    return _COLLECT_FOR
 
 
 def _by_owner_name(item: Any) -> list[str]:
@@ -49,8 +58,8 @@ def _by_owner_name(item: Any) -> list[str]:
     return [f"{owner.kind} {item.metadata.namespace}/{owner.name}"] if owner else []
 
 
-def left_behind(owner: Resource[Any], key: str, *views: WriteThroughCache[Any]) -> list[CollectOrphans]:
-    """What there is to do when the owner of this key is gone: what it owned goes too."""
+def removals_of_orphans(owner: Resource[Any], key: str, *views: WriteThroughCache[Any]) -> list[CollectOrphans]:
+    """Return the removals of the objects that a deleted owner left."""
     namespace, _, name = key.partition("/")
     left: dict[str, list[Remove]] = {}
     for view in views:
@@ -62,7 +71,7 @@ def left_behind(owner: Resource[Any], key: str, *views: WriteThroughCache[Any]) 
 
 
 def _by_target(item: Any) -> list[str]:
-    """Of a Command: ``Kind namespace/name`` of what it is for, of a queue ``Queue name``."""
+    """Return the target of a Command: `Kind namespace/name`, and for queues `Queue name`."""
     target = getattr(item, "target", None)
     if target is None:
         return []
@@ -75,4 +84,6 @@ INDEXES: dict[str, Index[Any]] = {
     "owner name": _by_owner_name,
     "target": _by_target,
 }
-"""How objects are looked up: by their uid, their controller's uid or its name, a Command's target."""
+"""Indexes of the views: `uid` and `owner` (the controller's uid) with keys of `scoped`, the controller's name, and a
+Command's target.
+"""

@@ -1,7 +1,7 @@
-"""What a controller sees: the informer's memory, and ahead of it what the controller itself has just written.
+"""The view of a controller: the informer's cache plus the controller's own writes that the watch does not show yet.
 
-The one rule: a controller never acts on something older than its own last write. Without that it would create a pod
-twice, or take its own deletion for an eviction, whenever the watch lags behind.
+The one rule: a controller never acts on a state older than its own last write. Otherwise it would create a pod twice,
+or take its own deletion for an eviction, whenever the watch lags.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from ...kube.resource import Resource, T
 
 _REMEMBERED = 10_000
 _ANSWERED_WITHIN = 60.0
-"""Seconds, more than any request has."""
+"""Seconds; no request takes longer."""
 TRUST = 10.0
-"""Seconds after which a write that the watch never showed is no longer believed (its object came and went unseen)."""
+"""Seconds after which a write that the watch never showed is dropped: its object came and went unseen."""
 
 
 class WriteThroughCache(Generic[T]):
-    """One kind of objects. ``wrote`` and ``removed`` are told what the API server has confirmed."""
+    """One kind of objects. Call `wrote` and `removed` for each write that the API server confirms."""
 
     def __init__(
         self,
@@ -43,11 +43,11 @@ class WriteThroughCache(Generic[T]):
         self._written: dict[str, tuple[T, float]] = {}
         self._removed: dict[str, float] = {}
         self._gone: Recent[str, None] = Recent(_ANSWERED_WITHIN, _REMEMBERED, _now)
-        """Uids whose end the watch has shown: an answer may come later than what the watch says of its object."""
+        """Uids of objects whose deletion the watch has shown. An answer may arrive later than that."""
         self.informer.on_change(self._caught_up)
 
     def wrote(self, item: T) -> None:
-        """This is how the API server answered a create or a change."""
+        """Store the API server's answer to a create or a change."""
         meta = _meta(item)
         seen = self.informer.get(meta.key)
         if meta.uid in self._gone:
@@ -56,29 +56,29 @@ class WriteThroughCache(Generic[T]):
             self._written[meta.key] = (item, _now())
 
     def removed(self, uid: str) -> None:
-        """The API server has accepted the deletion of the object of this uid."""
+        """Record that the API server accepted the deletion of the object with this uid."""
         if uid not in self._gone:
             self._removed[uid] = _now()
 
     @property
     def is_ahead(self) -> bool:
-        """Whether something that was written has not been shown by the watch yet."""
+        """Whether the watch has not shown some write yet."""
         limit = _now() - TRUST
         self._written = {key: one for key, one in self._written.items() if one[1] >= limit}
         self._removed = {uid: at for uid, at in self._removed.items() if at >= limit}
         return bool(self._written or self._removed)
 
     def get(self, key: str) -> T | None:
-        """The object of a key, as new as we know it."""
-        mine = self._written.get(key)
-        if mine is not None and _now() - mine[1] > TRUST:
+        """Return the newest known object with a key."""
+        own = self._written.get(key)
+        if own is not None and _now() - own[1] > TRUST:
             del self._written[key]
-            mine = None
-        found = mine[0] if mine is not None else self.informer.get(key)
+            own = None
+        found = own[0] if own is not None else self.informer.get(key)
         return None if found is None else self._going(found)
 
     def by(self, index: str, value: str) -> list[T]:
-        """The objects that an index of the informer finds, as new as we know them, in the order of their keys."""
+        """Return the newest known objects with a value in an index, in the order of their keys."""
         found = self.informer.by(index, value)
         keys = {key for key, (item, _) in self._written.items() if value in self._indexes[index](item)}
         if keys or self._written.keys() & self.informer.keys(index, value):
@@ -106,9 +106,9 @@ class WriteThroughCache(Generic[T]):
             if item is None:
                 continue
             meta = _meta(item)
-            mine = self._written.get(meta.key)
-            shown = after is item and mine is not None and _version(item) >= _version(mine[0])
-            ended = after is None and mine is not None and _meta(mine[0]).uid == meta.uid
+            own = self._written.get(meta.key)
+            shown = after is item and own is not None and _version(item) >= _version(own[0])
+            ended = after is None and own is not None and _meta(own[0]).uid == meta.uid
             if shown or ended:
                 del self._written[meta.key]
             if after is None or meta.deletion_timestamp is not None:
@@ -122,7 +122,7 @@ def _meta(item: Any) -> Any:
 
 
 def _version(item: Any) -> int:
-    """Versions of one API server grow; one that is not a number is newer than all."""
+    """Return the resourceVersion as a number. Versions of one API server grow; any other text counts as newest."""
     text = item.metadata.resource_version
     return int(text) if text.isdigit() else 1 << 62
 

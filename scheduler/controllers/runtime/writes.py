@@ -1,7 +1,8 @@
-"""What a controller wants written: plain values that the pure part returns and the shell carries out.
+"""The writes of controllers: plain values that the pure part returns and the shell carries out.
 
-The one rule: every write can be carried out twice, or after somebody else did it, without doing harm. A create that
-finds its object is done, a delete names the uid that it means, a status names the version that it was computed from.
+A controller creates objects that do not exist and changes only objects that carry its owner reference with the owner's
+uid. Each write may be carried out twice: a create that finds the owner's object is done, a delete names the uid of its
+object, and a status names the version that it was computed from.
 """
 
 from __future__ import annotations
@@ -18,10 +19,17 @@ Body = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Create ``body`` (it names itself in its metadata). Found there already under the same owner, it is done."""
+    """Create `body` (its metadata has the name).
+
+    Nothing is left to do where the same owner's object exists already. An object of another owner is left alone, and
+    the turn ends with `NameTaken`.
+
+    With `update`, `body` is merged into an existing object of the same owner.
+    """
 
     resource: Resource[Any]
     body: Body
+    update: bool = False
 
     @property
     def name(self) -> str:
@@ -31,10 +39,10 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class ApplyObject:
-    """Merge ``body`` into an object, or into its status (``sub``). With ``version``, only into that version of it; with
-    ``uid``, into no successor of the same name.
+    """Merge `body` into an object, or into its status (`sub`).
 
-    With ``manager`` it is a server-side apply: that manager's fields become exactly those of ``body``.
+    With `version`, only that version is changed; with `uid`, no successor of the same name. With `manager` it is a
+    server-side apply: that manager's fields become exactly those of `body`.
     """
 
     resource: Resource[Any]
@@ -49,7 +57,7 @@ class ApplyObject:
 
 @dataclass(frozen=True, slots=True)
 class Remove:
-    """Delete the object of this name and uid, and none that came after it."""
+    """Delete the object with this name and uid, and no successor."""
 
     resource: Resource[Any]
     namespace: str
@@ -59,13 +67,13 @@ class Remove:
 
     @classmethod
     def of(cls, resource: Resource[Any], meta: ObjectMeta, propagation: str = "") -> Remove:
-        """Delete the object that this is the metadata of."""
+        """Return the deletion of the object with this metadata."""
         return cls(resource, meta.namespace, meta.name, meta.uid, propagation)
 
 
 @dataclass(frozen=True, slots=True)
 class CollectOrphans:
-    """Delete what an owner of this uid left behind, if the API server says that it is gone indeed.
+    """Delete the objects of an owner with this uid, if the API server confirms that the owner is gone.
 
     The cluster's garbage collector does the same; for kinds that were defined a moment ago it takes half a minute.
     """
@@ -84,7 +92,7 @@ class EmitEvent:
     resource: Resource[Any]
     about: ObjectMeta
     kind: str
-    """``Normal`` or ``Warning``."""
+    """`Normal` or `Warning`."""
     reason: str
     message: str
 
@@ -94,14 +102,14 @@ Write = Create | ApplyObject | Remove | CollectOrphans | EmitEvent
 
 @dataclass(frozen=True, slots=True)
 class ReconcileResult:
-    """What to write, in this order, and in how many seconds to look again even if nothing changes."""
+    """The writes, in this order, and in how many seconds to look again even if nothing changes."""
 
     writes: Sequence[Write] = field(default_factory=tuple)
     again: float | None = None
 
 
 def owned_by(resource: Resource[Any], meta: ObjectMeta) -> dict[str, Any]:
-    """The owner reference of what a controller makes for an object."""
+    """Return the owner reference for an object that a controller makes."""
     return {
         "apiVersion": resource.api_version,
         "kind": resource.kind,

@@ -1,8 +1,9 @@
-"""How many pods of one job are made at a time, and whether its gang could ever find room.
+"""Limit how many pods of one job are created at a time, and reject gangs that could never be placed.
 
-The one rule: whatever number a job names, what is done about it at once is bounded: pods are made in slices, at most
-``max(minAvailable, AHEAD)`` ahead of those that have a node, and a turn of a controller makes few enough of them that
-the event loop is never held for long.
+Whatever number a job names, the work that the job causes at once is bounded:
+
+1. At most `max(minAvailable, AHEAD)` pods of a job wait for a node at a time.
+2. A turn of a controller creates so few pods that it never blocks the event loop for long.
 """
 
 from __future__ import annotations
@@ -20,18 +21,18 @@ from .objects import Template
 from .writes import Create, Write
 
 AHEAD = 200
-"""Pods of a job that may wait for a node, where its gang is no larger; a gang of at most as many is never refused for
+"""Pods of a job that may wait for a node, unless its gang is larger. A gang of this size or less is never refused for
 its size, so that an autoscaler sees its pods.
 """
 _TURN = 64
 """Pods made in one turn; each takes some 50 µs before its request is sent."""
 _TURN_BYTES = 64 * 1024
-"""Of templates copied in one turn; of the largest that are taken (:data:`.pods.MOST_BYTES`) one pod takes 3 ms."""
+"""Bytes of templates copied in one turn. One pod of the largest valid template (`pods.MOST_BYTES`) takes 3 ms."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoomLimits:
-    """What a gang could have at most: the whole cluster, and what its queue and each queue above it may hold."""
+    """The maximum room for a gang: the whole cluster, and the capability of its queue and each queue above."""
 
     cluster: Mapping[str, int] | None = None
     """None: not known."""
@@ -41,8 +42,8 @@ class RoomLimits:
 ANYWHERE = RoomLimits()
 
 
-def slice_of(pods: Sequence[Pod], minimum: int, templates: Iterable[Template]) -> int:
-    """How many pods to make now, at most, where ``pods`` are there."""
+def batch_size(pods: Sequence[Pod], minimum: int, templates: Iterable[Template]) -> int:
+    """Return the maximum number of pods to make now, in addition to `pods`."""
     waiting = sum(1 for pod in pods if _waits(pod))
     largest = max((len(msgspec.json.encode(template)) for template in templates), default=0)
     turn = max(1, min(_TURN, _TURN_BYTES // max(largest, 1)))
@@ -54,15 +55,16 @@ def _waits(pod: Pod) -> bool:
     return not pod.spec.node_name and not ended
 
 
-def in_hand(writes: Iterable[Write]) -> float | None:
-    """When to look again after these writes: at once where pods are made, as they may be one slice of more."""
+def requeue_after(writes: Iterable[Write]) -> float | None:
+    """Return when to look again after these writes: at once where pods are made, as more may be missing."""
     return 0.0 if any(isinstance(write, Create) and write.resource is PODS for write in writes) else None
 
 
-def in_turns(tasks: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Which pod comes after which, as (task, index), of tasks of so many (minimum, replicas): every task's minimum
-    first, or a gang would wait for pods that are not made before it; then one of each in turns, so that a task that
-    finds no room does not keep the others from theirs.
+def creation_order(tasks: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield the order of pod creation as (task, index), for tasks of so many (minimum, replicas).
+
+    Every task's minimum comes first: a gang would otherwise wait for pods that are not made yet. Then tasks take turns,
+    so that a task that cannot be placed does not block the others.
     """
     for task, (minimum, replicas) in enumerate(tasks):
         yield from ((task, index) for index in range(min(minimum, replicas)))
@@ -71,14 +73,17 @@ def in_turns(tasks: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
 
 
 def too_large(members: int, needs: Mapping[str, int], place: RoomLimits) -> str:
-    """Why a gang of so many pods that need so much could never start, whoever else goes; empty if it could."""
+    """Return why a gang of so many pods with these requests could never start, whatever is evicted.
+
+    Empty if it could.
+    """
     if members <= AHEAD:
         return ""
-    asked = {**needs, resources.PODS: members}
+    request = {**needs, resources.PODS: members}
     for name, limit in place.queues:
         if over := _over(needs, limit):
             return f"{members} pods have to start together and need {over} of queue {name}'s capability; {_REMEDY}"
-    if place.cluster is not None and (over := _over(asked, {name: place.cluster.get(name, 0) for name in asked})):
+    if place.cluster is not None and (over := _over(request, {name: place.cluster.get(name, 0) for name in request})):
         return f"{members} pods have to start together and need {over} of all nodes; {_REMEDY}"
     return ""
 
@@ -95,14 +100,14 @@ def _over(needs: Mapping[str, int], limit: Mapping[str, int]) -> str:
 
 
 class Capacity:
-    """What all nodes have together, followed change by change."""
+    """The total capacity of all nodes, updated change by change."""
 
     def __init__(self, selector: Mapping[str, str]) -> None:
         self._selector = dict(selector)
         self._total: Resource = {}
 
     def changed(self, before: Node | None, after: Node | None) -> bool:
-        """Take a change in; whether it is one of what the nodes have."""
+        """Apply a change. Return True if it changes the capacity."""
         was, now = self._of(before), self._of(after)
         if was == now:
             return False
