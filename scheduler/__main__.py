@@ -1,7 +1,7 @@
-"""``python -m scheduler``: run · controllers · lint · replay · explain.
+"""`python -m scheduler`: run, controllers, lint, replay, explain, simulate, dump.
 
-The one rule: nothing happens here but choosing; each command lives with what it does. What the user did wrong ends
-with one sentence, no traceback.
+This module only chooses the command; each command lives with its implementation. A mistake of the user ends with one
+sentence and no traceback.
 """
 
 from __future__ import annotations
@@ -21,13 +21,21 @@ _PURPOSES = {
     "lint": "say what is wrong, and what is probably wrong, with policy files",
     "replay": "decide recorded cycles again, or with another policy",
     "explain": "say why a pod or job of a recording got what it got",
+    "simulate": "run a load in virtual time, and measure what each queue got",
+    "dump": "take a cluster's state, read-only, and write it as a file",
 }
-_MODULES = {"lint": ".lint", "replay": ".recording.replay", "explain": ".recording.explain"}
+_MODULES = {
+    "lint": ".lint",
+    "replay": ".recording.replay",
+    "explain": ".recording.explain",
+    "simulate": ".simulate",
+    "dump": ".state.dump",
+}
 """Commands that live in a module, with ``add_arguments(parser)`` and ``main(arguments) -> status``."""
 
 
 def parser_of(command: str, *, program: str = _PROGRAM, examples: str = "") -> argparse.ArgumentParser:
-    """The parser of one command; ``program`` is how it was called, ``examples`` stand below its help."""
+    """Return the parser of one command; `program` is the name in its usage, `examples` follow its help."""
     purpose = _PURPOSES[command].capitalize() + "."
     parser = argparse.ArgumentParser(
         prog=f"{program} {command}",

@@ -1,7 +1,6 @@
-"""The whole scheduler: the state and the policy in, the decisions out.
+"""The core of the scheduler: compute the decisions of one cycle from the state and the policy.
 
-The one rule: pure. No I/O, no clock, no randomness; equal input gives equal output, and the state is left as it was
-found.
+The one rule: pure. No I/O, no clock, no randomness; equal input gives equal output, and the input state is unchanged.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ BACKFILL = "backfill"
 
 @dataclass(frozen=True, slots=True)
 class LastCycle:
-    """What was decided last on a state, and what of."""
+    """The decisions of the last cycle on a state, and the input they were made from."""
 
     version: int
     policy: Policy
@@ -33,7 +32,7 @@ class LastCycle:
     decisions: Decisions
 
     def covers(self, version: int, policy: Policy, now: float) -> bool:
-        """Whether deciding again would come to the same. A cycle that was cut goes on instead."""
+        """Whether a new cycle would give the same decisions. A cycle that ran out of budget is continued instead."""
         if self.decisions.cut:
             return False
         wake_at = self.decisions.wake_at
@@ -44,12 +43,19 @@ class LastCycle:
 def decide(
     cluster: Cluster, policy: Policy, now: float, step: Step = no_trace, *, budget: Budget = UNLIMITED
 ) -> Decisions:
-    """One cycle. ``now`` is seconds since the epoch; ``step`` is told of each plugin, action and attempt; ``budget``
-    says after how much work jobs are left for the next cycle.
+    """Run one cycle and return its decisions.
 
-    Where nothing has changed since the last cycle on this state, nor has the time come that it named (``wake_at``),
-    its decisions stand, and are not made again. Jobs that an earlier cycle refused, as the state remembers it, are
-    passed over until something changes that could help them.
+    If nothing has changed since the last cycle on this state, and the time `wake_at` of that cycle has not come, its
+    decisions are returned again. Jobs that an earlier cycle refused, as recorded in the state, are skipped until a
+    change could help them. If evictions of this cycle could help some, the cycle is decided anew with them, each in its
+    place in the order of service.
+
+    Args:
+        cluster: the state. It is the same after the cycle.
+        policy: actions, plugins and their configuration.
+        now: seconds since the epoch.
+        step: called for each plugin, action and attempt.
+        budget: the amount of work after which the remaining jobs are left for the next cycle.
 
     >>> decide(Cluster(), Policy(actions=(), tiers=()), now=0.0).binds
     []
@@ -57,12 +63,28 @@ def decide(
     last = cluster.last_cycle
     if isinstance(last, LastCycle) and last.covers(cluster.version, policy, now) and not cluster.backlog.has_due(now):
         return last.decisions
-    session = Session(cluster, policy, now, PLUGINS, step, budget=budget)
+    session = _run(Session(cluster, policy, now, PLUGINS, step, budget=budget))
+    decisions, woken = session.decisions, set[str]()
+    while not decisions.cut and (helped := session.backlog.helped_by(decisions.evictions)):
+        woken |= helped
+        session = Session(cluster, policy, now, PLUGINS, step, budget=budget, woken=woken, spent=decisions.steps)
+        again = _run(session).decisions
+        if again.cut:  # the leaving victims wake these jobs for the next cycle
+            decisions.steps = again.steps
+            break
+        decisions = again
+    cluster.last_cycle = LastCycle(cluster.version, policy, now, decisions)
+    return decisions
+
+
+def _run(session: Session) -> Session:
+    """Run all actions once, and restore the state."""
     try:
         session.nominations.claim()
-        for number, name in enumerate(policy.actions):
+        actions = session.policy.actions
+        for number, name in enumerate(actions):
             session.backlog.action = name
-            with step("action", name), session.work.action(name, len(policy.actions) - number):
+            with session.step("action", name), session.work.action(name, len(actions) - number):
                 ACTIONS[name](session)
         session.backlog.action = ""
         session.nominations.give_up()
@@ -71,21 +93,20 @@ def decide(
         _note_unfilled(session)
         _note_waiting(session)
         session.backlog.leave(session)
-        cluster.last_cycle = LastCycle(cluster.version, policy, now, session.decisions)
-        return session.decisions
+        return session
     finally:
         session.close()
 
 
 def _note_gated(session: Session) -> None:
-    """Say of jobs how many of their tasks scheduling gates hold back."""
+    """Record for each job how many of its tasks are held back by scheduling gates."""
     for job in session.undecided:
         if job.gated and (held := sum(task.gated for task in job.by_status.get(TaskStatus.PENDING, {}).values())):
             session.refuse(job, [Gated(held)])
 
 
 def _note_unfilled(session: Session) -> None:
-    """Say of tasks that request nothing why they wait where no action is there for them."""
+    """Record why tasks without requests wait, if the policy has no action that places them."""
     if BACKFILL in session.policy.actions:
         return
     for job in session.undecided:
@@ -95,6 +116,6 @@ def _note_unfilled(session: Session) -> None:
 
 
 def _note_waiting(session: Session) -> None:
-    """Which tasks wait for room being freed, in the order of their keys."""
+    """Record which tasks wait for room being freed, in the order of their keys."""
     waiting = {task.key: task.node for task, *_ in session.changes.entries if task.status is TaskStatus.PIPELINED}
     session.decisions.pipelined = dict(sorted(waiting.items()))

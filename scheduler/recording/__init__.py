@@ -1,1 +1,1 @@
-"""Inputs as data: events, segments of a record, exact replay, explanations."""
+"""Recordings: inputs as data, segments of a record, exact replay, explanations."""

@@ -1,12 +1,11 @@
-"""Everything that ever changes the state of the cluster, as data.
+"""Every change of the cluster's state, as data.
 
-The one rule: the live scheduler changes its state through :func:`apply_input` only, and ``replay`` through the same
-function, so that a recording of the inputs is all it takes to come to the same decisions again.
+The live scheduler changes its state only through `apply_input`, and `replay` uses the same function. Therefore a
+recording of the inputs suffices to repeat the decisions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -15,17 +14,18 @@ from ..framework.decisions import Decisions, Waiting
 from ..framework.work import UNLIMITED, Budget
 from ..model import objects
 from ..model.cluster import Cluster
+from ..model.state_kinds import STATE_KINDS
 
 
 class ObjectSeen(msgspec.Struct, tag="seen"):
-    """The API showed an object. ``kind`` as in :data:`KINDS`."""
+    """The API showed an object. `kind` is a key of `STATE_KINDS`."""
 
     kind: str
     object: Any
 
 
 class ObjectGone(msgspec.Struct, tag="lost"):
-    """The object of this key (and uid) is gone, or cannot be read any more."""
+    """The object with this key (and uid) was deleted or became unreadable."""
 
     kind: str
     key: str
@@ -33,7 +33,7 @@ class ObjectGone(msgspec.Struct, tag="lost"):
 
 
 class Assumed(msgspec.Struct, tag="assumed"):
-    """A write is in flight: a bind to ``node``, or an eviction where ``node`` is empty."""
+    """A write is in flight: a bind to `node`, or an eviction if `node` is empty."""
 
     key: str
     uid: str
@@ -41,11 +41,19 @@ class Assumed(msgspec.Struct, tag="assumed"):
 
 
 class Nominated(msgspec.Struct, tag="nominated"):
-    """A nomination is in flight: room on ``node`` is kept for the pod, or given up where ``node`` is empty."""
+    """A nomination is in flight: capacity on `node` is reserved for the pod, or released if `node` is empty."""
 
     key: str
     uid: str
     node: str = ""
+
+
+class Overdue(msgspec.Struct, tag="overdue"):
+    """A terminating pod still exists after the longest grace period, `seconds` after the request of its deletion."""
+
+    key: str
+    uid: str
+    seconds: int = 0
 
 
 class Reverted(msgspec.Struct, tag="reverted"):
@@ -56,15 +64,16 @@ class Reverted(msgspec.Struct, tag="reverted"):
 
 
 class PolicyLoaded(msgspec.Struct, tag="policy"):
-    """From now on this policy is in force. ``text`` is the file."""
+    """This policy is in force from now on. `text` is the file."""
 
     source: str
     text: str
 
 
 class Decided(msgspec.Struct, tag="decided"):
-    """A cycle ran at ``now`` (seconds since the epoch) on the state as it is here, with ``budget``, and came to
-    ``decisions``, part of which the next cycle is to know.
+    """A cycle ran at `now` (seconds since 1970) on the state so far, with `budget`, and returned `decisions`.
+
+    The next cycle uses a part of the decisions.
     """
 
     cycle: int
@@ -74,7 +83,7 @@ class Decided(msgspec.Struct, tag="decided"):
 
 
 class Remembered(msgspec.Struct, tag="remembered"):
-    """What the state knows of waiting jobs: the end of a checkpoint (:class:`scheduler.model.backlog.Backlog`)."""
+    """The backlog's state of waiting jobs; it ends a checkpoint."""
 
     policy: str
     waiting: dict[str, Waiting]
@@ -82,79 +91,63 @@ class Remembered(msgspec.Struct, tag="remembered"):
     freed: list[str]
     turns: dict[str, dict[str, int]]
     claims: dict[str, str]
+    lapses: dict[str, float] = {}
 
 
 class Started(msgspec.Struct, tag="started"):
-    """The first line of a record: what the state was made with. The objects that follow until the first cycle are the
-    checkpoint.
-    """
+    """First line of a record: how the state was created. The objects up to the first cycle are the checkpoint."""
 
     version: int
     scheduler_names: list[str]
     node_selector: dict[str, str]
 
 
-Input = ObjectSeen | ObjectGone | Assumed | Nominated | Reverted | PolicyLoaded | Decided | Remembered | Started
+class Taken(msgspec.Struct, tag="taken"):
+    """Last line of a dump: when the state was taken from a cluster, and what a reader should know about it."""
 
-KINDS: dict[str, type[msgspec.Struct]] = {
-    "CSINode": objects.CSINode,
-    "Namespace": objects.Namespace,
-    "Node": objects.Node,
-    "PersistentVolume": objects.PersistentVolume,
-    "PersistentVolumeClaim": objects.PersistentVolumeClaim,
-    "Pod": objects.Pod,
-    "PodDisruptionBudget": objects.PodDisruptionBudget,
-    "PodGroup": objects.PodGroup,
-    "PriorityClass": objects.PriorityClass,
-    "Queue": objects.Queue,
-}
-"""The kinds of objects that the state is made of."""
+    at: float
+    redacted: bool = False
+    notes: list[str] = []
 
-_SET: dict[str, Callable[[Cluster, Any], None]] = {
-    "CSINode": Cluster.set_csi_node,
-    "Namespace": Cluster.set_namespace,
-    "Node": Cluster.set_node,
-    "PersistentVolume": Cluster.set_volume,
-    "PersistentVolumeClaim": Cluster.set_claim,
-    "Pod": Cluster.set_pod,
-    "PodDisruptionBudget": Cluster.set_budget,
-    "PodGroup": Cluster.set_podgroup,
-    "PriorityClass": Cluster.set_priority_class,
-    "Queue": Cluster.set_queue,
-}
 
-_DELETE: dict[str, Callable[[Cluster, str], None]] = {
-    "CSINode": Cluster.delete_csi_node,
-    "Namespace": Cluster.delete_namespace,
-    "Node": Cluster.delete_node,
-    "PersistentVolume": Cluster.delete_volume,
-    "PersistentVolumeClaim": Cluster.delete_claim,
-    "PodDisruptionBudget": Cluster.delete_budget,
-    "PodGroup": Cluster.delete_podgroup,
-    "PriorityClass": Cluster.delete_priority_class,
-    "Queue": Cluster.delete_queue,
-}
+Input = (
+    ObjectSeen
+    | ObjectGone
+    | Assumed
+    | Nominated
+    | Overdue
+    | Reverted
+    | PolicyLoaded
+    | Decided
+    | Remembered
+    | Started
+    | Taken
+)
 
 
 def apply_input(cluster: Cluster, given: Input) -> None:
-    """Change the state by one input. Raises ValueError where an object is not what its kind should be (a quantity,
-    say).
+    """Change the state by one input.
+
+    Raises:
+        ValueError: an object is invalid, for instance in a quantity.
     """
     match given:
         case ObjectSeen():
             meta = given.object.metadata
             meta.annotations = objects.read_annotations(meta.annotations)
-            _SET[given.kind](cluster, given.object)
+            STATE_KINDS[given.kind].set(cluster, given.object)
         case ObjectGone(kind="Pod"):
             cluster.delete_pod(given.key, given.uid)
         case ObjectGone():
-            _DELETE[given.kind](cluster, given.key)
+            STATE_KINDS[given.kind].delete(cluster, given.key)
         case Assumed(node=""):
             cluster.assume_evicted(given.key, given.uid)
         case Assumed():
             cluster.assume_bound(given.key, given.uid, given.node)
         case Nominated():
             cluster.assume_nominated(given.key, given.uid, given.node)
+        case Overdue():
+            cluster.assume_overdue(given.key, given.uid)
         case Reverted():
             cluster.revert(given.key, given.uid)
         case Decided():
@@ -167,6 +160,7 @@ def apply_input(cluster: Cluster, given: Input) -> None:
                 freed=given.freed,
                 turns=given.turns,
                 claims=given.claims,
+                lapses=given.lapses,
             )
 
 
@@ -174,10 +168,14 @@ _decoder = msgspec.json.Decoder(Input)
 
 
 def read_line(line: bytes) -> Input:
-    """One line of a record. Raises msgspec.DecodeError (msgspec.ValidationError names the field)."""
+    """Decode one line of a record.
+
+    Raises:
+        msgspec.DecodeError: the line is invalid; msgspec.ValidationError names the field.
+    """
     given: Input = _decoder.decode(line)
     if isinstance(given, ObjectSeen):
-        given.object = msgspec.convert(given.object, KINDS[given.kind])
+        given.object = msgspec.convert(given.object, STATE_KINDS[given.kind].struct)
     return given
 
 

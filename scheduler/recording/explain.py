@@ -1,6 +1,6 @@
-"""``scheduler explain``: why a pod or job of a recorded cycle got what it got.
+"""`scheduler explain`: show why a recorded cycle decided as it did about a pod or job.
 
-The one rule: nothing is computed anew; what is shown is what the cycle decided and the reasons that it recorded.
+The output consists of the cycle's decisions and recorded reasons; nothing is computed again.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -17,14 +18,14 @@ from ..model.cluster import Cluster
 from ..model.job import Job
 from ..model.resources import render_amount
 from ..model.task import Task
-from ..reasons import render_refusal, render_victim
+from ..reasons import refusal_data, render_refusal, render_victim
 from .names import NotNamedError, read_names
 from .replay import Cycle, cycles
 from .segments import RecordError
 
 
 def explain_task(task: Task, decisions: Decisions) -> list[str]:
-    """What a cycle decided about a pod, a line each; empty if nothing."""
+    """Return a cycle's decisions about a pod, one a line; empty if there is none."""
     lines = [f"bound to {bind.node}" for bind in decisions.binds if bind.uid == task.uid]
     for evict in decisions.evictions:
         if evict.uid == task.uid:
@@ -37,7 +38,7 @@ def explain_task(task: Task, decisions: Decisions) -> list[str]:
 
 
 def explain_job(job: Job, decisions: Decisions) -> list[str]:
-    """What a cycle decided about a job and its pods, a line each; empty if nothing."""
+    """Return a cycle's decisions about a job and its pods, one a line; empty if there is none."""
     lines = []
     if phase := decisions.phases.get(job.key):
         lines.append(f"its PodGroup becomes {phase}")
@@ -49,7 +50,7 @@ def explain_job(job: Job, decisions: Decisions) -> list[str]:
 
 
 def explain_queue(name: str, numbers: QueueNumbers) -> str:
-    """What a cycle knew of a queue: ``queue a: cpu 3 allocated, 2 deserved, …``."""
+    """Return a queue's numbers in a cycle: `queue a: cpu 3 allocated, 2 deserved, …`."""
     kinds = (
         ("allocated", numbers.allocated),
         ("deserved", numbers.deserved),
@@ -67,7 +68,7 @@ def explain_queue(name: str, numbers: QueueNumbers) -> str:
 
 
 def explanation(cycle: Cycle, kind: str, name: str) -> list[str]:
-    """All that a cycle has to say about one pod or job; empty if it decided nothing about it."""
+    """Return everything that a cycle decided about one pod or job; empty if nothing."""
     found = subject(cycle.cluster, kind, name)
     decisions = cycle.decided.decisions
     if found is None:
@@ -84,12 +85,20 @@ def explanation(cycle: Cycle, kind: str, name: str) -> list[str]:
     return [*lines, *_queue_lines(cycle.cluster, decisions, job.queue if job is not None else "")]
 
 
+def reasons_of(cycle: Cycle, kind: str, name: str) -> list[dict[str, Any]]:
+    """Return why the pod's job, or the job, waits after a cycle, as data; empty if it does not wait."""
+    found = subject(cycle.cluster, kind, name)
+    key = found.key if isinstance(found, Job) else found.job if found is not None else ""
+    refusal = cycle.decided.decisions.refusals.get(key)
+    return refusal_data(refusal) if refusal is not None else []
+
+
 def subject(cluster: Cluster, kind: str, name: str) -> Task | Job | None:
     return cluster.tasks.get(name) if kind == "pod" else cluster.jobs.get(name)
 
 
 def _queue_lines(cluster: Cluster, decisions: Decisions, name: str) -> Iterator[str]:
-    """The numbers of a queue and its ancestors."""
+    """Yield the numbers of a queue and its ancestors."""
     seen: set[str] = set()
     while name in decisions.queues and name not in seen:
         seen.add(name)
@@ -106,12 +115,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", help="namespace/name, the name of the workload, or a part that no other name has")
     parser.add_argument("--cycle", type=int, metavar="N", help="this cycle, not the last that decided something")
     parser.add_argument("--all", action="store_true", help="every cycle that decided something about it")
-    parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="for people, or for programs")
+    parser.add_argument(
+        "-o", "--output", choices=("text", "json"), default="text", help="text for people, json for programs"
+    )
 
 
 def main(given: argparse.Namespace) -> int:
-    """0: shown; 1: no cycle decided anything about it; 2: bad input."""
-    shown: list[tuple[str, list[str]]] = []
+    """Run the command.
+
+    Returns:
+        0 if decisions were shown, 1 if no cycle decided anything about the object, 2 on bad input.
+    """
+    shown: list[tuple[str, list[str], list[dict[str, Any]]]] = []
     earlier: list[tuple[str, Evict]] = []
     last: Task | Job | None = None
     try:
@@ -121,7 +136,7 @@ def main(given: argparse.Namespace) -> int:
                 continue
             last = subject(cycle.cluster, given.kind, name) or last
             if lines := explanation(cycle, given.kind, name):
-                shown = [*(shown if given.all else ()), (cycle.title, lines)]
+                shown = [*(shown if given.all else ()), (cycle.title, lines, reasons_of(cycle, given.kind, name))]
             if given.kind == "pod":
                 earlier += [(cycle.title, it) for it in cycle.decided.decisions.evictions if it.task == name]
     except NotNamedError as error:
@@ -137,11 +152,11 @@ def main(given: argparse.Namespace) -> int:
         if uid and evict.uid != uid
     ]
     if given.output == "json":
-        said = [{"cycle": title, "says": lines} for title, lines in shown]
-        answer = {"kind": given.kind, "name": name, "cycles": said, "earlier": before}
+        in_cycles = [{"cycle": title, "says": lines, "waits": reasons} for title, lines, reasons in shown]
+        answer = {"kind": given.kind, "name": name, "cycles": in_cycles, "earlier": before}
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode() + "\n")
         return 0 if shown or before else 1
-    for title, lines in shown:
+    for title, lines, _ in shown:
         sys.stdout.write(f"{given.kind} {name}, {title}\n" + "".join(f"  {line}\n" for line in lines))
     if before:
         sys.stdout.write("".join(f"{line}\n" for line in before))

@@ -1,5 +1,7 @@
-"""The names that people have for what a recording knows: without a namespace, of the workload instead of its
-PodGroup, a part of one; and which were near, where none is meant.
+"""Find the pod or job of a recording that a user's name means.
+
+A name may lack the namespace, be that of the workload instead of its PodGroup, or be a part of a name. If it is
+ambiguous or unknown, the error lists similar names.
 """
 
 from __future__ import annotations
@@ -17,46 +19,56 @@ _SHOWN = 8
 
 
 class NotNamedError(RecordError):
-    """No pod or job is meant, or several are. The text names what is near."""
+    """The name means no pod or job, or several. The text lists similar names."""
 
 
 class Names:
-    """Every pod and PodGroup that a recording has seen, by ``namespace/name``, with what people call them."""
+    """Every pod and PodGroup in a recording, by `namespace/name`, with its other names."""
 
     def __init__(self) -> None:
         self._called: dict[str, dict[str, set[str]]] = {"pod": {}, "job": {}}
 
     def see(self, kind: str, key: str, *names: str) -> None:
-        """Know an object: ``kind`` is pod or job, ``names`` are what else it is called in its namespace."""
+        """Add an object.
+
+        Args:
+            kind: `pod` or `job`.
+            key: `namespace/name`.
+            names: Other names of the object in its namespace.
+        """
         namespace, _, name = key.partition("/")
         plain = {name, _UID.sub("", name), *names}
         self._called[kind].setdefault(key, set()).update({key, *plain, *(f"{namespace}/{it}" for it in plain)})
 
-    def find(self, kind: str, asked: str) -> str:
-        """The key of the one that is meant: by its whole name, else by a part that no other has; a part of a name
-        comes before one of a namespace.
+    def find(self, kind: str, text: str) -> str:
+        """Return the key of the object with this name, or with this unique part of a name, else of a namespace.
 
-        A workload that was made anew has several PodGroups of one name; the youngest is meant.
+        A workload that was created again has several PodGroups of one name; the youngest is returned.
 
-        Raises NotNamedError: none is meant, or several are.
+        Raises:
+            NotNamedError: no object has the name, or several have.
         """
         known = self._called[kind]
-        if asked in known:
-            return asked
-        whole = [key for key, names in known.items() if asked in names]
-        bare = [key for key, names in known.items() if any(asked in name for name in names if "/" not in name)]
-        parts = whole or bare or [key for key, names in known.items() if any(asked in name for name in names)]
+        if text in known:
+            return text
+        whole = [key for key, names in known.items() if text in names]
+        bare = [key for key, names in known.items() if any(text in name for name in names if "/" not in name)]
+        parts = whole or bare or [key for key, names in known.items() if any(text in name for name in names)]
         if len({_plain(key) for key in parts}) == 1:
             return parts[-1]
         if parts:
-            raise NotNamedError(f"{asked!r} may be any of these {kind}s; name one: {_listed(map(_plain, parts))}")
-        near = difflib.get_close_matches(asked, {name: None for key in known for name in (_plain(key), _bare(key))})
+            raise NotNamedError(f"{text!r} may be any of these {kind}s; name one: {_listed(map(_plain, parts))}")
+        near = difflib.get_close_matches(text, {name: None for key in known for name in (_plain(key), _bare(key))})
         hint = f"; near names: {_listed(near)}" if near else f"; it knows: {_listed(map(_plain, known))}"
-        raise NotNamedError(f"the recording knows no {kind} {asked!r}{hint}")
+        raise NotNamedError(f"the recording knows no {kind} {text!r}{hint}")
 
 
 def read_names(path: Path) -> Names:
-    """The names in a recording, without deciding anything. Raises RecordError: it cannot be read."""
+    """Return the names in a recording, without deciding anything.
+
+    Raises:
+        RecordError: the recording cannot be read.
+    """
     names = Names()
     for segment in segments(path):
         for given in read_segment(segment):

@@ -1,8 +1,8 @@
-"""``scheduler replay``: decide the cycles of a recording again, with the recorded policy or with another one.
+"""`scheduler replay`: decide the cycles of a recording again, with the recorded policy or another one.
 
-The one rule: a replayed cycle sees exactly the inputs that the recorded one saw. Under the recorded policy the
-decisions are equal bit for bit, or the scheduler is at fault; under another policy each cycle shows what that policy
-would have decided in the state that the recorded policy had led to.
+The one rule: a replayed cycle gets exactly the recorded inputs. Under the recorded policy the decisions are equal bit
+for bit, otherwise the scheduler has a bug. Under another policy each cycle shows its decision in the state that the
+recorded policy led to.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from .segments import RecordError, read_segment, segments
 _encode = msgspec.json.Encoder().encode
 
 
-class _Otherwise(msgspec.Struct, frozen=True):
-    """A cycle that would have been decided otherwise, for programs."""
+class _ChangedCycle(msgspec.Struct, frozen=True):
+    """A cycle with other decisions, for programs."""
 
     cycle: str
     says: list[str]
@@ -38,9 +38,9 @@ class _Otherwise(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """A recorded cycle, with the state that it decided on.
+    """A recorded cycle with the state that it decided on.
 
-    ``cluster`` changes with the next cycle that is asked for.
+    `cluster` changes when the next cycle is read.
     """
 
     decided: Decided
@@ -53,9 +53,10 @@ class Cycle:
 
 
 def cycles(path: Path) -> Iterator[Cycle]:
-    """The cycles of a recording (a directory, or one segment), oldest first.
+    """Return the cycles of a recording (a directory, or one segment), oldest first.
 
-    :raises RecordError: there is none, or it cannot be read.
+    Raises:
+        RecordError: there is no recording, or it cannot be read.
     """
     found = segments(path)
     if not found:
@@ -65,7 +66,7 @@ def cycles(path: Path) -> Iterator[Cycle]:
 
 
 def cycles_of(inputs: Iterable[Input]) -> Iterator[Cycle]:
-    """The cycles of a stream of inputs that begins with a checkpoint."""
+    """Return the cycles of a stream of inputs that begins with a checkpoint."""
     cluster, policy = Cluster(), Policy((), ())
     for given in inputs:
         match given:
@@ -84,12 +85,12 @@ def cycles_of(inputs: Iterable[Input]) -> Iterator[Cycle]:
 
 
 def is_equal(a: Decisions, b: Decisions) -> bool:
-    """Whether two decisions are the same bit for bit, reasons included."""
+    """Whether two decisions are equal bit for bit, reasons included."""
     return _encode(a) == _encode(b)
 
 
 def difference(was: Decisions, would_be: Decisions) -> list[str]:
-    """What one decided and the other did not, a line each: ``-`` was, ``+`` would be."""
+    """Return the differences of two decisions, one a line: `-` for the first, `+` for the second."""
     before, after = _lines(was), _lines(would_be)
     return [f"- {line}" for line in before if line not in after] + [f"+ {line}" for line in after if line not in before]
 
@@ -111,19 +112,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recording", type=Path, help="directory of `run --record`, or one of its files")
     parser.add_argument("--policy", type=Path, help="decide with this policy file and show what differs")
     parser.add_argument("--cycle", type=int, help="only this cycle")
-    parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="for people, or for programs")
+    parser.add_argument(
+        "-o", "--output", choices=("text", "json"), default="text", help="text for people, json for programs"
+    )
 
 
 def main(given: argparse.Namespace) -> int:
-    """0:
+    """Run the command.
 
-    All decided alike, or the difference to another policy was shown; 1: some cycle decided otherwise; 2: bad input.
+    Returns:
+        0 if all decisions are equal or the differences of another policy were shown, 1 if a cycle differs, 2 on bad
+        input.
     """
     out = sys.stdout.write
     try:
         other = load_policy(given.policy.read_text(), str(given.policy)) if given.policy else None
         count = 0
-        differing: list[_Otherwise] = []
+        differing: list[_ChangedCycle] = []
         for cycle in cycles(given.recording):
             if given.cycle not in (None, cycle.decided.cycle):
                 continue
@@ -135,10 +140,10 @@ def main(given: argparse.Namespace) -> int:
             lines = difference(cycle.decided.decisions, would_be)
             if other and not lines:
                 continue
-            said = _Otherwise(cycle.title, lines or ["(in numbers only)"])
-            differing.append(said)
+            changed = _ChangedCycle(cycle.title, lines or ["(in numbers only)"])
+            differing.append(changed)
             if given.output == "text":
-                out(f"{said.cycle}\n" + "".join(f"  {line}\n" for line in said.says))
+                out(f"{changed.cycle}\n" + "".join(f"  {line}\n" for line in changed.says))
     except (RecordError, PolicyError) as error:
         sys.stderr.write(f"{error}\n")
         return 2

@@ -1,10 +1,8 @@
-"""Recordings: every input of the scheduler, so that its decisions can be made again.
+"""Write and read recordings: all inputs of the scheduler, which suffice to repeat its decisions.
 
-The one rule: a segment stands on its own. It begins with a checkpoint of the state and holds every later input in the
-order in which the state took it in, so that the oldest segments can be dropped at any time.
-
-A segment is a gzip file of JSON lines (:mod:`scheduler.recording.events`), ``zcat`` and ``jq`` read it; it is flushed
-after every cycle.
+A segment is self-contained: it begins with a checkpoint of the state and has every later input in the order in which
+the state received it. Therefore the oldest segments can be deleted at any time. A segment is a gzip file of JSON lines
+(`scheduler.recording.events`), readable with `zcat` and `jq`, and is flushed after every cycle.
 """
 
 from __future__ import annotations
@@ -19,6 +17,7 @@ import msgspec
 
 from ..model.backlog import Backlog
 from ..model.cluster import Cluster
+from ..model.state_kinds import STATE_KINDS
 from ..model.task import TaskStatus
 from .events import (
     Assumed,
@@ -26,6 +25,7 @@ from .events import (
     Input,
     Nominated,
     ObjectSeen,
+    Overdue,
     PolicyLoaded,
     Remembered,
     Started,
@@ -41,14 +41,19 @@ SUFFIX = ".jsonl.gz"
 
 
 class RecordError(Exception):
-    """A recording that cannot be read: says which file and line, and what is wrong."""
+    """An unreadable recording; the text names file, line and problem."""
+
+
+class OtherVersionError(RecordError):
+    """A recording of another version of this format."""
 
 
 class SegmentWriter:
-    """Writes a recording into a directory.
+    """Writes a recording into a directory. A restarted scheduler begins a new segment.
 
-    ``segment_bytes`` is how large a segment may grow (before compression), ``keep`` how many segments stay; a
-    scheduler that starts anew goes on with a new segment.
+    Args:
+        segment_bytes: Maximum size of a segment before compression.
+        keep: Number of segments to keep.
     """
 
     def __init__(self, directory: Path, *, segment_bytes: int = SEGMENT_BYTES, keep: int = KEPT) -> None:
@@ -59,17 +64,22 @@ class SegmentWriter:
 
     @property
     def wants_checkpoint(self) -> bool:
-        """Whether the next thing to write is a checkpoint: at the beginning, and when the segment is full."""
+        """Whether a checkpoint has to be written next: at the beginning, and when the segment is full."""
         return self._file is None or self._written >= self._segment_bytes
 
     def checkpoint(self, cluster: Cluster, policy: PolicyLoaded) -> None:
-        """Begin a new segment with the state as it is now, drop the oldest. Raises OSError.
+        """Begin a new segment with the current state and delete the oldest.
 
-        The state forgets what it decided last: who replays the segment does not know it either.
+        The state forgets its last decisions, because a replay of the segment does not have them either.
+
+        Raises:
+            OSError: the directory is not writable.
         """
         cluster.last_cycle = None
         self.close()
-        self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)  # objects of every namespace will stand in it
+        self.directory.mkdir(
+            parents=True, exist_ok=True, mode=0o700
+        )  # the files will contain objects of every namespace
         known = segments(self.directory)
         number = int(known[-1].name.removesuffix(SUFFIX).rpartition("-")[2]) + 1 if known else 1
         for old in known[: max(len(known) + 1 - self._keep, 0)]:
@@ -80,7 +90,11 @@ class SegmentWriter:
             self.write(given)
 
     def write(self, given: Input) -> None:
-        """Record one input, before or after the state has taken it in. Raises OSError."""
+        """Record one input, before or after the state has applied it.
+
+        Raises:
+            OSError: the file is not writable.
+        """
         if self._file is None:
             return
         line = write_line(given) + b"\n"
@@ -97,32 +111,22 @@ class SegmentWriter:
 
 
 def _created(path: Path) -> gzip.GzipFile:
-    """A new segment, which its owner alone may read."""
+    """Create a segment that only its owner can read."""
     path.touch(mode=0o600, exist_ok=False)
     return gzip.open(path, "wb", compresslevel=1)
 
 
 def checkpoint_of(cluster: Cluster, policy: PolicyLoaded) -> Iterator[Input]:
-    """Inputs that lead from nothing to the state as it is."""
+    """Return the inputs that lead from an empty state to the current one."""
     yield Started(VERSION, sorted(cluster.scheduler_names), cluster.node_selector)
     yield policy
-    kept: tuple[tuple[str, dict[str, msgspec.Struct]], ...] = (
-        ("PriorityClass", dict(cluster.priority_classes)),
-        ("Namespace", dict(cluster.namespaces)),
-        ("CSINode", dict(cluster.csi_nodes)),
-        ("PersistentVolume", dict(cluster.volumes)),
-        ("PersistentVolumeClaim", dict(cluster.claims)),
-        ("PodDisruptionBudget", dict(cluster.budgets)),
-        ("Node", {name: info.object for name, info in cluster.nodes.by_name.items()}),
-        ("Queue", {name: queue.object for name, queue in cluster.queues.items()}),
-        ("PodGroup", {key: job.group for key, job in cluster.jobs.items() if job.group is not None}),
-        ("Pod", {key: task.pod for key, task in cluster.tasks.items()}),
-    )
-    for kind, found in kept:
-        for _, item in sorted(found.items()):
-            yield ObjectSeen(kind, item)
+    for name, kind in STATE_KINDS.items():
+        for _, item in sorted(kind.objects(cluster).items()):
+            yield ObjectSeen(name, item)
     for key, task in sorted(cluster.tasks.items()):
-        if task.assumed:
+        if task.assumed and task.status is TaskStatus.UNKNOWN:
+            yield Overdue(key, task.uid)
+        elif task.assumed:
             yield Assumed(key, task.uid, "" if task.status is TaskStatus.RELEASING else task.node)
         if task.nominated != task.pod.status.nominated_node_name:
             yield Nominated(key, task.uid, task.nominated)
@@ -131,7 +135,7 @@ def checkpoint_of(cluster: Cluster, policy: PolicyLoaded) -> Iterator[Input]:
 
 
 def remembered(backlog: Backlog) -> Remembered:
-    """The backlog as an input."""
+    """Return the backlog as an input."""
     return Remembered(
         backlog.policy,
         dict(sorted(backlog.entries.items())),
@@ -139,14 +143,21 @@ def remembered(backlog: Backlog) -> Remembered:
         sorted(backlog.freed),
         backlog.turns,
         backlog.claims,
+        backlog.lapses,
     )
 
 
 def cut(path: Path, since: float, to: Path) -> int:
-    """Write the cycles from ``since`` on (seconds since the epoch) as a recording of their own into the directory
-    ``to``; how many there are. The recording may still be written.
+    """Write the cycles from `since` on (seconds since 1970) as a recording of their own into the directory `to`.
 
-    :raises RecordError: it cannot be read. OSError: ``to`` cannot be written.
+    The original recording may still be written.
+
+    Returns:
+        The number of cycles.
+
+    Raises:
+        RecordError: the recording cannot be read.
+        OSError: `to` cannot be written.
     """
     inputs = [given for segment in _since(segments(path), since) for given in read_segment(segment)]
     first = next((at for at, it in enumerate(inputs) if isinstance(it, Decided) and it.now >= since), len(inputs))
@@ -169,7 +180,7 @@ def cut(path: Path, since: float, to: Path) -> int:
 
 
 def _since(known: Sequence[Path], since: float) -> Sequence[Path]:
-    """The segments from the last one that has a cycle before ``since``."""
+    """Return the segments from the last one that has a cycle before `since`."""
     for at in range(len(known) - 1, 0, -1):
         first = next((it for it in read_segment(known[at]) if isinstance(it, Decided)), None)
         if first is not None and first.now < since:
@@ -178,9 +189,10 @@ def _since(known: Sequence[Path], since: float) -> Sequence[Path]:
 
 
 def segments(path: Path) -> list[Path]:
-    """The segments of a recording, oldest first; a file is its own only one.
+    """Return the segments of a recording, oldest first. A file is its own only segment.
 
-    Of a folder that only keeps a recording as its ``recording/``, as that of a failed scenario does, those.
+    A folder with a recording in its subfolder `recording/`, such as that of a failed scenario, stands for the
+    subfolder.
     """
     if path.is_file():
         return [path]
@@ -189,10 +201,10 @@ def segments(path: Path) -> list[Path]:
 
 
 def read_segment(path: Path) -> Iterator[Input]:
-    """The inputs of one segment. One that the scheduler is still writing, or died writing, ends with its last whole
-    line.
+    """Return the inputs of one segment. An unfinished segment ends with its last complete line.
 
-    :raises RecordError: it is no recording, or of another version.
+    Raises:
+        RecordError: the file is not a recording, or of another version.
     """
     for number, line in _lines(path):
         try:
@@ -202,7 +214,9 @@ def read_segment(path: Path) -> Iterator[Input]:
         if number == 1 and not isinstance(given, Started):
             raise RecordError(f"{path} does not begin with a checkpoint; is it a recording of `run --record`?")
         if isinstance(given, Started) and given.version != VERSION:
-            raise RecordError(f"{path} is a recording of version {given.version}, this program reads version {VERSION}")
+            raise OtherVersionError(
+                f"{path} is a recording of version {given.version}, this program reads version {VERSION}"
+            )
         yield given
 
 

@@ -1,0 +1,184 @@
+"""Make a case of a state: what features can say becomes typed data, and the rest a list of notes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ..model import names, objects, resources, times
+from ..model.demand import requests_of
+from ..model.task import COMPLETED, status_of
+from ..state import State, StateError
+from .case import Amounts, Case, Node, PriorityClass, Queue, Work, amounts
+
+_FIELDS = (
+    "affinity",
+    "node_selector",
+    "topology_spread_constraints",
+    "scheduling_gates",
+    "tolerations",
+    "resource_claims",
+    "preemption_policy",
+)
+_MOST_NOTES = 8
+_SLOTS = 110_000
+"""The pods of a node that needs no column for them."""
+
+
+def make_case(state: State, policy: str, *, again: bool) -> tuple[Case, list[str], dict[str, str]]:
+    """Return the case, what is left out of it, and the job of each pod (by `namespace/name`).
+
+    Args:
+        state: The state.
+        policy: The text of the policy in force.
+        again: Whether pods that terminate count as running: their eviction is decided again.
+    """
+    return _Reader(state, again).read(policy)
+
+
+class _Reader:
+    def __init__(self, state: State, again: bool) -> None:
+        self._state, self._again = state, again
+        self._notes: Counter[str] = Counter()
+        self._examples: dict[str, str] = {}
+        self._nodes: dict[str, dict[str, int]] = {}
+        self._keys: dict[str, str] = {}
+        self._oldest = 0
+
+    def read(self, policy: str) -> tuple[Case, list[str], dict[str, str]]:
+        state = self._state
+        for name, node in sorted(state.objects["Node"].items()):
+            self._read_node(name, node)
+        jobs = state.of_job()
+        self._keys = _short_names(jobs)
+        of_jobs = {pod.metadata.key: key for key, pods in jobs.items() for pod in pods}
+        self._subtract_others(of_jobs)
+        begun = [_created(it) for it in state.objects["PodGroup"].values()]
+        self._oldest = min(begun, default=0)
+        work = tuple(it for key, pods in jobs.items() for it in self._work(key, pods))
+        for kind in ("PodDisruptionBudget", "ResourceQuota", "HyperNode", "PersistentVolumeClaim"):
+            for key in sorted(state.objects[kind]):
+                self._note(kind, key)
+        queues = tuple(_queue(it) for _, it in sorted(state.objects["Queue"].items()))
+        used = {it.priority for it in work}
+        classes = tuple(
+            PriorityClass(name, it.value) for name, it in sorted(state.objects["PriorityClass"].items()) if name in used
+        )
+        nodes = tuple(Node(name, amounts(has.items())) for name, has in self._nodes.items())
+        return (
+            Case(policy, nodes, queues, classes, work),
+            self._listed(),
+            {pod: self._keys[job] for pod, job in of_jobs.items()},
+        )
+
+    def _note(self, what: str, of: str) -> None:
+        self._notes[what] += 1
+        self._examples.setdefault(what, of)
+
+    def _listed(self) -> list[str]:
+        found = [
+            f"{what} of {self._examples[what]}{f' and {number - 1} more' if number > 1 else ''}"
+            for what, number in sorted(self._notes.items())
+        ]
+        return found[:_MOST_NOTES] + (
+            [f"and {len(found) - _MOST_NOTES} more kinds"] if len(found) > _MOST_NOTES else []
+        )
+
+    def _read_node(self, name: str, node: objects.Node) -> None:
+        ready = next((it.status for it in node.status.conditions or () if it.type == "Ready"), "True")
+        if node.spec.unschedulable or ready != "True":
+            self._note("a node that takes no pods", name)
+            return
+        if node.spec.taints:
+            self._note("taints", f"node {name}")
+        has = resources.parse(node.status.allocatable or node.status.capacity)
+        self._nodes[name] = {key: it for key, it in has.items() if _is_counted(key) and it}
+
+    def _subtract_others(self, of_jobs: dict[str, str]) -> None:
+        """Take what pods of no job hold from their nodes."""
+        for key, pod in self._state.objects["Pod"].items():
+            has = self._nodes.get(pod.spec.node_name)
+            if key not in of_jobs and has is not None and not status_of(pod)[0] & COMPLETED:
+                for name, amount in requests_of(pod)[0].items():
+                    if name in has:
+                        has[name] = max(has[name] - amount, 0)
+
+    def _work(self, key: str, pods: list[objects.Pod]) -> Iterator[Work]:
+        group: objects.PodGroup = self._state.objects["PodGroup"][key]
+        live = [it for it in pods if not status_of(it)[0] & COMPLETED]
+        kept = live if self._again else [it for it in live if it.metadata.deletion_timestamp is None]
+        for pod in kept:
+            for field in _FIELDS:
+                if getattr(pod.spec, field):
+                    self._note(field.replace("_", " "), f"job {key}")
+        running = [it.spec.node_name for it in kept if it.spec.node_name in self._nodes]
+        waiting = [it for it in kept if not it.spec.node_name]
+        if not running and not waiting:
+            return
+        asks = [_requests(it) for it in kept]
+        if len(set(asks)) > 1:
+            self._note("pods that differ (each counts as the largest)", f"job {key}")
+        if group.spec.network_topology or group.spec.sub_group_policy or group.spec.min_task_member:
+            self._note("topology, subgroups or minima of tasks", f"job {key}")
+        number = len(running) + len(waiting)
+        done = sum(it.status.phase == "Succeeded" for it in pods)
+        yield Work(
+            self._keys[key],
+            group.spec.queue or "default",
+            group.spec.priority_class_name or next(iter(it.spec.priority_class_name for it in kept), ""),
+            number,
+            min(max(group.spec.min_member - done, 1), number),
+            max(asks),
+            all(_may_go(it, group) for it in kept),
+            tuple(running),
+            max(_created(group) - self._oldest, 0),
+        )
+
+
+def _is_counted(dimension: str) -> bool:
+    return dimension not in ("pods", "ephemeral-storage") and not dimension.startswith("hugepages")
+
+
+def _requests(pod: objects.Pod) -> Amounts:
+    return amounts((name, it) for name, it in requests_of(pod)[0].items() if _is_counted(name) and it)
+
+
+def _may_go(pod: objects.Pod, group: objects.PodGroup) -> bool:
+    said: Any = {
+        **(group.metadata.annotations or {}),
+        **(pod.metadata.labels or {}),
+        **(pod.metadata.annotations or {}),
+    }.get(names.PREEMPTABLE, "true")
+    return str(said).lower() != "false"
+
+
+def _created(group: objects.PodGroup) -> int:
+    return int(times.seconds(group.metadata.creation_timestamp))
+
+
+def _queue(given: objects.Queue) -> Queue:
+    spec = given.spec
+    return Queue(
+        given.metadata.name,
+        spec.parent,
+        spec.weight,
+        spec.priority,
+        amounts(resources.parse(spec.capability).items()),
+        amounts(resources.parse(spec.deserved).items()),
+        amounts(resources.parse(spec.guarantee.resource if spec.guarantee else None).items()),
+        spec.reclaimable is not False,
+    )
+
+
+def _short_names(keys: Iterable[str]) -> dict[str, str]:
+    """Return a name without namespace for each key; the order of keys stays, as equal jobs are served by it."""
+    ordered = sorted(keys)
+    width = len(str(len(ordered)))
+    return {key: f"job-{number:0{width}}" for number, key in enumerate(ordered, 1)}
+
+
+def check_queues(case: Case, source: str) -> None:
+    """Raise StateError if no job has a queue: the state names Volcano's objects of another version."""
+    if not case.work:
+        raise StateError(source, "has no job that waits or runs", "take the state with pods and PodGroups")

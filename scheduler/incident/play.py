@@ -1,0 +1,249 @@
+"""Play a case in virtual time, and keep what happened as data.
+
+The one rule: nothing ends by itself. The cluster settles for `PAUSE` virtual seconds after each step.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from ..model import names, objects, resources
+from ..model.cluster import Cluster
+from ..model.queue import ALWAYS_THERE
+from ..model.times import timestamp
+from ..policy.loader import load_policy
+from ..policy.model import Policy
+from ..reasons import Refusal, VictimReason
+from ..recording.events import Input, ObjectSeen
+from ..simulate.present import opened
+from ..simulation import Adopted, Arrival, EndWork, OnEviction, RemoveNode, Settings, Simulation, SimulationError, node
+from ..simulation import outcomes as happened
+from .case import NAMESPACE, Amounts, Case, Change, Complete, Join, Leave, Queue, Step, Submit, Work
+
+START = 1_790_000_000.0
+PAUSE = 30.0
+MOST_CYCLES = 400
+"""Cycles between two steps after which a cluster counts as one that never settles; small cases need less than 20."""
+_ALWAYS_THERE = tuple(Queue(name, **spec) for name, spec in ALWAYS_THERE.items())
+_SETTINGS = Settings(start_delay=0.02, grace=0.02)
+
+
+@dataclass(slots=True)
+class Eviction:
+    """A pod that the scheduler evicted."""
+
+    job: str
+    pod: str
+    reason: VictimReason
+    step: int
+    at: float
+
+
+@dataclass(slots=True)
+class Rest:
+    """The cluster after a step."""
+
+    placed: dict[str, dict[str, str]]
+    """Job → pod → node."""
+    waits: dict[str, Refusal]
+
+
+@dataclass(slots=True)
+class Story:
+    """What happened. Jobs and pods are named without namespace."""
+
+    evictions: list[Eviction] = field(default_factory=list)
+    rests: list[Rest] = field(default_factory=list)
+    """One after the beginning, and one after each step."""
+    problem: str = ""
+    """Why the cluster never settled; empty if it did."""
+    starts: list[tuple[float, str]] = field(default_factory=list)
+    """When each job began to stand."""
+
+    @property
+    def end(self) -> Rest:
+        """The last rest."""
+        return self.rests[-1] if self.rests else Rest({}, {})
+
+
+Listener = Callable[[float, Any], None]
+"""Is given the time, and an input of the core or an outcome."""
+
+
+def play(
+    case: Case,
+    *,
+    stop: Callable[[Eviction], bool] = lambda _: False,
+    listen: Listener | None = None,
+    gap: float = 0.0,
+) -> Story:
+    """Play a case.
+
+    Args:
+        case: The case.
+        stop: Ends the play at an eviction.
+        listen: Receives every input of the core and every outcome, in order.
+        gap: Seconds between the jobs of one step: writes take time in a live cluster.
+
+    Raises:
+        PolicyError: the policy cannot be read.
+    """
+    return _Play(case, stop, listen, gap).run()
+
+
+class _Play:
+    def __init__(self, case: Case, stop: Callable[[Eviction], bool], listen: Listener | None, gap: float) -> None:
+        self._case, self._stop, self._listen, self._gap = case, stop, listen, gap
+        self._story = Story()
+        self._placed: dict[str, dict[str, str]] = {}
+        self._waits: dict[str, Refusal] = {}
+        self._cycles = 0
+        self._stopped = False
+        self._values = {it.name: it.value for it in case.classes}
+        self._simulation = Simulation(
+            _policy(case.policy),
+            emit=self._take,
+            settings=_SETTINGS,
+            start=START,
+            cluster=Cluster(),
+            on_input=self._hear if listen is not None else None,
+        )
+
+    def run(self) -> Story:
+        case, simulation = self._case, self._simulation
+        for it in case.classes:
+            simulation.see("PriorityClass", objects.PriorityClass(objects.ObjectMeta(name=it.name), it.value))
+        there = {it.name for it in case.queues}
+        for queue in (*(it for it in _ALWAYS_THERE if it.name not in there), *case.queues):
+            simulation.see("Queue", _queue(queue))
+        for given in case.nodes:
+            simulation.see("Node", node(given.name, quantities(given.has)))
+        for work in sorted(case.work, key=lambda it: (it.created, it.name)):
+            simulation.take(self._adopted(work, START - 1e6 + work.created))
+        for number in range(len(case.steps) + 1):
+            self._settle(number)
+            if self._stopped or self._story.problem:
+                break
+        return self._story
+
+    def _settle(self, number: int) -> None:
+        """Take a step (0: none), and run until the next one is due."""
+        begins = START + PAUSE * number
+        items = [] if not number else self._inputs(self._case.steps[number - 1], begins)
+        load = [Arrival(begins + self._gap * index, it) for index, it in enumerate(items)]
+        self._cycles = 0
+        try:
+            for _ in self._simulation.instants(load, begins + PAUSE - 1):
+                if self._stopped:
+                    return
+                if self._cycles > MOST_CYCLES + len(self._case.jobs):
+                    self._story.problem = f"{self._cycles} cycles after step {number}, and each brings another"
+                    break
+        except SimulationError as error:
+            self._story.problem = str(error)
+        placed = {job: dict(pods) for job, pods in self._placed.items() if pods}
+        self._story.rests.append(Rest(placed, dict(self._waits)))
+
+    def _inputs(self, step: Step, now: float) -> list[Any]:
+        match step:
+            case Submit():
+                return [self._adopted(it, now) for it in step.work]
+            case Join():
+                return [ObjectSeen("Node", node(it.name, quantities(it.has))) for it in step.nodes]
+            case Leave():
+                return [RemoveNode(step.node)]
+            case Change():
+                return [ObjectSeen("Queue", _queue(step.queue))]
+            case Complete():
+                return [EndWork(f"{NAMESPACE}/{step.job}")]
+
+    def _adopted(self, work: Work, created: float) -> Adopted:
+        moment, asks = timestamp(created), quantities(work.requests)
+        meta = objects.ObjectMeta(name=work.name, namespace=NAMESPACE, uid=work.name, creation_timestamp=moment)
+        least = {name: it * work.minimum for name, it in work.requests}
+        spec = objects.PodGroupSpec(
+            min_member=work.minimum,
+            queue=work.queue,
+            priority_class_name=work.priority,
+            min_resources={**resources.quantities(least)},
+        )
+        phase = "Running" if len(work.nodes) >= work.minimum else "Pending"
+        group = objects.PodGroup(meta, spec, objects.PodGroupStatus(phase))
+        marks = {names.GROUP_NAME: work.name, **({} if work.preemptable else {names.PREEMPTABLE: "false"})}
+        pods = []
+        for index in range(work.pods):
+            name = f"{work.name}-task-{index}"
+            on = work.nodes[index] if index < len(work.nodes) else ""
+            pods.append(
+                objects.Pod(
+                    objects.ObjectMeta(
+                        name=name, namespace=NAMESPACE, uid=name, creation_timestamp=moment, annotations=marks
+                    ),
+                    objects.PodSpec(
+                        containers=[objects.Container(name="w", resources=objects.pods.Resources(requests={**asks}))],
+                        priority=self._values.get(work.priority, 0),
+                        priority_class_name=work.priority,
+                        node_name=on,
+                    ),
+                    objects.PodStatus("Running", start_time=moment) if on else objects.PodStatus(),
+                )
+            )
+        return Adopted(group, tuple(pods), math.inf, requests=asks, on_eviction=OnEviction.REPLACE)
+
+    def _hear(self, given: Input) -> None:
+        assert self._listen is not None
+        self._listen(self._simulation.now, given)
+
+    def _take(self, outcome: Any) -> None:
+        if self._listen is not None:
+            self._listen(outcome.at, outcome)
+        match outcome:
+            case happened.Placed():
+                self._placed.setdefault(_name(outcome.job), {})[_name(outcome.pod)] = outcome.node
+            case happened.Released():
+                self._placed.get(_name(outcome.job), {}).pop(_name(outcome.pod), None)
+            case happened.Started():
+                self._story.starts.append((outcome.at, _name(outcome.job)))
+            case happened.Waits():
+                self._waits.pop(_name(outcome.job), None)
+                if outcome.refusal is not None:
+                    self._waits[_name(outcome.job)] = outcome.refusal
+            case happened.Evicted():
+                found = Eviction(
+                    _name(outcome.job), _name(outcome.pod), outcome.reason, len(self._story.rests), outcome.at
+                )
+                self._story.evictions.append(found)
+                self._stopped = self._stopped or self._stop(found)
+            case happened.Cycle():
+                self._cycles += 1
+
+
+def _name(key: str) -> str:
+    return key.rpartition("/")[2]
+
+
+@lru_cache(64)
+def _policy(text: str) -> Policy:
+    return load_policy(text, "policy")
+
+
+def quantities(given: Amounts) -> dict[str, str]:
+    """Return amounts as the API's quantities."""
+    return {name: str(it) for name, it in resources.quantities(dict(given)).items()}
+
+
+def _queue(given: Queue) -> objects.Queue:
+    spec = objects.QueueSpec(
+        weight=given.weight,
+        priority=given.priority,
+        parent=given.parent,
+        reclaimable=given.reclaimable,
+        capability={**quantities(given.capability)} or None,
+        deserved={**quantities(given.deserved)} or None,
+        guarantee=objects.queueing.Guarantee({**quantities(given.guarantee)}) if given.guarantee else None,
+    )
+    return opened(objects.Queue(objects.ObjectMeta(name=given.name), spec))

@@ -1,0 +1,221 @@
+"""Reduce an incident: from a state and what happened to the smallest case that shows the same.
+
+1. The state becomes a case, and the case is played: the signature is what happens to the subject in it.
+2. Objects, fields, policy and amounts are removed while the signature stays; running work keeps its nodes.
+3. The work of the rest is brought to its nodes by submitting it, as sentences do, and what is left is reduced again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+import yaml
+
+from ..policy.loader import load_policy
+from ..state import State
+from .as_steps import merge_steps, variants
+from .case import Case
+from .of_recording import state_before
+from .of_state import check_queues, make_case
+from .play import play
+from .shrink import OutOfBudgetError, Tester, remove_objects
+from .signature import Signature, of_eviction, of_wait, shows
+from .simplify import simplify_amounts, simplify_fields, simplify_names, simplify_policy
+from .thens import title_of
+
+EVICTED, WAITS = "was evicted", "waits"
+
+
+class IncidentError(ValueError):
+    """An incident that cannot be reduced: what is wrong, and what to do next."""
+
+
+@dataclass(slots=True)
+class Reduced:
+    """The smallest case that was found."""
+
+    case: Case
+    signature: Signature
+    before: int
+    """Objects of the state."""
+    policy_name: str = ""
+    """The policy of `templates/policies` that shows the incident; empty: `case.policy` is cut down."""
+    left_out: list[str] = field(default_factory=list)
+    """What of the state no sentence can say."""
+    tried: int = 0
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def title(self) -> str:
+        """A title for the feature."""
+        return title_of(self.signature)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a reduction is given beside the case."""
+
+    policies: Mapping[str, str]
+    """Policies that a sentence can name, the simplest first."""
+    is_over: Callable[[], bool]
+    """Whether the budget is used up."""
+
+
+def reduce_incident(path: Path, because: str, policy: str, known: Known) -> Reduced:
+    """Reduce what happened in a file of a state or a recording.
+
+    Args:
+        path: The file or folder.
+        because: `pod NAMESPACE/NAME was evicted` or `job NAMESPACE/NAME waits`.
+        policy: The text of the policy in force; empty: that of the state.
+        known: Policies and budget.
+
+    Raises:
+        StateError, IncidentError, PolicyError: the text says what to do next.
+    """
+    name, kind = _parse(because)
+    state = state_before(path, name if kind == EVICTED else "")
+    text = policy or (state.policy.text if state.policy is not None else "")
+    if not text:
+        raise IncidentError(f"{path}: the state names no policy\n  do next: name the one in force with --policy")
+    load_policy(text, "--policy" if policy else str(path))
+    return reduce_state(state, because, _plain(text), known)
+
+
+def _plain(policy: str) -> str:
+    """Return the policy file of a text that may be the ConfigMap around it."""
+    document = yaml.safe_load(policy)
+    files = document.get("data") if document.get("kind") == "ConfigMap" else None
+    return next((text for name, text in sorted((files or {}).items()) if name.endswith((".conf", ".yaml"))), policy)
+
+
+def reduce_state(state: State, because: str, policy: str, known: Known) -> Reduced:
+    """Reduce what a state leads to.
+
+    Args:
+        state: The state.
+        because: `pod NAMESPACE/NAME was evicted` or `job NAMESPACE/NAME waits`.
+        policy: The text of the policy in force.
+        known: Policies and budget.
+
+    Raises:
+        IncidentError: the incident is not in the state, or does not happen from it.
+        PolicyError: the policy cannot be read.
+    """
+    name, kind = _parse(because)
+    marked = state.objects["Pod"].get(name)
+    again = kind == EVICTED and marked is not None and marked.metadata.deletion_timestamp is not None
+    case, left_out, of_pod = make_case(state, policy, again=again)
+    check_queues(case, state.source)
+    case = replace(case, subject=_subject(state, name, kind, of_pod))
+    wanted = _signature(case, because, kind)
+    found = reduce_case(case, wanted, known)
+    found.left_out = left_out
+    return found
+
+
+def _parse(because: str) -> tuple[str, str]:
+    words = because.split()
+    if len(words) == 4 and words[0] == "pod" and " ".join(words[2:]) == EVICTED:
+        return words[1], EVICTED
+    if len(words) == 3 and words[0] == "job" and words[2] == WAITS:
+        return words[1], WAITS
+    raise IncidentError(
+        f"--because {because!r} names no incident\n"
+        "  do next: write 'pod NAMESPACE/NAME was evicted' or 'job NAMESPACE/NAME waits'"
+    )
+
+
+def _subject(state: State, name: str, kind: str, of_pod: Mapping[str, str]) -> str:
+    if kind == EVICTED:
+        if name in of_pod:
+            return of_pod[name]
+        raise IncidentError(
+            f"{state.source}: pod {name} is not there, or is in no PodGroup\n"
+            "  do next: name a pod of the state as NAMESPACE/NAME; of a pod that is gone, reduce a recording"
+        )
+    groups = state.objects["PodGroup"]
+    jobs = [key for key in groups if key == name or (key.startswith(f"{name}-") and _owner(groups[key]) == name)]
+    pods = state.of_job().get(jobs[0]) if len(jobs) == 1 else None
+    if not pods:
+        raise IncidentError(
+            f"{state.source}: {len(jobs)} jobs {name} with pods are there\n"
+            "  do next: name one PodGroup or Job of the state as NAMESPACE/NAME"
+        )
+    return of_pod[pods[0].metadata.key]
+
+
+def _owner(group: object) -> str:
+    meta = group.metadata  # type: ignore[attr-defined]
+    return next((f"{meta.namespace}/{it.name}" for it in meta.owner_references or ()), "")
+
+
+def _signature(case: Case, because: str, kind: str) -> Signature:
+    found: Signature | None
+    if kind == WAITS:
+        found = of_wait(play(case), case.subject)
+    else:
+        story = play(case, stop=lambda it: it.job == case.subject)
+        found = next((of_eviction(it) for it in story.evictions if it.job == case.subject), None)
+    if found is not None:
+        return found
+    what = "does not wait" if kind == WAITS else "is not evicted"
+    raise IncidentError(
+        f"{because}: it {what} when the state is decided by our scheduler and nothing ends\n"
+        "  do next: name the policy that was in force with --policy, or reduce a recording of that time"
+    )
+
+
+def reduce_case(case: Case, wanted: Signature, known: Known) -> Reduced:
+    """Reduce a case that shows an incident. Raises IncidentError if no sentences show it."""
+    found = Reduced(case, wanted, case.size)
+    tester = Tester(partial(shows, wanted=wanted), case, known.is_over)
+    try:
+        if case.work:
+            _shrink(tester, found, known.policies)
+            steps = _submitted(tester, wanted)
+            if steps is None:
+                raise IncidentError(
+                    f"the smallest case has {tester.best.size} objects, and submitting its work places it otherwise\n"
+                    "  do next: report this state; no feature was written"
+                )
+            tester.best = steps
+            merge_steps(tester)
+        _shrink(tester, found, known.policies)
+        merge_steps(tester)
+        simplify_names(tester)
+    except OutOfBudgetError:
+        if tester.best.work:
+            raise IncidentError(
+                f"the budget is used up; the smallest case has {tester.best.size} objects\n"
+                "  do next: give more time with --minutes"
+            ) from None
+        found.notes.append("the budget was used up: this may not be the smallest case")
+    found.case, found.tried = tester.best, tester.tried
+    return found
+
+
+def _submitted(tester: Tester, wanted: Signature) -> Case | None:
+    """Return the smallest of the cases so far whose work can be submitted with the same outcome; None if none can."""
+    back = 1
+    while back <= len(tester.found):
+        case = tester.found[-back]
+        if (steps := next((it for it in variants(case) if shows(it, wanted)), None)) is not None:
+            return steps
+        back = back + max(back // 4, 1)
+    return None
+
+
+def _shrink(tester: Tester, found: Reduced, policies: Mapping[str, str]) -> None:
+    """Reduce in the fixed order until nothing changes."""
+    while True:
+        before = tester.best
+        remove_objects(tester)
+        simplify_fields(tester)
+        found.policy_name = simplify_policy(tester, policies)
+        simplify_amounts(tester)
+        if tester.best == before:
+            return

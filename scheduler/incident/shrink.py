@@ -1,0 +1,153 @@
+"""Delta debugging: remove jobs, queues and nodes from a case while it still shows the incident.
+
+A removal is tried in two ways. *Excised*, what a job holds goes with it from its node and from the amounts of its
+queues, so that free capacity and head-room stay as they are. *Plain*, only the object goes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ..policy.loader import PolicyError
+from .case import Case, Node, Queue, Step, Work, ancestors, map_nodes, map_queues, map_work, minus
+
+Test = Callable[[Case], bool]
+Removal = Callable[[Case, Sequence[Any]], Case]
+
+
+class OutOfBudgetError(Exception):
+    """The budget of candidates or of time is used up."""
+
+
+class Tester:
+    """Judges candidates, each once, and keeps the smallest case that shows the incident."""
+
+    def __init__(self, test: Test, case: Case, is_over: Callable[[], bool]) -> None:
+        self._test, self._is_over = test, is_over
+        self._known: set[Case] = set()
+        self.best = case
+        self.found = [case]
+        """Every best case so far, the smallest last."""
+        self.tried = 0
+
+    def take(self, candidate: Case) -> bool:
+        """Make the candidate the best case if it shows the incident. Raises OutOfBudgetError."""
+        if candidate == self.best or candidate in self._known:
+            return False
+        if self._is_over():
+            raise OutOfBudgetError
+        self.tried += 1
+        self._known.add(candidate)
+        try:
+            if not self._test(candidate):
+                return False
+        except PolicyError:  # a policy that was cut down too far
+            return False
+        self.best = candidate
+        self.found.append(candidate)
+        return True
+
+
+def remove_objects(tester: Tester) -> None:
+    """Remove jobs, queues, classes and nodes, in this order."""
+    jobs = [it.name for it in tester.best.jobs if it.name != tester.best.subject]
+    remove_parts(tester, jobs, (excise, _drop_jobs))
+    tester.take(_without_unused(tester.best))
+    remove_parts(tester, [it.name for it in tester.best.queues], (_drop_queues,))
+    remove_parts(tester, [it.name for it in tester.best.all_nodes], (_drop_nodes,))
+    remove_parts(tester, tester.best.steps, (_drop_steps,))
+
+
+def remove_parts(tester: Tester, parts: Sequence[Any], removals: Iterable[Removal]) -> None:
+    """Remove as many parts as possible: all at once, then halves, down to single ones."""
+    ways, size, left = tuple(removals), len(parts), list(parts)
+    while size and left:
+        at = len(left)
+        while at > 0:
+            chunk = left[max(at - size, 0) : at]
+            if any(tester.take(way(tester.best, chunk)) for way in ways):
+                del left[max(at - size, 0) : at]
+            at -= size
+        size = size // 2 if size > 1 else 0
+
+
+def excise(case: Case, jobs: Sequence[str]) -> Case:
+    """Remove jobs with what they hold: from their nodes, and from the amounts of their queues."""
+    gone = {it.name: it for it in case.jobs if it.name in set(jobs)}
+    used: dict[str, Counter[str]] = {}
+    held: dict[str, Counter[str]] = {}
+    for work in gone.values():
+        above = ancestors(case, work.queue) if work.nodes else ()
+        for name, amount in work.requests:
+            for on in work.nodes:
+                used.setdefault(on, Counter())[name] += amount
+            for queue in above:
+                held.setdefault(queue, Counter())[name] += amount * len(work.nodes)
+    nodes: dict[str, Node | None] = {
+        it.name: replace(it, has=minus(it.has, tuple(used[it.name].items()))) for it in case.nodes if it.name in used
+    }
+    queues: dict[str, Queue | None] = {
+        it.name: _lowered(it, tuple(held[it.name].items())) for it in case.queues if it.name in held
+    }
+    return map_work(map_queues(map_nodes(case, nodes), queues), dict.fromkeys(gone))
+
+
+def _lowered(queue: Queue, held: tuple[tuple[str, int], ...]) -> Queue:
+    return replace(
+        queue,
+        capability=minus(queue.capability, held),
+        deserved=minus(queue.deserved, held),
+        guarantee=minus(queue.guarantee, held),
+    )
+
+
+def fewer_pods(case: Case, work: Work, pods: int) -> Iterable[Case]:
+    """Yield the case with fewer pods of a job: excised, and plain."""
+    index = len(work.nodes) - max(work.pods - pods, 0) if work.pods == len(work.nodes) else min(len(work.nodes), pods)
+    kept = work.nodes[: max(index, 0)]
+    small = replace(work, pods=pods, minimum=min(work.minimum, pods), nodes=kept)
+    if gone := work.nodes[len(kept) :]:
+        part = replace(work, name=f"{work.name}-part", nodes=gone, pods=len(gone))
+        yield excise(replace(map_work(case, {work.name: small}), work=(*_with(case, small), part)), [part.name])
+    yield map_work(case, {work.name: small})
+
+
+def _with(case: Case, work: Work) -> tuple[Work, ...]:
+    return tuple(work if it.name == work.name else it for it in case.work)
+
+
+def _drop_jobs(case: Case, jobs: Sequence[str]) -> Case:
+    return map_work(case, dict.fromkeys(jobs))
+
+
+def _drop_queues(case: Case, queues: Sequence[str]) -> Case:
+    """Remove queues. Their children move up; their jobs go with them, but for the subject."""
+    gone = set(queues) - {it.queue for it in case.jobs if it.name == case.subject}
+    parents = {it.name: it.parent for it in case.queues}
+    moved: dict[str, Queue | None] = {}
+    for it in case.queues:
+        parent = it.parent
+        while parent in gone:
+            parent = parents.get(parent, "")
+        if it.name in gone or parent != it.parent:
+            moved[it.name] = None if it.name in gone else replace(it, parent=parent)
+    return map_queues(excise(case, [it.name for it in case.jobs if it.queue in gone]), moved)
+
+
+def _drop_nodes(case: Case, nodes: Sequence[str]) -> Case:
+    return map_nodes(case, dict.fromkeys(nodes))
+
+
+def _drop_steps(case: Case, steps: Sequence[Step]) -> Case:
+    return replace(case, steps=tuple(it for it in case.steps if it not in steps))
+
+
+def _without_unused(case: Case) -> Case:
+    """Remove queues without work and children, and classes that nobody has."""
+    used = set().union(*(ancestors(case, it.queue) for it in case.jobs))
+    classes = {it.priority for it in case.jobs}
+    without = map_queues(case, dict.fromkeys(it.name for it in case.queues if it.name not in used))
+    return replace(without, classes=tuple(it for it in case.classes if it.name in classes))

@@ -1,0 +1,84 @@
+"""What an incident is, independent of names, numbers and texts: the signature by which smaller cases are judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from .case import Case, Submit
+from .play import Eviction, Story, play
+
+
+@dataclass(frozen=True, slots=True)
+class Evicted:
+    """The subject loses a pod to an action, for a job of its own queue or of another one."""
+
+    action: str
+    within_queue: bool
+    whole_gang: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """The subject waits at the end, for reasons of these types."""
+
+    reasons: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A promise or a monitor is broken. `judge` returns the names of what a case breaks."""
+
+    name: str
+    judge: Callable[[Case], set[str]]
+
+
+_GAP = 0.1
+"""Seconds between the jobs of one step; more than a cycle."""
+
+Signature = Evicted | Waits | Broken
+
+
+def of_eviction(found: Eviction) -> Evicted:
+    """Return the signature of an eviction."""
+    why = found.reason
+    return Evicted(why.action, why.queue == why.preemptor_queue, why.whole_gang)
+
+
+def of_wait(story: Story, job: str) -> Waits | None:
+    """Return the signature of a job that waits at the end; None if it does not."""
+    refusal = story.end.waits.get(job)
+    return None if refusal is None else Waits(frozenset(reason_type(it) for it in refusal.items))
+
+
+def reason_type(why: Any) -> str:
+    """Return the type of a reason with the words that distinguish its cases, without names and numbers."""
+    words = [str(type(why).__struct_config__.tag)]
+    words += [str(value) for name in ("limit", "action", "rule") if (value := getattr(why, name, ""))]
+    words += sorted({it.rule for it in getattr(why, "rules", ())})
+    words += sorted({_type_of_denial(it.why) for it in getattr(why, "spared", ())})
+    return " ".join(words)
+
+
+def _type_of_denial(why: Any) -> str:
+    rule = why if getattr(why, "why", None) is None else why.why
+    tag = type(rule).__struct_config__.tag if isinstance(rule, msgspec.Struct) else ""
+    return f"{tag}{':' + rule.by if hasattr(rule, 'by') else ''}"
+
+
+def shows(case: Case, wanted: Signature) -> bool:
+    """Whether a case shows the incident, whether the jobs of a step come at once or one after the other."""
+    if isinstance(wanted, Broken):
+        return wanted.name in wanted.judge(case)
+    together = any(isinstance(it, Submit) and len(it.work) > 1 for it in case.steps)
+    return all(_shows(case, wanted, gap) for gap in ((0.0, _GAP) if together else (0.0,)))
+
+
+def _shows(case: Case, wanted: Evicted | Waits, gap: float) -> bool:
+    if isinstance(wanted, Waits):
+        return of_wait(play(case, gap=gap), case.subject) == wanted
+    story = play(case, stop=lambda it: it.job == case.subject, gap=gap)
+    return any(it.job == case.subject and of_eviction(it) == wanted for it in story.evictions)

@@ -1,0 +1,297 @@
+"""Simplify what is left of a case: fields, the policy, amounts, and at last the names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from itertools import count
+from typing import Any
+
+import yaml
+
+from ..model import resources
+from ..policy.loader import WRAPPER
+from .case import (
+    Amounts,
+    Case,
+    Change,
+    Complete,
+    Join,
+    Leave,
+    Node,
+    PriorityClass,
+    Queue,
+    Submit,
+    Work,
+    map_nodes,
+    map_queues,
+    map_work,
+)
+from .shrink import Tester, fewer_pods, remove_parts
+
+_QUEUE_AMOUNTS = ("capability", "deserved", "guarantee")
+_PLAIN: dict[str, Any] = {
+    "parent": "",
+    "weight": 1,
+    "priority": 0,
+    "reclaimable": True,
+    **dict.fromkeys(_QUEUE_AMOUNTS, ()),
+}
+_STEPS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48, 64)
+QUEUES = ("analysis", "batch", "chat", "evaluation", "imaging", "research", "speech", "training", "video", "web")
+"""Names of queues, in their order."""
+
+
+def simplify_fields(tester: Tester) -> None:
+    """Give fields their defaults."""
+    for name in [it.name for it in tester.best.jobs]:
+        for change in _changes_of_work(tester, name):
+            tester.take(change)
+    for queue in tester.best.queues:
+        for field, value in _PLAIN.items():
+            now = next(it for it in tester.best.queues if it.name == queue.name)
+            tester.take(map_queues(tester.best, {queue.name: replace(now, **{field: value})}))
+    for dimension in sorted({name for site in _sites(tester.best) for name, _ in site}):
+        tester.take(_map_amounts(tester.best, partial(_less, dimension)))
+
+
+def _changes_of_work(tester: Tester, name: str) -> Iterator[Case]:
+    """Yield simpler versions of a job, each made from the best case of that moment."""
+
+    def now() -> Work:
+        return next(it for it in tester.best.jobs if it.name == name)
+
+    for pods in (*_STEPS[:3], *(number for number in range(now().pods // 2, now().pods))):
+        if pods < now().pods:
+            yield from fewer_pods(tester.best, now(), pods)
+    for simple in ({"minimum": now().pods}, {"minimum": 1}, {"priority": ""}, {"preemptable": True}, {"created": 0}):
+        yield map_work(tester.best, {name: replace(now(), **simple)})
+
+
+# ------------------------------------------------------------------------------------------------------------- policy
+
+
+def simplify_policy(tester: Tester, known: Mapping[str, str]) -> str:
+    """Cut the policy down, or use one of the known policies; returns the name of that one, or an empty text."""
+    for name, text in known.items():
+        if tester.best.policy == text or tester.take(replace(tester.best, policy=text)):
+            return name
+    parts = list(_policy_parts(_read(tester.best.policy)))
+    remove_parts(tester, parts, (lambda case, gone: replace(case, policy=_without(case.policy, gone)),))
+    if (tidy := _tidy(tester.best.policy)) != tester.best.policy:
+        tester.take(replace(tester.best, policy=tidy))
+    return ""
+
+
+_Part = tuple[str, ...]
+_SWITCH = "switch"
+
+
+def _policy_parts(document: Any) -> Iterator[_Part]:
+    yield from (("action", it.strip()) for it in str(document.get("actions", "")).split(","))
+    yield from ((key,) for key in document if key not in ("actions", "tiers"))
+    for number, tier in enumerate(document.get("tiers") or ()):
+        for plugin in tier.get("plugins") or ():
+            yield "plugin", str(number), plugin["name"]
+            yield from ((_SWITCH, str(number), plugin["name"], key) for key in plugin if key not in ("name",))
+
+
+def _without(text: str, gone: Iterable[_Part]) -> str:
+    """Return a policy without some of its parts."""
+    document = _read(text)
+    kept = {*_policy_parts(document)} - {*gone}
+    tiers = []
+    for number, tier in enumerate(document.get("tiers") or ()):
+        plugins = [
+            {
+                key: value
+                for key, value in it.items()
+                if key == "name" or (_SWITCH, str(number), it["name"], key) in kept
+            }
+            for it in tier.get("plugins") or ()
+            if ("plugin", str(number), it["name"]) in kept
+        ]
+        tiers.append({"plugins": plugins})
+    actions = [it.strip() for it in str(document.get("actions", "")).split(",")]
+    rest = {key: value for key, value in document.items() if (key,) in kept}
+    found = {"actions": ", ".join(it for it in actions if ("action", it) in kept), "tiers": tiers, **rest}
+    return str(yaml.safe_dump(found, sort_keys=False))
+
+
+def _read(text: str) -> dict[str, Any]:
+    document: dict[str, Any] = yaml.safe_load(text) or {}
+    inside: dict[str, Any] = document.get(WRAPPER, document)
+    return inside
+
+
+def _tidy(text: str) -> str:
+    """Return a policy without tiers that have no plugins."""
+    document = _read(text)
+    document["tiers"] = [it for it in document["tiers"] if it["plugins"]]
+    return str(yaml.safe_dump(document, sort_keys=False))
+
+
+# ------------------------------------------------------------------------------------------------------------- amounts
+
+
+def simplify_amounts(tester: Tester) -> None:
+    """Make amounts small whole numbers: all of a dimension together, then one by one."""
+    for dimension in sorted({name for site in _sites(tester.best) for name, _ in site}):
+        most = max(amount for site in _sites(tester.best) for name, amount in site if name == dimension)
+        for goal in _STEPS:
+            scaled = _map_amounts(tester.best, partial(_scaled, dimension, goal, most))
+            if goal * _unit(dimension) < most and tester.take(scaled):
+                break
+        tester.take(_map_amounts(tester.best, partial(_whole, dimension)))
+        for number in range(len(list(_sites(tester.best)))):
+            _lower(tester, dimension, number)
+    for queue in tester.best.queues:
+        for weight in range(1, min(queue.weight, 4)):
+            tester.take(map_queues(tester.best, {queue.name: replace(queue, weight=weight)}))
+
+
+def _lower(tester: Tester, dimension: str, number: int) -> None:
+    """Lower one amount, the one of that number among all amounts, to the smallest that keeps the incident."""
+    site = dict(list(_sites(tester.best))[number])
+    for goal in _STEPS:
+        amount = goal * _unit(dimension)
+        if dimension not in site or amount >= site[dimension]:
+            return
+        if tester.take(_with_amount(tester.best, dimension, number, amount)):
+            return
+
+
+def _with_amount(case: Case, dimension: str, number: int, amount: int) -> Case:
+    numbers = count()
+    return _map_amounts(case, lambda it: _map(it, dimension, lambda _: amount) if next(numbers) == number else it)
+
+
+def _unit(dimension: str) -> int:
+    return 1 << 30 if dimension == resources.MEMORY else resources.unit_of(dimension)
+
+
+def _map(given: Amounts, dimension: str, change: Callable[[int], int]) -> Amounts:
+    return tuple((name, change(amount) if name == dimension else amount) for name, amount in given)
+
+
+def _scaled(dimension: str, goal: int, most: int, given: Amounts) -> Amounts:
+    unit = _unit(dimension)
+    return _map(given, dimension, lambda amount: -(-amount * goal // most) * unit)
+
+
+def _whole(dimension: str, given: Amounts) -> Amounts:
+    unit = _unit(dimension)
+    return _map(given, dimension, lambda amount: -(-amount // unit) * unit)
+
+
+def _less(dimension: str, given: Amounts) -> Amounts:
+    return tuple(it for it in given if it[0] != dimension)
+
+
+def _sites(case: Case) -> Iterator[Amounts]:
+    """Yield all amounts of a case, in the order of `_map_amounts`."""
+    found: list[Amounts] = []
+
+    def note(given: Amounts) -> Amounts:
+        found.append(given)
+        return given
+
+    _map_amounts(case, note)
+    yield from found
+
+
+def _map_amounts(case: Case, change: Callable[[Amounts], Amounts]) -> Case:
+    nodes: dict[str, Node | None] = {it.name: replace(it, has=change(it.has)) for it in case.all_nodes}
+    queues: dict[str, Queue | None] = {it.name: _map_queue(it, change) for it in case.queues}
+    work: dict[str, Work | None] = {it.name: replace(it, requests=change(it.requests)) for it in case.jobs}
+    changed = map_work(map_queues(map_nodes(case, nodes), queues), work)
+    steps = (replace(it, queue=_map_queue(it.queue, change)) if isinstance(it, Change) else it for it in changed.steps)
+    return replace(changed, steps=tuple(steps))
+
+
+def _map_queue(queue: Queue, change: Callable[[Amounts], Amounts]) -> Queue:
+    changed: dict[str, Any] = {field: change(getattr(queue, field)) for field in _QUEUE_AMOUNTS}
+    return replace(queue, **changed)
+
+
+# --------------------------------------------------------------------------------------------------------------- names
+
+
+def simplify_names(tester: Tester) -> None:
+    """Give everything a name of the vocabulary, in the order of the old names."""
+    tester.take(renamed(tester.best))
+
+
+def renamed(case: Case) -> Case:
+    """Return the case with names of the vocabulary, in the order of the old names."""
+    width = len(str(len(case.jobs)))
+    jobs = {name: f"train-{number:0{width}}" for number, name in enumerate(sorted(it.name for it in case.jobs), 1)}
+    return rename(case, jobs, _of_queues(case), _numbered(it.name for it in case.all_nodes), _of_classes(case))
+
+
+def _of_queues(case: Case) -> dict[str, str]:
+    names = sorted(it.name for it in case.queues if it.name not in ("root", "default"))
+    if len(names) > len(QUEUES):
+        return _numbered(names, "queue-")
+    return dict(zip(names, QUEUES[-len(names) :] if len(names) > 5 else QUEUES[5 : 5 + len(names)], strict=True))
+
+
+def _of_classes(case: Case) -> dict[str, str]:
+    ordered = sorted(case.classes, key=lambda it: it.value)
+    return dict(zip((it.name for it in ordered), _levels(len(ordered)), strict=True))
+
+
+def _levels(number: int) -> tuple[str, ...]:
+    return ("low", "high") if number == 2 else ("high",) if number == 1 else tuple(f"p{it}" for it in range(number))
+
+
+def _numbered(names: Iterable[str], word: str = "n") -> dict[str, str]:
+    ordered = sorted(names)
+    width = len(str(len(ordered)))
+    return {name: f"{word}{number:0{width}}" for number, name in enumerate(ordered, 1)}
+
+
+Names = Mapping[str, str]
+
+
+def rename(case: Case, jobs: Names, queues: Names, nodes: Names, classes: Names) -> Case:
+    """Rename everything; a name that is not in its mapping stays."""
+
+    def work(it: Work) -> Work:
+        return replace(
+            it,
+            name=jobs.get(it.name, it.name),
+            queue=queues.get(it.queue, it.queue),
+            priority=classes.get(it.priority, it.priority),
+            nodes=tuple(nodes.get(on, on) for on in it.nodes),
+        )
+
+    def node(it: Node) -> Node:
+        return replace(it, name=nodes.get(it.name, it.name))
+
+    def queue(it: Queue) -> Queue:
+        return replace(it, name=queues.get(it.name, it.name), parent=queues.get(it.parent, it.parent))
+
+    def step(it: Any) -> Any:
+        match it:
+            case Submit():
+                return Submit(tuple(map(work, it.work)))
+            case Join():
+                return Join(tuple(map(node, it.nodes)))
+            case Leave():
+                return Leave(nodes.get(it.node, it.node))
+            case Change():
+                return Change(queue(it.queue))
+            case Complete():
+                return Complete(jobs.get(it.job, it.job))
+
+    return replace(
+        case,
+        nodes=tuple(map(node, case.nodes)),
+        queues=tuple(sorted(map(queue, case.queues), key=lambda it: it.name)),
+        classes=tuple(PriorityClass(classes.get(it.name, it.name), it.value) for it in case.classes),
+        work=tuple(map(work, case.work)),
+        steps=tuple(map(step, case.steps)),
+        subject=jobs.get(case.subject, case.subject),
+    )

@@ -1,0 +1,29 @@
+"""Show what a change does to a cluster, before it is made: two worlds from one state.
+
+1. `changes` finds what differs between the present files and the proposed ones, and builds the second world from it.
+2. `at_once` runs both worlds until they settle while nothing ends: who is evicted, who starts, who is refused.
+3. `over_load` runs both over a load: waits, evictions, lost work, time below the guarantee.
+4. `text` and `markdown` render the answer, `verdict` compares it with what a pipeline permits.
+
+Both worlds run through the same code with the same assumptions, which the answer lists.
+"""
+
+from .answer import Plan
+from .changes import ChangeError, Side
+from .make import Request, make_plan
+from .markdown import render_markdown
+from .text import render_text
+from .verdict import Condition, judge, parse_conditions
+
+__all__ = [
+    "ChangeError",
+    "Condition",
+    "Plan",
+    "Request",
+    "Side",
+    "judge",
+    "make_plan",
+    "parse_conditions",
+    "render_markdown",
+    "render_text",
+]

@@ -1,0 +1,165 @@
+"""The answer of a plan as data; `-o json` prints it (docs/plan.md)."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Subject(msgspec.Struct):
+    """The subject of the plan."""
+
+    state: str
+    taken: str
+    """When the state was taken."""
+    age_seconds: float
+    sha256: str
+    redacted: bool
+    nodes: int
+    queues: int
+    pods: int
+    resource: str
+    """The resource in which amounts are counted."""
+    now: str
+    proposed: str
+    schedulers: list[str]
+
+
+class Eviction(msgspec.Struct):
+    """A pod that is evicted at once."""
+
+    pod: str
+    job: str
+    queue: str
+    node: str
+    preemptor: str
+    preemptor_queue: str
+    action: str
+    why: str
+    runs_again: bool = False
+    """Whether its replacement is placed at once."""
+
+    @property
+    def rule(self) -> str:
+        """The part of the reason that names the deciding tier."""
+        return self.why.partition("; ")[2] or self.why
+
+
+class Start(msgspec.Struct):
+    """A job whose pods are placed at once."""
+
+    job: str
+    queue: str
+    pods: int
+    nodes: list[str] = []
+    """The node of each placed pod, in the order of the pods' names."""
+
+
+class Refused(msgspec.Struct):
+    """A job that waits with the change and does not wait without it; jobs of victims are not counted here."""
+
+    job: str
+    queue: str
+    why: str
+    was: str
+    """The fate of the job without the change: `runs` or `starts`."""
+
+
+class World(msgspec.Struct):
+    """The immediate effects in one world."""
+
+    evictions: list[Eviction] = []
+    starts: list[Start] = []
+    waiting: dict[str, str] = {}
+    """Job → why it waits, once the world has settled."""
+    cycles: int = 0
+    problem: str = ""
+    """Why it does not settle."""
+
+
+class AtOnce(msgspec.Struct):
+    """The first answer: both worlds until they settle."""
+
+    now: World
+    proposed: World
+    evictions: list[Eviction] = []
+    """Those that the change causes: they do not happen without it."""
+    spared: list[Eviction] = []
+    """Those that the change prevents."""
+    starts: list[Start] = []
+    refused: list[Refused] = []
+
+
+class QueueChange(msgspec.Struct):
+    """A queue over the load: the metrics of both worlds, by name."""
+
+    queue: str
+    now: dict[str, float | None]
+    proposed: dict[str, float | None]
+
+
+class JobChange(msgspec.Struct):
+    """A job whose wait changes. A job that never starts has no wait."""
+
+    job: str
+    queue: str
+    now: float | None
+    proposed: float | None
+    why: str = ""
+
+
+class Finding(msgspec.Struct):
+    """What a monitor finds (`findings`)."""
+
+    rule: str
+    subject: str
+    """A job, or a queue."""
+    queue: str
+    text: str
+
+
+class OverLoad(msgspec.Struct):
+    """The second answer: both worlds over the load."""
+
+    load: str
+    run_times: str
+    """`best`, `expected` or `worst`."""
+    until: str
+    jobs: int
+    now: dict[str, float | None]
+    proposed: dict[str, float | None]
+    queues: list[QueueChange] = []
+    changed: list[JobChange] = []
+    """The jobs whose waits change most."""
+    starved: list[str] = []
+    """Jobs that start without the change and never start with it."""
+    findings: list[Finding] = []
+    """What monitors find with the change and not without it."""
+    problem: str = ""
+
+
+class Rules(msgspec.Struct):
+    """The third answer: the team's own scenarios under both policies."""
+
+    scenarios: int
+    flips: list[str] = []
+    """Scenarios that pass without the change and fail with it, or the other way round."""
+    problem: str = ""
+
+
+class Plan(msgspec.Struct):
+    """The whole answer."""
+
+    subject: Subject
+    changes: list[str]
+    policies: tuple[str, str]
+    """The policy files of now and proposed."""
+    at_once: AtOnce
+    over_load: list[OverLoad] = []
+    """One for each assumption about run times: best, expected and worst, or one."""
+    rules: Rules | None = None
+    notes: list[str] = []
+    """The facts that a reader needs first."""
+    assumptions: list[str] = []
+    failed: list[str] = []
+    """The results that are worse than permitted."""
+    format: int = 1

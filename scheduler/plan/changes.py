@@ -1,0 +1,246 @@
+"""Compare two sets of files: the changes of the policy, Queues, PriorityClasses and Nodes.
+
+The cluster's own objects are the truth about now. An object that differs between the two sets, or that the cluster has
+otherwise where only the proposed set is given, is replaced in the proposed world; one that only the first set has is
+removed there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from ..lint.objects import ManifestError, documents
+from ..model import objects, resources
+from ..model.queue import Queue
+from ..model.state_kinds import STATE_KINDS
+from ..policy.loader import load_policy
+from ..policy.model import Policy
+from ..simulate.present import opened
+from ..state import State
+
+KINDS = {"Queue": "scheduling.volcano.sh", "PriorityClass": "scheduling.k8s.io", "Node": ""}
+"""Kinds that a change may change, with their API groups."""
+_POLICY = re.compile(r"^\s*(actions|tiers|default_scheduler_conf)\s*:", re.MULTILINE)
+_MANIFEST = re.compile(r"[\"']?\bkind[\"']?\s*:\s*[\"']?(Queue|PriorityClass|Node|List)\b")
+
+
+class ChangeError(ValueError):
+    """Files that cannot be planned. `place` is a file, a file with its line, or an option."""
+
+    def __init__(self, place: str, problem: str, remedy: str) -> None:
+        super().__init__(f"{place}: {problem}; {remedy}")
+        self.place, self.problem, self.remedy = place, problem, remedy
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One set of files: a folder or a revision, by name. Files that are neither policies nor manifests may be in it."""
+
+    name: str
+    files: Mapping[str, str]
+    """Path → text."""
+
+    def policies(self) -> dict[str, str]:
+        """Return the policy files."""
+        return {path: text for path, text in self.files.items() if _POLICY.search(text) and not _is_feature(path)}
+
+    def objects(self, other: Side | None) -> dict[tuple[str, str], Any]:
+        """Return the objects of the files that the other side has otherwise, by kind and name. Raises ChangeError."""
+        found: dict[tuple[str, str], Any] = {}
+        for path, text in sorted(self.files.items()):
+            if other is not None and other.files.get(path) == text:
+                continue
+            if not _is_feature(path) and _MANIFEST.search(text):
+                self._read(path, text, found)
+        return found
+
+    def _read(self, path: str, text: str, found: dict[tuple[str, str], Any]) -> None:
+        line = 1
+        try:
+            for line, item in documents(text):  # noqa: B007 - named where it fails
+                kind, group = item.get("kind", ""), str(item.get("apiVersion", "")).rpartition("/")[0]
+                if kind not in KINDS or group != KINDS[kind]:
+                    continue
+                struct = msgspec.convert(item, STATE_KINDS[kind].struct)
+                _check(struct)
+                struct.metadata.annotations = objects.read_annotations(struct.metadata.annotations)
+                found[kind, struct.metadata.name] = struct
+        except ManifestError as error:
+            raise ChangeError(f"{self.name}:{path}:{error.line}", error.problem, error.remedy) from error
+        except (msgspec.ValidationError, ValueError) as error:
+            raise ChangeError(f"{self.name}:{path}:{line}", str(error), "correct this object") from error
+
+
+def _is_feature(path: str) -> bool:
+    return path.endswith((".feature", ".py", ".md"))
+
+
+def _check(item: Any) -> None:
+    """Raise ValueError for an object that the scheduler could not read."""
+    if isinstance(item, objects.Queue):
+        Queue(item)
+    elif isinstance(item, objects.Node):
+        resources.parse(item.status.allocatable or item.status.capacity)
+
+
+@dataclass(slots=True)
+class Worlds:
+    """The two worlds that a plan compares."""
+
+    state: State
+    now: Policy
+    proposed: Policy
+    proposed_state: State
+    texts: tuple[str, str] = ("", "")
+    """The policy files of now and proposed."""
+    changes: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def find_worlds(state: State, now: Side | None, proposed: Side, policy_path: str = "") -> Worlds:
+    """Find what changes.
+
+    Args:
+        state: The cluster.
+        now: The files as they are; None: the cluster itself.
+        proposed: The files as proposed.
+        policy_path: The policy file on both sides, where several could be meant.
+
+    Raises:
+        ChangeError: a file cannot be read, or several policies could be meant.
+        PolicyError: a policy is refused.
+    """
+    worlds = Worlds(state, Policy((), ()), Policy((), ()), state)
+    _find_policies(worlds, now, proposed, policy_path)
+    before = {} if now is None else now.objects(proposed)
+    after = proposed.objects(now)
+    replaced: dict[tuple[str, str], Any] = {}
+    for key, item in after.items():
+        known = state.objects[key[0]].get(key[1])
+        if (key in before and before[key] == item) or (known is not None and _same(known, item)):
+            continue
+        replaced[key] = item
+        worlds.changes.append(_describe(key, known, item))
+        drifts = key in before and known is not None and not _same(known, before[key])
+        if drifts:
+            worlds.notes.append(f"{key[0]} {key[1]}: the cluster has it otherwise than {now.name if now else ''}")
+    removed = [key for key in before if key not in after and key[1] in state.objects[key[0]]]
+    worlds.changes += [f"{kind} {name} is removed" for kind, name in removed]
+    worlds.proposed_state = _changed(state, replaced, removed)
+    return worlds
+
+
+def _find_policies(worlds: Worlds, now: Side | None, proposed: Side, path: str) -> None:
+    own = worlds.state.policy
+    before = {} if now is None else now.policies()
+    after = proposed.policies()
+    if path and path not in after:
+        raise ChangeError("--policy", f"{proposed.name} has no policy {path}", f"it has {_listed(after)}")
+    changed = [path] if path else sorted(it for it, text in after.items() if before.get(it) != text)
+    if now is None and own is not None and len(changed) > 1:
+        known = load_policy(own.text, own.source)
+        changed = [it for it in changed if load_policy(after[it], f"{proposed.name}:{it}") != known]
+    if len(changed) > 1:
+        raise ChangeError(proposed.name, f"changes several policies: {', '.join(changed)}", "name one with --policy")
+    if not changed and own is None and len(after) == 1:
+        changed = [*after]
+    if not changed and own is None:
+        remedy = "dump the state with --policy FILE, or propose one"
+        raise ChangeError(worlds.state.source, "has no policy, and no policy changes", remedy)
+    text = after[changed[0]] if changed else ""
+    new = load_policy(text, f"{proposed.name}:{changed[0]}") if changed else None
+    old_text = before.get(changed[0], "") if changed else ""
+    if old_text:
+        worlds.now = load_policy(old_text, f"{now.name if now else ''}:{changed[0]}")
+        if own is not None and load_policy(own.text, own.source) != worlds.now:
+            worlds.notes.append(f"the state's own policy ({own.source}) is not that of {now.name if now else ''}")
+    elif own is not None:
+        worlds.now = load_policy(own.text, own.source)
+    else:
+        assert new is not None
+        worlds.now = new
+        worlds.notes.append("the state has no policy: the proposed one stands for now as well")
+    worlds.proposed = worlds.now if new is None else new
+    old_text = old_text or (own.text if own is not None else text)
+    worlds.texts = old_text, text or old_text
+    if worlds.proposed != worlds.now:
+        worlds.changes.append(f"the policy {changed[0]}: {_difference(worlds.now, worlds.proposed)}")
+
+
+def _listed(names: Mapping[str, str]) -> str:
+    return ", ".join(sorted(names)) or "none"
+
+
+def _difference(old: Policy, new: Policy) -> str:
+    """Return in a few words how two policies differ."""
+    parts = []
+    if old.actions != new.actions:
+        parts.append(f"actions {', '.join(old.actions)} → {', '.join(new.actions)}")
+    before, after = _plugins(old), _plugins(new)
+    if before != after:
+        parts.append(f"tiers {before} → {after}")
+    return "; ".join(parts) or "switches or arguments"
+
+
+def _plugins(policy: Policy) -> str:
+    return " | ".join(" ".join(option.name for option in tier) for tier in policy.tiers)
+
+
+def _same(known: Any, item: Any) -> bool:
+    """Whether a manifest asks for what the cluster has."""
+    if isinstance(item, objects.PriorityClass):
+        return bool(known.value == item.value and known.preemption_policy == item.preemption_policy)
+    if isinstance(item, objects.Node):
+        return bool(_with_status(known, item) == known)
+    return bool(known.spec == item.spec and known.metadata.annotations == item.metadata.annotations)
+
+
+def _with_status(known: Any, item: Any) -> Any:
+    """Return a manifest's object as the cluster would show it."""
+    if isinstance(item, objects.PriorityClass) or known is None:
+        return opened(item) if isinstance(item, objects.Queue) else item
+    status = item.status if isinstance(item, objects.Node) and item.status.allocatable else known.status
+    meta = msgspec.structs.replace(
+        item.metadata, uid=known.metadata.uid, creation_timestamp=known.metadata.creation_timestamp
+    )
+    return msgspec.structs.replace(item, metadata=meta, status=status)
+
+
+def _changed(state: State, replaced: Mapping[tuple[str, str], Any], removed: list[tuple[str, str]]) -> State:
+    """Return the state with these objects; the given one is unchanged."""
+    kinds = {kind: {**found} for kind, found in state.objects.items()}
+    for (kind, name), item in replaced.items():
+        kinds[kind][name] = _with_status(kinds[kind].get(name), item)
+    for kind, name in removed:
+        kinds[kind].pop(name, None)
+    return State(
+        state.source, state.taken, state.is_exact, kinds, state.policy, state.scheduler_names, state.node_selector
+    )
+
+
+def _describe(key: tuple[str, str], known: Any, item: Any) -> str:
+    kind, name = key
+    if known is None:
+        return f"{kind} {name} is new"
+    if kind == "PriorityClass":
+        return f"PriorityClass {name}: value {known.value} → {item.value}"
+    if kind == "Node":
+        return f"Node {name} changes"
+    old, new = msgspec.to_builtins(known.spec), msgspec.to_builtins(item.spec)
+    fields = [
+        f"{field} {_amounts(old.get(field))} → {_amounts(new.get(field))}"
+        for field in new
+        if old.get(field) != new.get(field)
+    ]
+    return f"Queue {name}: {', '.join(fields) or 'annotations'}"
+
+
+def _amounts(value: Any) -> str:
+    if isinstance(value, dict):
+        return " ".join(f"{name} {_amounts(amount)}" for name, amount in value.items()) or "none"
+    return "none" if value in (None, "") else str(value)

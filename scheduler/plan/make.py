@@ -1,0 +1,238 @@
+"""Make a plan: read the state, find the two worlds, and answer the questions in their order."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from ..model import times
+from ..simulate.columns import PRESETS, parse_mapping
+from ..simulate.errors import InputError
+from ..simulate.present import ANNOTATION, Present, RunTimes
+from ..simulate.recorded import Recorded
+from ..simulate.trace import Trace, arrivals, read_trace
+from ..simulation import Arrival, Settings
+from ..state import At, State, read_state
+from . import at_once, over_load
+from .answer import OverLoad, Plan, Subject
+from .changes import Side, Worlds, find_worlds
+
+DAY = 86400.0
+RULES = {"best": 1 / 3, "expected": 1.0, "worst": 3.0}
+"""Time that a running job still runs ÷ its age: the quartiles, if nothing is known but the age."""
+AGE, RANGE = "age", "range"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is to be planned."""
+
+    state: Path
+    now: Side | None
+    proposed: Side
+    policy_path: str = ""
+    load: str = "none"
+    """`none`: only what happens at once; `drain`: nothing arrives; or a trace, or a recording."""
+    preset: str = ""
+    mapping: str = ""
+    run_times: str = AGE
+    """`age`, `range`, or seconds that each running job still runs."""
+    resource: str = ""
+    """The resource in which amounts are counted; empty: the first of the nodes that is not cpu, memory and the like."""
+    start_delay: float = 1.0
+    """Seconds from a pod's bind to its start."""
+    grace: float = 30.0
+    """Seconds from a pod's eviction to its end: the default of Kubernetes. With none, no cycle would decide while
+    victims terminate, as cycles of the live scheduler do, and surplus room would go to other jobs.
+    """
+    until: float = math.inf
+    """Seconds of virtual time after which the load is cut."""
+    max_age: float = 30 * DAY
+    out: Path = Path("plan")
+    clock: float = 0.0
+    """The time now, in seconds since 1970."""
+
+
+def make_plan(request: Request) -> Plan:
+    """Answer what a change does at once and over the load.
+
+    Raises:
+        StateError, ChangeError, InputError, PolicyError: an input cannot be used; the text says what to do next.
+    """
+    follows = request.load not in ("none", "drain") and Path(request.load).resolve() == request.state.resolve()
+    state = read_state(request.state, At.CHECKPOINT if follows else At.END)
+    state.check_age(request.clock, request.max_age)
+    worlds = find_worlds(state, request.now, request.proposed, request.policy_path)
+    settings = Settings(start_delay=request.start_delay, grace=request.grace)
+    queues = {key: it.spec.queue or "default" for key, it in state.objects["PodGroup"].items()}
+    (now, present), (proposed, _) = at_once.settle_both(
+        (state, worlds.now), (worlds.proposed_state, worlds.proposed), settings
+    )
+    plan = Plan(
+        _subject(request, state),
+        worlds.changes,
+        worlds.texts,
+        at_once.compare(now, proposed, queues),
+        notes=[*state.notes, *worlds.notes],
+        assumptions=_assumptions(request, state, present),
+    )
+    if request.load == "none":
+        return plan
+    load = _read_load(request, state)
+    rules = _run_times(request, load.known)
+    plan.assumptions.insert(2, _rule(rules))
+    plan.over_load = _over_load(request, worlds, settings, load, rules)
+    return plan
+
+
+def _subject(request: Request, state: State) -> Subject:
+    pods = {it.spec.scheduler_name for pods in state.of_job().values() for it in pods} - {""}
+    return Subject(
+        state.source,
+        times.timestamp(state.taken),
+        max(request.clock - state.taken, 0.0),
+        state.digest,
+        state.redacted,
+        len(state.objects["Node"]),
+        len(state.objects["Queue"]),
+        len(state.objects["Pod"]),
+        request.resource or resource_of(state),
+        request.now.name if request.now else "the cluster",
+        request.proposed.name,
+        sorted(pods),
+    )
+
+
+def resource_of(state: State) -> str:
+    """Return the extended resource that most nodes have; cpu without one."""
+    found: Counter[str] = Counter()
+    for node in state.objects["Node"].values():
+        found.update(name for name in node.status.allocatable or node.status.capacity or () if "/" in name)
+    return min(found, key=lambda name: (-found[name], name), default="cpu")
+
+
+def _assumptions(request: Request, state: State, present: Present) -> list[str]:
+    found = [
+        "at once: nothing ends by itself, and a scheduler that has just begun decides",
+        f"a victim goes after {request.grace:g} s; its owner makes it again, and the rest of its gang keeps running",
+    ]
+    if present.without_owner:
+        found.append(f"{present.without_owner} jobs have pods without an owner: nobody makes these again")
+    if present.foreign_pods:
+        found.append(f"{present.foreign_pods} pods that are not scheduled here stay where they are")
+    found.append("no autoscaler: no node comes or goes but as recorded")
+    if not state.is_exact:
+        found.append("the state was taken at the time of its newest object")
+    if state.cut:
+        found.append("the recording ends in the middle: its last whole line is used")
+    return found
+
+
+# ------------------------------------------------------------------------------------------------------------ the load
+
+
+@dataclass(frozen=True, slots=True)
+class _Load:
+    """A load by name."""
+
+    name: str
+    arrivals: over_load.Load
+    known: dict[str, float]
+    """Job of the state → its run time."""
+    jobs: int | None
+    until: float
+
+
+def _over_load(
+    request: Request, worlds: Worlds, settings: Settings, load: _Load, rules: dict[str, RunTimes]
+) -> list[OverLoad]:
+    resource = request.resource or resource_of(worlds.state)
+    try:
+        request.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError("--out", f"{request.out}: {error.strerror}", "name another folder") from error
+    until = min(load.until, worlds.state.taken + request.until)
+    courses = [
+        over_load.Course(
+            state, policy, load.arrivals, run_times, settings, resource,
+            request.out / f"{side}{f'-{name}' if len(rules) > 1 else ''}.jsonl", side, until, load.jobs,
+        )
+        for name, run_times in rules.items()
+        for side, state, policy in (
+            ("now", worlds.state, worlds.now), ("proposed", worlds.proposed_state, worlds.proposed),
+        )
+    ]  # fmt: skip
+    problems = over_load.run_courses(courses)
+    ran = frozenset(
+        key for key, pods in worlds.state.of_job().items() if any(it.status.phase == "Running" for it in pods)
+    )
+    found = []
+    for number, name in enumerate(rules):
+        first, second = courses[2 * number : 2 * number + 2]
+        found.append(
+            over_load.compare(
+                over_load.Result(first.out, ran),
+                over_load.Result(second.out, ran),
+                load.name,
+                name,
+                next(filter(None, problems[2 * number : 2 * number + 2]), ""),
+            )
+        )
+    return found
+
+
+def _rule(rules: dict[str, RunTimes]) -> str:
+    """Describe the rule of the run times."""
+    first = f"run times: as the load or the annotation {ANNOTATION} says; otherwise "
+    fixed = next(iter(rules.values())).fixed
+    if fixed is not None:
+        return f"{first}{fixed:g} s from now"
+    parts = [f"{name} {rule.factor:.2g} × its age" for name, rule in rules.items()]
+    return f"{first}a running job still runs for {', '.join(parts)}, and a waiting one for the median of these"
+
+
+def _run_times(request: Request, known: dict[str, float]) -> dict[str, RunTimes]:
+    if request.run_times == RANGE:
+        return {name: RunTimes(known, factor=factor) for name, factor in RULES.items()}
+    if request.run_times == AGE:
+        return {"expected": RunTimes(known)}
+    try:
+        fixed = float(request.run_times)
+    except ValueError:
+        fixed = times.duration(request.run_times) or -1.0
+    if not 0 < fixed < math.inf:
+        raise InputError("--run-times", f"{request.run_times!r} is no rule", "write age, range, or a time such as 2h")
+    return {"expected": RunTimes(known, fixed)}
+
+
+def nothing(run_times: RunTimes) -> Iterable[Arrival]:
+    """No arrival."""
+    del run_times
+    return ()
+
+
+def of_trace(run_times: RunTimes, trace: Trace, shift: float) -> Iterator[Arrival]:
+    """The arrivals of a trace, later by `shift` seconds."""
+    del run_times
+    for it in arrivals(trace):
+        yield Arrival(it.at + shift, it.item)
+
+
+def _read_load(request: Request, state: State) -> _Load:
+    if request.load == "drain":
+        return _Load("nothing arrives, and what the cluster has runs to its end", nothing, {}, None, math.inf)
+    path = Path(request.load)
+    if path.is_dir() or path.name.endswith(".jsonl.gz"):
+        recorded = Recorded(path, state)
+        name = f"{path}: {len(recorded)} jobs that came until {times.timestamp(recorded.until)}"
+        return _Load(name, recorded.arrivals, recorded.run_times, len(recorded), recorded.until)
+    mapping = {**PRESETS.get(request.preset, {}), **parse_mapping(request.mapping)}
+    resource = request.resource or resource_of(state)
+    trace = read_trace(path, mapping, resource, queues=sorted(state.objects["Queue"]))
+    shift = state.taken - trace.jobs[0].submitted
+    name = f"{path}: {len(trace.jobs)} jobs, the first at the time of the state"
+    return _Load(name, partial(of_trace, trace=trace, shift=shift), {}, len(trace.jobs), math.inf)

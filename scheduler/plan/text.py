@@ -1,0 +1,146 @@
+"""The plan on a terminal: at most forty lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..state.state import render_age
+from .answer import AtOnce, OverLoad, Plan
+
+MOST_LINES = 40
+_WIDTH = 118
+_AT_ONCE, _WAITS, _FINDINGS, _FLIPS, _NOTES, _CHANGES = 12, 6, 3, 4, 3, 4
+
+
+def render_text(plan: Plan) -> str:
+    """Format a plan: `+` starts, `-` is evicted, `!` is refused, `~` waits longer or shorter."""
+    it = plan.subject
+    head = (
+        f"plan of {it.proposed} against {it.now}, on {it.state} taken {render_age(it.age_seconds)} ago "
+        f"(sha256 {it.sha256[:12]}{', redacted' if it.redacted else ''}): "
+        f"{it.nodes} nodes, {it.queues} queues, {it.pods} pods"
+    )
+    lines = [head, *_most(plan.notes, _NOTES, "notes")]
+    lines += ["changes:", *_indented(_most(plan.changes or ["nothing that decides"], _CHANGES, "changes"))]
+    lines += at_once_lines(plan.at_once)
+    lines += load_lines(plan.over_load)
+    if plan.rules is not None:
+        title = plan.rules.problem or f"{plan.rules.scenarios} scenarios, {len(plan.rules.flips)} flip"
+        lines += [f"the rules: {title}", *_indented(_most(plan.rules.flips, _FLIPS, "flips"))]
+    room = max(MOST_LINES - len(lines) - 1 - len(plan.failed or [""]), 1)
+    lines += ["assumptions:", *_indented(_most(plan.assumptions, room, "assumptions"))]
+    lines += [f"worse than permitted: {it}" for it in plan.failed]
+    return "\n".join(line if len(line) <= _WIDTH else f"{line[: _WIDTH - 1]}…" for line in lines[:MOST_LINES]) + "\n"
+
+
+def _indented(lines: Iterable[str]) -> list[str]:
+    return [f"  {line}" for line in lines]
+
+
+def _most(lines: list[str], most: int, what: str) -> list[str]:
+    """Return the first lines, and how many more there are."""
+    return lines if len(lines) <= most else [*lines[: most - 1], f"and {len(lines) - most + 1} more {what} (-o json)"]
+
+
+def _count(number: int, one: str) -> str:
+    return f"{number} {one}{'' if number == 1 else 's'}"
+
+
+def headline(it: AtOnce) -> str:
+    """Return what happens at once in one line."""
+    pods = _count(len(it.evictions), "pod") + (" is" if len(it.evictions) == 1 else " are")
+    parts = [f"{pods} evicted", f"{_count(len(it.starts), 'job')} more start", f"{len(it.refused)} refused"]
+    if it.spared:
+        parts.append(f"{_count(len(it.spared), 'pod')} spared")
+    either = len(it.proposed.evictions) - len(it.evictions), len(it.proposed.starts) - len(it.starts)
+    if any(either):
+        parts.append(f"(without the change too: {either[0]} evicted, {either[1]} start)")
+    return ", ".join(parts)
+
+
+def at_once_lines(it: AtOnce) -> list[str]:
+    """Return the first answer."""
+    gone = [
+        f"- {one.pod} ({one.queue}) for {one.preemptor} ({one.preemptor_queue}): {one.action}; {one.rule}"
+        for one in it.evictions
+    ]
+    new = [f"+ {one.job} ({one.queue}): {_count(one.pods, 'pod')}" for one in it.starts]
+    refused = [f"! {one.job} ({one.queue}) {one.was} without the change, now waits: {one.why}" for one in it.refused]
+    spared = [f"= {one.pod} ({one.queue}) stays: without the change it is evicted" for one in it.spared]
+    most = max(_AT_ONCE // max(sum(bool(part) for part in (gone, new, refused, spared)), 1), 3)
+    lines = [f"at once: {headline(it)}"]
+    for part, what in ((gone, "evictions"), (refused, "refusals"), (new, "starts"), (spared, "spared pods")):
+        lines += _indented(_most(part, most, what))
+    for side, world in (("now", it.now), ("proposed", it.proposed)):
+        if world.problem:
+            lines.append(f"  {side} does not settle: {world.problem}")
+    return lines
+
+
+def load_lines(loads: list[OverLoad]) -> list[str]:
+    """Return the second answer; with several assumptions each number is a range."""
+    if not loads:
+        return []
+    lines = [f"over the load ({loads[0].load}), run times {' … '.join(it.run_times for it in loads)}:"]
+    lines += [f"  {it.problem}" for it in loads if it.problem]
+    lines.append(
+        "  "
+        + ", ".join(
+            f"{label} {spans([it.now.get(key) for it in loads], [it.proposed.get(key) for it in loads], unit)}"
+            for label, key, unit in (
+                ("wait p95", "wait_p95", "s"),
+                ("evicted pods", "evicted_pods", ""),
+                ("lost card-hours", "lost_card_hours", ""),
+                ("never start", "never_started", ""),
+            )
+        )
+    )
+    rows = []
+    for number, queue in enumerate(loads[-1].queues):
+        sides = [it.queues[number] for it in loads if len(it.queues) > number]
+        for label, key in (("wait p95", "wait_p95"), ("time below its guarantee", "below_guarantee_seconds")):
+            now, new = [it.now.get(key) for it in sides], [it.proposed.get(key) for it in sides]
+            if now != new:
+                gap = max(abs((b or 0.0) - (a or 0.0)) for a, b in zip(now, new, strict=True))
+                rows.append((gap, f"~ {queue.queue}: {label} {spans(now, new, 's')}"))
+    rows.sort(key=lambda row: -row[0])
+    lines += _indented(_most([text for _, text in rows], _WAITS, "queues"))
+    worst = loads[-1]
+    lines += _indented(
+        _most([f"! {it.rule}: {it.subject} ({it.queue}): {it.text}" for it in worst.findings], 3, "findings")
+    )
+    if worst.starved:
+        lines.append(f"  ! {_count(len(worst.starved), 'job')} never start with the change, such as {worst.starved[0]}")
+    elif worst.changed:
+        one = worst.changed[0]
+        lines.append(f"  most changed: {one.job} waits {shown(one.now, 's')} → {shown(one.proposed, 's')}. {one.why}")
+    return lines
+
+
+def spans(now: list[float | None], proposed: list[float | None], unit: str) -> str:
+    """Format a metric of both worlds: `12 min → 53 min (+41 min)`, or ranges of them."""
+    before, after = _range(now, unit), _range(proposed, unit)
+    if before == after:
+        return before
+    gaps = [b - a for a, b in zip(now, proposed, strict=True) if a is not None and b is not None]
+    return f"{before} → {after}" + (f" ({_range(gaps, unit, sign='+')})" if gaps else "")
+
+
+def _range(values: Iterable[float | None], unit: str, sign: str = "") -> str:
+    known = [it for it in values if it is not None]
+    if not known:
+        return "-"
+    low, high = shown(min(known), unit, sign), shown(max(known), unit, sign)
+    return low if low == high else f"{low} … {high}"
+
+
+def shown(value: float | None, unit: str, sign: str = "") -> str:
+    """Format a value; times with the unit that suits them."""
+    if value is None:
+        return "for ever"
+    if unit == "s":
+        for name, length in (("d", 86400), ("h", 3600), ("min", 60)):
+            if abs(value) >= 2 * length:
+                return f"{value / length:{sign}.1f} {name}"
+        return f"{value:{sign}.0f} s"
+    return f"{value:{sign}g}" if value == int(value) else f"{value:{sign}.1f}"

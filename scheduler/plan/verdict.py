@@ -1,0 +1,99 @@
+"""Find the results that are worse than `--fail-on` permits.
+
+`evictions>0`, `wait-p95>+10%`, `wait-p95>+5m`, `lost-card-hours>1`, `refused>0`, `starvation`, `flips`, `monitor`.
+A percentage or a number with a plus is about the difference between the two worlds; with a range of run times the worst
+of them counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .answer import OverLoad, Plan
+from .changes import ChangeError
+
+_CONDITION = re.compile(r"(?P<name>[a-z][a-z0-9-]*)(?:>(?P<plus>\+)?(?P<value>\d+(?:\.\d+)?)(?P<unit>%|s|m|h)?)?")
+_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One condition; `text` is how it was written."""
+
+    text: str
+    name: str
+    value: float
+    is_share: bool
+
+
+def _load(name: str) -> Callable[[Plan], list[tuple[float, float]]]:
+    """Return what reads a metric of both worlds, over all queues and of each queue."""
+
+    def read(plan: Plan) -> list[tuple[float, float]]:
+        found = []
+        for load in plan.over_load:
+            pairs = [(load.now, load.proposed), *((it.now, it.proposed) for it in load.queues)]
+            for now, proposed in pairs:
+                found.append((now.get(name) or 0.0, proposed.get(name) or 0.0))
+        return found
+
+    return read
+
+
+def _of_all(name: str) -> Callable[[Plan], list[tuple[float, float]]]:
+    return lambda plan: [(it.now.get(name) or 0.0, it.proposed.get(name) or 0.0) for it in plan.over_load]
+
+
+def _starved(plan: Plan) -> list[tuple[float, float]]:
+    def of(it: OverLoad) -> float:
+        return float(len(it.starved))
+
+    return [(0.0, of(it)) for it in plan.over_load]
+
+
+_METRICS: dict[str, Callable[[Plan], list[tuple[float, float]]]] = {
+    "evictions": lambda plan: [(0.0, float(len(plan.at_once.evictions)))],
+    "refused": lambda plan: [(0.0, float(len(plan.at_once.refused)))],
+    "wait-p50": _load("wait_p50"),
+    "wait-p95": _load("wait_p95"),
+    "wait-max": _load("wait_max"),
+    "evictions-over-load": _of_all("evicted_pods"),
+    "lost-card-hours": _of_all("lost_card_hours"),
+    "below-guarantee": _load("below_guarantee_seconds"),
+    "below-deserved": _load("below_deserved_seconds"),
+    "starvation": _starved,
+    "flips": lambda plan: [(0.0, float(len(plan.rules.flips) if plan.rules else 0))],
+    "monitor": lambda plan: [
+        (0.0, float(bool(plan.at_once.proposed.problem and not plan.at_once.now.problem))),
+        *((0.0, float(len(it.findings))) for it in plan.over_load),
+    ],
+}
+
+
+def parse_conditions(texts: list[str]) -> list[Condition]:
+    """Read the conditions. Raises ChangeError."""
+    found = []
+    for text in (part.strip() for it in texts for part in it.split(",") if part.strip()):
+        match = _CONDITION.fullmatch(text)
+        if match is None or match["name"] not in _METRICS:
+            raise ChangeError("--fail-on", f"{text!r} is no condition", f"write {', '.join(_METRICS)}, with >NUMBER")
+        unit = match["unit"] or ""
+        value = float(match["value"] or 0.0)
+        seconds = value * (0.01 if unit == "%" else _SECONDS[unit])
+        found.append(Condition(text, match["name"], seconds, unit == "%"))
+    return found
+
+
+def judge(plan: Plan, conditions: list[Condition]) -> list[str]:
+    """Return what is worse than permitted, one a line."""
+    failed = []
+    for it in conditions:
+        pairs = _METRICS[it.name](plan)
+        worst = [(now, new) for now, new in pairs if new - now > (it.value * now if it.is_share else it.value)]
+        if worst:
+            now, new = max(worst, key=lambda pair: pair[1] - pair[0])
+            shown = f"{new:g}" if not now else f"{now:g} → {new:g}"
+            failed.append(f"{it.text}: {shown}")
+    return failed

@@ -1,0 +1,154 @@
+"""Which column of a trace means what, and how its cells are read.
+
+A mapping names fields of a job (`FIELDS`) and the columns that hold them. Presets are mappings of public traces.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from types import MappingProxyType
+
+from .errors import InputError
+
+FIELDS = {
+    "submitted": "when the job was submitted: a date (UTC unless it names a zone) or seconds",
+    "duration": "seconds that it runs once all of its pods run; inf: for ever",
+    "ended": "when it ended, where no column holds its duration",
+    "job_cards": "cards of the whole job, which becomes a gang of pods with one card each",
+    "cards": "cards of each pod",
+    "cpu": "CPUs of each pod (cpu_milli: thousandths)",
+    "cpu_milli": "thousandths of a CPU of each pod",
+    "memory": "memory of each pod, as a quantity",
+    "memory_mib": "memory of each pod in MiB",
+    "pods": "number of pods of the gang",
+    "priority": "priority of the pods, a whole number",
+    "queue": "name of its queue",
+    "user": "who submitted it",
+}
+"""Field → its meaning."""
+
+PRESETS: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        "philly": {"submitted": "timestamp", "duration": "duration", "job_cards": "num_gpus", "queue": "cluster"},
+        "openb": {
+            "submitted": "creation_time",
+            "ended": "deletion_time",
+            "cards": "num_gpu",
+            "cpu_milli": "cpu_milli",
+            "memory_mib": "memory_mib",
+        },
+    }
+)
+"""Microsoft's Philly trace, and the pods of Alibaba's openb."""
+
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
+_LONGEST_NAME = 63
+_MOST = 1_000_000
+"""The most pods or cards of one job, far beyond real ones: a larger number is a mistake in the trace."""
+_LAST = 253_402_300_799.0
+"""The end of the year 9999, which is the last moment that a timestamp can name."""
+
+
+class CellError(ValueError):
+    """A cell without a meaning: the problem and the remedy."""
+
+    def __init__(self, problem: str, remedy: str) -> None:
+        super().__init__(problem)
+        self.problem, self.remedy = problem, remedy
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One row of a trace."""
+
+    line: int
+    submitted: float
+    run_time: float
+    pods: int
+    requests: tuple[tuple[str, str], ...]
+    queue: str
+    priority: int | None
+    user: str
+
+
+def parse_mapping(text: str) -> dict[str, str]:
+    """Read `submitted=COLUMN,duration=COLUMN,…`. Raises InputError."""
+    found: dict[str, str] = {}
+    for part in filter(None, text.split(",")):
+        field, _, column = (word.strip() for word in part.partition("="))
+        if field not in FIELDS or not column:
+            raise InputError("--map", f"{part!r} is not FIELD=COLUMN", f"fields are {', '.join(FIELDS)}")
+        found[field] = column
+    return found
+
+
+def check_mapping(mapping: Mapping[str, str]) -> None:
+    """Raise InputError where fields are missing or contradict each other."""
+    for needed in (("submitted",), ("duration", "ended")):
+        if not any(field in mapping for field in needed):
+            raise InputError(
+                "--map", f"no column for {' or '.join(needed)}", f"add {needed[0]}=COLUMN, or use --preset"
+            )
+    for one, other in (("duration", "ended"), ("job_cards", "cards"), ("job_cards", "pods"),
+                       ("cpu", "cpu_milli"), ("memory", "memory_mib")):  # fmt: skip
+        if one in mapping and other in mapping:
+            raise InputError("--map", f"{one} and {other} exclude each other", f"remove {one} or {other}")
+
+
+def moment(text: str) -> float:
+    """Seconds since 1970 of a date or a number."""
+    try:
+        found = float(text)
+    except ValueError:
+        try:
+            date = datetime.fromisoformat(text)
+            found = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+        except (ValueError, OverflowError):
+            raise CellError("is not a time", "write 2017-10-09 07:01:55, or seconds") from None
+    if not 0 <= found <= _LAST:
+        raise CellError("is not a time between 1970 and 9999", "write 2017-10-09 07:01:55, or seconds")
+    return found
+
+
+def seconds(text: str) -> float:
+    """A duration; infinity for `inf`."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if math.isnan(found) or found <= 0:
+        raise CellError("is not a duration", "write seconds above 0, or inf for a job that never ends")
+    return found
+
+
+def count(text: str, least: int = 0) -> int:
+    """A whole number of things, also where it is written `4.0`."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not least <= found <= _MOST or found != int(found):
+        raise CellError("is not a number of them", f"write a whole number from {least} to {_MOST}")
+    return int(found)
+
+
+def integer(text: str) -> int:
+    """A priority."""
+    try:
+        found = int(text)
+    except ValueError:
+        found = _MOST**2
+    if abs(found) > 1_000_000_000:
+        raise CellError("is not a priority", "write a whole number from -1000000000 to 1000000000")
+    return found
+
+
+def queue_name(text: str) -> str:
+    """The name of a queue, as Kubernetes allows names."""
+    if len(text) > _LONGEST_NAME or not _NAME.fullmatch(text):
+        raise CellError("is not a name of a queue", "use lower-case letters, digits and -")
+    return text

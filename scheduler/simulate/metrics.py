@@ -1,0 +1,194 @@
+"""The metrics of a run. Definitions and units: docs/simulation.md.
+
+`Metrics` keeps numbers only, 16 bytes for each job, so that a million jobs need no more than their waits. `Ledger`
+integrates over time what queues held and what they were entitled to.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .records import JobRecord
+
+SIZES = ((0, "0"), (1, "1"), (7, "2-7"), (8, "8"), (63, "9-63"), (math.inf, "64+"))
+"""Classes of jobs by their cards: upper limit and name."""
+
+
+def size_of(cards: float) -> str:
+    """The class of a job with so many cards."""
+    return next(name for limit, name in SIZES if cards <= limit)
+
+
+def percentile(ordered: Sequence[float], share: float) -> float:
+    """The smallest value that at least this share of the values does not exceed (nearest rank)."""
+    return float(ordered[max(0, math.ceil(share * len(ordered)) - 1)])
+
+
+def spread(values: Iterable[float]) -> dict[str, float]:
+    """Number, mean, p50, p95, p99 and maximum; only the number where there is no value."""
+    ordered = sorted(values)
+    if not ordered:
+        return {"jobs": 0}
+    found: dict[str, float] = {"jobs": len(ordered), "mean": math.fsum(ordered) / len(ordered)}
+    for share in (50, 95, 99):
+        found[f"p{share}"] = percentile(ordered, share / 100)
+    return {**found, "max": ordered[-1]}
+
+
+@dataclass(slots=True)
+class QueueTotals:
+    """The sums of one queue."""
+
+    entitled: float = 0.0
+    """Card-seconds that it was entitled to: the smaller of deserved and requested."""
+    short: float = 0.0
+    """Card-seconds of these that it did not hold."""
+    short_seconds: float = 0.0
+    """Time for which it held less than it was entitled to."""
+    guarantee_short_seconds: float = 0.0
+    """Time for which it held less than was guaranteed and requested."""
+    longest: float = 0.0
+    """The longest such time without a break (entitled)."""
+    current: float = 0.0
+    held: float = 0.0
+    lost: float = 0.0
+    evicted: float = 0.0
+
+
+@dataclass(slots=True)
+class Metrics:
+    """Sums over the jobs and the time of a run."""
+
+    capacity: float
+    """Cards of all nodes."""
+    queues: dict[str, QueueTotals] = field(default_factory=dict)
+    waits: dict[tuple[str, str], array[float]] = field(default_factory=dict)
+    completions: array[float] = field(default_factory=lambda: array("d"))
+    outcomes: dict[str, int] = field(default_factory=dict)
+    first: float = math.inf
+    last: float = 0.0
+    jain: float = 0.0
+    contended: float = 0.0
+    """Seconds for which some queue was entitled to something."""
+    jobs: int = 0
+    evictions: int = 0
+    evicted_jobs: int = 0
+    evicted_cards: float = 0.0
+    requested_by_preemptors: float = 0.0
+
+    def of(self, queue: str) -> QueueTotals:
+        """The totals of a queue."""
+        return self.queues.setdefault(queue, QueueTotals())
+
+    def submitted(self, at: float) -> None:
+        """Count the time from the first submission on."""
+        self.first = min(self.first, at)
+
+    def add(self, job: JobRecord) -> None:
+        """Add a job that is over, or that was not over at the end of the run."""
+        self.jobs += 1
+        self.outcomes[job.outcome] = self.outcomes.get(job.outcome, 0) + 1
+        if job.wait is not None:
+            self.waits.setdefault((job.queue, size_of(job.cards)), array("d")).append(job.wait)
+        if job.completion is not None:
+            self.completions.append(job.completion)
+        totals = self.of(job.queue)
+        totals.held += job.card_seconds_used
+        totals.lost += job.card_seconds_lost
+        self.last = max(self.last, job.ended or 0.0)
+        pods = sum(it.pods for it in job.evictions)
+        self.evictions += pods
+        self.evicted_jobs += bool(pods)
+        for it in job.evictions:
+            totals.evicted += it.cards
+            if it.preemptor:
+                self.evicted_cards += it.cards
+
+    def preempts(self, cards: float) -> None:
+        """Count a job of so many cards that evicts for the first time."""
+        self.requested_by_preemptors += cards
+
+    def result(self, end: float) -> dict[str, Any]:
+        """All metrics, for the result file."""
+        names = sorted({queue for queue, _ in self.waits} | self.queues.keys())
+        span = max(end - self.first, 0.0) if self.jobs else 0.0
+        used = math.fsum(it.held for it in self.queues.values())
+        entitled = math.fsum(it.entitled for it in self.queues.values())
+        short = math.fsum(it.short for it in self.queues.values())
+        sizes = [name for _, name in SIZES if any(size == name for _, size in self.waits)]
+        return {
+            "jobs": self.jobs,
+            "outcomes": self.outcomes,
+            "wait_seconds": spread(self._waits()),
+            "wait_seconds_by_queue": {name: spread(self._waits(queue=name)) for name in names},
+            "wait_seconds_by_size": {name: spread(self._waits(size=name)) for name in sizes},
+            "completion_seconds": spread(self.completions),
+            "makespan_seconds": max(self.last - self.first, 0.0) if self.last else 0.0,
+            "utilisation": _part(used, self.capacity * span),
+            "used_card_hours": used / 3600,
+            "lost_card_hours": math.fsum(it.lost for it in self.queues.values()) / 3600,
+            "evicted_pods": self.evictions,
+            "evicted_jobs": self.evicted_jobs,
+            "evictions_per_job": _part(self.evictions, self.jobs) or 0.0,
+            "evicted_to_requested": _part(self.evicted_cards, self.requested_by_preemptors),
+            "distance_from_deserved": _part(short, entitled),
+            "jain": _part(self.jain, self.contended),
+            "queues": {
+                name: {
+                    "used_card_hours": it.held / 3600,
+                    "lost_card_hours": it.lost / 3600,
+                    "evicted_cards": it.evicted,
+                    "below_deserved_seconds": it.short_seconds,
+                    "below_deserved_longest_seconds": it.longest,
+                    "below_guarantee_seconds": it.guarantee_short_seconds,
+                    "distance_from_deserved": _part(it.short, it.entitled),
+                }
+                for name, it in sorted(self.queues.items())
+            },
+        }
+
+    def _waits(self, queue: str | None = None, size: str | None = None) -> Iterable[float]:
+        for (of_queue, of_size), values in self.waits.items():
+            if queue in (None, of_queue) and size in (None, of_size):
+                yield from values
+
+
+def _part(part: float, whole: float) -> float | None:
+    return part / whole if whole else None
+
+
+class Ledger:
+    """Integrate over time what each queue holds, into `Metrics`."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self.held: dict[str, float] = {}
+
+    def hold(self, queue: str, cards: float) -> None:
+        """A queue holds so many cards more (or less)."""
+        self.held[queue] = self.held.get(queue, 0.0) + cards
+
+    def integrate(self, owed: dict[str, tuple[float, float]], seconds: float) -> None:
+        """Add a time in which nothing changed; `owed` is what each queue is entitled to, and guaranteed of that."""
+        shares = []
+        for name, (entitled, guaranteed) in owed.items():
+            totals, held = self._metrics.of(name), self.held.get(name, 0.0)
+            if entitled > held:
+                totals.short += (entitled - held) * seconds
+                totals.short_seconds += seconds
+                totals.current += seconds
+                totals.longest = max(totals.longest, totals.current)
+            else:
+                totals.current = 0.0
+            totals.guarantee_short_seconds += seconds if guaranteed > held else 0.0
+            if entitled:
+                totals.entitled += entitled * seconds
+                shares.append(min(held / entitled, 1.0))
+        if shares:
+            squares = math.fsum(share * share for share in shares)
+            self._metrics.jain += seconds * (math.fsum(shares) ** 2 / (len(shares) * squares) if squares else 1.0)
+            self._metrics.contended += seconds

@@ -1,0 +1,130 @@
+"""Begin a simulation from a state: show it to the core, and let its work go on.
+
+Running work needs a time that it still runs, and waiting work one that it is going to run. `RunTimes` names the rule;
+nothing in a cluster tells it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..model import objects, resources, times
+from ..model.demand import requests_of
+from ..model.task import COMPLETED, status_of
+from ..simulation import Adopted, OnEviction, Simulation
+from ..state import State
+
+ANNOTATION = "schedspec.dev/run-time"
+"""On a PodGroup: how long the job runs in all, such as `90m`."""
+SHORTEST = 60.0
+"""Seconds that a job which has just begun still runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunTimes:
+    """The run times of work.
+
+    1. A job whose run time is `known` by its name has it.
+    2. So does one with the annotation `schedspec.dev/run-time`.
+    3. `fixed` seconds for all others, if given.
+    4. Otherwise by age: a job that has run for `a` still runs for `factor × a`. With nothing known but the age, and
+       every scale of times as likely as every other, the quartiles of the time left are a/3, a and 3a. A job that has
+       not begun runs as long as the median of all jobs that run.
+    """
+
+    known: Mapping[str, float] = field(default_factory=dict)
+    fixed: float | None = None
+    factor: float = 1.0
+
+    def of(self, group: objects.PodGroup, age: float | None, usual: float) -> tuple[float, float]:
+        """Return the run time in all, and how much of it is done. `age` is None for a job that does not run."""
+        done = age or 0.0
+        total = self.known.get(group.metadata.key)
+        if total is None:
+            total = times.duration((group.metadata.annotations or {}).get(ANNOTATION, ""))
+        if total is None and self.fixed is not None:
+            return done + self.fixed, done
+        if total is not None:
+            return max(total, done + 1.0), done
+        return (done + max(done * self.factor, SHORTEST), done) if age is not None else (max(usual, SHORTEST), 0.0)
+
+
+ENDLESS = RunTimes(fixed=math.inf)
+"""Nothing ends: for what a change does at once."""
+
+
+@dataclass(slots=True)
+class Present:
+    """The contents of a state, as a plan reports them."""
+
+    running: int = 0
+    waiting: int = 0
+    foreign_pods: int = 0
+    """Pods that occupy room and are not scheduled here."""
+    without_owner: int = 0
+    """Jobs whose pods no controller creates again."""
+
+
+def begin(
+    simulation: Simulation, state: State, run_times: RunTimes, on_eviction: OnEviction = OnEviction.REPLACE
+) -> Present:
+    """Show a state to a simulation that has not run, at the time of the state."""
+    found, pods_of = Present(), state.of_job()
+    members = {pod.metadata.key for pods in pods_of.values() for pod in pods}
+    for given in state.inputs():
+        if given.kind == "Pod" and given.object.metadata.key not in members:
+            found.foreign_pods += 1
+            simulation.see("Pod", given.object)
+        elif given.kind == "Queue":
+            simulation.see("Queue", opened(given.object))
+        elif given.kind not in ("Pod", "PodGroup"):
+            simulation.see(given.kind, given.object)
+    ages = {key: _age(pods, state.taken) for key, pods in pods_of.items()}
+    usual = _usual([age for age in ages.values() if age is not None], run_times)
+    for key, pods in pods_of.items():
+        group = state.objects["PodGroup"][key]
+        age = ages[key]
+        total, done = run_times.of(group, age, usual)
+        has_owner = any(pod.metadata.owner_references for pod in pods)
+        found.without_owner += not has_owner
+        found.running += age is not None
+        found.waiting += age is None
+        owner = on_eviction if has_owner else OnEviction.VANISH
+        simulation.take(Adopted(group, tuple(pods), total, done, _mean(pods), owner))
+    return found
+
+
+def opened(queue: objects.Queue) -> objects.Queue:
+    """The queue as its controller shows it: open, unless its status names another state."""
+    if queue.status.state:
+        return queue
+    return objects.Queue(queue.metadata, queue.spec, objects.QueueStatus("Open"))
+
+
+def _age(pods: list[objects.Pod], now: float) -> float | None:
+    """Return for how long the youngest running pod has run; None if none runs."""
+    begun = [
+        times.seconds(it.status.start_time or it.metadata.creation_timestamp)
+        for it in pods
+        if it.status.phase == "Running" and it.spec.node_name
+    ]
+    return max(now - max(begun), 0.0) if begun else None
+
+
+def _usual(ages: list[float], run_times: RunTimes) -> float:
+    """Return the median run time of the jobs that run, by the rule of their age; an hour if none runs."""
+    totals = sorted(age + max(age * run_times.factor, SHORTEST) for age in ages)
+    return totals[len(totals) // 2] if totals else 3600.0
+
+
+def _mean(pods: list[objects.Pod]) -> dict[str, str]:
+    """Return what a pod of these requests on average."""
+    live = [pod for pod in pods if not status_of(pod)[0] & COMPLETED]
+    total = resources.total_of(requests_of(pod)[0] for pod in live)
+    return {
+        name: str(amount)
+        for name, amount in resources.quantities({name: -(-it // len(live)) for name, it in total.items()}).items()
+        if name != resources.PODS
+    }

@@ -1,0 +1,92 @@
+"""The cluster and the queues of a simulation: from `--nodes` and from manifests."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from ..lint.objects import ManifestError, documents
+from ..model import objects, resources
+from ..simulation import node
+from .errors import InputError
+from .present import opened
+
+_NODES = re.compile(r"(?P<count>[1-9]\d{0,5})x(?P<cards>\d{1,6})(?P<more>(,[^,=]+=[^,=]+)*)", re.ASCII)
+
+
+@dataclass(slots=True)
+class Scene:
+    """The objects that exist when a simulation begins."""
+
+    nodes: list[objects.Node] = field(default_factory=list)
+    queues: list[objects.Queue] = field(default_factory=list)
+    priority_classes: list[objects.PriorityClass] = field(default_factory=list)
+
+    @property
+    def total(self) -> dict[str, int]:
+        """The sum of all nodes, in the units of `model.resources`."""
+        return resources.total_of(resources.parse(it.status.allocatable or it.status.capacity) for it in self.nodes)
+
+
+def read_scene(nodes: Sequence[str], manifests: Sequence[Path], resource: str) -> Scene:
+    """Read the options `--nodes` and `--queues`. Raises InputError."""
+    scene = Scene()
+    for path in manifests:
+        _read_manifest(path, scene)
+    for text in nodes:
+        scene.nodes += _parse_nodes(text, resource, len(scene.nodes))
+    if not scene.nodes:
+        raise InputError(
+            "--nodes", "the cluster has no node", "write --nodes 125x8, or name manifests of Nodes with --queues"
+        )
+    return scene
+
+
+def add_queues(scene: Scene, names: Iterable[str]) -> list[str]:
+    """Add queues of weight 1 for names that have none; returns the names of the added ones."""
+    known = {queue.metadata.name for queue in scene.queues}
+    added = [name for name in names if name not in known]
+    scene.queues += [opened(objects.Queue(objects.ObjectMeta(name=name))) for name in added]
+    return added
+
+
+def _parse_nodes(text: str, resource: str, before: int) -> list[objects.Node]:
+    match = _NODES.fullmatch(text)
+    if match is None:
+        raise InputError("--nodes", f"{text!r} is not COUNTxCARDS", "write 125x8, or 125x8,cpu=96,memory=768Gi")
+    more: dict[str, str | int | float] = {}
+    for part in filter(None, match["more"].split(",")):
+        name, _, amount = part.partition("=")
+        more[name] = amount
+    try:
+        resources.parse(more)
+    except resources.QuantityError as error:
+        raise InputError("--nodes", str(error), "write 125x8,cpu=96,memory=768Gi") from None
+    allocatable = {resource: match["cards"], **{name: str(amount) for name, amount in more.items()}}
+    return [node(f"node-{before + index:05}", allocatable) for index in range(int(match["count"]))]
+
+
+def _read_manifest(path: Path, scene: Scene) -> None:
+    place = str(path)
+    try:
+        for line, item in documents(path.read_text("utf-8")):
+            place = f"{path}:{line}"
+            match item.get("kind"):
+                case "Queue":
+                    scene.queues.append(opened(msgspec.convert(item, objects.Queue)))
+                case "Node":
+                    found = msgspec.convert(item, objects.Node)
+                    resources.parse(found.status.allocatable or found.status.capacity)
+                    scene.nodes.append(found)
+                case "PriorityClass":
+                    scene.priority_classes.append(msgspec.convert(item, objects.PriorityClass))
+    except ManifestError as error:
+        raise InputError(f"{path}:{error.line}", error.problem, error.remedy) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(str(path), f"cannot be read: {error}", "name a file with manifests in UTF-8") from error
+    except (msgspec.ValidationError, resources.QuantityError) as error:
+        raise InputError(place, str(error), "correct this field") from error

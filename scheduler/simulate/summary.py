@@ -1,0 +1,71 @@
+"""The summary of a run on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..model.times import timestamp
+from .records import End
+
+
+def render(end: End, out: Path, stuck: int = 0, examples: Sequence[str] = ()) -> str:
+    """Format the metrics of a run, and examples of the `stuck` jobs that wait at its end."""
+    it = end.metrics
+    below = "below deserved", "longest", "below guarantee"
+    lines = [
+        f"{it['jobs']} jobs until {timestamp(end.at)} in {end.cycles} cycles: "
+        + (", ".join(f"{count} {outcome}" for outcome, count in sorted(it["outcomes"].items())) or "none"),
+        "",
+        f"{'wait':<24}{'jobs':>8}{'mean':>11}{'p50':>11}{'p95':>11}{'p99':>11}{'max':>11}",
+        _row("all", it["wait_seconds"]),
+        *(_row(f"queue {name}", spread) for name, spread in it["wait_seconds_by_queue"].items()),
+        *(_row(f"{name} cards", spread) for name, spread in it["wait_seconds_by_size"].items()),
+        _row("completion", it["completion_seconds"]),
+        "",
+        f"{'queue':<24}{'card-hours':>11}{'lost':>11}{'evicted':>9}{below[0]:>16}{below[1]:>11}{below[2]:>17}",
+        *(_queue(name, queue) for name, queue in it["queues"].items()),
+        "",
+        (
+            f"makespan {_time(it['makespan_seconds'])} · utilisation {_percent(it['utilisation'])} · "
+            f"lost {it['lost_card_hours']:.1f} of {it['used_card_hours']:.1f} card-hours"
+        ),
+        (
+            f"evicted {it['evicted_pods']} pods of {it['evicted_jobs']} jobs ({it['evictions_per_job']:.3f} a job) · "
+            f"evicted to requested {_number(it['evicted_to_requested'])} · "
+            f"distance from deserved {_percent(it['distance_from_deserved'])} · Jain {_number(it['jain'])}"
+        ),
+        *([f"{stuck} jobs wait at the end, such as:", *(f"  {text}" for text in examples)] if stuck else []),
+        f"result: {out}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _queue(name: str, it: Mapping[str, Any]) -> str:
+    return (
+        f"{name:<24}{it['used_card_hours']:>11.1f}{it['lost_card_hours']:>11.1f}{it['evicted_cards']:>9g}"
+        f"{_time(it['below_deserved_seconds']):>16}{_time(it['below_deserved_longest_seconds']):>11}"
+        f"{_time(it['below_guarantee_seconds']):>17}"
+    )
+
+
+def _row(name: str, spread: Mapping[str, Any]) -> str:
+    values = "".join(f"{_time(spread[key]):>11}" for key in ("mean", "p50", "p95", "p99", "max") if key in spread)
+    return f"{name:<24}{spread['jobs']:>8}{values}"
+
+
+def _time(seconds: float) -> str:
+    """Format a time with the unit that suits it."""
+    for unit, length in (("d", 86400), ("h", 3600), ("m", 60)):
+        if seconds >= length * 2:
+            return f"{seconds / length:.1f}{unit}"
+    return f"{seconds:.1f}s"
+
+
+def _percent(part: float | None) -> str:
+    return "-" if part is None else f"{part:.1%}"
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"

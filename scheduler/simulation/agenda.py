@@ -1,0 +1,101 @@
+"""The virtual clock, and the events that are still to happen.
+
+Time moves only forward, from one event to the next. Events of one instant run in the order of their rank, and within a
+rank in the order in which they were added.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable
+from enum import IntEnum
+
+from ..model.times import micro_timestamp
+
+MOST_ROUNDS = 10_000
+"""Rounds of events and cycles at one virtual instant before a run counts as stuck."""
+
+
+class Rank(IntEnum):
+    """The order at one instant: room is freed before it is requested, and requested before pods start."""
+
+    END = 0
+    """A pod ends, a victim is gone."""
+    CHANGE = 1
+    """A node, a queue or another object of the cluster changes."""
+    ARRIVAL = 2
+    """Work is submitted."""
+    START = 3
+    """A bound pod runs."""
+
+
+class SimulationError(Exception):
+    """A run in virtual time cannot go on."""
+
+
+class TimeGoesBackError(SimulationError):
+    """An event was added before the present."""
+
+    def __init__(self, what: str, time: float, now: float) -> None:
+        super().__init__(
+            f"{what} is due at {micro_timestamp(time)}, and the virtual time is {micro_timestamp(now)} already; "
+            "sort the inputs by time"
+        )
+        self.time, self.now = time, now
+
+
+class StuckError(SimulationError):
+    """Virtual time does not move on."""
+
+    def __init__(self, now: float) -> None:
+        super().__init__(
+            f"{MOST_ROUNDS} rounds of decisions at the virtual time {micro_timestamp(now)}, and each brings another: "
+            "the policy evicts and binds the same work for ever; give victims a grace period, or correct the policy"
+        )
+        self.now = now
+
+
+Action = Callable[[], None]
+
+
+class Agenda:
+    """The virtual time `now` (seconds since the epoch), and the events to come."""
+
+    def __init__(self, now: float = 0.0) -> None:
+        self.now = now
+        self._events: list[tuple[float, int, int, Action]] = []
+        self._added = 0
+        self._rounds = 0
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    @property
+    def next(self) -> float:
+        """When the next event is due; infinity if there is none."""
+        return self._events[0][0] if self._events else math.inf
+
+    def at(self, time: float, rank: Rank, action: Action, what: str = "an event") -> None:
+        """Add an event. Raises TimeGoesBackError."""
+        if time < self.now:
+            raise TimeGoesBackError(what, time, self.now)
+        self._added += 1
+        heapq.heappush(self._events, (time, rank, self._added, action))
+
+    def advance(self, time: float) -> None:
+        """Set the clock; staying at one instant for too many rounds raises StuckError."""
+        if time < self.now:
+            raise TimeGoesBackError("the next event", time, self.now)
+        self._rounds = self._rounds + 1 if time == self.now else 0
+        if self._rounds > MOST_ROUNDS:
+            raise StuckError(self.now)
+        self.now = time
+
+    def run_due(self) -> int:
+        """Run all events of the present instant, those that they add to it included; how many there were."""
+        events, count = self._events, 0
+        while events and events[0][0] <= self.now:
+            heapq.heappop(events)[3]()
+            count += 1
+        return count

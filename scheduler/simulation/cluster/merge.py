@@ -1,0 +1,102 @@
+"""Apply the patches of the Kubernetes API: merge, strategic merge, JSON patch and server-side apply.
+
+An object is never changed in place: a patch returns a new object that shares the unchanged parts with the old one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Object = dict[str, Any]
+
+_MERGED_BY = {
+    "conditions": "type",
+    "containers": "name",
+    "containerStatuses": "name",
+    "env": "name",
+    "ownerReferences": "uid",
+    "taints": "key",
+    "volumes": "name",
+}
+"""The lists whose items strategic merge and apply tell apart, by which field."""
+
+
+def merge(target: Any, patch: Any, *, keyed: bool = False) -> Any:
+    """Merge a patch: null removes. With `keyed`, the lists of `_MERGED_BY` merge item by item."""
+    if not isinstance(patch, Mapping):
+        return patch
+    result = dict(target) if isinstance(target, Mapping) else {}
+    for key, value in patch.items():
+        if value is None:
+            result.pop(key, None)
+        elif keyed and key in _MERGED_BY and isinstance(value, Sequence) and isinstance(result.get(key), Sequence):
+            result[key] = _merge_items(result[key], value, _MERGED_BY[key])
+        elif isinstance(value, Mapping):
+            result[key] = merge(result.get(key), value, keyed=keyed)
+        else:
+            result[key] = value
+    return result
+
+
+def _merge_items(old: Sequence[Any], new: Sequence[Any], by: str) -> list[Any]:
+    items = {item.get(by): item for item in old}
+    for item in new:
+        items[item.get(by)] = merge(items.get(item.get(by)), item, keyed=True)
+    return list(items.values())
+
+
+def apply(target: Object, before: Object, wanted: Object) -> Object:
+    """Server-side apply: the manager's fields were `before` and become exactly `wanted`."""
+    result: Object = merge(_without(target, before, wanted), wanted, keyed=True)
+    return result
+
+
+def _without(target: Any, before: Any, wanted: Any) -> Any:
+    """The target without what the manager had and does not want any more."""
+    if not (isinstance(target, Mapping) and isinstance(before, Mapping) and isinstance(wanted, Mapping)):
+        return target
+    result = dict(target)
+    for key, was in before.items():
+        if key not in result:
+            continue
+        if key not in wanted:
+            if key in _MERGED_BY and isinstance(was, Sequence):
+                result[key] = _others(result[key], was, (), _MERGED_BY[key])
+            else:
+                del result[key]
+        elif key in _MERGED_BY and isinstance(was, Sequence):
+            result[key] = _others(result[key], was, wanted[key], _MERGED_BY[key])
+        else:
+            result[key] = _without(result[key], was, wanted[key])
+    return result
+
+
+def _others(items: Sequence[Any], before: Sequence[Any], wanted: Sequence[Any], by: str) -> list[Any]:
+    gone = {item.get(by) for item in before} - {item.get(by) for item in wanted}
+    return [item for item in items if item.get(by) not in gone]
+
+
+def json_patch(target: Object, operations: Sequence[Mapping[str, Any]]) -> Object:
+    """A JSON patch of `add`, `replace` and `remove`."""
+    for operation in operations:
+        path = [part.replace("~1", "/").replace("~0", "~") for part in operation["path"].strip("/").split("/")]
+        change: Any = None if operation["op"] == "remove" else operation["value"]
+        target = _put(target, path, change)
+    return target
+
+
+def _put(target: Any, path: Sequence[str], value: Any) -> Any:
+    key, *rest = path
+    if isinstance(target, list):
+        items, at = list(target), len(target) if key == "-" else int(key)
+        items[at : at + 1] = [_put(items[at], rest, value) if rest else value]
+        return items
+    result = dict(target)
+    if rest:
+        result[key] = _put(result.get(key) or {}, rest, value)
+    elif value is None:
+        result.pop(key, None)
+    else:
+        result[key] = value
+    return result

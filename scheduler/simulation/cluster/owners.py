@@ -1,0 +1,153 @@
+"""Deployments, ReplicaSets and Jobs of Kubernetes in a virtual cluster: who makes plain pods, and makes them again.
+
+They keep as many live pods as their spec names: the part of kube-controller-manager that a scheduler meets.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Callable
+
+import msgspec
+
+from ...model.times import timestamp
+from . import kinds
+from .server import ApiServer, suffix
+from .store import Key, Kind, Object, RefusedError
+
+_ACTS = 0.02
+"""Seconds until a controller has noticed a change."""
+_OWNERS = (kinds.DEPLOYMENTS, kinds.REPLICA_SETS, kinds.BATCH_JOBS)
+
+
+class Owners:
+    """The controllers of these kinds. `later` runs a function after some virtual seconds."""
+
+    def __init__(self, server: ApiServer, later: Callable[[float, Callable[[], None]], object]) -> None:
+        self._server, self._store, self._later = server, server.store, later
+        self._names = itertools.count(1)
+        self._due: set[tuple[Kind, Key]] = set()
+        self._store.listen(self._changed)
+
+    def _changed(self, kind: Kind, change: str, item: Object) -> None:
+        meta = item["metadata"]
+        if kind in _OWNERS and change != "DELETED":
+            self._look(kind, Key(meta["namespace"], meta["name"]))
+        for owner in meta.get("ownerReferences") or ():
+            for of in _OWNERS:
+                if (owner["apiVersion"], owner["kind"]) == of[:2]:
+                    self._look(of, Key(meta["namespace"], owner["name"]))
+
+    def _look(self, kind: Kind, key: Key) -> None:
+        if (kind, key) not in self._due:
+            self._due.add((kind, key))
+            self._later(_ACTS, lambda: self._reconcile(kind, key))
+
+    def _reconcile(self, kind: Kind, key: Key) -> None:
+        self._due.discard((kind, key))
+        item = self._store.get(kind, key)
+        if item is None or item["metadata"].get("deletionTimestamp"):
+            return
+        work = {
+            kinds.DEPLOYMENTS: self._deployment,
+            kinds.REPLICA_SETS: self._replica_set,
+            kinds.BATCH_JOBS: self._job,
+        }
+        try:
+            work[kind](key, item)
+        except RefusedError:  # a namespace that is being deleted, a priority class that is not there (yet)
+            self._later(1.0, lambda: self._look(kind, key))
+
+    def _owned(self, owner: Object, kind: Kind) -> list[Object]:
+        found = (self._store.get(*it) for it in self._store.owned_by(owner["metadata"]["uid"]) if it[0] == kind)
+        return [item for item in found if item is not None]
+
+    def _deployment(self, key: Key, item: Object) -> None:
+        spec = item["spec"]
+        wanted = spec.get("replicas", 1)
+        code = hashlib.blake2b(msgspec.json.encode(spec["template"]), digest_size=5).hexdigest()
+        name, sets = f"{key.name}-{code}", self._owned(item, kinds.REPLICA_SETS)
+        current = next((it for it in sets if it["metadata"]["name"] == name), None)
+        if current is None:
+            template = _labelled(spec["template"], {"pod-template-hash": code})
+            body = {"replicas": wanted, "selector": spec.get("selector"), "template": template}
+            self._create(kinds.REPLICA_SETS, item, name, {"spec": body}, {"labels": template["metadata"]["labels"]})
+        for one in sets:
+            replicas = wanted if one is current else 0
+            if one["spec"].get("replicas") != replicas:
+                at = Key(key.namespace, one["metadata"]["name"])
+                self._store.change(kinds.REPLICA_SETS, at, {**one, "spec": {**one["spec"], "replicas": replicas}})
+        ready = sum((it.get("status") or {}).get("readyReplicas", 0) for it in sets)
+        enough = "True" if ready >= wanted else "False"
+        status = {"replicas": wanted, "readyReplicas": ready, "availableReplicas": ready}
+        conditions = [{"type": "Available", "status": enough}]
+        self._write_status(kinds.DEPLOYMENTS, key, item, {**status, "conditions": conditions})
+
+    def _replica_set(self, key: Key, item: Object) -> None:
+        pods = self._owned(item, kinds.PODS)
+        live = [pod for pod in pods if _is_live(pod)]
+        wanted = item["spec"].get("replicas", 1)
+        self._make(item, item["spec"]["template"], wanted - len(live))
+        spare = sorted(live, key=lambda pod: (bool(pod["spec"].get("nodeName")), _is_ready(pod)))
+        for pod in spare[: max(0, len(live) - wanted)]:
+            self._server.delete(kinds.PODS, Key(key.namespace, pod["metadata"]["name"]))
+        ready = sum(map(_is_ready, live))
+        self._write_status(kinds.REPLICA_SETS, key, item, {"replicas": len(live), "readyReplicas": ready})
+
+    def _job(self, key: Key, item: Object) -> None:
+        spec, pods, status = item["spec"], self._owned(item, kinds.PODS), item.get("status") or {}
+        if any(it["type"] in ("Complete", "Failed") for it in status.get("conditions") or ()):
+            return
+        succeeded = sum(pod["status"].get("phase") == "Succeeded" for pod in pods)
+        failed = sum(pod["status"].get("phase") == "Failed" for pod in pods)
+        live = [pod for pod in pods if _is_live(pod)]
+        completions = spec.get("completions") or spec.get("parallelism", 1)
+        ready = sum(map(_is_ready, live))
+        batch: Object = {"active": len(live), "succeeded": succeeded, "failed": failed, "ready": ready}
+        if succeeded >= completions:
+            batch["conditions"] = [{"type": "Complete", "status": "True"}]
+            batch["completionTime"] = timestamp(self._store.clock())
+        else:
+            wanted = min(spec.get("parallelism", 1), completions - succeeded)
+            names = {"batch.kubernetes.io/job-name": key.name, "job-name": key.name}
+            self._make(item, _labelled(spec["template"], names), wanted - len(live))
+        self._write_status(kinds.BATCH_JOBS, key, item, batch)
+
+    def _make(self, owner: Object, template: Object, number: int) -> None:
+        for _ in range(number):
+            name = f"{owner['metadata']['name']}-{suffix(next(self._names))}"
+            self._create(kinds.PODS, owner, name, {"spec": template["spec"]}, template.get("metadata") or {})
+
+    def _create(self, kind: Kind, owner: Object, name: str, body: Object, marks: Object) -> None:
+        """Create what an owner controls; `marks` has its labels and annotations."""
+        meta = owner["metadata"]
+        reference = {
+            "apiVersion": owner["apiVersion"],
+            "kind": owner["kind"],
+            "name": meta["name"],
+            "uid": meta["uid"],
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
+        made: Object = {"name": name, "ownerReferences": [reference]}
+        made |= {field: dict(marks[field]) for field in ("labels", "annotations") if marks.get(field)}
+        self._server.create(kind, meta["namespace"], {**body, "metadata": made})
+
+    def _write_status(self, kind: Kind, key: Key, item: Object, status: Object) -> None:
+        now = self._store.get(kind, key) or item
+        self._store.change(kind, key, {**now, "status": {**(now.get("status") or {}), **status}})
+
+
+def _is_live(pod: Object) -> bool:
+    return not pod["metadata"].get("deletionTimestamp") and pod["status"].get("phase") not in ("Succeeded", "Failed")
+
+
+def _is_ready(pod: Object) -> bool:
+    conditions = pod["status"].get("conditions") or ()
+    return any(it["type"] == "Ready" and it["status"] == "True" for it in conditions)
+
+
+def _labelled(template: Object, labels: dict[str, str]) -> Object:
+    meta = template.get("metadata") or {}
+    return {**template, "metadata": {**meta, "labels": {**(meta.get("labels") or {}), **labels}}}

@@ -1,0 +1,166 @@
+"""Store the objects of a virtual cluster as etcd and the API machinery do: versions, owners, graceful deletion.
+
+An object is never changed in place; each change creates a new version, of which every listener is notified before the
+call returns.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from ...model.times import timestamp
+
+Object = dict[str, Any]
+
+
+class Kind(NamedTuple):
+    """A kind as the API serves it."""
+
+    api_version: str
+    kind: str
+    plural: str
+    namespaced: bool = True
+    has_status: bool = True
+    """Whether its status is a resource of its own."""
+
+
+class Key(NamedTuple):
+    """One object of a kind."""
+
+    namespace: str
+    name: str
+
+
+class RefusedError(Exception):
+    """The API server refuses a request, with an HTTP status."""
+
+    def __init__(self, status: int, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.status, self.reason, self.message = status, reason, message
+
+
+Listener = Callable[[Kind, str, Object], None]
+"""Is given the kind, ADDED, MODIFIED or DELETED, and the object."""
+DEFAULT_GRACE = 30
+
+
+class Store:
+    """Objects by kind and key. `clock` is the virtual time in seconds since the epoch."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.clock = clock
+        self._objects: dict[Kind, dict[Key, Object]] = defaultdict(dict)
+        self._owned: dict[str, set[tuple[Kind, Key]]] = defaultdict(set)
+        """For each owner's uid its dependents."""
+        self._listeners: dict[Kind | None, list[Listener]] = defaultdict(list)
+        self._numbers = itertools.count(1)
+        self._version = 0
+
+    @property
+    def version(self) -> str:
+        """The resource version of the last change."""
+        return str(self._version)
+
+    def listen(self, listener: Listener, kind: Kind | None = None) -> None:
+        """Notify a listener of each change (of a kind) from now on; those of one kind first."""
+        self._listeners[kind].append(listener)
+
+    def ignore(self, listener: Listener, kind: Kind | None = None) -> None:
+        """Notify a listener no more."""
+        self._listeners[kind].remove(listener)
+
+    def get(self, kind: Kind, key: Key) -> Object | None:
+        return self._objects[kind].get(key)
+
+    def all(self, kind: Kind, namespace: str = "") -> list[Object]:
+        """The objects of a kind (in a namespace), in the order of their keys."""
+        found = self._objects[kind]
+        return [found[key] for key in sorted(found) if not namespace or key.namespace == namespace]
+
+    def in_namespace(self, namespace: str) -> Iterator[tuple[Kind, Object]]:
+        """Every object in a namespace."""
+        for kind, found in list(self._objects.items()):
+            for key in sorted(found):
+                if key.namespace == namespace:
+                    yield kind, found[key]
+
+    def owned_by(self, uid: str) -> list[tuple[Kind, Key]]:
+        """The dependents of an owner."""
+        return sorted(self._owned.get(uid, ()))
+
+    # ---------------------------------------------------------------------------------------------------- changing
+
+    def create(self, kind: Kind, body: Object) -> Object:
+        """Add an object that has a name. Raises RefusedError if it exists."""
+        meta = body["metadata"]
+        key = Key(meta.get("namespace", "") if kind.namespaced else "", meta["name"])
+        if key in self._objects[kind]:
+            raise RefusedError(409, "AlreadyExists", f'{kind.plural} "{key.name}" already exists')
+        number = next(self._numbers)
+        made = {
+            **meta,
+            "uid": f"00000000-0000-4000-8000-{number:012x}",
+            "creationTimestamp": timestamp(self.clock()),
+            "generation": 1,
+        }
+        for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
+            made.pop(name, None)
+        if not kind.namespaced:
+            made.pop("namespace", None)
+        new = {"apiVersion": kind.api_version, "kind": kind.kind, **body, "metadata": made}
+        for owner in made.get("ownerReferences") or ():
+            self._owned[owner["uid"]].add((kind, key))
+        return self._keep(kind, key, "ADDED", new)
+
+    def change(self, kind: Kind, key: Key, new: Object) -> Object:
+        """Put a new version of an object in the place of the old one; an equal one changes nothing.
+
+        An object without finalizers that was deleted before is gone then.
+        """
+        old = self._objects[kind][key]
+        kept = {name: old["metadata"][name] for name in ("uid", "creationTimestamp", "resourceVersion", "generation")}
+        new = {**new, "metadata": {**new["metadata"], **kept}}
+        if new == old:
+            return old
+        if new.get("spec") != old.get("spec"):
+            new["metadata"]["generation"] += 1
+        changed = self._keep(kind, key, "MODIFIED", new)
+        meta = new["metadata"]
+        if meta.get("deletionTimestamp") and old["metadata"].get("finalizers") and not meta.get("finalizers"):
+            self.remove(kind, key)
+        return changed
+
+    def mark_deleted(self, kind: Kind, key: Key, grace: int) -> Object:
+        """Set the deletion timestamp; a shorter grace period replaces a longer one."""
+        old = self._objects[kind][key]
+        meta = old["metadata"]
+        known = meta.get("deletionGracePeriodSeconds")
+        if meta.get("deletionTimestamp") and (known is None or known <= grace):
+            return old
+        moment = {"deletionTimestamp": timestamp(self.clock() + grace), "deletionGracePeriodSeconds": grace}
+        return self._keep(kind, key, "MODIFIED", {**old, "metadata": {**meta, **moment}})
+
+    def remove(self, kind: Kind, key: Key) -> None:
+        """The object is gone."""
+        old = self._objects[kind].pop(key, None)
+        if old is None:
+            return
+        for owner in old["metadata"].get("ownerReferences") or ():
+            self._owned[owner["uid"]].discard((kind, key))
+        self._version += 1
+        last = {**old, "metadata": {**old["metadata"], "resourceVersion": str(self._version)}}
+        self._notify(kind, "DELETED", last)
+
+    def _keep(self, kind: Kind, key: Key, change: str, new: Object) -> Object:
+        self._version += 1
+        new["metadata"] = {**new["metadata"], "resourceVersion": str(self._version)}
+        self._objects[kind][key] = new
+        self._notify(kind, change, new)
+        return new
+
+    def _notify(self, kind: Kind, change: str, item: Object) -> None:
+        for listener in (*self._listeners[kind], *self._listeners[None]):
+            listener(kind, change, item)

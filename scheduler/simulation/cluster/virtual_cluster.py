@@ -1,0 +1,173 @@
+"""One virtual cluster as its users see it: requests, a watch, a policy, and time that is advanced.
+
+Between two calls of `advance` nothing happens except what a request itself does. No clock of the machine decides
+anything: a step of the core has a fixed duration, and each wait is in virtual time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+from ...controllers import KNOWN, run_controllers
+from ...kube import Client, EventRecorder
+from ...live.loop import CycleLoop
+from ...live.metrics import Metrics
+from ...live.pace import FixedPace
+from ...live.policy_file import InForce
+from ...live.state_feed import StateFeed
+from ...live.status_builder import StatusBuilder
+from ...live.status_writer import StatusWriter
+from ...live.writer import Writer
+from ...model.cluster import Cluster
+from ...policy.loader import DEFAULT_TEXT, load_policy
+from . import kinds
+from .http import VirtualHttp
+from .kubelets import Kubelets
+from .owners import Owners
+from .server import ApiServer
+from .store import Kind, Object, Store
+from .virtual_loop import VirtualLoop
+
+log = logging.getLogger(__name__)
+
+_TOGETHER = 0.02
+"""Seconds in which changes are gathered before waiting callers are woken."""
+START = 1_790_000_000.0
+Watcher = Callable[[str, str, Object], None]
+"""Is given the apiVersion and plural of a kind as `v1/pods`, the change (ADDED, MODIFIED, DELETED) and the object."""
+
+
+class VirtualCluster:
+    """The cluster, with our scheduler on it; `close` ends it."""
+
+    def __init__(
+        self, scheduler_names: Sequence[str] = ("schedspec",), *, node_selector: dict[str, str] | None = None
+    ) -> None:
+        self._loop = VirtualLoop(START)
+        self._store = Store(self._loop.wall)
+        self._server = ApiServer(self._store, self._later)
+        self._kubelets = Kubelets(self._store, self._later)
+        self._owners = Owners(self._server, self._later)
+        self._names, self._selector = tuple(scheduler_names), dict(node_selector or {})
+        self._policy = InForce(load_policy(DEFAULT_TEXT, "default"), "", DEFAULT_TEXT)
+        self._pause: asyncio.Future[None] = self._loop.create_future()
+        self._until_shown = False
+        self._cycles: CycleLoop | None = None
+        self._work: asyncio.Task[None] | None = None
+        self._store.listen(self._note)
+        for name in ("default", "kube-system"):
+            self._server.create(kinds.NAMESPACES, "", {"metadata": {"name": name}})
+        self._work = self._loop.create_task(self._run())
+
+    # --------------------------------------------------------------------------------------------------------- time
+
+    def now(self) -> float:
+        """Virtual seconds since the cluster was made."""
+        return self._loop.time()
+
+    def wall(self) -> float:
+        """The virtual time, in seconds since the epoch."""
+        return self._loop.wall()
+
+    def advance(self, seconds: float, *, until_shown: bool = False) -> None:
+        """Let virtual time pass; with `until_shown`, no further than to the next change of any object.
+
+        Raises what ended the scheduler.
+        """
+        self._pause = pause = self._loop.create_future()
+        self._until_shown = until_shown
+        timer = self._loop.call_later(max(seconds, 0.0), self._end_pause)
+        try:
+            self._loop.run_until_complete(pause)
+        finally:
+            timer.cancel()
+        self._check()
+
+    def _end_pause(self) -> None:
+        if not self._pause.done():
+            self._pause.set_result(None)
+
+    def _check(self) -> None:
+        if self._work is not None and self._work.done():
+            self._work.result()
+            raise RuntimeError("the scheduler of the virtual cluster has ended")
+
+    def _later(self, seconds: float, action: Callable[[], None]) -> object:
+        return self._loop.call_later(max(seconds, 0.0), action)
+
+    def _note(self, kind: Kind, change: str, item: Object) -> None:
+        del kind, change, item
+        if self._until_shown and not self._pause.done():
+            self._until_shown = False
+            self._loop.call_later(_TOGETHER, self._end_pause)
+
+    # ------------------------------------------------------------------------------------------------------ the API
+
+    def request(self, method: str, target: str, body: bytes = b"", content_type: str = "") -> tuple[int, bytes]:
+        """A request to the API server: status and body of its answer."""
+        return self._server.request(method, target, body, content_type)
+
+    def watch(self, watcher: Watcher) -> None:
+        """Notify `watcher` of every existing object, and of each later change."""
+        for kind in kinds.SERVED:
+            for item in self._store.all(kind):
+                watcher(f"{kind.api_version}/{kind.plural}", "ADDED", item)
+        self._store.listen(lambda kind, change, item: watcher(f"{kind.api_version}/{kind.plural}", change, item))
+
+    # ---------------------------------------------------------------------------------------------------- scheduler
+
+    def use_policy(self, text: str) -> str:
+        """Put a policy into force; its sha256. Raises ValueError (a PolicyError) for one that is refused."""
+        self._policy = InForce(load_policy(text, "policy"), "policy", text)
+        if self._cycles is not None:
+            self._loop.call_soon(self._cycles.want)
+        return self._policy.sha256
+
+    async def _run(self) -> None:
+        """The scheduler and its controllers, as `scheduler.live.app` puts them together."""
+        client = Client(VirtualHttp(self._server), once=True)  # type: ignore[arg-type]
+        feed = StateFeed(Cluster(self._names, self._selector), client)
+        metrics = Metrics()
+        writer = Writer(client, feed.inbox, metrics)
+        events = EventRecorder(client, self._names[0], urgent=writer.urgent)
+        statuses = StatusWriter(client, writer.urgent)
+        builder = StatusBuilder(feed, statuses, events, metrics)
+        self._cycles = CycleLoop(
+            feed,
+            writer,
+            builder,
+            policy=lambda: self._policy,
+            metrics=metrics,
+            pace=FixedPace(),
+            collects_garbage=False,
+        )
+        parts: list[Coroutine[Any, Any, Any]] = [feed.run(), writer.run(), statuses.run(), events.run()]
+        parts.append(self._cycles.run())
+        parts.append(
+            run_controllers(
+                client,
+                events,
+                list(KNOWN),
+                scheduler_names=self._names,
+                queue_command_namespace="kube-system",
+                node_selector=self._selector,
+                reflectors=feed.reflectors,
+            )
+        )
+        async with asyncio.TaskGroup() as group:
+            for part in parts:
+                group.create_task(part)
+
+    def close(self) -> None:
+        """End everything. The second call does nothing."""
+        if self._work is None:
+            return
+        work, self._work = self._work, None
+        work.cancel()
+        self._loop.run_until_complete(asyncio.gather(work, return_exceptions=True))
+        if self._cycles is not None:
+            self._cycles.close()
+        self._loop.close()

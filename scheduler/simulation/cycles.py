@@ -1,0 +1,86 @@
+"""Run the scheduler in virtual time: keep the state, decide, apply the decisions as assumptions.
+
+This module does what `scheduler.live` does between watches and writes. The state changes through `apply_input` only, so
+that a recording of the inputs replays the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..decide import decide
+from ..framework.decisions import Decisions
+from ..framework.work import Budget
+from ..model.cluster import Cluster
+from ..policy.model import Policy
+from ..recording.events import Assumed, Decided, Input, Nominated, apply_input
+
+NEVER = 1e9
+"""Seconds, more than twice what any run has."""
+WHEN_CHANGED = Budget(retry_after=NEVER)
+"""No cycle is cut, and a waiting job is tried again only when something changes that its refusal came from: hints
+name every such change, so that a retry by the clock would find nothing.
+"""
+
+
+class Cycles:
+    """The scheduler's state and its cycles. `on_input` receives each input that was applied (a recording)."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        policy: Policy,
+        *,
+        budget: Budget = WHEN_CHANGED,
+        on_input: Callable[[Input], None] | None = None,
+    ) -> None:
+        self.cluster, self.policy, self.budget = cluster, policy, budget
+        self.number = 0
+        """The number of cycles."""
+        self._on_input = on_input
+        self._version = -1
+        self._goes_on = False
+        self._wake_at: float | None = None
+
+    def apply(self, given: Input) -> None:
+        """Apply one input. Raises ValueError where an object is not what its kind should be; the state is unchanged."""
+        apply_input(self.cluster, given)
+        if self._on_input is not None:
+            self._on_input(given)
+
+    def use(self, policy: Policy) -> None:
+        """Put a policy into force from the next cycle on."""
+        self.policy = policy
+        self._goes_on = True
+
+    @property
+    def wake_at(self) -> float | None:
+        """When time alone may change the decisions."""
+        return self._wake_at
+
+    def is_wanted(self, now: float) -> bool:
+        """Whether a cycle could decide anything else than the last one."""
+        if self._goes_on or self.cluster.version != self._version:
+            return True
+        return self._wake_at is not None and self._wake_at <= now
+
+    def run(self, now: float) -> Decisions:
+        """Decide, and apply the decisions as assumptions."""
+        self.number += 1
+        decisions = decide(self.cluster, self.policy, now, budget=self.budget)
+        self.apply(Decided(self.number, now, decisions, self.budget))
+        self._version, wake_at = self.cluster.version, decisions.wake_at
+        self._wake_at = None if wake_at is None or wake_at - now > NEVER / 2 else wake_at
+        for bind in decisions.binds:
+            self.apply(Assumed(bind.task, bind.uid, bind.node))
+        for eviction in decisions.evictions:
+            self.apply(Assumed(eviction.task, eviction.uid))
+        for nomination in decisions.nominations:
+            self.apply(Nominated(nomination.task, nomination.uid, nomination.node))
+        self._goes_on = bool(decisions.cut)
+        return decisions
+
+    def confirm(self, now: float) -> None:
+        """Note that all changes since the cycle are what it decided: another one is wanted only where a job is due."""
+        self._version = self.cluster.version
+        self._goes_on = self._goes_on or self.cluster.backlog.has_due(now)

@@ -1,0 +1,205 @@
+"""A cluster in virtual time that serves a load.
+
+At each virtual instant: everything that is due happens, in the order of its rank; then, if a decision may have
+changed, the scheduler decides once, and its decisions are carried out. Several cycles at one instant are possible: a
+victim without a grace period is gone at once, and the room it leaves is given out in another cycle.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+
+import msgspec
+
+from ..framework.decisions import Decisions
+from ..model import objects
+from ..model.cluster import Cluster
+from ..policy.model import Policy
+from ..reasons import Refusal
+from ..recording.events import Input, ObjectGone, ObjectSeen
+from . import outcomes
+from .agenda import Agenda, Rank, SimulationError
+from .cycles import Cycles
+from .gangs import Gangs, Settings
+from .load import Adopted, Arrival, DrainNode, EndWork, FailNode, RecoverNode, RemoveNode, Workload
+
+
+class UnknownNodeError(SimulationError):
+    """A change of a node that is not there."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is no node {name} to drain, fail, recover or remove; add it to the cluster first")
+        self.name = name
+
+
+class Simulation:
+    """One run. `emit` receives every outcome in order; `on_input` every input of the core (for a recording).
+
+    ::
+
+        simulation = Simulation(policy, emit=write, start=1_790_000_000.0)
+        for node in nodes: simulation.see("Node", node)
+        for queue in queues: simulation.see("Queue", queue)
+        simulation.run(load)
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        *,
+        emit: outcomes.Sink = lambda _: None,
+        settings: Settings | None = None,
+        start: float = 0.0,
+        cluster: Cluster | None = None,
+        on_input: Callable[[Input], None] | None = None,
+    ) -> None:
+        self.agenda = Agenda(start)
+        self.cycles = Cycles(cluster or Cluster(), policy, on_input=on_input)
+        self._emit = emit
+        self._nodes: dict[str, objects.Node] = {}
+        self._refusals: dict[str, Refusal] = {}
+        names = self.cycles.cluster.scheduler_names
+        self.gangs = Gangs(
+            self.agenda,
+            self.cycles.apply,
+            emit,
+            settings or Settings(),
+            scheduler_name=next(iter(sorted(names)), ""),
+        )
+
+    @property
+    def now(self) -> float:
+        """The virtual time, in seconds since the epoch."""
+        return self.agenda.now
+
+    # ------------------------------------------------------------------------------------------------------- inputs
+
+    def see(self, kind: str, item: msgspec.Struct) -> None:
+        """Show an object to the core now; kinds as in `STATE_KINDS`, without pods and PodGroups."""
+        self._seen(ObjectSeen(kind, item))
+
+    def _seen(self, given: ObjectSeen) -> None:
+        if given.kind == "Node":
+            self._nodes[given.object.metadata.name] = given.object
+        try:
+            self.cycles.apply(given)
+        except ValueError as error:  # as the live scheduler: an object that cannot be read is left out
+            self._emit(outcomes.Refused(self.now, f"{given.kind} {given.object.metadata.key}", str(error)))
+
+    def _node(self, name: str) -> objects.Node:
+        if name not in self._nodes:
+            raise UnknownNodeError(name)
+        return self._nodes[name]
+
+    def _show_node(self, name: str, *, ready: bool, cordoned: bool) -> None:
+        node = self._node(name)
+        spec = objects.NodeSpec(unschedulable=cordoned, taints=node.spec.taints)
+        others = [it for it in node.status.conditions or () if it.type != "Ready"]
+        status = msgspec.structs.replace(
+            node.status, conditions=[*others, objects.Condition("Ready", "True" if ready else "False")]
+        )
+        self._seen(ObjectSeen("Node", objects.Node(node.metadata, spec, status)))
+
+    def take(self, item: object) -> None:
+        """Let one input happen now."""
+        match item:
+            case Workload():
+                self._submit(item)
+            case Adopted():
+                self.gangs.adopt(item, self.cycles.cluster.priority_of(item.group.spec.priority_class_name))
+            case EndWork():
+                self.gangs.end(item.key)
+            case ObjectSeen():
+                self._seen(item)
+            case ObjectGone(kind="Node") | RemoveNode():
+                name = item.name if isinstance(item, RemoveNode) else item.key
+                self._node(name)
+                del self._nodes[name]
+                self.cycles.apply(ObjectGone("Node", name))
+                self.gangs.remove(name)
+            case ObjectGone():
+                self.cycles.apply(item)
+            case DrainNode():
+                self._show_node(item.name, ready=True, cordoned=True)
+                self.gangs.drain(item.name)
+            case FailNode():
+                self._show_node(item.name, ready=False, cordoned=self._node(item.name).spec.unschedulable)
+                self.gangs.fail(item.name)
+            case RecoverNode():
+                self._show_node(item.name, ready=True, cordoned=False)
+                self.gangs.recover(item.name)
+            case _:
+                raise TypeError(f"a simulation takes no {type(item).__name__}")
+
+    def _submit(self, workload: Workload) -> None:
+        cluster, name = self.cycles.cluster, workload.priority_class
+        if not name and workload.priority is not None:
+            name = f"priority-{workload.priority}".replace("--", "-minus-")
+            if name not in cluster.priority_classes:
+                given = objects.PriorityClass(objects.ObjectMeta(name=name), workload.priority)
+                self.cycles.apply(ObjectSeen("PriorityClass", given))
+        self.gangs.submit(workload, name, cluster.priority_of(name))
+
+    # --------------------------------------------------------------------------------------------------------- time
+
+    def run(self, load: Iterable[Arrival] = (), until: float = math.inf) -> None:
+        """Run until nothing is going to happen any more, or past `until`.
+
+        Workloads that are left in `gangs` then wait for room that never comes, or run for ever.
+        Raises SimulationError.
+        """
+        for _ in self.instants(load, until):
+            pass
+
+    def instants(self, load: Iterable[Arrival] = (), until: float = math.inf) -> Iterator[float]:
+        """As `run`, yielding each virtual instant after its decisions: for progress, and to stop early."""
+        arrivals = iter(load)
+        coming = next(arrivals, None)
+        while True:
+            times = [self.agenda.next, coming.at if coming is not None else math.inf, self._wake_at()]
+            time = min(times)
+            if time == math.inf or time > until:
+                return
+            if coming is not None and coming.at < self.now:  # name the input, not the clock
+                self.agenda.at(coming.at, Rank.ARRIVAL, partial(self.take, coming.item), f"input {coming.item}")
+            self.agenda.advance(max(time, self.now))
+            while coming is not None and coming.at <= self.now:
+                rank = Rank.ARRIVAL if isinstance(coming.item, Workload | Adopted) else Rank.CHANGE
+                self.agenda.at(coming.at, rank, partial(self.take, coming.item), f"input {coming.item}")
+                coming = next(arrivals, None)
+            self.agenda.run_due()
+            if self.cycles.is_wanted(self.now):
+                self._cycle()
+            yield self.now
+
+    def _wake_at(self) -> float:
+        """When a cycle is wanted though nothing happens."""
+        if self.cycles.is_wanted(self.now):
+            return self.now
+        return math.inf if self.cycles.wake_at is None else self.cycles.wake_at
+
+    def _cycle(self) -> None:
+        decisions = self.cycles.run(self.now)
+        self._emit(outcomes.Cycle(self.now, self.cycles.number, decisions))
+        for bind in decisions.binds:
+            self.gangs.bind(bind.job, bind.task, bind.node)
+        for eviction in decisions.evictions:
+            self.gangs.evict(eviction)
+        for job, phase in decisions.phases.items():
+            self.gangs.set_phase(job, phase)
+        self._emit_reasons(decisions)
+        self.cycles.confirm(self.now)
+
+    def _emit_reasons(self, decisions: Decisions) -> None:
+        """Emit what changed among the reasons for which jobs wait."""
+        known, refusals = self._refusals, decisions.refusals
+        for job in [job for job in known if job not in refusals]:
+            self._emit(outcomes.Waits(self.now, job, None))
+            del known[job]
+        for job, refusal in refusals.items():
+            if known.get(job) is not refusal:
+                if known.get(job) != refusal:
+                    self._emit(outcomes.Waits(self.now, job, refusal))
+                known[job] = refusal

@@ -1,0 +1,358 @@
+"""The life of workloads: pods start, gangs stand and end, owners make evicted pods again.
+
+`Gangs` plays the kubelets and the owners of all workloads:
+
+1. A workload arrives with its PodGroup and all of its pods.
+2. A bound pod runs after the start delay. As soon as `min_member` pods run, the gang stands and its clock runs.
+3. After `run_time` seconds of standing the workload ends, and its objects are gone.
+4. A victim goes after the grace period. While the gang stands without it, the owner makes that pod again. Otherwise
+   the gang is broken: its clock stops, the owner deletes the remaining pods and starts all over, from nothing or from
+   the last checkpoint, or gives up. (`OnEviction` names two more kinds of owners.)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import partial
+
+from ..framework.decisions import Evict
+from ..model import objects
+from ..recording.events import Input, ObjectGone, ObjectSeen
+from . import outcomes
+from .adopted import CopyMaker, as_workload, live_pods
+from .agenda import Agenda, Rank
+from .load import Adopted, InvalidLoadError, OnEviction, Workload
+from .pods import ObjectMaker, leaving
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How the simulated cluster behaves. All in seconds."""
+
+    start_delay: float = 0.0
+    """From a pod's bind to its start."""
+    grace: float = 0.0
+    """From a pod's deletion to its end."""
+    node_eviction: float = 300.0
+    """From a node's failure to the end of its pods: Kubernetes' default toleration of unreachable nodes."""
+
+
+class PodState(IntEnum):
+    PENDING = 0
+    BOUND = 1
+    RUNNING = 2
+    STALLED = 3
+    """Its node has failed."""
+    LEAVING = 4
+
+
+class Member:
+    """One pod of a gang: the version that was shown last."""
+
+    __slots__ = ("index", "node", "pod", "state")
+
+    def __init__(self, index: int, pod: objects.Pod) -> None:
+        self.index, self.pod, self.node, self.state = index, pod, "", PodState.PENDING
+
+
+class Gang:
+    """One workload that has arrived and not ended."""
+
+    __slots__ = (
+        "attempt", "broken", "done", "group", "made", "make", "members", "phase_of_clock", "priority", "since", "work",
+    )  # fmt: skip
+
+    def __init__(self, workload: Workload, priority: int, make: ObjectMaker) -> None:
+        self.work, self.priority, self.make = workload, priority, make
+        self.group: objects.PodGroup | None = None
+        self.members: dict[str, Member] = {}
+        """By pod key."""
+        self.attempt = 0
+        self.made = 0
+        """How many pods were made; makes uids unique."""
+        self.done = 0.0
+        """Seconds of work that need not be run again."""
+        self.since: float | None = None
+        """When the gang came to stand; None if it does not."""
+        self.phase_of_clock = 0
+        """Grows whenever the clock starts or stops: an end that was planned before is void."""
+        self.broken = False
+
+    def count(self, *states: PodState) -> int:
+        return sum(member.state in states for member in self.members.values())
+
+
+class Gangs:
+    """All workloads that have arrived and not ended, by key."""
+
+    def __init__(
+        self,
+        agenda: Agenda,
+        show: Callable[[Input], None],
+        emit: outcomes.Sink,
+        settings: Settings,
+        *,
+        scheduler_name: str = "",
+    ) -> None:
+        self._agenda, self._show, self._emit, self._settings = agenda, show, emit, settings
+        self._make = ObjectMaker(scheduler_name)
+        self._copy = CopyMaker()
+        self._gangs: dict[str, Gang] = {}
+        self._on_node: dict[str, dict[str, Gang]] = {}
+
+    def __len__(self) -> int:
+        return len(self._gangs)
+
+    def __iter__(self) -> Iterator[Gang]:
+        return iter(self._gangs.values())
+
+    # ----------------------------------------------------------------------------------------------------- arrivals
+
+    def submit(self, workload: Workload, priority_class: str, priority: int) -> None:
+        """Create the PodGroup and its pods. Raises InvalidLoadError if the name is in use."""
+        self._begin(self._enter(workload, priority, self._make), priority_class)
+
+    def adopt(self, given: Adopted, priority: int) -> None:
+        """Show the PodGroup and its pods, and let them go on. Raises InvalidLoadError if the name is in use."""
+        self._copy.add(given)
+        gang = self._enter(as_workload(given), priority, self._copy)
+        gang.attempt, gang.done, gang.group = 1, given.done, given.group
+        self._show(ObjectSeen("PodGroup", given.group))
+        live = dict(live_pods(given))
+        for index, pod in enumerate(given.pods):
+            self._show(ObjectSeen("Pod", pod))
+            if index in live:
+                self._adopt_pod(gang, Member(index, pod))
+        self._stand_if_enough(gang)
+
+    def _adopt_pod(self, gang: Gang, member: Member) -> None:
+        pod, now = member.pod, self._agenda.now
+        key, node = pod.metadata.key, pod.spec.node_name
+        gang.members[key] = member
+        if node:
+            member.node, member.state = node, PodState.RUNNING if pod.status.phase == "Running" else PodState.BOUND
+            self._on_node.setdefault(node, {})[key] = gang
+            self._emit(outcomes.Placed(now, gang.work.key, key, node))
+        if pod.metadata.deletion_timestamp is not None:
+            member.state = PodState.LEAVING
+            self._agenda.at(now + self._settings.grace, Rank.END, partial(self._gone, gang, member))
+        elif member.state is PodState.BOUND:
+            self._agenda.at(now + self._settings.start_delay, Rank.START, partial(self._start, gang, member))
+
+    def _enter(self, workload: Workload, priority: int, make: ObjectMaker) -> Gang:
+        if workload.key in self._gangs:
+            raise InvalidLoadError(workload.name, "name", workload.name, "a workload of this name has not ended yet")
+        gang = self._gangs[workload.key] = Gang(workload, priority, make)
+        self._emit(
+            outcomes.Submitted(
+                self._agenda.now,
+                workload.key,
+                workload.queue,
+                workload.pods,
+                workload.minimum,
+                dict(workload.requests),
+                workload.run_time,
+                priority,
+                workload.user,
+            )
+        )
+        return gang
+
+    def _begin(self, gang: Gang, priority_class: str) -> None:
+        now = self._agenda.now
+        gang.attempt += 1
+        gang.broken = False
+        gang.group = gang.make.group(gang.work, gang.attempt, priority_class, now)
+        self._show(ObjectSeen("PodGroup", gang.group))
+        for index in range(gang.work.pods):
+            self._make_pod(gang, index)
+
+    def _make_pod(self, gang: Gang, index: int) -> None:
+        gang.made += 1
+        uid = f"{gang.work.key}-{index}.{gang.made}"
+        pod = gang.make.pod(gang.work, index, uid, gang.priority, self._agenda.now)
+        gang.members[pod.metadata.key] = Member(index, pod)
+        self._show(ObjectSeen("Pod", pod))
+
+    # ---------------------------------------------------------------------------------------------------- decisions
+
+    def set_phase(self, job: str, phase: str) -> None:
+        """Write the phase of a PodGroup."""
+        gang = self._gangs.get(job)
+        if gang is None or gang.group is None:
+            return
+        if phase == "Inqueue":
+            self._emit(outcomes.Admitted(self._agenda.now, job))
+        gang.group = objects.PodGroup(gang.group.metadata, gang.group.spec, objects.PodGroupStatus(phase))
+        self._show(ObjectSeen("PodGroup", gang.group))
+
+    def bind(self, job: str, key: str, node: str) -> None:
+        """A pod has a node, and runs after the start delay."""
+        gang = self._gangs[job]
+        member = gang.members[key]
+        member.node, member.state = node, PodState.BOUND
+        self._on_node.setdefault(node, {})[key] = gang
+        self._emit(outcomes.Placed(self._agenda.now, job, key, node))
+        if not self._settings.start_delay:
+            self._run(gang, member)
+            return
+        member.pod = gang.make.bound(member.pod, node)
+        self._show(ObjectSeen("Pod", member.pod))
+        at = self._agenda.now + self._settings.start_delay
+        self._agenda.at(at, Rank.START, partial(self._start, gang, member))
+
+    def _start(self, gang: Gang, member: Member) -> None:
+        if member.state is PodState.BOUND:
+            self._run(gang, member)
+
+    def _run(self, gang: Gang, member: Member) -> None:
+        member.state = PodState.RUNNING
+        member.pod = gang.make.running(member.pod, member.node, self._agenda.now)
+        self._show(ObjectSeen("Pod", member.pod))
+        self._stand_if_enough(gang)
+
+    def _stand_if_enough(self, gang: Gang) -> None:
+        if gang.since is not None or gang.broken or gang.count(PodState.RUNNING) < gang.work.minimum:
+            return
+        gang.since = now = self._agenda.now
+        gang.phase_of_clock += 1
+        self._emit(outcomes.Started(now, gang.work.key, gang.attempt))
+        left = gang.work.run_time - gang.done
+        if left < math.inf:
+            self._agenda.at(now + left, Rank.END, partial(self._complete, gang, gang.phase_of_clock))
+
+    def evict(self, eviction: Evict) -> None:
+        """The scheduler deletes a pod."""
+        gang = self._gangs[eviction.job]
+        self._emit(outcomes.Evicted(self._agenda.now, eviction.job, eviction.task, eviction.reason))
+        self._delete(gang, gang.members[eviction.task])
+
+    # --------------------------------------------------------------------------------------------------------- ends
+
+    def end(self, key: str) -> None:
+        """Complete a workload now; nothing happens if it is over."""
+        if key in self._gangs:
+            self._complete(self._gangs[key], self._gangs[key].phase_of_clock)
+
+    def _complete(self, gang: Gang, phase_of_clock: int) -> None:
+        if gang.phase_of_clock == phase_of_clock:
+            for member in list(gang.members.values()):
+                self._forget(gang, member)
+            self._end(gang, "completed")
+
+    def _end(self, gang: Gang, outcome: str) -> None:
+        self._show(ObjectGone("PodGroup", gang.work.key))
+        del self._gangs[gang.work.key]
+        self._emit(outcomes.Ended(self._agenda.now, gang.work.key, outcome, gang.attempt))
+
+    def _delete(self, gang: Gang, member: Member) -> None:
+        """Delete a pod with its grace period; judge what that means for the gang."""
+        was_placed = member.state is not PodState.PENDING
+        self._leave(gang, member)
+        standing = gang.count(PodState.BOUND, PodState.RUNNING)
+        if not was_placed or gang.broken or standing >= gang.work.minimum:
+            return
+        self._stop(gang)
+        if not gang.work.on_eviction.ends_the_rest:
+            return
+        gang.broken = True
+        for other in list(gang.members.values()):
+            if other.state is not PodState.LEAVING:
+                self._leave(gang, other)
+
+    def _leave(self, gang: Gang, member: Member) -> None:
+        now, grace = self._agenda.now, self._settings.grace if member.node else 0.0
+        member.state = PodState.LEAVING
+        if grace:
+            member.pod = leaving(member.pod, now)
+            self._show(ObjectSeen("Pod", member.pod))
+        self._agenda.at(now + grace, Rank.END, partial(self._gone, gang, member))
+
+    def _stop(self, gang: Gang) -> None:
+        """The gang does not stand any more: stop its clock."""
+        if gang.since is None:
+            return
+        now, work = self._agenda.now, gang.work
+        ran = now - gang.since
+        total = gang.done + ran
+        keeps = work.on_eviction is OnEviction.CHECKPOINT
+        gang.done = min(total, math.floor(total / work.checkpoint_every) * work.checkpoint_every) if keeps else 0.0
+        gang.since = None
+        gang.phase_of_clock += 1
+        self._emit(outcomes.Stopped(now, work.key, gang.attempt, ran, total - gang.done))
+
+    def _gone(self, gang: Gang, member: Member) -> None:
+        if gang.members.get(member.pod.metadata.key) is not member:
+            return
+        self._forget(gang, member)
+        if gang.work.on_eviction is OnEviction.VANISH:
+            return
+        if not gang.broken:
+            self._make_pod(gang, member.index)
+        elif not gang.members:
+            self._begin_again(gang)
+
+    def _begin_again(self, gang: Gang) -> None:
+        assert gang.group is not None
+        if gang.work.on_eviction is OnEviction.ABORT:
+            self._end(gang, "aborted")
+            return
+        self._show(ObjectGone("PodGroup", gang.work.key))
+        self._begin(gang, gang.group.spec.priority_class_name)
+
+    def _forget(self, gang: Gang, member: Member) -> None:
+        """A pod is gone."""
+        key = member.pod.metadata.key
+        del gang.members[key]
+        if member.node:
+            del self._on_node[member.node][key]
+            self._emit(outcomes.Released(self._agenda.now, gang.work.key, key, member.node))
+        self._show(ObjectGone("Pod", key, member.pod.metadata.uid))
+
+    # -------------------------------------------------------------------------------------------------------- nodes
+
+    def _of_node(self, node: str) -> list[tuple[Gang, Member]]:
+        return [(gang, gang.members[key]) for key, gang in self._on_node.get(node, {}).items()]
+
+    def drain(self, node: str) -> None:
+        """Delete the pods of a node, each with its grace period."""
+        for gang, member in self._of_node(node):
+            if member.state is not PodState.LEAVING:
+                self._disrupt(gang, member, "drained")
+                self._delete(gang, member)
+
+    def fail(self, node: str) -> None:
+        """Work on the node stops; its pods are gone after a while, unless it recovers before."""
+        for gang, member in self._of_node(node):
+            if member.state in (PodState.BOUND, PodState.RUNNING):
+                member.state = PodState.STALLED
+                if gang.count(PodState.RUNNING) < gang.work.minimum:
+                    self._stop(gang)
+                at = self._agenda.now + self._settings.node_eviction
+                self._agenda.at(at, Rank.END, partial(self._give_up, gang, member))
+
+    def _give_up(self, gang: Gang, member: Member) -> None:
+        if member.state is PodState.STALLED and gang.members.get(member.pod.metadata.key) is member:
+            self._disrupt(gang, member, "failed")
+            self._delete(gang, member)
+
+    def recover(self, node: str) -> None:
+        """Work on the node goes on."""
+        for gang, member in self._of_node(node):
+            if member.state is PodState.STALLED:
+                self._run(gang, member)
+
+    def remove(self, node: str) -> None:
+        """The pods of a node are gone with it."""
+        for gang, member in self._of_node(node):
+            if gang.members.get(member.pod.metadata.key) is member:
+                self._disrupt(gang, member, "removed")
+                self._delete(gang, member)
+                self._gone(gang, member)
+
+    def _disrupt(self, gang: Gang, member: Member, cause: str) -> None:
+        key = member.pod.metadata.key
+        self._emit(outcomes.Disrupted(self._agenda.now, gang.work.key, key, member.node, cause))

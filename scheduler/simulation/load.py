@@ -1,0 +1,181 @@
+"""What a simulation is given: work and changes of the cluster, each with its time.
+
+A load is an iterable of `Arrival`s in the order of their times. It may be a generator: the simulation reads one
+arrival ahead and keeps none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from ..model import objects, resources
+from ..recording.events import ObjectGone, ObjectSeen
+from .agenda import SimulationError
+
+
+class OnEviction(StrEnum):
+    """What the owner of a workload does when an eviction leaves its gang below the minimum."""
+
+    RESTART = "restart"
+    """Make all pods again; all work is lost. (A Job's policy PodEvicted → RestartJob.)"""
+    CHECKPOINT = "checkpoint"
+    """Make all pods again; the work since the last checkpoint is lost."""
+    ABORT = "abort"
+    """Delete the remaining pods and give up. (PodEvicted → AbortJob.)"""
+    REPLACE = "replace"
+    """Make the evicted pod again; the other pods keep running. All work is lost. (A Job without a policy.)"""
+    VANISH = "vanish"
+    """Do nothing: the pod has no owner. The other pods keep running; all work is lost."""
+
+    @property
+    def ends_the_rest(self) -> bool:
+        """Whether the owner deletes the remaining pods of a gang that does not stand any more."""
+        return self not in (OnEviction.REPLACE, OnEviction.VANISH)
+
+
+class InvalidLoadError(SimulationError, ValueError):
+    """A workload that means nothing: names the workload, the field and the value."""
+
+    def __init__(self, name: str, field_name: str, value: object, remedy: str) -> None:
+        super().__init__(f"workload {name}: {field_name} is {value!r}; {remedy}")
+        self.name, self.field, self.value = name, field_name, value
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A gang of equal pods that runs for a time.
+
+    Names are unique among the workloads that exist at a time. Jobs of equal priority that were submitted in the same
+    second are served in the order of namespace and name, as in a cluster: number the names, with leading zeros.
+    """
+
+    name: str
+    run_time: float
+    """Seconds for which the gang has to stand in all; infinity: until the end of the simulation."""
+    requests: Mapping[str, str]
+    """What each pod requests, as quantities: `{"nvidia.com/gpu": "1"}`."""
+    pods: int = 1
+    min_member: int | None = None
+    """Pods that have to stand together; all of them if None."""
+    queue: str = "default"
+    namespace: str = "load"
+    priority_class: str = ""
+    priority: int | None = None
+    """The pods' priority, where no priority class gives it."""
+    on_eviction: OnEviction = OnEviction.RESTART
+    checkpoint_every: float = 0.0
+    """Seconds of work between two checkpoints, for `OnEviction.CHECKPOINT`."""
+    preemptable: bool = True
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    """More annotations of the PodGroup."""
+    node_selector: Mapping[str, str] = field(default_factory=dict)
+    user: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise InvalidLoadError(self.name, "name", self.name, "give it a name")
+        if math.isnan(self.run_time) or self.run_time <= 0:
+            raise InvalidLoadError(self.name, "run_time", self.run_time, "name seconds above 0, or infinity")
+        if self.pods < 1:
+            raise InvalidLoadError(self.name, "pods", self.pods, "name at least 1")
+        if not 1 <= self.minimum <= self.pods:
+            raise InvalidLoadError(self.name, "min_member", self.min_member, f"name 1 to {self.pods}")
+        if self.on_eviction is OnEviction.CHECKPOINT and not self.checkpoint_every > 0:
+            raise InvalidLoadError(self.name, "checkpoint_every", self.checkpoint_every, "name seconds above 0")
+        try:
+            resources.parse(dict(self.requests))
+        except ValueError as error:
+            raise InvalidLoadError(self.name, "requests", dict(self.requests), str(error)) from None
+
+    @property
+    def key(self) -> str:
+        """The key of its PodGroup, `namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def minimum(self) -> int:
+        """How many pods have to stand together."""
+        return self.pods if self.min_member is None else self.min_member
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """Work that the cluster had before the simulation began, as it was shown (`scheduler.simulation.adopted`)."""
+
+    group: objects.PodGroup
+    pods: tuple[objects.Pod, ...]
+    run_time: float
+    """Seconds for which the gang has to stand in all, `done` included."""
+    done: float = 0.0
+    """Seconds for which it has stood."""
+    requests: Mapping[str, str] = field(default_factory=dict)
+    """What a pod requests, for the records; where pods differ, the mean."""
+    on_eviction: OnEviction = OnEviction.REPLACE
+    checkpoint_every: float = 0.0
+
+    @property
+    def key(self) -> str:
+        """The key of its PodGroup, `namespace/name`."""
+        return self.group.metadata.key
+
+
+@dataclass(frozen=True, slots=True)
+class DrainNode:
+    """Cordon the node and delete its pods, each with the grace period."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class FailNode:
+    """Stop a node: it is not Ready, and its work stops at once.
+
+    Unless the node recovers before, its pods are deleted after `Settings.node_eviction`.
+    """
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecoverNode:
+    """The node that failed, or was drained, takes pods again."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveNode:
+    """The node is gone, and every pod that was on it."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class EndWork:
+    """The workload of this key (`namespace/name`) completes now, whatever its run time; one that is over is ignored."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """One input and its time (seconds since the epoch).
+
+    `ObjectSeen` and `ObjectGone` are for nodes, queues, priority classes and the like; pods and PodGroups come of
+    workloads.
+    """
+
+    at: float
+    item: Workload | Adopted | EndWork | DrainNode | FailNode | RecoverNode | RemoveNode | ObjectSeen | ObjectGone
+
+
+def node(name: str, allocatable: Mapping[str, str], labels: Mapping[str, str] | None = None) -> objects.Node:
+    """A Ready node with these quantities; without a number of pods, room for 110."""
+    amounts: objects.meta.Quantities = {"pods": "110", **allocatable}
+    return objects.Node(
+        objects.ObjectMeta(name=name, labels={"kubernetes.io/hostname": name, **(labels or {})}),
+        status=objects.NodeStatus(allocatable=amounts, conditions=[objects.Condition("Ready", "True")]),
+    )

@@ -1,0 +1,125 @@
+"""The events that a simulation emits, in order, as data.
+
+Each outcome has its virtual time `at` (seconds since the epoch). They are msgspec structs with a tag, so that a
+writer encodes them as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from ..framework.decisions import Decisions
+from ..reasons import Refusal, VictimReason
+
+
+class _Outcome(msgspec.Struct, frozen=True, tag_field="kind", tag=str.lower):
+    at: float
+
+
+class Submitted(_Outcome, frozen=True):
+    """A workload arrived."""
+
+    job: str
+    queue: str
+    pods: int
+    min_member: int
+    requests: dict[str, str]
+    """The amounts that each pod requests."""
+    run_time: float
+    priority: int
+    user: str
+
+
+class Admitted(_Outcome, frozen=True):
+    """The PodGroup became Inqueue (again, after a restart)."""
+
+    job: str
+
+
+class Placed(_Outcome, frozen=True):
+    """A pod was bound: from now on it holds room on the node."""
+
+    job: str
+    pod: str
+    node: str
+
+
+class Started(_Outcome, frozen=True):
+    """The gang stands: `min_member` pods run. `attempt` counts from 1."""
+
+    job: str
+    attempt: int
+
+
+class Evicted(_Outcome, frozen=True):
+    """The scheduler evicted a pod; `reason` names the preemptor, the action and the numbers."""
+
+    job: str
+    pod: str
+    reason: VictimReason
+
+
+class Disrupted(_Outcome, frozen=True):
+    """A pod has to go because of its node (`drained`, `failed`, `removed`)."""
+
+    job: str
+    pod: str
+    node: str
+    cause: str
+
+
+class Released(_Outcome, frozen=True):
+    """A pod is gone: it does not hold its room any more."""
+
+    job: str
+    pod: str
+    node: str
+
+
+class Stopped(_Outcome, frozen=True):
+    """The gang no longer has its minimum. Of the `ran` seconds since its start, `lost` have to run again."""
+
+    job: str
+    attempt: int
+    ran: float
+    lost: float
+
+
+class Ended(_Outcome, frozen=True):
+    """The workload is over: `completed`, or `aborted` by its owner after an eviction."""
+
+    job: str
+    outcome: str
+    attempts: int
+
+
+class Waits(_Outcome, frozen=True):
+    """Why a job waits, when it changes. Without a reason: it does not wait any more."""
+
+    job: str
+    refusal: Refusal | None
+
+
+class Cycle(_Outcome, frozen=True):
+    """A cycle ran. `decisions.queues` has what each queue held, requested and deserved."""
+
+    number: int
+    decisions: Decisions
+
+
+class Refused(_Outcome, frozen=True):
+    """The core could not read an object, and leaves it out."""
+
+    object: str
+    message: str
+
+
+Outcome = (
+    Submitted | Admitted | Placed | Started | Evicted | Disrupted | Released | Stopped | Ended | Waits | Cycle | Refused
+)
+
+Sink = Callable[[Any], None]
+"""Takes one outcome."""

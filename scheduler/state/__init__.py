@@ -1,0 +1,22 @@
+"""A cluster's state as data: read it from files, take it from a cluster, and redact it.
+
+1. `reader.read_state` reads what `kubectl get -o json` wrote, a dump, a SIGUSR2 dump, or a recording.
+2. `dump` takes the state of a cluster read-only and writes it as a file of one segment (`scheduler.recording`).
+3. `redaction` replaces names so that their order stays, and keeps nothing that does not decide.
+"""
+
+from .errors import CutStateError, ForeignStateError, OtherVersionError, StateError, TooLargeError, TooOldError
+from .reader import At, read_state
+from .state import State
+
+__all__ = [
+    "At",
+    "CutStateError",
+    "ForeignStateError",
+    "OtherVersionError",
+    "State",
+    "StateError",
+    "TooLargeError",
+    "TooOldError",
+    "read_state",
+]

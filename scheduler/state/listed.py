@@ -1,0 +1,149 @@
+"""Read objects that kubectl printed: Lists and single objects, as JSON or YAML."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ..lint.objects import ManifestError, documents
+from ..model import objects, resources
+from ..model.state_kinds import STATE_KINDS
+from ..model.times import seconds
+from ..recording.events import PolicyLoaded
+from .errors import CutStateError, ForeignStateError, StateError, TooLargeError
+from .state import State
+
+MOST_BYTES = 4 << 30
+"""Bytes of all files: more than ten times the JSON of 5,000 nodes and 50,000 pods."""
+KUEUE = "kueue.x-k8s.io"
+_VOLCANO = "scheduling.volcano.sh"
+_GROUPS = {
+    "CSINode": "storage.k8s.io",
+    "HyperNode": "topology.volcano.sh",
+    "PodDisruptionBudget": "policy",
+    "PodGroup": _VOLCANO,
+    "PriorityClass": "scheduling.k8s.io",
+    "Queue": _VOLCANO,
+}
+"""API groups of the kinds of the state; the others are in the core group."""
+_REMEDY = "write it with kubectl get nodes,pods,podgroups,queues,priorityclasses,poddisruptionbudgets -A -o json"
+
+
+class _Head(msgspec.Struct, rename="camel"):
+    kind: str = ""
+    api_version: str = ""
+    metadata: dict[str, Any] = {}
+    items: list[msgspec.Raw] | None = None
+    data: dict[str, str] | None = None
+
+
+_decode_head = msgspec.json.Decoder(_Head).decode
+_decoders = {kind: msgspec.json.Decoder(it.struct).decode for kind, it in STATE_KINDS.items()}
+
+
+def read_lists(paths: list[Path], source: str) -> State:
+    """Read the state from files of kubectl. Raises StateError."""
+    state = State(source, is_exact=False)
+    size = sum(path.stat().st_size for path in paths)
+    for path in paths:
+        if size > MOST_BYTES:
+            raise TooLargeError(source, f"has {size} bytes, and {MOST_BYTES} are the most", _REMEDY)
+        content = _content(path)
+        if path.suffix in (".yaml", ".yml"):
+            _add_yaml(state, content, path)
+        else:
+            _add_json(state, content, path)
+    _check(state)
+    state.taken = _newest(state)
+    state.notes.append("the time of the state is that of its newest object: a list names none")
+    return state
+
+
+def _content(path: Path) -> bytes:
+    try:
+        content = path.read_bytes()
+        if content[:2] == b"\x1f\x8b":
+            with gzip.open(path) as file:
+                content = file.read(MOST_BYTES + 1)
+            if len(content) > MOST_BYTES:
+                raise TooLargeError(str(path), f"unpacks to more than {MOST_BYTES} bytes", _REMEDY)
+    except EOFError as error:
+        raise CutStateError(str(path), "is cut off", "copy or write it again") from error
+    except OSError as error:
+        raise StateError(str(path), f"cannot be read: {error.strerror or error}", "name a readable file") from error
+    return content
+
+
+def _add_yaml(state: State, content: bytes, path: Path) -> None:
+    try:
+        for line, item in documents(content.decode()):
+            _add(state, msgspec.json.encode(item), f"{path}:{line}")
+    except (ManifestError, UnicodeDecodeError) as error:
+        place = f"{path}:{error.line}" if isinstance(error, ManifestError) else str(path)
+        raise StateError(place, str(error), _REMEDY) from error
+
+
+def _add_json(state: State, content: bytes, path: Path) -> None:
+    if not content.strip():
+        raise StateError(str(path), "is empty", _REMEDY)
+    try:
+        head = _decode_head(content)
+    except msgspec.ValidationError as error:
+        raise StateError(str(path), f"is not a list of objects: {error}", _REMEDY) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        if "truncated" in str(error):
+            raise CutStateError(str(path), "is cut off: its JSON has no end", "copy or write it again") from error
+        raise StateError(str(path), f"is not JSON: {error}", _REMEDY) from error
+    if head.items is None:
+        _add(state, content, str(path))
+        return
+    if head.metadata.get("continue"):
+        raise CutStateError(str(path), "is one page of a longer list", "list without a limit")
+    for number, raw in enumerate(head.items):
+        _add(state, raw, f"{path}, item {number}")
+
+
+def _add(state: State, raw: msgspec.Raw | bytes, place: str) -> None:
+    head = _decode_head(raw)
+    group = head.api_version.rpartition("/")[0]
+    if head.kind == "ConfigMap" and any(name.endswith(".conf") for name in head.data or ()):
+        state.policy = PolicyLoaded(place, bytes(raw).decode())
+    elif head.kind in STATE_KINDS and group == _GROUPS.get(head.kind, ""):
+        try:
+            item: Any = _decoders[head.kind](raw)
+            _check_amounts(item)
+        except (msgspec.ValidationError, ValueError) as error:
+            name = head.metadata.get("name", "without a name")
+            raise StateError(place, f"{head.kind} {name}: {error}", "correct or remove this object") from error
+        item.metadata.annotations = objects.read_annotations(item.metadata.annotations)
+        state.see(head.kind, item)
+    else:
+        state.left_out[f"{head.kind}.{group}" if group else head.kind or "objects without a kind"] += 1
+
+
+def _check_amounts(item: Any) -> None:
+    if isinstance(item, objects.Node):
+        resources.parse(item.status.allocatable or item.status.capacity)
+
+
+def _check(state: State) -> None:
+    """Raise StateError for a state in which nothing could be decided."""
+    of_kueue = sorted(kind for kind in state.left_out if kind.endswith(f".{KUEUE}"))
+    if of_kueue and not state.objects["PodGroup"]:
+        names = ", ".join(kind.removesuffix(f".{KUEUE}") for kind in of_kueue)
+        raise ForeignStateError(
+            state.source,
+            f"holds Kueue's objects ({names}) and no PodGroup: Kueue decides in this cluster",
+            "a state needs Queues and PodGroups of scheduling.volcano.sh",
+        )
+    if not state.objects["Node"]:
+        raise StateError(state.source, "has no Node", _REMEDY)
+
+
+def _newest(state: State) -> float:
+    moments = [item.metadata.creation_timestamp for found in state.objects.values() for item in found.values()]
+    moments += [pod.status.start_time for pod in state.objects["Pod"].values()]
+    return seconds(max(filter(None, moments), default=None))

@@ -1,0 +1,122 @@
+"""The objects of a cluster at one moment."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from ..model.objects import Pod
+from ..model.state_kinds import STATE_KINDS
+from ..model.task import job_key_of
+from ..model.times import timestamp
+from ..recording.events import Assumed, ObjectGone, ObjectSeen, PolicyLoaded
+from .errors import TooOldError
+
+DAY = 86400.0
+
+
+@dataclass(slots=True)
+class State:
+    """The state of a cluster: of each kind of `model.state_kinds` the objects by key."""
+
+    source: str
+    taken: float = 0.0
+    """When it was taken, in seconds since 1970."""
+    is_exact: bool = True
+    """Whether the file names that time; otherwise it is the newest time of an object."""
+    objects: dict[str, dict[str, Any]] = field(default_factory=lambda: {kind: {} for kind in STATE_KINDS})
+    policy: PolicyLoaded | None = None
+    scheduler_names: list[str] = field(default_factory=list)
+    """Schedulers whose pods are placed; empty: every pod of a PodGroup."""
+    node_selector: dict[str, str] = field(default_factory=dict)
+    redacted: bool = False
+    left_out: Counter[str] = field(default_factory=Counter)
+    """Kinds of objects in the file that decide nothing, with their number."""
+    notes: list[str] = field(default_factory=list)
+    """The facts about the file that a reader of a result needs."""
+    cut: bool = False
+    """Whether the file, a recording, ends in the middle of a line: its scheduler still writes it, or was killed."""
+    _in_flight: dict[str, Assumed] = field(default_factory=dict)
+
+    def see(self, kind: str, item: Any) -> None:
+        """Add an object, or a later version of it."""
+        self.objects[kind][item.metadata.key] = item
+        if kind == "Pod":
+            self._in_flight.pop(item.metadata.key, None)
+
+    def forget(self, gone: ObjectGone) -> None:
+        """Remove an object, unless its uid is another."""
+        item = self.objects[gone.kind].get(gone.key)
+        if item is not None and (not gone.uid or item.metadata.uid == gone.uid):
+            del self.objects[gone.kind][gone.key]
+            self._in_flight.pop(gone.key, None)
+
+    def assume(self, given: Assumed) -> None:
+        """Note a bind or an eviction that the API has not shown yet."""
+        self._in_flight[given.key] = given
+
+    def revert(self, key: str) -> None:
+        """Note that the API refused what was in flight."""
+        self._in_flight.pop(key, None)
+
+    def settle(self) -> None:
+        """Make the writes in flight part of the objects: they succeed."""
+        pods = self.objects["Pod"]
+        for key, given in self._in_flight.items():
+            pod = pods.get(key)
+            if pod is None or pod.metadata.uid != given.uid:
+                continue
+            if given.node:
+                spec = msgspec.structs.replace(pod.spec, node_name=given.node)
+                pods[key] = Pod(pod.metadata, spec, pod.status)
+            else:
+                meta = msgspec.structs.replace(pod.metadata, deletion_timestamp=timestamp(self.taken))
+                pods[key] = Pod(meta, pod.spec, pod.status)
+        self._in_flight.clear()
+
+    def inputs(self) -> Iterator[ObjectSeen]:
+        """Yield all objects, in an order that depends on their names only."""
+        for kind in STATE_KINDS:
+            for _, item in sorted(self.objects[kind].items()):
+                yield ObjectSeen(kind, item)
+
+    @property
+    def digest(self) -> str:
+        """The sha256 of everything that decides."""
+        encode, total = msgspec.json.Encoder(order="deterministic").encode, hashlib.sha256()
+        text = "" if self.policy is None else self.policy.text
+        total.update(encode([self.scheduler_names, self.node_selector, text]))
+        for given in self.inputs():
+            total.update(encode(given))
+        return total.hexdigest()
+
+    def of_job(self) -> dict[str, list[Pod]]:
+        """Return the pods of each PodGroup that are scheduled here, by the group's key, in the order of their keys."""
+        found: dict[str, list[Pod]] = {key: [] for key in sorted(self.objects["PodGroup"])}
+        for _, pod in sorted(self.objects["Pod"].items()):
+            if not self.scheduler_names or pod.spec.scheduler_name in self.scheduler_names:
+                found.get(job_key_of(pod), []).append(pod)
+        return found
+
+    def check_age(self, now: float, most: float) -> None:
+        """Raise TooOldError if the state was taken more than `most` seconds before `now`."""
+        if now - self.taken > most:
+            days = int((now - self.taken) // DAY) + 1
+            raise TooOldError(
+                self.source,
+                f"was taken {render_age(now - self.taken)} ago, at {timestamp(self.taken)}",
+                f"take a new one with `schedspec dump`, or permit it with --max-age {days}d",
+            )
+
+
+def render_age(seconds: float) -> str:
+    """Format an age with the unit that suits it."""
+    for unit, length in (("d", DAY), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{max(seconds, 0):.0f} s"
