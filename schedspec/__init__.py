@@ -1,1 +1,1 @@
-"""The pytest plugin that runs executable specifications against a live cluster, and what it stands on."""
+"""The pytest plugin that runs executable specifications against a live cluster, and the packages below it."""

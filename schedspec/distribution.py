@@ -1,4 +1,4 @@
-"""Where the parts of this distribution are: beside this package in a checkout, inside of it in an installed wheel.
+"""Find the parts of this distribution: beside this package in a checkout, inside of it in an installed wheel.
 
 This is the only module that knows where the scheduler and the steps are. They are found by name, never imported: what
 is judged and who judges meet through Kubernetes only. Nothing called `steps` or `scheduler` stands at the top of an
@@ -37,7 +37,7 @@ def load(name: str) -> ModuleType:
 
 
 def scheduler_command() -> tuple[str, ...]:
-    """How our scheduler is called, without its arguments; with `environment`, from any working directory."""
+    """Return our scheduler's command, without its arguments; with `environment` it works in any folder."""
     return (sys.executable, "-P", "-m", module("scheduler"))
 
 
@@ -50,5 +50,5 @@ def environment() -> dict[str, str]:
 
 
 def prompt() -> str:
-    """What a person types to call our command line here."""
+    """Return the text by which a user calls our command line here."""
     return "schedspec" if INSTALLED else "python -m schedspec"

@@ -1,5 +1,7 @@
-"""The options of a run: each on the command line and in the ini file, all in one group, all checked before anything
-starts. Nothing here talks to a cluster.
+"""Read and check the options of a run, before anything starts.
+
+Each option exists on the command line and in the ini file; all are in one group of `pytest --help`. This module does
+not connect to a cluster.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from typing import Any, Literal, cast
 import pytest
 
 from . import distribution
+from .api.capabilities import Capability
 from .ci import sharding
 from .clusters import ClusterError, Settings
 from .clusters.programs.pinned import kubernetes_versions
@@ -21,6 +24,11 @@ from .schedulers import ADAPTERS, Adapter, AdapterError, InCluster, Own, find
 _NONE = object()
 """Not given on the command line; then the ini file is asked."""
 
+ALWAYS = "always"
+RECORDS = (ALWAYS, "failed")
+"""Which scenarios keep the recording of their scheduler."""
+FEW = 20
+"""Below so many scenarios, a run keeps the recordings of all of them."""
 FLAGS: dict[str, tuple[str, str]] = {
     "cluster": (
         "KIND",
@@ -47,10 +55,14 @@ FLAGS: dict[str, tuple[str, str]] = {
     "policy": ("FILE", "the policy of scenarios that name none (default: templates/policies/default.yaml)"),
     "runs": ("N", "how often each scenario is run (default: 1; 3 where a scheduler's order is not deterministic)"),
     "pause-on-failure": ("", "when a scenario fails, leave everything as it is until Enter is pressed"),
-    "templates": ("DIR", "own templates, found before ours of the same name (default: templates/ of the project)"),
-    "policies": ("DIR", "own policies, found before ours of the same name (default: policies/ of the project)"),
+    "templates": ("DIR", "own templates, found before ours of the same name (default: templates/ beside the features)"),
+    "policies": ("DIR", "own policies, found before ours of the same name (default: policies/ beside the features)"),
     "timeout-scale": ("FACTOR", "stretches every timeout (default: 1)"),
     "cucumber-messages": ("FILE", "write the run as Cucumber Messages (NDJSON) too"),
+    "record": (
+        "WHEN",
+        f"keep recordings for explain and replay: {' or '.join(RECORDS)} (default: always below {FEW} scenarios)",
+    ),
     "shard": ("N/OF", "run one part of the suite, for instance 2/5: the second of five machines"),
     "shard-durations": ("FILE", "durations.json of earlier runs: shards then take about as long (default: none)"),
     "out": (
@@ -58,16 +70,22 @@ FLAGS: dict[str, tuple[str, str]] = {
         "where logs, dumps and reports go (default: beside the JUnit file, else out/run or the first that is free)",
     ),
 }
-"""Name, placeholder of the value (none: a switch), what it is for."""
+"""Name, placeholder of the value (none: a switch), purpose."""
+
+PATHS = {
+    "schedspec_features": "folders and files whose .feature files are ours (default: the folder of the ini file)",
+    "schedspec_steps": "Python files, and folders of them, with sentences of your own (default: none)",
+}
+"""Settings of the ini file alone: paths, relative to that file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the user asked for, checked."""
+    """The checked options of a run."""
 
     settings: Settings
     adapter: Adapter
-    """Who schedules."""
+    """The scheduler under test."""
     scheduler_binaries: Path | None
     """A folder with its programs."""
     policy: Path | None
@@ -76,49 +94,59 @@ class Options:
     out_is_named: bool = False
     """Whether the user named it, or a JUnit file beside which it stands."""
     runs: int = 1
-    """How often each scenario is run."""
+    """The number of runs of each scenario."""
     cucumber_messages: Path | None = None
     templates: tuple[Path, ...] = ()
     """Folders of templates; the first that has a name wins, ours are in the last."""
     policies: tuple[Path, ...] = ()
     """Folders of the user's own policies, beside `policies/` of the folders of templates."""
+    record: str = ""
+    """`always` or `failed`; empty where the number of scenarios decides."""
     shard: sharding.Shard | None = None
     shard_durations: dict[str, float] = field(default_factory=dict)
     """Seconds by node id."""
     pause: bool = False
     """Wait for Enter when a scenario has failed."""
     adopt_nodes: tuple[str, ...] = ()
-    """Of an existing cluster the nodes that scenarios may use."""
+    """The nodes of an existing cluster that scenarios may use."""
+    features: tuple[Path, ...] = ()
+    """The files and folders that the setting names as ours; empty where it names none."""
+    steps: tuple[Path, ...] = ()
+    """Files and folders with sentences of the user's own."""
+
+    def records(self, scenarios: int) -> bool:
+        """Return True if scenarios that pass keep their recordings in a run of so many."""
+        return self.record == ALWAYS or (not self.record and scenarios < FEW)
 
     @property
     def kubernetes_version(self) -> str:
-        """The minor version of Kubernetes, as far as it is known before there is a cluster; else empty."""
+        """The minor version of Kubernetes if it is known before the cluster exists; else empty."""
         pinned = next(iter(kubernetes_versions())) if self.settings.kind == "embedded" else ""
         return self.settings.kubernetes_version or pinned
 
     def header(self) -> str:
-        """One line for the top of the run."""
+        """Return the line on cluster, scheduler and options at the top of the run."""
         it = self.settings
-        said = [f"cluster {it.kind}", f"scheduler {self.adapter}"]
+        parts = [f"cluster {it.kind}", f"scheduler {self.adapter}"]
         usual = self.adapter.gang_api == self.adapter.gang_apis[0]
-        said += [] if usual else [f"gangs of {self.adapter.gang_api}"]
-        said += [f"its programs {self.scheduler_binaries}"] if self.scheduler_binaries else []
-        said += [f"context {it.kube_context}"] if it.kube_context else []
-        said += [f"its nodes {', '.join(self.adopt_nodes)}"] if self.adopt_nodes else []
-        said += ["reused"] if it.reuse else []
-        said += ["kept"] if it.keep else []
-        said += [f"node image {it.kind_image}"] if it.kind_image else []
-        said += [f"kind configuration {it.kind_config}"] if it.kind_config else []
-        said += [f"binaries {it.binaries}"] if it.binaries else []
-        said += [f"policy {self.policy}"] if self.policy else []
-        said += [f"each scenario {self.runs} times"] if self.runs > 1 else []
-        said += [f"shard {self.shard}"] if self.shard else []
-        said += [f"timeouts x {self.timeout_scale:g}"] if self.timeout_scale != 1 else []
+        parts += [] if usual else [f"gangs of {self.adapter.gang_api}"]
+        parts += [f"its programs {self.scheduler_binaries}"] if self.scheduler_binaries else []
+        parts += [f"context {it.kube_context}"] if it.kube_context else []
+        parts += [f"its nodes {', '.join(self.adopt_nodes)}"] if self.adopt_nodes else []
+        parts += ["reused"] if it.reuse else []
+        parts += ["kept"] if it.keep else []
+        parts += [f"node image {it.kind_image}"] if it.kind_image else []
+        parts += [f"kind configuration {it.kind_config}"] if it.kind_config else []
+        parts += [f"binaries {it.binaries}"] if it.binaries else []
+        parts += [f"policy {self.policy}"] if self.policy else []
+        parts += [f"each scenario {self.runs} times"] if self.runs > 1 else []
+        parts += [f"shard {self.shard}"] if self.shard else []
+        parts += [f"timeouts x {self.timeout_scale:g}"] if self.timeout_scale != 1 else []
         hides = "".join(f"\nschedspec: own {it}" for it in self._hidden())
-        return f"schedspec: {', '.join(said)}; reports in {_shown(self.out)}{hides}"
+        return f"schedspec: {', '.join(parts)}; reports in {_shown(self.out)}{hides}"
 
     def _hidden(self) -> Iterator[str]:
-        """What the user's own files hide of ours, said once a run."""
+        """Yield the templates and policies of ours that the user's own files hide."""
         *own, ours = self.templates
         for what, folders, known in (
             ("templates", own, ours),
@@ -126,11 +154,11 @@ class Options:
         ):
             names = sorted({it.name for folder in folders for it in folder.glob("*") if (known / it.name).is_file()})
             if names:
-                yield f"{what} in the place of ours: {', '.join(names)}"
+                yield f"{what} replace ours: {', '.join(names)}"
 
 
 def declare(parser: pytest.Parser) -> None:
-    """The options and their ini twins (`--kind-image` is `schedspec_kind_image`)."""
+    """Declare the options and their ini settings (`--kind-image` is `schedspec_kind_image`)."""
     group = parser.getgroup("schedspec", "schedspec: specifications of a scheduler on a live cluster")
     for flag, (value, text) in FLAGS.items():
         name = ini_name(flag)
@@ -138,14 +166,25 @@ def declare(parser: pytest.Parser) -> None:
         group.addoption(f"--{flag}", dest=name, default=_NONE, help=text, **more)
         kind: Literal["string", "bool"] = "string" if value else "bool"
         parser.addini(name, f"--{flag}: {text}", type=kind, default=None)
+    for name, text in PATHS.items():
+        parser.addini(name, text, type="paths", default=[])
+
+
+def ini_is_ours(config: pytest.Config) -> bool:
+    """Whether the ini file sets an option of ours."""
+    return any(name.startswith("schedspec_") for name in config._inicfg)
 
 
 def read(config: pytest.Config) -> Options:
-    """The options of this run. Raises pytest.UsageError, which says what, where and what to do."""
+    """Return the options of this run.
+
+    Raises:
+        pytest.UsageError: An option is invalid; the text names the option, its value and what to do next.
+    """
     kind_config, binaries, policy = _file(config, "kind-config"), _folder(config, "binaries"), _file(config, "policy")
     try:
         settings = Settings(
-            kind=cast(ClusterKind, _text(config, "cluster") or "auto"),  # which checks the name itself
+            kind=cast(ClusterKind, _text(config, "cluster") or "auto"),  # it checks the name itself
             kube_context=_text(config, "kube-context"),
             reuse=bool(_value(config, "reuse-cluster")),
             keep=bool(_value(config, "keep-cluster")),
@@ -155,19 +194,28 @@ def read(config: pytest.Config) -> Options:
             kubernetes_version=_text(config, "kubernetes-version"),
         )
         if settings.kind == "existing" and settings.kube_context:
-            from .clusters import existing  # noqa: PLC0415 - only where it is asked for
+            from .clusters import existing  # noqa: PLC0415 - only for this option
 
             existing.only_context(existing.source(settings.kubeconfig), settings.kube_context)
     except ClusterError as problem:
         raise pytest.UsageError(str(problem)) from None
     scale = _text(config, "timeout-scale") or "1"
     adapter = _adapter(config, settings)
+    if settings.kind == "simulated":
+        if type(adapter) is not Own or adapter.gang_api != adapter.gang_apis[0]:
+            todo = "leave --scheduler and --gang-api out, or name another cluster"
+            raise _refusal("cluster", "simulated", "runs our own scheduler only, with Volcano's PodGroups", todo)
+        adapter.lacks_here = {Capability.VALIDATION: "a simulated cluster checks no schema"}
     shard, durations = _shard(config)
     out, named = _out(config)
+    programs = _folder(config, "scheduler-binaries")
+    if programs is not None and (missing := adapter.missing_programs(programs)):
+        do_next = f"put {', '.join(adapter.programs)} there, or leave the option out"
+        raise _refusal("scheduler-binaries", str(programs), f"has no program {', '.join(missing)}", do_next)
     return Options(
         settings=settings,
         adapter=adapter,
-        scheduler_binaries=_folder(config, "scheduler-binaries"),
+        scheduler_binaries=programs,
         policy=policy,
         timeout_scale=_factor(scale),
         out=out,
@@ -176,19 +224,39 @@ def read(config: pytest.Config) -> Options:
         runs=_count(_text(config, "runs") or str(adapter.runs)),
         templates=(*_own(config, "templates"), distribution.folder("templates")),
         policies=_own(config, "policies"),
+        record=_record(config),
         shard=shard,
         shard_durations=durations,
         pause=_pause(config),
         adopt_nodes=_adopt_nodes(config, settings),
+        features=_paths(config, "schedspec_features"),
+        steps=_paths(config, "schedspec_steps"),
     )
+
+
+def _paths(config: pytest.Config, name: str) -> tuple[Path, ...]:
+    found = tuple(Path(it) for it in config.getini(name))
+    for path in found:
+        if not path.exists():
+            raise pytest.UsageError(
+                f"there is no {path}\n  where: {name} in {config.inipath}\n  do next: name a path that exists"
+            )
+    return found
 
 
 def _adopt_nodes(config: pytest.Config, settings: Settings) -> tuple[str, ...]:
     named = _text(config, "adopt-nodes") or ""
     if named and settings.kind != "existing":
-        what = f"is for an existing cluster, and this run is to use {settings.kind!r}"
+        what = f"is for an existing cluster, but the cluster of this run is {settings.kind!r}"
         raise _refusal("adopt-nodes", named, what, "add --cluster existing, or leave --adopt-nodes out")
     return tuple(dict.fromkeys(filter(None, map(str.strip, named.split(",")))))
+
+
+def _record(config: pytest.Config) -> str:
+    named = _text(config, "record") or ""
+    if named and named not in RECORDS:
+        raise _refusal("record", named, "is not known", f"name one of: {', '.join(RECORDS)}")
+    return named
 
 
 def _pause(config: pytest.Config) -> bool:
@@ -219,7 +287,7 @@ def _adapter(config: pytest.Config, settings: Settings) -> Adapter:
             raise pytest.UsageError("--scheduler-in-cluster needs our own scheduler: leave --scheduler out")
         if settings.kind not in ("auto", "kind"):
             raise pytest.UsageError(
-                f"--scheduler-in-cluster needs a Kind cluster: no image can be brought into one of kind {settings.kind}"
+                f"--scheduler-in-cluster needs a Kind cluster: a cluster of kind {settings.kind} cannot load its image"
             )
         return _with_gang_api(config, InCluster())
     try:
@@ -234,15 +302,22 @@ def _with_gang_api(config: pytest.Config, adapter: Adapter) -> Adapter:
     if named is not None:
         if named not in adapter.gang_apis:
             do_next = f"name one of: {', '.join(adapter.gang_apis)}"
-            raise _refusal("gang-api", named, f"is no API that {adapter} takes gangs in", do_next)
+            raise _refusal("gang-api", named, f"is no gang API of {adapter}", do_next)
         adapter.gang_api = named
     return adapter
 
 
 def _own(config: pytest.Config, name: str) -> tuple[Path, ...]:
-    """The user's folder of that name: the one that is named, else the project's if it has one."""
-    found = _folder(config, name) or config.rootpath / name
-    return (found,) if found.is_dir() and found != distribution.folder(name) else ()
+    """Return the user's folders of that name: the named one, else those that belong to the features.
+
+    Folders of the root belong to the features unless the setting `schedspec_features` names other folders: a repository
+    may have `templates/` of its own there.
+    """
+    chosen = _folder(config, name)
+    features = [Path(it) for it in config.getini("schedspec_features")]
+    beside = [folder for it in features for folder in (it, it.parent) if folder != config.rootpath]
+    found = [chosen] if chosen is not None else [it / name for it in (beside if features else [config.rootpath])]
+    return tuple(dict.fromkeys(it for it in found if it.is_dir() and it != distribution.folder(name)))
 
 
 def _factor(text: str) -> float:
@@ -262,7 +337,7 @@ def _count(text: str) -> int:
 
 
 def _out(config: pytest.Config) -> tuple[Path, bool]:
-    """Where reports go, and whether that was named."""
+    """Return the folder of the reports, and whether the user named it."""
     named = _text(config, "out")
     if named:
         return _absolute(config, named), True
@@ -287,7 +362,7 @@ def _folder(config: pytest.Config, flag: str) -> Path | None:
 
 
 def _path(config: pytest.Config, flag: str) -> Path | None:
-    """A path of the command line is relative to the working directory, one of the ini file to that file."""
+    """Return a path: one of the command line is relative to the working directory, one of the ini file to that file."""
     named = _text(config, flag)
     if not named:
         return None
@@ -310,13 +385,13 @@ def _value(config: pytest.Config, flag: str) -> Any:
 
 
 def ini_name(flag: str) -> str:
-    """The name of an option in the ini file."""
+    """Return the name of an option in the ini file."""
     return "schedspec_" + flag.replace("-", "_")
 
 
 def _refusal(flag: str, value: str, what: str, do_next: str) -> pytest.UsageError:
-    said = what if repr(value) in what else f"{value!r} {what}"
-    return pytest.UsageError(f"{said}\n  where: --{flag} ({ini_name(flag)} in the ini file)\n  do next: {do_next}")
+    problem = what if repr(value) in what else f"{value!r} {what}"
+    return pytest.UsageError(f"{problem}\n  where: --{flag} ({ini_name(flag)} in the ini file)\n  do next: {do_next}")
 
 
 def _shown(path: Path) -> str:

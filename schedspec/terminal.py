@@ -1,4 +1,4 @@
-"""Lines for a person who waits: rewritten in place on a terminal, said once in a log."""
+"""Show progress: a line that is rewritten in place on a terminal, and written once in a log."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import unicodedata
 from typing import TextIO
 
 _PASSING = re.compile(r",? \d+ s\b.*|; \d+ more after it.*")
-"""What of a line only says how long it takes."""
+"""The part of a line that changes with the time only."""
 _CLEAR = "\r\x1b[K"
 
 
@@ -25,23 +25,23 @@ class Lines:
         self._stream, self._live = stream, live
         self._lock = threading.Lock()
         self._open = ""
-        """The subject of the line that the cursor stands on; empty at the beginning of a line."""
-        self._told: set[str] = set()
+        """The subject of the line that has the cursor; empty at the beginning of a line."""
+        self._written: set[str] = set()
 
-    def tell(self, text: str, subject: str = "") -> None:
-        """What goes on now. Lines of one subject, by default what stands before the colon, replace each other."""
+    def show(self, text: str, subject: str = "") -> None:
+        """Show a line of progress. It replaces the last line of its subject, by default the text before the colon."""
         subject = subject or text.partition(": ")[0]
         with self._lock:
             if self._live:
                 again = self._open == subject
                 self._write((_CLEAR if again else self._ended()) + cut(text, _width()))
                 self._open = subject
-            elif (said := _PASSING.sub("", text)) not in self._told:
-                self._told.add(said)
-                self._write(said + "\n")
+            elif (line := _PASSING.sub("", text)) not in self._written:
+                self._written.add(line)
+                self._write(line + "\n")
 
     def update(self, text: str, subject: str) -> None:
-        """As `tell`, only where the line of this subject is still the open one: for tickers, which may be late."""
+        """Show a line if the line of its subject is still open: for tickers, which may be late."""
         with self._lock:
             if self._live and self._open == subject:
                 self._write(_CLEAR + cut(text, _width()))
@@ -62,12 +62,12 @@ class Lines:
 
 
 def on_stderr() -> Lines:
-    """Lines of a command: what it prints for programs goes to standard output."""
+    """Return the progress lines of a command, on standard error; output for programs goes to standard output."""
     return Lines(sys.stderr, live=sys.stderr.isatty())
 
 
 def cut(text: str, columns: int) -> str:
-    """As much of a text as fits into so many columns; Chinese letters take two each."""
+    """Cut a text to a number of columns; Chinese letters have two each."""
     left = columns
     for at, letter in enumerate(text):
         left -= 2 if unicodedata.east_asian_width(letter) in "WF" else 1

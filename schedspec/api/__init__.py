@@ -1,1 +1,1 @@
-"""The Kubernetes API as scenarios use it: client, kinds, definitions, errors, time-outs."""
+"""The Kubernetes API as scenarios use it: client, kinds, definitions, errors, timeouts."""

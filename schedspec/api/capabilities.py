@@ -1,6 +1,6 @@
-"""What a scenario may need of a scheduler: the closed list. Each is a tag `@needs-NAME` of a scenario, too.
+"""Capabilities that a scenario may require of a scheduler. Each is also a tag `@needs-NAME`. The list is closed.
 
-A scheduler that lacks what a scenario needs is not judged by it: the scenario is skipped with the reason.
+If the scheduler lacks a capability, the scenario is skipped with the reason.
 """
 
 from __future__ import annotations
@@ -12,17 +12,22 @@ TAG: Final = "needs-"
 
 
 class Capability(StrEnum):
-    """The value is the name in the tag."""
+    """A capability; the value is its name in the tag."""
 
     POLICY = "policy"
+    POLICY_FILES = "policy-files"
     POLICY_REFUSAL = "policy-refusal"
+    ACTIONS = "actions"
     QUEUES = "queues"
     AMOUNTS = "amounts"
     WEIGHTS = "weights"
     HIERARCHY = "hierarchy"
     CARDS = "cards"
+    QUEUE_PRIORITY = "queue-priority"
+    PROTECTION = "protection"
     VALIDATION = "validation"
     JOBS = "jobs"
+    JOB_TASKS = "job-tasks"
     JOB_POLICIES = "job-policies"
     COMMANDS = "commands"
     PYTORCHJOBS = "pytorchjobs"
@@ -30,26 +35,43 @@ class Capability(StrEnum):
     REASONS = "reasons"
     DESERVED = "deserved"
     GANGS = "gangs"
+    SPARE_PODS = "spare-pods"
+    GROWTH = "growth"
+    POD_NAMES = "pod-names"
     DISRUPTION_MODE = "disruption-mode"
+    TOPOLOGY = "topology"
+    PREFERRED_TOPOLOGY = "preferred-topology"
+    PARTITIONS = "partitions"
 
 
 MEANING: Final[dict[Capability, str]] = {
-    Capability.POLICY: "policy files as Volcano has them: actions, tiers, plugins",
-    Capability.POLICY_REFUSAL: "a policy that contradicts itself is refused, with a message",
-    Capability.QUEUES: "queues (scheduling.volcano.sh), and work that names its queue",
+    Capability.POLICY: "policies by name: what may be evicted for what",
+    Capability.POLICY_FILES: "policy files in Volcano's format: actions, tiers, plugins",
+    Capability.ACTIONS: "steps of scheduling that a policy leaves out or reorders: enqueue, backfill, reclaim, sla",
+    Capability.POLICY_REFUSAL: "contradictory policies are rejected with a message",
+    Capability.QUEUES: "queues (scheduling.volcano.sh), and work with a queue",
     Capability.AMOUNTS: "queues with deserved, capability and guarantee (the plugin capacity)",
     Capability.WEIGHTS: "queues with weights (the plugin proportion)",
     Capability.HIERARCHY: "queues that form a tree",
     Capability.CARDS: "quotas in cards of a model (the plugin capacity-card)",
-    Capability.VALIDATION: "queues that contradict themselves are refused by the API server",
-    Capability.JOBS: "Volcano Jobs",
-    Capability.JOB_POLICIES: "what a Volcano Job does when a pod is evicted, fails or completes",
+    Capability.QUEUE_PRIORITY: "queues with a priority",
+    Capability.PROTECTION: "queues and pods that no other work may evict",
+    Capability.VALIDATION: "contradictory queues are rejected by the API server",
+    Capability.JOBS: "jobs that start all of their pods together or, with a minimum of one, pod by pod",
+    Capability.JOB_TASKS: "jobs of several tasks (Volcano Jobs)",
+    Capability.JOB_POLICIES: "the policies of a Volcano Job when a pod is evicted, fails or completes",
     Capability.COMMANDS: "Commands: abort and resume a job, close and open a queue",
     Capability.PYTORCHJOBS: "PyTorchJobs",
     Capability.PHASES: "the phases of PodGroups (scheduling.volcano.sh): Pending, Inqueue, Running",
-    Capability.REASONS: "why work waits, in words that name the plugin or the limit",
-    Capability.DESERVED: "what a queue deserves, in its status",
+    Capability.REASONS: "the reason why work waits, with the plugin or the limit",
+    Capability.DESERVED: "the deserved amounts of a queue, in its status",
     Capability.GANGS: "gangs: pods that are bound together or not at all",
-    Capability.DISRUPTION_MODE: "a gang says whether it may lose single pods or only goes as a whole",
+    Capability.SPARE_PODS: "gangs whose minimum is below all: the pods above the minimum come and go one by one",
+    Capability.GROWTH: "running gangs that get more pods",
+    Capability.POD_NAMES: "the names of a job's pods: JOB-TASK-NUMBER",
+    Capability.DISRUPTION_MODE: "the disruption mode of a gang: single pods or the whole gang only",
+    Capability.TOPOLOGY: "gangs whose pods have to stay within one rack or one spine of the network",
+    Capability.PREFERRED_TOPOLOGY: "gangs whose pods stay as close together as there is room",
+    Capability.PARTITIONS: "gangs of several parts, each with a topology of its own",
 }
-"""For people: what is needed."""
+"""Description of each capability for users."""

@@ -1,7 +1,7 @@
-"""The API server as plain calls on plain dicts. Configuration, TLS and connections are the official client's; its
-models are not used: they cost a hundred times what a dict does.
+"""Client of the API server: plain calls with plain dicts.
 
-Every refusal is a RejectedError with the server's own words.
+The official client provides configuration, TLS and connections. Its models are not used, because they cost a hundred
+times as much as a dict. Every refusal is a RejectedError with the server's message.
 """
 
 from __future__ import annotations
@@ -20,28 +20,30 @@ from kubernetes.client import ApiClient, ApiException, Configuration
 
 from .errors import ClusterUnreachableError, RejectedError
 from .kinds import Resource
+from .names import Names
 
 Object = dict[str, Any]
-"""A Kubernetes object, as JSON has it."""
+"""A Kubernetes object as decoded JSON."""
 
 APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 
 _FIELD = re.compile(r"""(?:unknown field "|[;:] )(\.?(?:spec|metadata|status)[\w.\[\]-]*)""")
-"""Fields that the server blames in the text only: those that its schema does not know."""
+"""Fields that the server names only in its message: fields that the schema does not have."""
 
 
 _EXEC = 10.0
-"""Seconds that a command in a pod may take."""
+"""Maximum seconds of a command in a pod."""
 
 
 class Api:
     """One cluster's API server. Thread-safe: connections come from a pool."""
 
-    def __init__(self, kubeconfig_file: Path, context: str, connections: int = 32) -> None:
+    def __init__(self, kubeconfig_file: Path, context: str, connections: int = 32, names: Names | None = None) -> None:
+        self.names = names or Names()
         self.configuration: Any = Configuration()
-        load: Any = kubeconfig.load_kube_config  # it has no types
+        load: Any = kubeconfig.load_kube_config  # the function has no type annotations
         load(str(kubeconfig_file), context, client_configuration=self.configuration)
         self.configuration.connection_pool_maxsize = connections
         self._client: Any = ApiClient(self.configuration)
@@ -50,7 +52,7 @@ class Api:
         self._lock = threading.Lock()
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         self._client.rest_client.pool_manager.clear()
 
     def raw(
@@ -64,22 +66,23 @@ class Api:
         stream: bool = False,
         timeout: float = 10.0,
     ) -> urllib3.BaseHTTPResponse:
-        """One request; the response whatever its status. With `stream` its body is not read.
+        """Send one request and return the response, whatever its status. With `stream` the body is not read.
 
-        Raises ClusterUnreachableError.
+        Raises:
+            ClusterUnreachableError: the API server did not answer.
         """
         headers: dict[str, str] = {"Accept": "application/json", "User-Agent": "schedspec"}
         params: list[tuple[str, str]] = []
         self._client.update_params_for_auth(headers, params, ["BearerToken"], path, method, body)
         if body is not None:
             headers["Content-Type"] = content_type
-        url = self.server + path + (f"?{urlencode(query)}" if query else "")
+        url = self.server + self.names.path(path) + (f"?{urlencode(query)}" if query else "")
         try:
             response: urllib3.BaseHTTPResponse = self._client.rest_client.pool_manager.request(
                 method,
                 url,
                 headers=headers,
-                body=None if body is None else msgspec.json.encode(body),
+                body=None if body is None else msgspec.json.encode(self.names.outgoing(body)),
                 preload_content=not stream,
                 timeout=urllib3.Timeout(connect=timeout, read=timeout),
                 retries=False,
@@ -89,15 +92,28 @@ class Api:
         return response
 
     def call(self, method: str, path: str, **more: Any) -> Object:
-        """One request and its answer. Raises RejectedError, ClusterUnreachableError."""
+        """Send one request and return the decoded answer.
+
+        Raises:
+            RejectedError: the API server refused the request.
+            ClusterUnreachableError: the API server did not answer.
+        """
         response = self.raw(method, path, **more)
         if response.status >= 400:
-            raise rejection(method, path, response.status, response.data)
-        answer: Object = msgspec.json.decode(response.data)
+            raise rejection(method, path, response.status, self.names.plain(response.data))
+        answer: Object = self.decode(response.data)
         return answer
 
+    def decode(self, data: bytes) -> Any:
+        """Decode an answer, or a line of a watch, with the scenarios' names."""
+        return msgspec.json.decode(self.names.plain(data))
+
     def resource(self, api_version: str, kind: str) -> Resource:
-        """Where `kind` is served; asked once. Raises RejectedError if it is not."""
+        """Return how the API server serves `kind`. The answer is cached.
+
+        Raises:
+            RejectedError: the API server does not serve the kind.
+        """
         key = (api_version, kind)
         with self._lock:
             if key not in self._known:
@@ -107,11 +123,15 @@ class Api:
                         found = Resource(api_version, entry["kind"], entry["name"], entry["namespaced"])
                         self._known[(api_version, entry["kind"])] = found
             if key not in self._known:
-                raise RejectedError(f"the API server knows no kind {kind!r} in {api_version!r}", 404, "NotFound")
+                raise RejectedError(f"the API server serves no kind {kind!r} in {api_version!r}", 404, "NotFound")
             return self._known[key]
 
     def apply(self, obj: Object, manager: str, *, namespace: str = "") -> Object:
-        """Server-side apply, strict about fields. Raises RejectedError."""
+        """Apply an object by server-side apply, with strict validation of fields.
+
+        Raises:
+            RejectedError: the API server refused the object.
+        """
         resource = self.resource(obj["apiVersion"], obj["kind"])
         return self.call(
             "PATCH",
@@ -122,7 +142,14 @@ class Api:
         )
 
     def delete(self, path: str, *, grace: int | None = None, propagation: str = "Background", uid: str = "") -> bool:
-        """False if there was nothing to delete. `path` may name a collection; with `uid`, a successor is refused."""
+        """Delete the object or collection at `path`. Return False if it did not exist.
+
+        Args:
+            path: Path of an object or a collection.
+            grace: Grace period in seconds.
+            propagation: Propagation policy.
+            uid: If set, a successor of the same name is not deleted.
+        """
         options: Object = {"propagationPolicy": propagation}
         if uid:
             options["preconditions"] = {"uid": uid}
@@ -138,14 +165,18 @@ class Api:
 
 
 def run_in_pod(api: Api, namespace: str, pod: str, command: Sequence[str]) -> str:
-    """Run a command in a real pod's container; what it wrote. Raises RejectedError."""
+    """Run a command in a real pod's container and return its output.
+
+    Raises:
+        RejectedError: the command could not be run.
+    """
     from kubernetes import stream  # noqa: PLC0415 - these two take as long to import as all else together
     from kubernetes.client import CoreV1Api  # noqa: PLC0415
 
-    call: Any = stream.stream  # it has no types
+    call: Any = stream.stream  # the function has no type annotations
     core: Any = CoreV1Api(ApiClient(api.configuration))
     try:
-        said = call(
+        websocket = call(
             core.connect_get_namespaced_pod_exec,
             *(pod, namespace),
             command=list(command),
@@ -159,20 +190,20 @@ def run_in_pod(api: Api, namespace: str, pod: str, command: Sequence[str]) -> st
         text = f"the command {' '.join(command)} did not run in pod {pod}: {problem.reason}"
         raise RejectedError(text, int(problem.status or 0), str(problem.reason)) from None
     try:
-        said.run_forever(timeout=_EXEC)
-        return str(said.read_all())
+        websocket.run_forever(timeout=_EXEC)
+        return str(websocket.read_all())
     finally:
-        said.sock.shutdown()  # its own close() leaves the socket to the garbage collector, which warns in a later test
+        websocket.sock.shutdown()  # close() leaves the socket to the garbage collector, which warns in a later test
 
 
 def rejection(method: str, path: str, status: int, data: bytes) -> RejectedError:
-    """The error that the server's answer describes."""
+    """Return the error that the server's answer describes."""
     causes: list[Object] = []
     try:
         answer = msgspec.json.decode(data)
         reason, message = str(answer.get("reason", "")), str(answer.get("message", ""))
         causes = (answer.get("details") or {}).get("causes") or []
-    except (msgspec.DecodeError, AttributeError):  # a plain-text answer: the kind is not served (yet)
+    except (msgspec.DecodeError, AttributeError):  # an answer in plain text: the kind is not served (yet)
         reason, message = "", data.decode(errors="replace").strip()
     fields = [str(cause["field"]) for cause in causes if cause.get("field")]
     fields += [part.strip(".") for part in _FIELD.findall(message)]

@@ -1,7 +1,6 @@
-"""The scheduler's API is part of what a session sets up: applied from its files, waited for, and taken
-away again where it was made for one run.
+"""Install the scheduler's API in a session: apply the definitions, wait for them, and remove those made for one run.
 
-The one rule: on a cluster of others, only what bears the run's label is ever changed or deleted here.
+On a shared cluster, only objects with the run's label are changed or deleted here.
 """
 
 from __future__ import annotations
@@ -23,22 +22,34 @@ _MANAGER = "schedspec"
 _DEFINITION = "CustomResourceDefinition"
 
 
-class _NotYetError(HarnessError):
-    """Worth another look."""
+class _UnsettledError(HarnessError):
+    """The cluster has not settled yet: look again."""
 
 
 NEW = 2.0
-"""Seconds after its establishment in which a kind's API server holds every creation back, for as long again.
+"""Seconds after a kind is established during which the API server delays every creation by as long again.
 
-(apiextensions-apiserver, ``customresource_handler.go``: so that all servers of a cluster know the kind.)
+The delay lets all servers of a cluster learn the kind (apiextensions-apiserver, `customresource_handler.go`).
 """
 
 
 def install(api: Api, folder: Path, label: str = "") -> float:
-    """Apply every object of `folder`; return when each kind is served: since when the youngest is, in epoch seconds.
+    """Apply every object of `folder` and return when each kind is served.
 
-    With a `label` the cluster is shared: what is there without it stays as it is, what is made bears it, and admission
-    policies are for objects that bear it. Raises RejectedError, HarnessError.
+    On a shared cluster, objects without the label stay unchanged, new objects get the label, and admission policies
+    apply to labelled objects only.
+
+    Args:
+        api: The API server.
+        folder: Folder with definitions and admission policies.
+        label: The run's label; set on a shared cluster.
+
+    Returns:
+        Since when the youngest kind is served, in seconds since 1970.
+
+    Raises:
+        RejectedError: the API server refused an object.
+        HarnessError: a kind was not served in time.
     """
     objects, youngest = list(_read(folder)), 0.0
     for obj in objects:
@@ -53,21 +64,27 @@ def install(api: Api, folder: Path, label: str = "") -> float:
     return youngest
 
 
-def grow_up(youngest: float) -> None:
-    """Wait until no kind is new any more: who waits here waits less than the first creation would."""
+def wait_for_creation(youngest: float) -> None:
+    """Wait until no kind is new any more. This wait is shorter than the delay of the first creation."""
     time.sleep(min(NEW, max(0.0, youngest + NEW - time.time())))
 
 
 def remove(api: Api, folder: Path, label: str) -> list[str]:
-    """Delete those objects of `folder` that bear the label; return when they are gone.
+    """Delete the labelled objects of `folder` and return when they are gone.
 
-    A definition that somebody else's object has come to depend on stays: the answer names these. Raises HarnessError.
+    Returns:
+        Names of the definitions that stay, because foreign objects use them.
+
+    Raises:
+        HarnessError: an object was not deleted in time.
     """
     kept: list[str] = []
     going: list[str] = []
     objects = [(obj, _find(api, obj)) for obj in _read(folder)]
     ours = [(obj, there) for obj, there in objects if there and label in (there["metadata"].get("labels") or {})]
-    for obj, there in sorted(ours, key=lambda it: it[0]["kind"] == _DEFINITION):  # policies would refuse deletions
+    for obj, there in sorted(
+        ours, key=lambda it: it[0]["kind"] == _DEFINITION
+    ):  # first the policies, which could refuse deletions
         path, name = _path(api, obj), obj["metadata"]["name"]
         users = _instances(api, obj) if obj["kind"] == _DEFINITION else []
         if users:
@@ -78,7 +95,7 @@ def remove(api: Api, folder: Path, label: str) -> list[str]:
         for attempt in _until_done():
             with attempt:
                 if api.raw("GET", path).status != 404:
-                    raise _NotYetError(f"{path} is deleted and does not go")
+                    raise _UnsettledError(f"{path} was deleted but is still there")
     return kept
 
 
@@ -88,7 +105,7 @@ def _read(folder: Path) -> Iterator[Object]:
 
 
 def _for_one_run(obj: Object, label: str) -> Object:
-    """The object as it is made on a shared cluster."""
+    """Return the object as it is created on a shared cluster."""
     obj = copy.deepcopy(obj)
     obj["metadata"].setdefault("labels", {})[label] = "run"
     if obj["kind"] == "ValidatingAdmissionPolicy":
@@ -98,7 +115,7 @@ def _for_one_run(obj: Object, label: str) -> Object:
 
 
 def _instances(api: Api, definition: Object) -> list[str]:
-    """The names of all objects of a kind."""
+    """Return the names of all objects of a kind."""
     spec = definition["spec"]
     path = f"/apis/{spec['group']}/{spec['versions'][0]['name']}/{spec['names']['plural']}"
     found = [item["metadata"] for item in api.call("GET", path)["items"]]
@@ -110,7 +127,11 @@ def _path(api: Api, obj: Object) -> str:
 
 
 def _find(api: Api, obj: Object) -> Object | None:
-    """The object as it is in the cluster; None if it is not there. Raises RejectedError."""
+    """Return the object in the cluster, or None if it does not exist.
+
+    Raises:
+        RejectedError: the API server refused the request.
+    """
     try:
         return api.call("GET", _path(api, obj))
     except RejectedError as problem:
@@ -121,7 +142,7 @@ def _find(api: Api, obj: Object) -> Object | None:
 
 def _until_done() -> Retrying:
     return Retrying(
-        retry=retry_if_exception_type(_NotYetError),
+        retry=retry_if_exception_type(_UnsettledError),
         stop=stop_after_delay(timeouts.CRD),
         wait=wait_fixed(timeouts.WAKE),
         reraise=True,
@@ -136,10 +157,10 @@ def _served(api: Api, definition: Object) -> float:
             it["lastTransitionTime"] for it in conditions if it["type"] == "Established" and it["status"] == "True"
         ]
         if not since:
-            raise _NotYetError(f"the definition {name} is not Established: {conditions}")
+            raise _UnsettledError(f"the definition {name} is not Established: {conditions}")
         for version in spec["versions"]:
             api.call("GET", f"/apis/{spec['group']}/{version['name']}/{spec['names']['plural']}", query={"limit": "1"})
             api.resource(f"{spec['group']}/{version['name']}", spec["names"]["kind"])
     except RejectedError as problem:
-        raise _NotYetError(f"{name} is not served: {problem}") from None
+        raise _UnsettledError(f"{name} is not served: {problem}") from None
     return datetime.fromisoformat(since[0]).timestamp()

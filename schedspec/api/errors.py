@@ -1,4 +1,4 @@
-"""What can go wrong, typed. Each error says what, where and what to do, and is shown without a Python traceback."""
+"""Errors of the harness. Each message states what is wrong, where and what to do, and is shown without a traceback."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ from .kinds import Ref
 
 
 class HarnessError(Exception):
-    """Something that the author of a scenario, or who runs it, can repair. Its text is the whole story."""
+    """An error that the author of a scenario or the user of a run can correct. Its text is complete."""
 
 
 class TemplateError(HarnessError):
-    """A template that does not exist, misses a variable, or does not make YAML."""
+    """A template is missing, lacks a variable, or does not produce YAML."""
 
 
 class RejectedError(HarnessError):
-    """The API server refused what was asked of it; its own words are in the text.
+    """The API server refused a request. The text contains the server's message.
 
-    `status` is HTTP's, `reason` the API's (`Invalid`, `Conflict`, `NotFound` …), `message` the server's own text,
-    `fields` the paths that it blames.
+    Attributes:
+        status: HTTP status.
+        reason: Reason of the API (`Invalid`, `Conflict`, `NotFound` …).
+        message: Message of the server.
+        fields: Paths of the fields that the server names.
     """
 
     def __init__(
@@ -34,11 +37,11 @@ class ClusterUnreachableError(HarnessError):
 
 
 class SchedulerDiedError(HarnessError):
-    """The scheduler under test is no more. The text ends with the last lines of its log."""
+    """The scheduler under test died. The text ends with the last lines of its log."""
 
 
 class PolicyRefusedError(HarnessError):
-    """The scheduler did not take a policy; `message` is what it said."""
+    """The scheduler rejected a policy; `message` is the scheduler's message."""
 
     def __init__(self, text: str, message: str = "") -> None:
         super().__init__(text)
@@ -46,23 +49,23 @@ class PolicyRefusedError(HarnessError):
 
 
 class DirtyClusterError(HarnessError):
-    """A scenario found what it should not have found, or left what it should not have left."""
+    """A scenario began with or left objects that should not exist."""
 
 
 class ForeignObjectError(HarnessError):
-    """Something of the cluster's that is not ours stands in the way. It is left as it is; the text names it."""
+    """An object that is not ours prevents the run. It stays unchanged; the text names it."""
 
 
 class MissingRightsError(HarnessError):
-    """The user of the kubeconfig may not do what a run does; the text names every right that is missing."""
+    """The user of the kubeconfig lacks rights that a run needs; the text names all of them."""
 
 
 class ClusterInUseError(HarnessError):
-    """Another run has the cluster; the text says who, and since when."""
+    """Another run uses the cluster; the text names that run and its start."""
 
 
 class Unmet(AssertionError):  # noqa: N818 - it reads as what it is
-    """An expectation that was not met. `about` names the objects whose history explains it."""
+    """An expectation was not met. `about` has the objects whose history explains it."""
 
     def __init__(self, expected: str, seen: str, about: Sequence[Ref] = (), waited: str = "") -> None:
         super().__init__(expected, seen)

@@ -1,10 +1,13 @@
-"""The kinds that a scenario is about, by the short names that the field's people use. Plain data, no I/O."""
+"""The kinds of objects that scenarios use, by short names. Plain data, no I/O."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
+
+GPU: Final = "nvidia.com/gpu"
+"""The resource that scenarios call `gpus`."""
 
 
 class Kind(StrEnum):
@@ -15,16 +18,26 @@ class Kind(StrEnum):
     QUEUE = "queue"
     PODGROUP = "podgroup"
     VCJOB = "vcjob"
-    """A Volcano Job, as against a Kubernetes Job."""
+    """A Volcano Job, in contrast to a Kubernetes Job."""
     COMMAND = "command"
     JOB = "job"
     DEPLOYMENT = "deployment"
     PYTORCHJOB = "pytorchjob"
     PRIORITYCLASS = "priorityclass"
     GANG = "podgroup.scheduling.k8s.io"
-    """A PodGroup of Kubernetes itself, from 1.37 on."""
+    """A PodGroup of Kubernetes, from 1.37 on."""
     GANG_ALPHA = "podgroup.v1alpha2.scheduling.k8s.io"
-    """The same in 1.36."""
+    """A PodGroup of Kubernetes 1.36."""
+    WORKLOAD = "workload"
+    """Kueue's object for a Job, a gang or a single pod, which Kueue admits and evicts."""
+    CLUSTERQUEUE = "clusterqueue"
+    LOCALQUEUE = "localqueue"
+    COHORT = "cohort"
+    RESOURCEFLAVOR = "resourceflavor"
+    TOPOLOGY = "topology"
+    WORKLOADPRIORITYCLASS = "workloadpriorityclass"
+    HYPERNODE = "hypernode"
+    """A domain of the network: nodes that are close to each other."""
     EVENT = "event"
 
 
@@ -37,13 +50,15 @@ class Resource(NamedTuple):
     namespaced: bool
 
     def path(self, name: str = "", namespace: str = "", subresource: str = "") -> str:
-        """The path of one object, of all in a namespace, or of all."""
+        """Return the path of one object, of all objects in a namespace, or of all objects."""
         parts = [f"/apis/{self.api_version}" if "/" in self.api_version else f"/api/{self.api_version}"]
         if self.namespaced and namespace:
             parts.append(f"namespaces/{quote(namespace)}")
         parts += [part for part in (self.plural, quote(name), subresource) if part]
         return "/".join(parts)
 
+
+_KUEUE: Final = "kueue.x-k8s.io/v1beta2"
 
 SERVED: Final[dict[Kind, Resource]] = {
     Kind.POD: Resource("v1", "Pod", "pods", True),
@@ -58,40 +73,49 @@ SERVED: Final[dict[Kind, Resource]] = {
     Kind.PRIORITYCLASS: Resource("scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", False),
     Kind.GANG: Resource("scheduling.k8s.io/v1beta1", "PodGroup", "podgroups", True),
     Kind.GANG_ALPHA: Resource("scheduling.k8s.io/v1alpha2", "PodGroup", "podgroups", True),
+    Kind.WORKLOAD: Resource(_KUEUE, "Workload", "workloads", True),
+    Kind.CLUSTERQUEUE: Resource(_KUEUE, "ClusterQueue", "clusterqueues", False),
+    Kind.LOCALQUEUE: Resource(_KUEUE, "LocalQueue", "localqueues", True),
+    Kind.COHORT: Resource(_KUEUE, "Cohort", "cohorts", False),
+    Kind.RESOURCEFLAVOR: Resource(_KUEUE, "ResourceFlavor", "resourceflavors", False),
+    Kind.TOPOLOGY: Resource(_KUEUE, "Topology", "topologies", False),
+    Kind.WORKLOADPRIORITYCLASS: Resource(_KUEUE, "WorkloadPriorityClass", "workloadpriorityclasses", False),
+    Kind.HYPERNODE: Resource("topology.volcano.sh/v1alpha1", "HyperNode", "hypernodes", False),
     Kind.EVENT: Resource("v1", "Event", "events", True),
 }
 
 BUILT_IN_QUEUES: Final = ("root", "default")
-"""The scheduler makes them, and they cannot be deleted."""
+"""Queues that the scheduler creates and that cannot be deleted."""
 
 QUEUE_COMMAND_NAMESPACE: Final = "kube-system"
-"""Where Commands to queues are written: the scheduler under test takes them from here only, as a tenant has no rights
-here.
-"""
+"""Namespace of Commands to queues. The scheduler under test accepts them only here, where tenants have no rights."""
+
+LEVELS: Final = {"rack": "schedspec.dev/rack", "spine": "schedspec.dev/spine"}
+"""Levels of a network that scenarios speak of, the closest first, and the node label that names the domain."""
 
 OWNERS: Final = (Kind.VCJOB, Kind.PYTORCHJOB, Kind.JOB, Kind.DEPLOYMENT)
-"""What makes pods, and would make them again: goes first when a scenario is cleaned up."""
+"""Kinds that create pods and would create them again. The clean-up of a scenario deletes them first."""
 
-GANGS: Final = (Kind.PODGROUP, Kind.GANG, Kind.GANG_ALPHA)
-"""What makes a gang of pods, in the order in which it is looked for."""
+GANGS: Final = (Kind.PODGROUP, Kind.GANG, Kind.GANG_ALPHA, Kind.WORKLOAD)
+"""Kinds that make pods a gang, in the order of look-up."""
 
 _BY_API: Final = {(resource.api_version, resource.kind): kind for kind, resource in SERVED.items()}
 
 
 def kind_of(obj: dict[str, Any]) -> Kind | None:
-    """The kind of an object that names its apiVersion and kind; None if it is not one of ours."""
+    """Return the kind of an object by its apiVersion and kind, or None if it is not one of ours."""
     return _BY_API.get((obj.get("apiVersion", ""), obj.get("kind", "")))
 
 
 class Ref(NamedTuple):
-    """Names an object for people and for look-ups. A successor of the same name has the same Ref."""
+    """Reference to an object by kind, namespace and name. A successor of the same name has an equal Ref."""
 
     kind: Kind
     name: str
     namespace: str = ""
 
     def path(self, subresource: str = "") -> str:
-        """Where the API serves the object."""
+        """Return the path at which the API serves the object."""
         return SERVED[self.kind].path(self.name, self.namespace, subresource)
 
     def __str__(self) -> str:

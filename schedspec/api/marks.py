@@ -1,7 +1,7 @@
-"""What counts as an eviction, and as the reason why something waits: the conditions by which a scheduler says so.
+"""Conditions by which a scheduler marks evictions and publishes why something waits.
 
-A bind needs none (a pod has a node), nor an admission (a PodGroup's phase). What an adapter's scheduler says in other
-conditions than the usual ones is read when an object comes in, and kept beside what the cluster showed.
+A bind needs no mark (the pod has a node), nor does an admission (the PodGroup's phase). If an adapter's scheduler uses
+other conditions than the usual ones, they are read when an object arrives and stored beside the object.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 READ: Final = "schedspec.dev/read"
-"""The field of an object in a history in which what was read of it is kept, where the conditions are not the usual."""
+"""Field of an object in a history with the facts read from unusual conditions."""
 
 
 class Mark(NamedTuple):
@@ -18,10 +18,10 @@ class Mark(NamedTuple):
     type: str
     status: str
     reason: str = ""
-    """Empty: any."""
+    """Reason of the condition; empty for any."""
 
     def find(self, obj: dict[str, Any]) -> dict[str, Any] | None:
-        """The condition of an object that bears this mark, or None."""
+        """Return the object's condition with this mark, or None."""
         for it in (obj.get("status") or {}).get("conditions") or ():
             if (it.get("type"), it.get("status")) == self[:2] and self.reason in ("", it.get("reason")):
                 return dict(it)
@@ -29,35 +29,47 @@ class Mark(NamedTuple):
 
 
 class Marks(NamedTuple):
-    """How one scheduler says what it did and why. The first mark that an object bears counts."""
+    """The marks of one scheduler. The first mark that an object has counts."""
 
     evicted: tuple[Mark, ...] = (Mark("DisruptionTarget", "True", "PreemptionByScheduler"),)
-    """On a pod: it has to go."""
+    """Mark of a pod that is evicted."""
     waits: tuple[Mark, ...] = (
         Mark("PodScheduled", "False"),
         Mark("PodGroupScheduled", "False"),
         Mark("PodGroupInitiallyScheduled", "False"),
         Mark("Unschedulable", "True"),
     )
-    """On a pod or PodGroup: it has no place; the message, or where there is none the reason, says why."""
+    """Marks of a pod or PodGroup that waits.
+
+    The reason is the condition's message, or its reason if the message is empty.
+    """
+
+    unit_evicted: Mark | None = None
+    """Mark of an evicted unit, for a scheduler that marks the unit and lets another controller delete its pods."""
 
     def eviction(self, obj: dict[str, Any]) -> dict[str, Any] | None:
-        """The condition that marks a victim, or None."""
+        """Return the condition that marks a victim, or None."""
         return next((found for mark in self.evicted if (found := mark.find(obj)) is not None), None)
 
     def reason(self, obj: dict[str, Any]) -> str:
-        """Why it waits, in the scheduler's words; empty before it has spoken."""
+        """Return the scheduler's reason why the object waits; empty before one is published."""
         for mark in self.waits:
             found = mark.find(obj)
             if found is not None:
                 return str(found.get("message") or found.get("reason") or "")
         return ""
 
-    def read(self, obj: dict[str, Any]) -> None:
-        """Keep beside an object what these marks say of it, unless they are the usual ones."""
+    def read(self, obj: dict[str, Any], unit: dict[str, Any] | None = None) -> None:
+        """Store on the object what these marks mean, unless they are the usual ones.
+
+        Args:
+            obj: The object that arrived.
+            unit: For a pod that is being deleted, the unit that the scheduler evicts and that the pod belongs to.
+        """
         if self != USUAL:
-            obj[READ] = {"evicted": self.eviction(obj), "reason": self.reason(obj)}
+            evicted = self.eviction(obj) or (self.unit_evicted.find(unit) if self.unit_evicted and unit else None)
+            obj[READ] = {"evicted": evicted, "reason": self.reason(obj)}
 
 
 USUAL: Final = Marks()
-"""Of Kubernetes' own scheduler, of Volcano's, and of ours."""
+"""Marks of Kubernetes' scheduler, of Volcano and of ours."""

@@ -1,7 +1,7 @@
-"""How long anything may take, in seconds: the only place. `--timeout-scale` stretches them all.
+"""All timeouts, in seconds. `--timeout-scale` multiplies them.
 
-A wait that is met costs nothing of its time, so these are generous; a span that must hold costs all of it, so those
-are short and rest on the scheduler having spoken first.
+A wait that succeeds ends early, so waits are generous. A span during which something must hold always takes its full
+time, so spans are short and begin after the scheduler has published its decision.
 """
 
 from __future__ import annotations
@@ -9,25 +9,25 @@ from __future__ import annotations
 from typing import Final
 
 WAKE: Final = 0.02
-"""A wait looks again this often even if nothing was seen to change (never scaled)."""
+"""A wait looks again after this time even without a new version (never scaled)."""
 
 POLICY: Final = 3.0
-"""A policy file is written → the scheduler reports it. It looks every 0.1 s, so 0.3 s is usual."""
+"""A policy file is written → the scheduler reports the policy. It looks every 0.1 s; 0.3 s is usual."""
 
 POLICY_IN_CLUSTER: Final = 20.0
-"""A ConfigMap is changed → every replica in the cluster reports the policy. Under a second is usual."""
+"""A ConfigMap is changed → every replica in the cluster reports the policy. Less than a second is usual."""
 
 ROLLED_OUT: Final = 120.0
-"""The scheduler's Deployment is applied → both of its replicas are Ready and one of them leads."""
+"""The scheduler's Deployment is applied → both replicas are Ready and one of them leads."""
 
 REMOVED: Final = 45.0
 """The scheduler's Deployment is deleted → its pods are gone. Their grace period is 30 s."""
 
 READY: Final = 30.0
-"""The scheduler is started → every watch of it has listed."""
+"""The scheduler is started → each of its watches has listed."""
 
 SHOWN: Final = 5.0
-"""The API server took a write → the watch has shown it."""
+"""The API server accepted a write → the watch has shown it."""
 
 SAID: Final = 5.0
 """A pod is created → the scheduler has published why it waits."""
@@ -36,35 +36,41 @@ BOUND: Final = 10.0
 """A pod is created → bound."""
 
 RUNS: Final = 20.0
-"""Work is submitted, or room became free → all of its pods run, evictions before it and real containers included."""
+"""Work is submitted or capacity is freed → all of its pods run, including evictions and the start of real containers.
+"""
 
 EVICTED: Final = 15.0
-"""A preemptor is there → its victims are marked and deleted."""
+"""A preemptor exists → its victims are marked and deleted."""
 
 PHASE: Final = 30.0
-"""A controller moves an object into its next phase, ending pods and some writes one after the other included: seconds
-each, where the machine is busy.
+"""A controller moves an object into its next phase, after pods have ended and several writes.
+
+Each of these takes seconds on a busy machine.
 """
 
 COMPLETES: Final = 30.0
-"""Work is told to finish → it has. As PHASE."""
+"""Work is ordered to finish → it has finished. Equal to PHASE."""
 
 IN_FLUX: Final = 1.0
-"""What cannot lead to what is awaited, unless a controller is just about to change it, is given up after this long:
-work that is not there, pods that run and should wait.
+"""Maximum wait for a condition that can become true only if a controller acts at once.
+
+For instance for work that does not exist, or pods that run and should wait.
 """
 
 HOLDS: Final = 0.6
-"""What `never` and `stays` watch, once the scheduler has said why. A change takes it some tens of milliseconds."""
+"""Span of `never` and `stays`, after the scheduler has published its reason.
+
+A change takes some tens of milliseconds.
+"""
 
 EMPTY: Final = 10.0
 """A scenario's objects are deleted by force → they are gone."""
 
 CRD: Final = 15.0
-"""A custom resource definition is applied → Established and served."""
+"""A custom resource definition is applied → it is Established and served."""
 
 LAGS: Final = 5.0
-"""The last object of one scenario is gone → the watches of the next have shown it."""
+"""The last object of one scenario is gone → the watches of the next scenario have shown it."""
 
 NAMESPACES: Final = 60.0
-"""At the end of a session: every namespace that it made is gone."""
+"""The session ends → every namespace that it created is gone."""

@@ -1,4 +1,4 @@
-"""What a Then can ask of a cluster: pure checks over a view, for the expectations of `schedspec.observe.expect`.
+"""Checks for `Then` sentences: pure functions of a view, for the expectations of `schedspec.observe.expect`.
 
-The one rule: a check says what was expected and what was seen, never empty; it waits for nothing.
+An outcome's `expected` and `seen` are never empty. A check never waits.
 """

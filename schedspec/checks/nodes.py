@@ -1,4 +1,4 @@
-"""What a Then can ask of nodes."""
+"""Checks of nodes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..observe.history import View
 
 
 def is_empty(name: str) -> Check:
-    """The node is gone, and no pod says that it is on it."""
+    """The node is deleted, and no remaining pod is bound to it."""
 
     def check(view: View) -> Outcome:
         left = sorted(str(p["metadata"]["name"]) for p in view.all(Kind.POD) if p["spec"].get("nodeName") == name)

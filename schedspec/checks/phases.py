@@ -1,4 +1,4 @@
-"""What a Then can ask of phases: of jobs, PodGroups and queues, as they are and as they came."""
+"""Checks of the phases of jobs, PodGroups and queues: the current phase and the phases so far."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from ..api.kinds import Kind, Ref
 from ..api.timeouts import IN_FLUX
-from ..monitors.amounts import parse
+from ..monitors.amounts import listed, parse
 from ..observe import view as views
 from ..observe.expect import Check, Outcome
 from ..observe.history import Object, View
@@ -17,7 +17,7 @@ from .workloads import about, no_queue, of_known
 
 @of_known
 def group_is(name: str, phase: str) -> Check:
-    """Its PodGroup is in that phase."""
+    """The workload's PodGroup is in that phase."""
 
     def check(view: View) -> Outcome:
         group = views.podgroup_of(view, name)
@@ -29,7 +29,7 @@ def group_is(name: str, phase: str) -> Check:
 
 @of_known
 def group_went_through(name: str, phases: Sequence[str]) -> Check:
-    """The workload's PodGroup was seen in these phases, in that order, others in between."""
+    """The workload's PodGroup was in these phases, in this order, possibly with others between."""
 
     def check(view: View) -> Outcome:
         group = views.podgroup_of(view, name)
@@ -56,7 +56,7 @@ def job_is(name: str, phase: str) -> Check:
 
 @of_known
 def job_went_through(name: str, phases: Sequence[str]) -> Check:
-    """The Job was seen in these phases, in that order, others in between."""
+    """The Job was in these phases, in this order, possibly with others between."""
 
     def check(view: View) -> Outcome:
         kind, _ = _job(view, name)
@@ -79,14 +79,15 @@ def queue_is(name: str, state: str) -> Check:
 
 
 def queue_has(name: str, field: str, amounts: dict[str, Any]) -> Check:
-    """A field of the queue's status (`allocated`, `deserved`) has these amounts; other dimensions may have any."""
+    """A field of the queue's status has these amounts; other dimensions may have any amount."""
 
     def check(view: View) -> Outcome:
         status = (view.get(Kind.QUEUE, name) or {}).get("status") or {}
         seen, want = parse(status.get(field)), parse(amounts)
         ok = all(seen.get(dimension, 0) == amount for dimension, amount in want.items())
-        expected, said = f"queue {name} has {field} {amounts}", f"{field} {status.get(field) or 'not set'}"
-        return _of_queue(view, name, Outcome(ok, expected, said, _ref(view, name)))
+        seen_amounts = listed(status[field]) if status.get(field) else "not set"
+        expected, shown = f"queue {name} has {field} {listed(amounts)}", f"{field} {seen_amounts}"
+        return _of_queue(view, name, Outcome(ok, expected, shown, _ref(view, name)))
 
     return check
 
@@ -96,7 +97,7 @@ def _ref(view: View, queue: str) -> tuple[Ref, ...]:
 
 
 def _of_queue(view: View, name: str, outcome: Outcome) -> Outcome:
-    """Of a queue that is not there nothing comes true."""
+    """Return the outcome, hopeless if the queue is missing: no condition on a missing queue can become true."""
     text = no_queue(view, name)
     return replace(outcome, ok=False, seen=text, hopeless=IN_FLUX) if text else outcome
 
@@ -115,7 +116,7 @@ def group_needs(name: str, members: int) -> Check:
 
 
 def _job(view: View, name: str) -> tuple[Kind, Object | None]:
-    """The job of that name: a PyTorchJob or Kubernetes Job if there is one, else a Volcano Job."""
+    """Return the job of that name: a PyTorchJob or Kubernetes Job if there is one, else a Volcano Job."""
     for kind in (Kind.PYTORCHJOB, Kind.JOB):
         if (obj := view.get(kind, name)) is not None:
             return kind, obj
@@ -131,7 +132,7 @@ def _phase(group: Object) -> str:
 
 
 def _job_phase(kind: Kind, obj: Object) -> str:
-    """A Volcano Job's phase; of the others, the last condition that became true."""
+    """Return a Volcano Job's phase; for other jobs, the last condition that became true."""
     status = obj.get("status") or {}
     if kind == Kind.VCJOB:
         return str((status.get("state") or {}).get("phase", ""))

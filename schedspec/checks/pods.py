@@ -1,4 +1,4 @@
-"""What a Then can ask of a workload's pods: that they run, are bound, wait, are gone, and how many of them."""
+"""Checks of a workload's pods: whether they run, are bound, wait or are gone, and how many."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from .workloads import about, in_queue, of_known, since, tally, wanted_pods
 
 @of_known
 def runs(workload: str) -> Check:
-    """Every pod that it wants is Running."""
+    """Every pod that the workload wants is Running."""
 
     def check(view: View) -> Outcome:
         pods, wanted = views.pods_of(view, workload), wanted_pods(view, workload)
         if wanted is None:
             return Outcome(False, f"{workload} runs", "it is gone", about(view, workload))
+        if not wanted:
+            return Outcome(False, f"{workload} runs", "it wants no pods: replicas 0", about(view, workload))
         running = [pod for pod in pods if views.runs(pod)]
         expected = f"all {wanted} pods of {workload} run" if wanted != 1 else f"the pod of {workload} runs"
         outcome = Outcome(len(running) == wanted, expected, tally(pods, wanted), about(view, workload))
@@ -30,14 +32,13 @@ def runs(workload: str) -> Check:
 
 @of_known
 def count_runs(workload: str, number: int) -> Check:
-    """Exactly so many of its pods are Running."""
-
-    return _exactly(workload, number, views.runs, f"exactly {number} pods of {workload} run")
+    """Exactly `number` of the workload's pods are Running."""
+    return _exactly(workload, number, views.runs, f"exactly {_run(number, workload)}")
 
 
 @of_known
 def is_bound(workload: str) -> Check:
-    """Every pod that it wants has a node."""
+    """Every pod that the workload wants has a node."""
 
     def check(view: View) -> Outcome:
         pods, wanted = views.pods_of(view, workload), wanted_pods(view, workload)
@@ -50,7 +51,7 @@ def is_bound(workload: str) -> Check:
 
 @of_known
 def waits(workload: str) -> Check:
-    """It is there, and no pod of it has a node; whether its pods exist already is the admission's matter."""
+    """The workload exists and none of its pods has a node. The pods need not exist yet: that depends on admission."""
 
     def check(view: View) -> Outcome:
         pods = views.pods_of(view, workload)
@@ -64,9 +65,16 @@ def waits(workload: str) -> Check:
 
 @of_known
 def count_waits(workload: str, number: int) -> Check:
-    """Exactly so many of its pods have no node."""
+    """Exactly `number` of the workload's pods have no node."""
+    return _exactly(workload, number, views.waits, f"exactly {_wait(number, workload)}")
 
-    return _exactly(workload, number, views.waits, f"exactly {number} of the pods of {workload} wait")
+
+def _run(number: int, workload: str) -> str:
+    return f"{views.count(number, 'pod')} of {workload} run{'s' * (number == 1)}"
+
+
+def _wait(number: int, workload: str) -> str:
+    return f"{views.count(number, 'pod')} of {workload} wait{'s' * (number == 1)}"
 
 
 def _exactly(workload: str, number: int, state: Callable[[Object], bool], expected: str) -> Check:
@@ -79,7 +87,7 @@ def _exactly(workload: str, number: int, state: Callable[[Object], bool], expect
 
 @of_known
 def is_whole(workload: str) -> Check:
-    """All of its pods run, or none of them has a node."""
+    """All of the workload's pods run, or none of them has a node."""
 
     def check(view: View) -> Outcome:
         pods, wanted = views.pods_of(view, workload), wanted_pods(view, workload)
@@ -92,14 +100,15 @@ def is_whole(workload: str) -> Check:
 
 
 def some_run(number: int, workloads: Sequence[str]) -> Check:
-    """So many of these run whole, and no pod of the others has a node."""
+    """All pods of exactly `number` of these workloads run (or are bound), and no pod of the others has a node."""
 
     def check(view: View) -> Outcome:
         whole = [is_whole(name)(view) for name in workloads]
         running = [name for name in workloads if runs(name)(view).ok]
         seen = "; ".join(f"{name}: {it.seen}" for name, it in zip(workloads, whole, strict=True))
         ok = len(running) == number and all(it.ok for it in whole)
-        expected = f"exactly {number} of {', '.join(workloads)} run, the others have no node"
+        verb = "runs" if number == 1 else "run"
+        expected = f"exactly {number} of {', '.join(workloads)} {verb}, the others have no node"
         return Outcome(ok, expected, seen, tuple(ref for it in whole for ref in it.about))
 
     return check
@@ -107,11 +116,12 @@ def some_run(number: int, workloads: Sequence[str]) -> Check:
 
 @of_known
 def has_run(workload: str) -> Check:
-    """A pod of it has been seen running."""
+    """A pod of the workload was seen Running."""
 
     def check(view: View) -> Outcome:
         started = queries.of_workload(queries.starts(view), workload)
-        seen = f"{len(started)} of its pods have" if started else "none of its pods has"
+        have = "has" if len(started) == 1 else "have"
+        seen = f"{len(started)} of its pods {have}" if started else "none of its pods has"
         return Outcome(bool(started), f"{workload} has run", seen, about(view, workload))
 
     return check
@@ -119,7 +129,7 @@ def has_run(workload: str) -> Check:
 
 @of_known
 def has_no_pods(workload: str) -> Check:
-    """It is there and none of its pods is."""
+    """The workload exists and has no pods."""
 
     def check(view: View) -> Outcome:
         pods = views.pods_of(view, workload)
@@ -131,7 +141,7 @@ def has_no_pods(workload: str) -> Check:
 
 
 def is_done(workload: str) -> Check:
-    """No pod of it is left that has not run to its end."""
+    """All remaining pods of the workload ran to completion."""
 
     def check(view: View) -> Outcome:
         left = [pod for pod in views.pods_of(view, workload) if not views.is_over(pod)]
@@ -141,7 +151,7 @@ def is_done(workload: str) -> Check:
 
 
 def is_gone(workload: str) -> Check:
-    """No pod of it is left."""
+    """No pod of the workload remains."""
 
     def check(view: View) -> Outcome:
         left = views.pods_of(view, workload)
@@ -151,7 +161,7 @@ def is_gone(workload: str) -> Check:
 
 
 def pod_waits(name: str) -> Check:
-    """A pod, by its own name, is there and has no node."""
+    """The pod with this name exists and has no node."""
 
     def check(view: View) -> Outcome:
         pod = view.get(Kind.POD, name)

@@ -1,4 +1,4 @@
-"""What a Then can ask of why work waits: what the scheduler has published of it."""
+"""Checks of the reasons that the scheduler has published for waiting work."""
 
 from __future__ import annotations
 
@@ -13,48 +13,55 @@ from .workloads import about, held, of_known, since
 
 
 @of_known
-def was_told_why(workload: str) -> Check:
-    """The scheduler has published why it waits: on every pod of it that waits, else on its PodGroup."""
+def has_reason(workload: str) -> Check:
+    """The scheduler has published why the workload waits: on every waiting pod, or else on its PodGroup."""
 
     def check(view: View) -> Outcome:
         pods = views.pods_of(view, workload)
         waiting = [pod for pod in pods if views.waits(pod)]
         group = views.podgroup_of(view, workload)
-        asked: list[Object] = waiting or ([group] if group is not None else [])
-        silent = views.names(obj for obj in asked if not views.reason(obj))
-        seen = f"it has said nothing of {', '.join(silent)}" if silent else "nothing of it waits"
-        ok = bool(asked) and not silent
+        waiting_objects: list[Object] = [_explains(view, pod) for pod in waiting] or (
+            [group] if group is not None else []
+        )
+        silent = views.names(obj for obj in waiting_objects if not views.reason(obj))
+        seen = f"no reason is published for {', '.join(silent)}" if silent else "none of its pods waits"
+        ok = bool(waiting_objects) and not silent
         outcome = Outcome(ok, f"the scheduler says why {workload} waits", seen, about(view, workload))
         return outcome if ok or waiting else _unless_held(view, outcome, pods)
 
     return check
 
 
-def waits_and_was_told_why(workload: str) -> Check:
-    """The scheduler has published why it waits, and no pod of it has got a node all the same."""
-    told = was_told_why(workload)
+def _explains(view: View, pod: Object) -> Object:
+    """Return the object on which the scheduler publishes why a pod waits."""
+    return (views.group_of_gated(view, pod) if views.is_gated(pod) else None) or pod
+
+
+def waits_with_reason(workload: str) -> Check:
+    """The scheduler has published why the workload waits, and none of its pods was bound afterwards."""
+    reason_is_published = has_reason(workload)
 
     def check(view: View) -> Outcome:
-        return _unless_held(view, told(view), views.pods_of(view, workload))
+        return _unless_held(view, reason_is_published(view), views.pods_of(view, workload))
 
     return check
 
 
 def _unless_held(view: View, outcome: Outcome, pods: list[Object]) -> Outcome:
-    """Of pods that have a node nobody says why they wait."""
+    """Return the outcome, or a hopeless one if the pods are bound: no scheduler publishes a reason for a bound pod."""
     found = held(pods)
     return replace(outcome, ok=False, seen=since(view, found), hopeless=IN_FLUX) if found else outcome
 
 
-def pod_was_told_why(name: str) -> Check:
+def pod_has_reason(name: str) -> Check:
     """The scheduler has published why this pod waits."""
 
     def check(view: View) -> Outcome:
         pod = view.get(Kind.POD, name)
-        said = "" if pod is None or not views.waits(pod) else views.reason(pod)
+        reasons = "" if pod is None or not views.waits(pod) else views.reason(_explains(view, pod))
         seen = f"there is no pod {name}" if pod is None else views.summary(Kind.POD, pod)
         refs = (view.history.ref(Kind.POD, name),)
-        outcome = Outcome(bool(said), f"the scheduler says why pod {name} waits", seen, refs)
+        outcome = Outcome(bool(reasons), f"the scheduler says why pod {name} waits", seen, refs)
         return _unless_held(view, outcome, [pod] if pod is not None else [])
 
     return check
@@ -62,14 +69,14 @@ def pod_was_told_why(name: str) -> Check:
 
 @of_known
 def waits_because(workload: str, text: str) -> Check:
-    """What the scheduler has published names `text`."""
+    """The published reason contains `text`, ignoring case."""
 
     def check(view: View) -> Outcome:
         pods, group = views.pods_of(view, workload), views.podgroup_of(view, workload)
-        objects = [*pods, *([group] if group is not None else [])]
-        said = sorted({views.reason(obj) for obj in objects} - {""})
-        ok = any(text.lower() in reason.lower() for reason in said)
-        seen = "; ".join(said) or "the scheduler has said nothing"
+        objects = [*(_explains(view, pod) for pod in pods), *([group] if group is not None else [])]
+        reasons = sorted({views.reason(obj) for obj in objects} - {""})
+        ok = any(text.lower() in reason.lower() for reason in reasons)
+        seen = "; ".join(reasons) or "the scheduler has published no reason"
         outcome = Outcome(ok, f'{workload} waits because of "{text}"', seen, about(view, workload))
         return outcome if ok or any(map(views.waits, pods)) else _unless_held(view, outcome, pods)
 

@@ -1,6 +1,6 @@
-"""The workload that a check asks about: how many pods it wants, how they are, and what explains it. Pure.
+"""Facts about a workload for checks: how many pods it wants, the state of its pods, and the objects that explain it.
 
-A workload is named as in the feature: a Volcano Job, a PyTorchJob, a Kubernetes Job or a service.
+Pure. A workload has the name that the feature uses: a Volcano Job, a PyTorchJob, a Kubernetes Job or a service.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ P = ParamSpec("P")
 
 
 def of_known(factory: Callable[Concatenate[str, P], Check]) -> Callable[Concatenate[str, P], Check]:
-    """A check of a workload that does not hold, and has no hope, where there has never been a workload of that name."""
+    """Wrap a check of a workload: it fails without hope if no workload of that name ever existed."""
 
     @wraps(factory)
     def made(workload: str, /, *args: P.args, **named: P.kwargs) -> Check:
@@ -42,14 +42,14 @@ def of_known(factory: Callable[Concatenate[str, P], Check]) -> Callable[Concaten
 
 
 def in_queue(workload: str, view: View, outcome: Outcome) -> Outcome:
-    """What was found of work that is to get nodes: there is no hope of it in a queue that is not there."""
+    """Return the outcome, or a hopeless one if the workload's queue is missing: without a queue no pod gets a node."""
     queue = views.queue_of(view, workload)
     text = "" if outcome.ok or queue in ("", *BUILT_IN_QUEUES) else no_queue(view, queue)
     return replace(outcome, seen=f"{outcome.seen}; {text}", hopeless=IN_FLUX) if text else outcome
 
 
 def no_queue(view: View, name: str) -> str:
-    """That there is no queue of that name, and which are; empty where there is."""
+    """Return an error text with the existing queues if the queue is missing, else an empty text."""
     if view.get(Kind.QUEUE, name) is not None:
         return ""
     there = views.names(view.mine(Kind.QUEUE))
@@ -57,7 +57,7 @@ def no_queue(view: View, name: str) -> str:
 
 
 def _is_known(view: View, workload: str) -> bool:
-    """It is there, or has been."""
+    """Whether the workload exists or existed."""
     if wanted_pods(view, workload) is not None or views.podgroup_of(view, workload) is not None:
         return True
     own = (it for kind in (*OWNERS, Kind.POD, *GANGS) for it in view.versions(kind, workload))
@@ -66,16 +66,16 @@ def _is_known(view: View, workload: str) -> bool:
 
 
 def held(pods: Iterable[Object]) -> list[Object]:
-    """Those that have a node, and that nobody has told to go."""
+    """Return the pods that have a node and are not being evicted or deleted."""
     return [it for it in pods if it["spec"].get("nodeName") and not views.is_leaving(it) and not views.eviction(it)]
 
 
 def since(view: View, pods: Iterable[Object]) -> str:
-    """`it runs since 0.44 s`, in seconds since the scenario began; of several pods who, and of each since when."""
-    told = [(str(pod["metadata"]["name"]), *_since(view, pod)) for pod in pods]
-    if len(told) == 1:
-        return f"it {told[0][1]} since {told[0][2]:.2f} s"
-    return ", ".join(f"{name} {does} since {at:.2f} s" for name, does, at in told)
+    """Describe since when pods run: `it runs since 0.44 s` after the begin of the scenario; several pods by name."""
+    states = [(str(pod["metadata"]["name"]), *_since(view, pod)) for pod in pods]
+    if len(states) == 1:
+        return f"it {states[0][1]} since {states[0][2]:.2f} s"
+    return ", ".join(f"{name} {does} since {at:.2f} s" for name, does, at in states)
 
 
 def _since(view: View, pod: Object) -> tuple[str, float]:
@@ -88,7 +88,7 @@ def _since(view: View, pod: Object) -> tuple[str, float]:
 
 
 def wanted_pods(view: View, workload: str) -> int | None:
-    """How many pods a workload wants; None if there is no such workload."""
+    """Return how many pods a workload wants, or None if the workload is missing."""
     for kind in (*OWNERS, Kind.POD):
         obj = view.get(kind, workload)
         if obj is not None:
@@ -97,7 +97,7 @@ def wanted_pods(view: View, workload: str) -> int | None:
 
 
 def _of_jobs(view: View, workload: str, job: Object) -> int:
-    """Of a gang that has grown, more than one Job makes the pods."""
+    """Return the number of pods of all Jobs of a gang. A gang that has grown has more than one."""
     jobs = [job, *(it for it in view.mine(Kind.JOB) if it is not job and _workload(it) == workload)]
     return sum(_replicas(Kind.JOB, it) for it in jobs)
 
@@ -122,13 +122,13 @@ def _replicas(kind: Kind, obj: Object) -> int:
 
 
 def about(view: View, workload: str) -> tuple[Ref, ...]:
-    """What explains the state of a workload: itself; the story adds its pods and PodGroup."""
+    """Return the references that explain a workload's state; the report adds the pods and the PodGroup."""
     found = [view.history.ref(kind, workload) for kind in (*OWNERS, Kind.POD) if view.get(kind, workload)]
     return tuple(found) or (view.history.ref(Kind.VCJOB, workload),)
 
 
 def tally(pods: Iterable[Object], wanted: int | None = None) -> str:
-    """`1 of 3 run; 2 Pending: train-task-1, train-task-2`."""
+    """Summarize the states of pods: `1 of 3 run; 2 Pending: train-task-1, train-task-2`."""
     found = list(pods)
     states: dict[str, list[str]] = {}
     for pod in found:
@@ -138,7 +138,7 @@ def tally(pods: Iterable[Object], wanted: int | None = None) -> str:
     total = len(found) if wanted is None else wanted
     head = f"{sum(map(views.runs, found))} of {total} run"
     if wanted is not None and len(found) != wanted:
-        head += f"; {len(found)} pods exist"
+        head += f"; {views.count(len(found), 'pod')} exist{'s' * (len(found) == 1)}"
     return "; ".join([head, *(f"{len(it)} {state}: {', '.join(sorted(it))}" for state, it in sorted(states.items()))])
 
 

@@ -1,1 +1,1 @@
-"""What a run says where nobody watches: a summary, annotations and outputs on GitHub Actions, and shards of a suite."""
+"""Run schedspec in CI: step summary, annotations and outputs for GitHub Actions, and shards of a suite."""

@@ -1,4 +1,4 @@
-"""The part of the plugin for many machines: `--shard`, and how long each scenario took, for the next run's shards."""
+"""Run one shard of a suite (`--shard`), and record each scenario's duration to balance the shards of the next run."""
 
 from __future__ import annotations
 
@@ -12,13 +12,20 @@ from . import sharding
 
 
 class Sharding:
-    """Leaves the scenarios of one shard, and writes what it left and how long each took into `out`.
+    """Deselects the scenarios of other shards; writes the shard's facts and durations into `out`.
 
-    `writes` is False on all but one of the workers of xdist, which all collect the same.
+    Attributes:
+        writes: True on one process only. All workers of xdist collect the same scenarios.
     """
 
     def __init__(
-        self, out: Path, shard: sharding.Shard | None, durations: dict[str, float], *, writes: bool, measures: bool
+        self,
+        out: Path,
+        shard: sharding.Shard | None,
+        durations: dict[str, float],
+        *,
+        writes: bool,
+        measures: bool,
     ) -> None:
         self._out, self._shard, self._durations = out, shard, durations
         self._writes, self._measures = writes, measures
@@ -27,7 +34,7 @@ class Sharding:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """After -k and -m: what is left of the suite is what is shared out."""
+        """Split what `-k` and `-m` have selected into shards, and keep this shard's scenarios."""
         if self._shard is None:
             return
         shards = sharding.split([item.nodeid for item in items], self._shard.of, self._durations)
@@ -40,13 +47,13 @@ class Sharding:
             self._write(sharding.SHARD_FILE, sharding.facts(self._shard, shards))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """A scenario takes as long as its cluster, its sentences and its clean-up."""
+        """Add up a scenario's duration: cluster, sentences and clean-up."""
         if self._measures:
             self._seconds[report.nodeid] += report.duration
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """The file that a later `--shard-durations` reads; and a shard that got nothing is no failure."""
+        """Write the durations that a later `--shard-durations` reads. An empty shard is no failure."""
         if self._seconds:
             self._write(sharding.DURATIONS_FILE, {key: round(took, 2) for key, took in sorted(self._seconds.items())})
         if self._emptied and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:

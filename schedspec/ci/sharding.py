@@ -1,10 +1,10 @@
-"""One suite on many machines: which scenarios a shard runs, so that all shards take about as long.
+"""Split one suite over several machines so that all shards take about the same time.
 
-Every scenario is in exactly one shard, on every machine that sees the same scenarios and the same durations: nothing
-here depends on the machine, its clock or the order in which files are found.
+Every scenario is in exactly one shard, on every machine with the same scenarios and the same durations: the split does
+not depend on the machine, its clock or the order in which files are found.
 
-pytest-split does the same with a store of its own and a plugin for every pytest that it is installed beside; what we
-need of it is one greedy pass over the durations that our runs write anyway.
+pytest-split does the same, but with its own store of durations and a plugin that pytest loads in every run beside it.
+One greedy pass over the durations that our runs write anyway is enough for us.
 """
 
 from __future__ import annotations
@@ -14,20 +14,22 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
 SHARD_FILE = "shard.json"
 DURATIONS_FILE = "durations.json"
+MOST_SHARDS = 10_000
 
 
 class ShardError(ValueError):
-    """`--shard` or its durations cannot be read. The text says how they are written."""
+    """`--shard` or its durations cannot be read. The text shows the correct form."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """The `number`th of `of`, counted from 1."""
+    """Shard `number` of `of`, counted from 1."""
 
     number: int
     of: int
@@ -37,26 +39,38 @@ class Shard:
 
 
 class ShardFacts(msgspec.Struct, frozen=True):
-    """What a shard writes beside its results, so that joining them notices what is missing."""
+    """The facts that a shard writes beside its results, so that joining the results detects missing shards."""
 
-    shard: int
-    of: int
-    suite: str
+    shard: Annotated[int, msgspec.Meta(ge=1, le=MOST_SHARDS)]
+    of: Annotated[int, msgspec.Meta(ge=1, le=MOST_SHARDS)]
+    suite: Annotated[str, msgspec.Meta(max_length=64)]
     """The same for all shards of a suite: a checksum of its scenarios and of who runs which."""
     scenarios: int
-    """How many this shard has."""
+    """The number of scenarios of this shard."""
 
 
 def parse(text: str) -> Shard:
-    """`2/5`. Raises ShardError."""
+    """Parse a shard such as `2/5`.
+
+    Raises:
+        ShardError: The text is not a shard.
+    """
     number, slash, of = text.partition("/")
-    if not (slash and number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
+    if not (slash and _is_number(number) and _is_number(of) and 1 <= int(number) <= int(of)):
         raise ShardError("is not a shard: write, for instance, 2/5, the second of five")
     return Shard(int(number), int(of))
 
 
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= 5 and int(text) <= MOST_SHARDS
+
+
 def read_durations(path: Path) -> dict[str, float]:
-    """Seconds by node id, as `durations.json` of a run has them. Raises ShardError."""
+    """Return seconds by node id, read from the `durations.json` of a run.
+
+    Raises:
+        ShardError: The file cannot be read or does not hold durations.
+    """
     try:
         return msgspec.json.decode(path.read_bytes(), type=dict[str, float])
     except msgspec.DecodeError as problem:
@@ -66,9 +80,9 @@ def read_durations(path: Path) -> dict[str, float]:
 
 
 def split(names: Sequence[str], of: int, seconds: Mapping[str, float]) -> list[list[str]]:
-    """The names in `of` shards: the longest first, each to the shard that has least to do.
+    """Split the names into `of` shards: assign each name, the longest first, to the shard with the least total so far.
 
-    What has no duration counts as the median of what has one.
+    A name without a duration counts as the median of the known durations.
     """
     usual = statistics.median(known) if (known := [seconds[name] for name in names if name in seconds]) else 1.0
     shards: list[list[str]] = [[] for _ in range(of)]
@@ -81,6 +95,6 @@ def split(names: Sequence[str], of: int, seconds: Mapping[str, float]) -> list[l
 
 
 def facts(shard: Shard, shards: Sequence[Sequence[str]]) -> ShardFacts:
-    """What this shard says of itself."""
+    """Return the facts that this shard writes."""
     suite = hashlib.sha256("\0".join("\n".join(sorted(names)) for names in shards).encode()).hexdigest()[:16]
     return ShardFacts(shard.number, shard.of, suite, len(shards[shard.number - 1]))

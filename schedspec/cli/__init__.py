@@ -1,6 +1,6 @@
 """`schedspec`: one command for a project with scenarios, its clusters, the scheduler and its recordings.
 
-Each command is a module's; it is loaded when it is asked for, so that `schedspec run` loads no pytest.
+A command's module is imported when the command is used, so that `schedspec scheduler` does not import pytest.
 """
 
 from __future__ import annotations
@@ -13,61 +13,67 @@ import click
 from click.shell_completion import get_completion_class
 
 from .. import distribution
+from .answers import NearestCommand
 
 _COMMANDS = {
-    "init": ("project", "write a feature, a policy, a conftest and a workflow, to begin with"),
-    "check": ("project", "check features and policies without a cluster"),
+    "init": ("init", "write a first feature, a policy and a workflow"),
+    "test": ("testing", "run features with pytest"),
+    "check": ("check", "check features, policies and queues without a cluster"),
     "steps": ("project", "list the sentences that scenarios can use"),
-    "features": ("project", "print the folder of the features that come with it"),
+    "features": ("project", "print the folder of the features that come with schedspec"),
     "up": ("clusters", "boot a cluster that stays until `down`"),
     "down": ("clusters", "remove clusters"),
     "list": ("clusters", "list the clusters of this machine"),
-    "doctor": ("clusters", "say what this machine lacks for which cluster, and what to do"),
-    "binary": ("clusters", "make programs (etcd, kwok, kind …) and print their paths"),
+    "doctor": ("clusters", "list what this machine lacks for each kind of cluster, and what to do"),
+    "binary": ("clusters", "download or build programs (etcd, kwok, kind …) and print their paths"),
     "ci": ("ci", "run features as a job of GitHub Actions does"),
-    "matrix": ("matrix", "lay runs of several schedulers side by side"),
+    "matrix": ("matrix", "compare runs of several schedulers"),
+    "conformance": ("conformance", "run a profile of scenarios with a scheduler, and write its report and badge"),
     "report": ("report", "join the records of runs into one page"),
-    "run": ("scheduling", "schedule a cluster"),
-    "controllers": ("scheduling", "run the controllers in a process of their own, beside run --controllers none"),
-    "lint": ("scheduling", "say what is wrong, and what is probably wrong, with policy files"),
-    "explain": ("scheduling", "say why a pod or job of a recording got what it got"),
-    "replay": ("scheduling", "decide recorded cycles again, or with another policy"),
+    "scheduler": ("scheduling", "run the scheduler or its controllers, lint policies, explain or replay a recording"),
+    "simulate": ("simulate", "run a load in virtual time and measure what each queue received"),
+    "plan": ("plan", "what a change of policies, queues or nodes does, before it is merged"),
+    "reduce": ("reduce", "from a dump and what happened to the smallest feature that shows it"),
+    "dump": ("scheduling", "take a cluster's state, read-only, and write it as a file"),
     "completion": ("", "print the completion script of a shell"),
 }
-"""Name → the module of this package that has it, and what `schedspec --help` says."""
+"""Module and purpose of each command, by name; `schedspec --help` prints the purposes."""
 
 _HELP = """Executable specifications for queue scheduling on Kubernetes.
 
 \b
 Examples:
-  schedspec init                                  begin in an empty folder
-  pytest                                          run the features
-  schedspec check                                 find typos without a cluster
+  schedspec init                                  write first files into a repository or an empty folder
+  schedspec test                                  run the features
+  schedspec check                                 find mistakes without a cluster
   eval "$(schedspec up)"                          a cluster for kubectl and for
   pytest --reuse-cluster                          as many runs as you like
-  schedspec explain out/run/scenarios/S pod build-task-0
+  schedspec scheduler explain out/run/scenarios/S pod build-task-0
 """
 
 
-class Commands(click.Group):
-    """Commands by name, imported when they are needed; help shows them in the order of their use."""
+class Commands(NearestCommand):
+    """Group whose commands are imported when they are needed; help lists them in the order of their use."""
+
+    aliases = ("run", "controllers", "lint", "explain", "replay")
+    """Commands of `schedspec scheduler` that also work without the word `scheduler`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """All of them."""
+        """Return the names of all commands."""
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """The command of that name."""
-        if cmd_name not in _COMMANDS:
+        """Return the command of that name, or None."""
+        if cmd_name not in _COMMANDS and cmd_name not in self.aliases:
             return None
-        module, _ = _COMMANDS[cmd_name]
+        module = _COMMANDS[cmd_name][0] if cmd_name in _COMMANDS else "scheduling"
         if not module:
             return completion
         found: click.Command = getattr(import_module(f"{__name__}.{module}"), f"{cmd_name}_command")
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """Their names and purposes, without importing them."""
+        """Write the names and purposes of the commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, purpose) for name, (_, purpose) in _COMMANDS.items()])
 
@@ -75,7 +81,7 @@ class Commands(click.Group):
 @click.command(cls=Commands, help=_HELP, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="schedspec", message="%(version)s")
 def schedspec() -> None:
-    """The group itself does nothing."""
+    """Do nothing: the commands do the work."""
 
 
 @click.command(short_help=_COMMANDS["completion"][1])
@@ -94,7 +100,7 @@ def completion(shell: str) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run a command; exits with its status: 0, 1 where it failed, 2 where it was called wrongly."""
+    """Run a command and exit with its status: 0, 1 after a failure, 2 after a usage error."""
     try:
         status: Any = schedspec.main(
             arguments, prog_name=distribution.prompt(), standalone_mode=False, complete_var="_SCHEDSPEC_COMPLETE"

@@ -1,8 +1,9 @@
-"""How commands answer: plain words for a person, JSON for a program, errors as the library has them."""
+"""Output of commands: text for people, JSON for programs, and errors without a traceback."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import difflib
+from collections.abc import Callable, Collection
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -15,24 +16,44 @@ from ..clusters.protocol import ClusterError
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
+class NearestCommand(click.Group):
+    """Group that suggests the command with the nearest name if no command has the given name."""
+
+    aliases: Collection[str] = ()
+    """Names that the group accepts although its help does not list them."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command as click does; the error about an unknown command names the nearest command."""
+        name = args[0]
+        if self.get_command(ctx, name) is None and not ctx.resilient_parsing and not name.startswith("-"):
+            near = difflib.get_close_matches(name, [*self.list_commands(ctx), *self.aliases], n=1)
+            hint = f" (is {near[0]!r} meant?)" if near else f"; there are: {', '.join(self.list_commands(ctx))}"
+            ctx.fail(f"no such command: {name!r}{hint}")
+        return super().resolve_command(ctx, args)
+
+
 def output_option(function: Function) -> Function:
-    """`-o json`, where a program may read the answer."""
+    """Add the option `-o json`."""
     choice = click.Choice(["text", "json"])
-    return click.option("-o", "--output", type=choice, default="text", help="For people, or for programs.")(function)
+    return click.option("-o", "--output", type=choice, default="text", help="Text for people, or JSON for programs.")(
+        function
+    )
 
 
 def count(number: int, one: str, many: str) -> str:
-    """`no scenarios`, `1 scenario`, `2 scenarios`."""
+    """Return a number with its noun: `no scenarios`, `1 scenario`, `2 scenarios`."""
     return f"{number or 'no'} {one if number == 1 else many}"
 
 
-def say_json(answer: object) -> None:
-    """One JSON document on standard output."""
+def print_json(answer: object) -> None:
+    """Print one JSON document."""
     click.echo(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode())
 
 
 def explains_errors(function: Callable[..., int]) -> Callable[..., int]:
-    """A command whose errors say what went wrong, where, and what to do: without a traceback."""
+    """Print the errors of a command (what, where, what to do next) instead of a traceback, and return status 1."""
 
     @wraps(function)
     def run(*arguments: Any, **options: Any) -> int:
@@ -42,7 +63,7 @@ def explains_errors(function: Callable[..., int]) -> Callable[..., int]:
             click.echo(str(problem), err=True)
             return 1
         except KeyboardInterrupt:
-            click.echo("interrupted; what was started is gone", err=True)
+            click.echo("interrupted; everything that this command started is stopped", err=True)
             return 130
 
     return run

@@ -1,24 +1,27 @@
-"""`schedspec ci`: all that the Action does. It runs pytest as it is, then says in GitHub's words what came of it."""
+"""`schedspec ci`: the work of the GitHub Action: run pytest, then write summary, annotations and outputs."""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import secrets
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
 import msgspec
 
-from .. import distribution
-from ..ci import github, results
-from ..ci.results import Place, Results, ResultsError
+from .. import distribution, results
+from ..api import untrusted
+from ..ci import github, joined
+from ..ci.joined import ResultsError, Suite
 from ..ci.sharding import DURATIONS_FILE
-from ..report import build, record
+from ..report import build
 from ..report.files import PAGE, RECORDS
+from . import testing
 from .answers import explains_errors
 
 
@@ -26,19 +29,27 @@ from .answers import explains_errors
 @click.option("--features", envvar="SCHEDSPEC_FEATURES", metavar="PATHS", help="Feature files and folders.")
 @click.option("--cluster", envvar="SCHEDSPEC_CLUSTER", metavar="KIND", help="embedded, kind or auto.")
 @click.option("--policy", envvar="SCHEDSPEC_POLICY", metavar="FILE", help="The policy of scenarios that name none.")
-@click.option("--scheduler", envvar="SCHEDSPEC_SCHEDULER", metavar="WHICH", help="Who schedules.")
+@click.option("--scheduler", envvar="SCHEDSPEC_SCHEDULER", metavar="WHICH", help="The scheduler under test.")
 @click.option(
-    "--kubernetes-version", envvar="SCHEDSPEC_KUBERNETES_VERSION", metavar="MINOR", help="Of an embedded cluster."
+    "--kubernetes-version",
+    envvar="SCHEDSPEC_KUBERNETES_VERSION",
+    metavar="MINOR",
+    help="The Kubernetes of an embedded cluster.",
 )
-@click.option("--shard", envvar="SCHEDSPEC_SHARD", metavar="N/OF", help="One part of the suite.")
-@click.option("--arguments", envvar="SCHEDSPEC_ARGUMENTS", metavar="ARGS", help="More arguments of pytest, as a shell.")
+@click.option("--shard", envvar="SCHEDSPEC_SHARD", metavar="N/OF", help="Run one part of the suite, for instance 2/5.")
+@click.option(
+    "--arguments",
+    envvar="SCHEDSPEC_ARGUMENTS",
+    metavar="ARGS",
+    help="More arguments of pytest, with the quoting of a shell.",
+)
 @click.option(
     "--out",
     envvar="SCHEDSPEC_OUT",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("out/ci"),
     show_default=True,
-    help="Where JUnit, records, logs and durations go.",
+    help="Folder for JUnit, records, logs and durations.",
 )
 @click.option(
     "--join",
@@ -62,10 +73,10 @@ def ci_command(  # noqa: PLR0917 - an option each
 ) -> int:
     """Run features as a job of GitHub Actions does: summary, annotations, outputs, and files to upload.
 
-    --join writes one page of all shards too, and notices a shard that is missing.
+    --join also writes one page of all shards, and reports a missing shard.
 
-    What GitHub is told goes where its variables say ($GITHUB_STEP_SUMMARY, $GITHUB_OUTPUT); without them only the
-    headline is printed. Exits with pytest's status.
+    Summary and outputs go to the files that $GITHUB_STEP_SUMMARY and $GITHUB_OUTPUT name; without these variables, the
+    command only prints the headline. The exit status is pytest's.
 
     \b
     Examples:
@@ -74,7 +85,7 @@ def ci_command(  # noqa: PLR0917 - an option each
       schedspec ci --join results --out joined
     """
     if join:
-        found = _as_recorded(results.read(join), [it for it in join if it.is_dir()])
+        found = joined.read(join)
         _write_durations(join, out)
         _join_reports(join, out / PAGE)
         status = 1 if found.bad else 0
@@ -82,47 +93,49 @@ def ci_command(  # noqa: PLR0917 - an option each
         options = {"cluster": cluster, "policy": policy, "scheduler": scheduler, "shard": shard}
         options |= {"kubernetes-version": kubernetes_version}
         words = [f"--{name}={value}" for name, value in options.items() if value]
-        words += [*shlex.split(features or ""), *shlex.split(arguments or ""), *more]
+        given = [*shlex.split(features or ""), *shlex.split(arguments or ""), *more]
+        words += given if testing.names_path(given) else [*map(str, testing.default_paths()), *given]
         status = _run(words, out)
-        found = _as_recorded(_read(out, status), [out])
-    _say(found, out, f"schedspec {cluster}" if cluster else "schedspec")
+        found = _read(out, status)
+    _publish(found, out, f"schedspec {cluster}" if cluster else "schedspec")
     return status
 
 
 def _run(words: Sequence[str], out: Path) -> int:
     junit = out / "junit.xml"
-    for earlier in (junit, out / PAGE):  # should this run end before it writes
+    for earlier in (junit, out / PAGE, out / results.FILE):  # in case this run ends before it writes them
         earlier.unlink(missing_ok=True)
     command = [sys.executable, "-m", "pytest", "-p", "schedspec.plugin", f"--junitxml={junit}", f"--out={out}", *words]
-    return subprocess.run(command, env=distribution.environment(), check=False).returncode
+    with _without_commands():
+        return subprocess.run(command, env=distribution.environment(), check=False).returncode
 
 
-def _read(out: Path, status: int) -> Results:
-    if not (out / "junit.xml").is_file():
-        raise ResultsError(f"pytest ended with status {status} before it wrote {out / 'junit.xml'}; it says above why")
-    return results.read([out / "junit.xml"])
+@contextlib.contextmanager
+def _without_commands() -> Iterator[None]:
+    """Make GitHub ignore workflow commands in pytest's output, which contains names and sentences of a pull request."""
+    if os.environ.get("GITHUB_ACTIONS") != "true":
+        yield
+        return
+    token = secrets.token_hex(16)
+    click.echo(f"::stop-commands::{token}")
+    sys.stdout.flush()
+    try:
+        yield
+    finally:
+        click.echo(f"\n::{token}::")
+        sys.stdout.flush()
 
 
-def _as_recorded(found: Results, folders: Iterable[Path]) -> Results:
-    """The results, with the line and the words of each failure as its record, and so the report, has them. What has no
-    record, as a file that cannot be collected, stays as JUnit has it.
-    """
-    if not found.bad:
-        return found
-    records = {it.anchor: it for it in record.read_all(folders) if it.failure is not None}
-    cases = []
-    for case in found.cases:
-        it = records.get(case.anchor)
-        if it is None or case.verdict != "failed":
-            cases.append(case)
-            continue
-        path, _, line = it.where.rpartition(":")
-        cases.append(replace(case, places=(Place(path, int(line), it.headline), *case.places[1:])))
-    return Results(tuple(cases))
+def _read(out: Path, status: int) -> Suite:
+    if not (out / results.FILE).is_file():
+        raise ResultsError(
+            f"pytest ended with status {status} before it wrote {out / results.FILE}; its output above has the reason"
+        )
+    return joined.suite_of([results.read(out)])
 
 
-def _say(found: Results, out: Path, title: str) -> None:
-    _append("GITHUB_STEP_SUMMARY", github.summary(found, title))
+def _publish(found: Suite, out: Path, title: str) -> None:
+    _append("GITHUB_STEP_SUMMARY", github.summary(found, title, github.Links.of(os.environ, _prefix())))
     page = out / PAGE
     _append("GITHUB_OUTPUT", github.outputs(found, str(out), str(page) if page.is_file() else ""))
     if os.environ.get("GITHUB_ACTIONS") == "true":
@@ -141,7 +154,7 @@ def _append(variable: str, text: str) -> None:
 
 
 def _prefix() -> str:
-    """The working directory below the repository's root, which annotations count from."""
+    """Return the path of the working directory relative to the repository's root, for paths of annotations."""
     try:
         return Path.cwd().relative_to(os.environ.get("GITHUB_WORKSPACE", ".")).as_posix()
     except ValueError:
@@ -149,17 +162,17 @@ def _prefix() -> str:
 
 
 def _join_reports(folders: Sequence[Path], page: Path) -> None:
-    """One page of all shards; none where no scenario was begun."""
+    """Write one page of all shards, unless no scenario began."""
     if any(next(folder.glob(RECORDS), None) for folder in folders):
         build(folders, page)
 
 
 def _write_durations(folders: Sequence[Path], out: Path) -> None:
-    """One file of all shards' durations: the next run's `--shard-durations`."""
+    """Write the durations of all shards into one file, for `--shard-durations` of the next run."""
     joined: dict[str, float] = {}
     for folder in folders:
         for file in sorted(folder.rglob(DURATIONS_FILE)):
-            joined |= msgspec.json.decode(file.read_bytes(), type=dict[str, float])
+            joined |= untrusted.decode(file, untrusted.read_bytes(file), dict[str, float], "a file of durations")
     if joined:
         out.mkdir(parents=True, exist_ok=True)
         text = msgspec.json.format(msgspec.json.encode(dict(sorted(joined.items()))), indent=1)

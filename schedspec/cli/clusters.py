@@ -1,4 +1,4 @@
-"""`schedspec up`, `down`, `list`, `doctor` and `binary`: clusters for people at a prompt."""
+"""`schedspec up`, `down`, `list`, `doctor` and `binary`: manage clusters from the command line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..clusters.programs.pinned import kubernetes_versions
 from ..clusters.protocol import ClusterError
 from ..clusters.registry import ClusterRecord, Registry
 from ..terminal import on_stderr
-from .answers import explains_errors, output_option, say_json
+from .answers import explains_errors, output_option, print_json
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
@@ -27,7 +27,9 @@ _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 @click.option("--cluster", type=click.Choice(["auto", "embedded", "kind"]), default="embedded", show_default=True)
 @click.option("--kind-image", metavar="IMAGE", help="The node image of a Kind cluster.")
 @click.option("--kind-config", type=_FILE, help="The configuration of a Kind cluster.")
-@click.option("--kubernetes-version", type=click.Choice([*kubernetes_versions()]), help="Of an embedded cluster.")
+@click.option(
+    "--kubernetes-version", type=click.Choice([*kubernetes_versions()]), help="The Kubernetes of an embedded cluster."
+)
 @click.option("--binaries", type=_FOLDER, help="A folder with the programs to use.")
 @explains_errors
 def up_command(
@@ -39,7 +41,7 @@ def up_command(
 ) -> int:
     """Boot a cluster that stays until `down`, and print the export of its KUBECONFIG.
 
-    A later `pytest --reuse-cluster` with the same options takes it.
+    A later `pytest --reuse-cluster` with the same options uses this cluster.
 
     \b
     Examples:
@@ -56,17 +58,17 @@ def up_command(
         kubernetes_version=kubernetes_version,
         binaries=binaries,
     )
-    found = provide(settings)
+    made = provide(settings)
     lines = on_stderr()
-    found.up(lines.tell)
+    made.up(lines.show)
     lines.close()
-    facts = found.facts()
+    facts = made.facts()
     parts = ", ".join(facts.made_of)
-    _tell(f"Kubernetes {facts.server_version}, ready after {facts.boot_seconds:.1f} s: {parts}")
-    click.echo(f"export KUBECONFIG={found.kubeconfig}")
-    _tell(f"run features on it with: pytest --cluster {found.kind} --reuse-cluster")
-    _tell(f"remove it with: {distribution.prompt()} down {found.name}")
-    found.down()  # lets go of it; a kept cluster stays
+    _to_stderr(f"Kubernetes {facts.server_version}, ready after {facts.boot_seconds:.1f} s: {parts}")
+    click.echo(f"export KUBECONFIG={made.kubeconfig}")
+    _to_stderr(f"run features on it with: pytest --cluster {made.kind} --reuse-cluster")
+    _to_stderr(f"remove it with: {distribution.prompt()} down {made.name}")
+    made.down()  # releases the cluster, which keeps running
     return 0
 
 
@@ -74,7 +76,7 @@ def up_command(
 @click.argument("names", nargs=-1, metavar="[NAME]…")
 @explains_errors
 def down_command(names: tuple[str, ...]) -> int:
-    """Remove clusters: the named ones, else all of this machine's that are ours and that no run uses.
+    """Remove the named clusters, else all clusters that schedspec made on this machine and no run uses.
 
     \b
     Examples:
@@ -95,13 +97,13 @@ def down_command(names: tuple[str, ...]) -> int:
         if names and record.name not in names:
             continue
         if not names and not record.keep and record.owner.alive:
-            _tell(f"{record.name}: left alone, process {record.owner.pid} is using it (name it to remove it)")
+            _to_stderr(f"{record.name}: left alone, process {record.owner.pid} is using it (name it to remove it)")
             continue
         try:
             destroy(record, registry)
-            _tell(f"{record.name}: removed")
+            _to_stderr(f"{record.name}: removed")
         except ClusterError as error:
-            _tell(f"{record.name}: {error}")
+            _to_stderr(f"{record.name}: {error}")
             status = 1
     return status
 
@@ -110,7 +112,7 @@ def down_command(names: tuple[str, ...]) -> int:
 @output_option
 @explains_errors
 def list_command(output: str) -> int:
-    """List the clusters of this machine: whose each is, and how to reach it.
+    """List the clusters of this machine with the process that uses each, and its kubeconfig.
 
     \b
     Examples:
@@ -128,7 +130,7 @@ def list_command(output: str) -> int:
         for record in Registry().records()
     ]
     if output == "json":
-        say_json(rows)
+        print_json(rows)
     else:
         for row in rows:
             click.echo("{name}  {kind}  {state}  {minutes} min  {kubeconfig}".format(**row))
@@ -139,7 +141,7 @@ def list_command(output: str) -> int:
 @output_option
 @explains_errors
 def doctor_command(output: str) -> int:
-    """Say what this machine has and lacks for which cluster, and what to do.
+    """List what this machine has and lacks for each kind of cluster, and what to do.
 
     \b
     Examples:
@@ -148,7 +150,7 @@ def doctor_command(output: str) -> int:
     """
     found = examine()
     if output == "json":
-        say_json([{"good": it.good, "needed": it.needed, "what": it.what, "do_next": it.do_next} for it in found])
+        print_json([{"good": it.good, "needed": it.needed, "what": it.what, "do_next": it.do_next} for it in found])
     else:
         for it in found:
             click.echo(f"{'ok     ' if it.good else 'MISSING' if it.needed else 'no     '} {it.what}")
@@ -159,18 +161,20 @@ def doctor_command(output: str) -> int:
 
 @click.command("binary")
 @click.argument("names", nargs=-1, required=True, metavar="NAME…")
-@click.option("--kubernetes-version", type=click.Choice([*kubernetes_versions()]), help="Of an embedded cluster.")
+@click.option(
+    "--kubernetes-version", type=click.Choice([*kubernetes_versions()]), help="The Kubernetes of an embedded cluster."
+)
 @click.option("--binaries", type=_FOLDER, help="A folder with the programs to use.")
 @explains_errors
 def binary_command(names: tuple[str, ...], kubernetes_version: str | None, binaries: Path | None) -> int:
-    """Make programs (etcd, kube-apiserver, kwok, kubelet, kind …), if need be, and print their paths.
+    """Print the paths of programs (etcd, kube-apiserver, kwok, kubelet, kind …); download or build missing ones.
 
     \b
     Example:
       schedspec binary kube-apiserver etcd
     """
     lines = on_stderr()
-    for binary in provide_binaries(names, folder=binaries, progress=lines.tell, kubernetes=kubernetes_version).values():
+    for binary in provide_binaries(names, folder=binaries, progress=lines.show, kubernetes=kubernetes_version).values():
         lines.close()
         click.echo(str(binary.path))
     return 0
@@ -182,5 +186,5 @@ def _state(record: ClusterRecord) -> str:
     return f"used by process {record.owner.pid}" if record.owner.alive else "abandoned: down removes it"
 
 
-def _tell(line: str) -> None:
+def _to_stderr(line: str) -> None:
     click.echo(line, err=True)

@@ -1,38 +1,71 @@
-"""A pytest plugin: what a collection found wrong, and how many scenarios it found, as a JSON file for `check`."""
+"""Run pytest's collection in a separate process: problems and scenarios for `check`, own sentences for `steps`.
+
+This module is also a plugin of that process: it writes the result of the collection into a JSON file.
+"""
 
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from .. import distribution
+from ..gherkin import catalogue
+
 VARIABLE = "SCHEDSPEC_COLLECTED"
-"""Names the file."""
+"""Environment variable with the path of that file."""
 
 
 class Collected(msgspec.Struct):
-    """What pytest's collection said."""
+    """Result of a collection."""
 
     scenarios: int = 0
     failures: list[str] = []
+    sentences: list[catalogue.CatalogueEntry] = []
+    """The project's own sentences."""
+
+
+def collect(paths: Sequence[Path]) -> tuple[Collected | None, str]:
+    """Return the result of the collection of these paths and pytest's output.
+
+    The result is None if pytest ended before the collection.
+    """
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "-n0"]
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "collected.json"
+        done = subprocess.run(
+            [*command, "-p", "schedspec.plugin", "-p", __name__, *map(str, paths)],
+            env={**distribution.environment(), VARIABLE: str(file)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        found = msgspec.json.decode(file.read_bytes(), type=Collected) if file.is_file() else None
+    return found, done.stdout
 
 
 _found = Collected()
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:
-    """A file that could not be collected says why."""
+    """Store the failure of a file that could not be collected."""
     if report.failed:
         _found.failures.append(str(report.longrepr))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """All others are fine."""
+    """Store the number of scenarios and the project's own sentences."""
     _found.scenarios = sum(item.path.suffix == ".feature" for item in session.items)
+    _found.sentences = catalogue.own_sentences()
 
 
 def pytest_sessionfinish() -> None:
-    """The end of the collection, however it went."""
+    """Write the result, also after failures."""
     Path(os.environ[VARIABLE]).write_bytes(msgspec.json.encode(_found))

@@ -1,4 +1,4 @@
-"""`schedspec matrix`: what each scheduler does, scenario by scenario."""
+"""`schedspec matrix`: compare the verdicts of several schedulers, scenario by scenario."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ..report import matrix, record
+from ..report import matrix, matrix_summary, record
 from .answers import explains_errors
 
 
@@ -15,7 +15,7 @@ from .answers import explains_errors
 @click.option("--out", type=click.Path(path_type=Path), default=Path("out/matrix"), show_default=True, metavar="FOLDER")
 @explains_errors
 def matrix_command(runs: tuple[Path, ...], out: Path) -> int:
-    """Lay runs side by side: scheduler by version by scenario, as JSON, Markdown and a page of their report.
+    """Compare runs by scenario, scheduler and version, as JSON, as Markdown and in a page of their report.
 
     RUN is the folder of a run (pytest's --out) or its results.json. Runs of one scheduler in one version on one
     Kubernetes are one column.
@@ -28,6 +28,8 @@ def matrix_command(runs: tuple[Path, ...], out: Path) -> int:
     found = matrix.make(map(matrix.read, runs))
     folders = [run if run.is_dir() else run.parent for run in runs]
     files = matrix.write(found, out, list(record.read_all(folders)))
-    for file in files:
+    summary = out / "summary.md"
+    summary.write_text(matrix_summary.summary(found), "utf-8")
+    for file in [*files, summary]:
         click.echo(file)
     return 0

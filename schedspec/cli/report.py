@@ -1,4 +1,4 @@
-"""`schedspec report`: one page of the records of several runs, and what other tools read of them."""
+"""`schedspec report`: write one page from the records of several runs, and files for other tools."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from ..report import build
+from .. import results
+from ..report import build, comparison
 from .answers import explains_errors
 
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
@@ -15,23 +16,32 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 @click.command("report")
 @click.argument("directories", metavar="DIR...", nargs=-1, required=True, type=_FOLDER)
-@click.option("-o", "--output", type=_FILE, default="report.html", show_default=True, help="The page.")
-@click.option("--perfetto", metavar="FILE", type=_FILE, help="A trace for ui.perfetto.dev too.")
-@click.option("--cucumber-messages", metavar="FILE", type=_FILE, help="Cucumber Messages (NDJSON) too.")
+@click.option("-o", "--output", type=_FILE, default="report.html", show_default=True, help="Path of the page.")
+@click.option("--perfetto", metavar="FILE", type=_FILE, help="Also write a trace for ui.perfetto.dev.")
+@click.option("--cucumber-messages", metavar="FILE", type=_FILE, help="Also write Cucumber Messages (NDJSON).")
+@click.option("--against", metavar="OTHER", type=_FOLDER, help="Another run: print and show the differences from it.")
 @explains_errors
 def report_command(
-    directories: tuple[Path, ...], output: Path, perfetto: Path | None, cucumber_messages: Path | None
+    directories: tuple[Path, ...],
+    output: Path,
+    perfetto: Path | None,
+    cucumber_messages: Path | None,
+    against: Path | None,
 ) -> int:
     """Join the records of runs, shards and clusters below these folders into one page.
 
-    Of several records of one scenario on one cluster with one scheduler the youngest counts.
+    If a scenario has several records on one cluster with one scheduler, only the newest counts.
 
     \b
     Examples:
       schedspec report out/run
       schedspec report shard-1 shard-2 shard-3 -o all.html
       schedspec report out/run --perfetto run.pftrace
+      schedspec report out/run --against out/main     # flipped verdicts, evictions, times
     """
-    found = build(directories, output, perfetto=perfetto, cucumber_messages=cucumber_messages)
+    found = build(directories, output, perfetto=perfetto, cucumber_messages=cucumber_messages, against=against)
+    if against is not None:
+        for line in comparison.lines(comparison.compare(results.read_all([against]), results.read_all(directories))):
+            click.echo(line)
     click.echo(f"{output}: {found} scenario{'s' * (found != 1)}")
     return 0

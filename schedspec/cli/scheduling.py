@@ -1,64 +1,141 @@
-"""`schedspec run`, `controllers`, `lint`, `explain` and `replay`: the scheduler's own commands, with its own options.
+"""`schedspec scheduler run|controllers|lint|explain|replay|simulate|dump`: the scheduler's own commands.
 
-The scheduler is a program of its own that knows nothing of this package; its parsers are argparse's. Here they get
-help with examples and completion, and their arguments are handed over as they are.
+The scheduler is a separate program that does not depend on this package, and parses its arguments with argparse. This
+module formats its help and its errors like those of all other commands, and passes the arguments on unchanged.
 """
 
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NoReturn
 
 import click
 from click.shell_completion import CompletionItem
 
 from .. import distribution
+from .answers import NearestCommand
 
+PURPOSES = {
+    "run": "schedule a cluster",
+    "controllers": "run the controllers in a separate process, beside run --controllers none",
+    "lint": "find errors and probable errors in policy files",
+    "explain": "explain the decisions on a pod or job of a recording",
+    "replay": "repeat the decisions of recorded cycles, with the same or another policy",
+    "simulate": "run a load in virtual time and measure what each queue received",
+    "dump": "take a cluster's state, read-only, and write it as a file",
+}
 _EXAMPLES = {
     "run": """\
-  schedspec run --kubeconfig ~/.kube/config --context staging --policy policies/team.yaml
-  schedspec run --policy team.yaml --record recording   # for explain and replay""",
+  schedspec scheduler run --kubeconfig ~/.kube/config --context staging --policy policies/team.yaml
+  schedspec scheduler run --policy team.yaml --record recording   # for explain and replay""",
     "controllers": """\
-  schedspec controllers --kubeconfig ~/.kube/config     # beside:
-  schedspec run --kubeconfig ~/.kube/config --policy team.yaml --controllers none""",
+  schedspec scheduler controllers --kubeconfig ~/.kube/config     # beside:
+  schedspec scheduler run --kubeconfig ~/.kube/config --policy team.yaml --controllers none""",
     "lint": """\
-  schedspec lint policies/*.yaml --strict
-  kubectl get configmap volcano-scheduler -o jsonpath='{.data.conf}' | schedspec lint -""",
+  schedspec scheduler lint policies/*.yaml --strict
+  kubectl get configmap volcano-scheduler -o jsonpath='{.data.conf}' | schedspec scheduler lint -""",
     "explain": """\
-  schedspec explain recording pod default/build-task-0
-  schedspec explain out/run/scenarios/SCENARIO job build --all""",
+  schedspec scheduler explain recording pod default/build-task-0
+  schedspec scheduler explain out/run/scenarios/SCENARIO job build --all""",
     "replay": """\
-  schedspec replay recording                            # the same decisions, bit for bit
-  schedspec replay recording --policy policies/new.yaml # what would have been decided""",
+  schedspec scheduler replay recording                            # the same decisions, bit for bit
+  schedspec scheduler replay recording --policy policies/new.yaml # what would have been decided""",
+    "simulate": """\
+  schedspec simulate --trace jobs.csv --map submitted=start,duration=seconds,job_cards=gpus,queue=team --nodes 125x8
+  schedspec simulate --trace philly.csv.gz --preset philly --nodes 70x8 --policy policies/team.yaml""",
+    "dump": """\
+  schedspec dump --kubeconfig ~/.kube/config --context staging --out state.jsonl.gz
+  schedspec dump --kubeconfig ~/.kube/config --redact             # nothing in it but what decides""",
 }
 
 
 class SchedulerCommand(click.Command):
-    """A command of the scheduler: its help and its options are those of its own parser."""
+    """Command of the scheduler. Its own parser defines the arguments; help and errors have the format of click."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-        self.add_help_option = False
+        self.short_help = PURPOSES[name]
         self.params = [click.Argument(["arguments"], nargs=-1, type=click.UNPROCESSED)]
         self.callback = self._run
 
     def _run(self, arguments: tuple[str, ...]) -> int:
-        ran: int = distribution.load("scheduler.__main__").main([str(self.name), *arguments], **self._words())
+        context = click.get_current_context()
+        if {"-h", "--help"} & {*arguments}:
+            click.echo(context.get_help())
+            return 0
+        self._parser(context).parse_args(arguments)
+        main = distribution.load("scheduler.__main__").main
+        ran: int = main([str(self.name), *arguments], program=f"{distribution.prompt()} scheduler")
         return ran
 
-    def _words(self) -> dict[str, Any]:
-        return {"program": distribution.prompt(), "examples": _EXAMPLES[str(self.name)]}
+    def _parser(self, context: click.Context | None = None) -> argparse.ArgumentParser:
+        """Return the scheduler's own parser; it reports errors as click does."""
+        found: argparse.ArgumentParser = distribution.load("scheduler.__main__").parser_of(str(self.name))
+
+        def error(message: str) -> NoReturn:
+            raise click.UsageError(message, context)
+
+        found.error = error  # type: ignore[method-assign]
+        return found
+
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write one line: the command, its options and its positional arguments."""
+        taken = [_metavar(it) for it in self._parser()._actions if not it.option_strings]
+        formatter.write_usage(ctx.command_path, " ".join(["[OPTIONS]", *taken]))
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write the purpose and examples."""
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(f"{PURPOSES[str(self.name)].capitalize()}.")
+            formatter.write("\n  Examples:\n")
+            for line in _EXAMPLES[str(self.name)].splitlines():
+                formatter.write(f"  {line}\n")
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options of the parser, and --help as for every command."""
+        shown = self.get_help_option(ctx)
+        record = shown.get_help_record(ctx) if shown is not None else None
+        with formatter.section("Options"):
+            formatter.write_dl([*self._rows(), *([record] if record is not None else [])])
+
+    def _rows(self) -> Iterator[tuple[str, str]]:
+        for it in self._parser()._actions:
+            if it.help != argparse.SUPPRESS and not isinstance(it, argparse._HelpAction):
+                names = ", ".join(it.option_strings)
+                value = _metavar(it) if it.nargs != 0 else ""
+                yield f"{names} {value}".strip(), _help(it)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
-        """Options where one is begun, else files."""
+        """Complete options after a dash, else files."""
         if not incomplete.startswith("-"):
             return [CompletionItem(incomplete, type="file")]
-        parser: argparse.ArgumentParser = distribution.load("scheduler.__main__").parser_of(
-            str(self.name), **self._words()
-        )
-        usage = parser.format_help().split()
-        names = {word.strip(",[]") for word in usage if word.lstrip("[").startswith("--")}
+        names = {name for it in self._parser()._actions for name in it.option_strings if name.startswith("--")}
         return [CompletionItem(name) for name in sorted(names) if name.startswith(incomplete)]
+
+
+def _metavar(action: argparse.Action) -> str:
+    if action.choices and action.metavar is None:
+        return f"[{'|'.join(map(str, action.choices))}]"
+    found = action.metavar or action.dest.upper()
+    return " ".join(found) if isinstance(found, tuple) else f"{found}{'…' if action.nargs in ('+', '*') else ''}"
+
+
+def _help(action: argparse.Action) -> str:
+    values: dict[str, Any] = {**vars(action), "prog": "schedspec"}
+    return (action.help or "") % values if action.help else ""
+
+
+@click.group("scheduler", cls=NearestCommand)
+def scheduler_command() -> None:
+    """Run the scheduler or its controllers, lint policies, explain, replay, simulate, dump a state.
+
+    \b
+    Examples:
+      schedspec scheduler run --policy policies/team.yaml
+      schedspec scheduler lint policies/team.yaml
+    """
 
 
 run_command = SchedulerCommand("run")
@@ -66,3 +143,15 @@ controllers_command = SchedulerCommand("controllers")
 lint_command = SchedulerCommand("lint")
 explain_command = SchedulerCommand("explain")
 replay_command = SchedulerCommand("replay")
+simulate_command = SchedulerCommand("simulate")
+dump_command = SchedulerCommand("dump")
+for _command in (
+    run_command,
+    controllers_command,
+    lint_command,
+    explain_command,
+    replay_command,
+    simulate_command,
+    dump_command,
+):
+    scheduler_command.add_command(_command)

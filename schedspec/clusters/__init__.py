@@ -1,27 +1,30 @@
-"""A live cluster as a value. `provide` chooses the class; nothing heavier than that is imported before it is needed."""
+"""Live clusters. `provide` returns the class that the settings name and imports a class only when it is needed."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from .protocol import Cluster, ClusterError, ClusterFacts, Progress, Settings
 
-__all__ = ["Cluster", "ClusterError", "ClusterFacts", "Progress", "Settings", "provide"]
+__all__ = ["Cluster", "ClusterError", "ClusterFacts", "Progress", "Settings", "provide", "require_programs", "resolve"]
 
 
 def provide(settings: Settings) -> Cluster:
-    """The cluster that the settings ask for, not yet up.
+    """Return the cluster that the settings describe, before `up`.
 
-    `auto` is kind where a Docker engine answers and a node image is there or can be pulled, else embedded.
-    Raises ClusterError where the settings cannot be met.
+    Raises:
+        ClusterError: the settings cannot be met.
     """
+    settings = resolve(settings)
     kind = settings.kind
-    if kind == "auto":
-        from .auto import choose  # noqa: PLC0415 - asks Docker
-
-        kind = choose(settings)
     if kind == "embedded":
         from .embedded import EmbeddedCluster  # noqa: PLC0415
 
         return EmbeddedCluster(settings)
+    if kind == "simulated":
+        from .simulated import SimulatedCluster  # noqa: PLC0415
+
+        return SimulatedCluster(settings)
     if kind == "kind":
         from .kind.cluster import KindCluster  # noqa: PLC0415
 
@@ -29,3 +32,37 @@ def provide(settings: Settings) -> Cluster:
     from .existing import ExistingCluster  # noqa: PLC0415
 
     return ExistingCluster(settings)
+
+
+def resolve(settings: Settings) -> Settings:
+    """Return the settings with a kind instead of `auto`.
+
+    `auto` is kind if a Docker engine answers and a node image is present or can be pulled, else embedded.
+    """
+    if settings.kind != "auto":
+        return settings
+    from .auto import choose  # noqa: PLC0415 - connects to Docker
+
+    return replace(settings, kind=choose(settings))
+
+
+def require_programs(settings: Settings, progress: Progress) -> None:
+    """Check that the programs of the cluster are at hand or can be made; download them if there is no Go.
+
+    Args:
+        settings: Resolved settings.
+        progress: Receives a line of progress.
+
+    Raises:
+        ClusterError: programs are missing; the text names all of them.
+    """
+    from .programs import binaries, pinned  # noqa: PLC0415
+
+    names = {"embedded": pinned.EMBEDDED, "kind": pinned.KIND}.get(settings.kind, ())
+    binaries.require(
+        names,
+        folder=settings.binaries,
+        progress=progress,
+        option="--binaries",
+        kubernetes=settings.kubernetes_version,
+    )

@@ -1,6 +1,6 @@
-"""End what a record stands for: its processes, its containers, its files. Needs nothing but the record.
+"""Remove a cluster that is known by its record only: its processes, its containers and its files.
 
-Safe to repeat and to run twice at once: the owner, its guardian and somebody at a prompt may all come to it.
+Removal is idempotent and safe to run concurrently. The owner, its reaper and a user at a prompt may all start it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from .registry import ClusterRecord, Registry
 
 
 def destroy(record: ClusterRecord, registry: Registry | None = None) -> None:
-    """Leave nothing of the cluster."""
+    """Remove everything that belongs to the cluster."""
     if record.kind == "kind":
         from .kind_removal import delete_cluster  # noqa: PLC0415 - only where there is such a cluster
 
@@ -23,9 +23,10 @@ def destroy(record: ClusterRecord, registry: Registry | None = None) -> None:
 
 
 def sweep(registry: Registry | None = None) -> list[ClusterRecord]:
-    """Destroy what was abandoned: its owner is gone, and so was its guardian.
+    """Remove the abandoned clusters, whose owner and reaper are both dead.
 
-    One that cannot be destroyed now (its Docker engine does not answer) keeps its record, for the next time.
+    A cluster that cannot be removed now, for instance because its Docker engine does not answer, keeps its record. The
+    next sweep tries again.
     """
     registry = registry or Registry()
     gone = []

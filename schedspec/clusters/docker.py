@@ -1,7 +1,6 @@
-"""The Docker engine, asked through its command line.
+"""Client of a Docker engine, through the command line `docker`.
 
-The one rule: every question has a deadline. An engine may hang, and there are networks on which every connection is
-answered, by nobody.
+Every call has a deadline. An engine may hang, and on some networks every connection opens and none is answered.
 """
 
 from __future__ import annotations
@@ -20,17 +19,17 @@ _WORK_SECONDS = 300.0
 
 
 class DockerError(ClusterError):
-    """The engine is not there, or did not do what it was asked."""
+    """The Docker engine is missing, or a command failed."""
 
 
 class Docker:
-    """One engine: the one that the `docker` in PATH talks to (DOCKER_HOST and contexts are its business)."""
+    """The engine that the `docker` in PATH connects to. DOCKER_HOST and Docker's contexts apply."""
 
     def __init__(self, program: str | None = None) -> None:
         self.program = program or shutil.which("docker")
 
     def version(self) -> str | None:
-        """The engine's version, or None if none answers."""
+        """Return the engine's version, or None if no engine answers."""
         if self.program is None:
             return None
         done = subprocess_run.run(
@@ -39,7 +38,11 @@ class Docker:
         return done.output.strip().splitlines()[-1] if done.status == 0 and done.output.strip() else None
 
     def require(self) -> str:
-        """The engine's version. Raises DockerError, which says what to do, if none answers."""
+        """Return the engine's version.
+
+        Raises:
+            DockerError: no engine answers.
+        """
         version = self.version()
         if version is not None:
             return version
@@ -52,12 +55,16 @@ class Docker:
         raise DockerError(
             f"the Docker engine did not answer within {_ANSWER_SECONDS:.0f} s",
             f"{self.program} version",
-            "start the engine (`systemctl start docker`, or Docker Desktop), or set DOCKER_HOST to where it is; "
+            "start the engine (`systemctl start docker`, or Docker Desktop), or set DOCKER_HOST to its address; "
             "--cluster embedded needs none",
         )
 
     def call(self, *words: str | Path, deadline: float = _WORK_SECONDS, tick: Tick = silent) -> str:
-        """What the command said on both streams. Raises DockerError if it failed or did not end in time."""
+        """Run a command and return its output, both streams in one.
+
+        Raises:
+            DockerError: the command failed or exceeded its deadline.
+        """
         if self.program is None:
             self.require()
         done = subprocess_run.run([str(self.program), *words], deadline=deadline, tick=tick)
@@ -65,21 +72,27 @@ class Docker:
             return done.output
         how = f"did not end within {deadline:.0f} s" if done.status is None else f"failed (exit status {done.status})"
         command = " ".join(["docker", *map(str, words)])
-        raise DockerError(f"`docker {words[0]}` {how}:\n{done.last_lines}", command, "repair what Docker says above")
+        raise DockerError(
+            f"`docker {words[0]}` {how}:\n{done.last_lines}", command, "repair the failure that Docker reports above"
+        )
 
     def succeeds(self, *words: str, deadline: float = _ANSWER_SECONDS) -> bool:
-        """Whether the command ended with status 0 in time; for questions."""
+        """Whether the command ended with status 0 within its deadline."""
         return self.program is not None and subprocess_run.run([self.program, *words], deadline=deadline).status == 0
 
     def has_image(self, reference: str) -> bool:
         return self.succeeds("image", "inspect", "--format", "{{.Id}}", reference)
 
     def offers(self, reference: str) -> bool:
-        """Whether a registry that is reached from here has the image. Seconds, where the network answers nothing."""
+        """Whether a reachable registry has the image. Takes seconds on a network that drops connections."""
         return self.succeeds("manifest", "inspect", reference, deadline=_OFFER_SECONDS)
 
     def pull(self, reference: str, progress: Progress) -> None:
-        """Fetch an image from its registry. Raises DockerError; fails in seconds where the registry is not reached."""
+        """Pull an image from its registry. Fails within seconds if the registry is unreachable.
+
+        Raises:
+            DockerError: no reachable registry has the image.
+        """
         if not self.offers(reference):
             raise DockerError(
                 f"the image {reference} is not here, and no registry that has it is reached",
@@ -96,7 +109,7 @@ class Docker:
         )
 
     def load(self, archive: Path, progress: Progress) -> None:
-        """Give the engine the images of an archive as `docker save` writes it."""
+        """Load the images of an archive in the format of `docker save`."""
         progress(f"{archive.name}: loading into the Docker engine")
         self.call(
             "load",

@@ -1,4 +1,4 @@
-"""What this machine lacks to run clusters, and what to do about it. Looks only; changes nothing."""
+"""Diagnose what this machine lacks for running clusters, and name a remedy for each finding. Read-only."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import platform
 import shutil
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import psutil
 
@@ -15,11 +16,12 @@ from .programs.binaries import Provider, named_folder
 from .programs.cache import Cache
 from .programs.download import Downloads
 from .programs.pinned import EMBEDDED, programs
+from .project_pins import clashes
 from .protocol import ClusterError, Settings
 from .registry import Registry
 
 _DISK_NEEDED = 8 << 30
-"""Go's build cache takes about 4 GB, a node image as much."""
+"""Bytes: Go's build cache takes about 4 GB, a node image as much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +30,12 @@ class Diagnosis:
     what: str
     do_next: str = ""
     needed: bool = True
-    """Without it no cluster runs; else it is only one way less."""
+    """False if only one kind of cluster needs it."""
 
 
 def examine() -> list[Diagnosis]:
-    """Every finding, the good ones too."""
-    return [_python(), *_programs(), _disk(), _memory(), _kind(), _left_behind()]
+    """Return all findings, including the good ones."""
+    return [_python(), *_pins(), *_programs(), _disk(), _memory(), _kind(), _left_behind()]
 
 
 def _python() -> Diagnosis:
@@ -41,16 +43,25 @@ def _python() -> Diagnosis:
     return Diagnosis(good, f"Python {platform.python_version()}", "" if good else "install Python 3.11 or later")
 
 
+def _pins() -> list[Diagnosis]:
+    do_next = "install schedspec in an environment of its own (pipx, uv tool), and run: schedspec test"
+    return [Diagnosis(False, f"versions clash: {it}", do_next, needed=False) for it in clashes(Path.cwd())]
+
+
 def _programs() -> list[Diagnosis]:
     try:
-        provider = Provider(Cache(cache_root()), Downloads(), named_folder(None), _unheard)
+        provider = Provider(Cache(cache_root()), Downloads(), named_folder(None), _discard)
         missing = [program.name for program in provider.missing(programs(EMBEDDED))]
     except ClusterError as error:
         return [Diagnosis(False, error.what, error.do_next)]
     if not missing:
         return [Diagnosis(True, f"programs of the embedded cluster: all there ({cache_root()})")]
     go = build.go()
-    how = f"Go builds them at the first run, 2 to 8 minutes ({go})" if go else "they have to be downloaded: no Go here"
+    how = (
+        f"Go builds them at the first run, 2 to 8 minutes ({go})"
+        if go
+        else "they have to be downloaded: Go is not installed"
+    )
     return [
         Diagnosis(True, f"programs of the embedded cluster: {', '.join(missing)} not there yet; {how}"),
         Diagnosis(
@@ -62,8 +73,8 @@ def _programs() -> list[Diagnosis]:
     ]
 
 
-def _unheard(_line: str) -> None:
-    """Nothing is made here, so there is nothing to tell."""
+def _discard(_line: str) -> None:
+    """Discard progress: an examination makes nothing."""
 
 
 def _disk() -> Diagnosis:
@@ -71,7 +82,7 @@ def _disk() -> Diagnosis:
     return Diagnosis(
         free >= _DISK_NEEDED,
         f"{free >> 30} GiB free for the cache in {cache_root()}",
-        "" if free >= _DISK_NEEDED else "make room, or set SCHEDSPEC_CACHE to a folder on another disk",
+        "" if free >= _DISK_NEEDED else "free space, or set SCHEDSPEC_CACHE to a folder on another disk",
     )
 
 
@@ -79,7 +90,7 @@ def _memory() -> Diagnosis:
     free = psutil.virtual_memory().available
     enough = free >= 2 << 30
     return Diagnosis(
-        enough, f"{free >> 20} MiB of memory available", "" if enough else "free some: a cluster takes 0.5 GiB"
+        enough, f"{free >> 20} MiB of memory available", "" if enough else "free some memory: a cluster takes 0.5 GiB"
     )
 
 
@@ -88,7 +99,7 @@ def _kind() -> Diagnosis:
 
     why = why_not(Settings(kind="kind"))
     if why is None:
-        return Diagnosis(True, "Kind clusters: a Docker engine answers, a node image is to be had", needed=False)
+        return Diagnosis(True, "Kind clusters: a Docker engine answers, a node image is available", needed=False)
     what, _, rest = why.partition("\n")
     do_next = rest.rpartition("do next: ")[2]
     return Diagnosis(False, f"Kind clusters cannot run, embedded ones need no Docker: {what}", do_next, needed=False)

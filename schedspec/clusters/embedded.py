@@ -1,6 +1,6 @@
-"""A real control plane without containers: etcd, kube-apiserver, kube-controller-manager and KWOK, run by kwokctl.
+"""A real control plane without containers: etcd, kube-apiserver, kube-controller-manager and KWOK, started by kwokctl.
 
-Everything of a cluster is in one directory and is told by it; see registry.py for who cleans up.
+All files of a cluster are in one directory, whose path identifies its processes; registry.py describes the clean-up.
 """
 
 from __future__ import annotations
@@ -36,9 +36,12 @@ from .registry import ClusterRecord
 
 _BOOT_SECONDS = 180.0
 _ATTEMPTS = 3
-_IMPATIENT = "kube-controller-manager"
-"""It ends where the API server does not answer within 10 s, as on a machine with too much to do; no flag changes it."""
-_DO_NEXT = "see what `python -m schedspec doctor` says; run it again"
+_RESTARTABLE = "kube-controller-manager"
+"""kube-controller-manager ends if the API server does not answer within 10 s, as on a busy machine.
+
+No flag changes that.
+"""
+_DO_NEXT = "run `python -m schedspec doctor` and follow its advice; then run again"
 
 
 class EmbeddedCluster(MadeCluster):
@@ -46,7 +49,14 @@ class EmbeddedCluster(MadeCluster):
     simulated = True
 
     def __init__(self, settings: Settings, *, audit_policy: Path | None = None) -> None:
-        """With an audit policy, a file, `audit_log` has what the API server is asked; such a cluster is not reused."""
+        """Prepare a cluster; `up` starts it.
+
+        Args:
+            settings: Settings of the run.
+            audit_policy: File with a policy of audit. `audit_log` then has the requests to the API server, and the
+                cluster is
+                not reused.
+        """
         versions = kubernetes_versions()
         if settings.kubernetes_version not in (None, *versions):
             raise SettingsError(
@@ -61,15 +71,15 @@ class EmbeddedCluster(MadeCluster):
         super().__init__(settings, equals if settings.reuse else secrets.token_hex(3))
 
     def up(self, progress: Progress, served: Served = nobody_waits) -> None:
-        if self._stay.up:
+        if self._lifecycle.up:
             return
         sweep()
         it = self._settings
         self._binaries = binaries.provide(
             EMBEDDED, folder=it.binaries, progress=progress, kubernetes=it.kubernetes_version
         )
-        if self._settings.reuse and self._stay.adopt(_healthy):
-            progress(f"{self.name}: taken over, it was running")
+        if self._settings.reuse and self._lifecycle.adopt(_healthy):
+            progress(f"{self.name}: reusing the running cluster")
             served()
             return
         progress(f"{self.name}: booting")
@@ -77,22 +87,26 @@ class EmbeddedCluster(MadeCluster):
 
     def facts(self) -> ClusterFacts:
         made_of = tuple(str(binary) for name, binary in self._binaries.items() if name not in ("kubectl", "kwokctl"))
-        return ClusterFacts(_probe(self._stay.record).version(), made_of, self._boot_seconds)
+        return ClusterFacts(_probe(self._lifecycle.record).version(), made_of, self._boot_seconds)
 
     @property
     def audit_log(self) -> Path:
-        """One event a line; there only with an audit policy. Raises BootError where there is no cluster."""
-        return self._stay.record.kubeconfig.parent / "logs" / "audit.log"
+        """Path of the audit log, one event a line. The file exists only with an audit policy.
+
+        Raises:
+            BootError: the cluster is not up.
+        """
+        return self._lifecycle.record.kubeconfig.parent / "logs" / "audit.log"
 
     def load_image(self, archive: Path) -> None:
-        """Nothing to do: no node runs containers."""
+        """Do nothing: no node runs containers."""
 
     def _boot(self, progress: Progress, served: Served) -> None:
         files = Path("clusters") / self.name
         for attempt in range(1, _ATTEMPTS + 1):
             start = time.monotonic()
             try:
-                with self._stay.making(
+                with self._lifecycle.making(
                     str(files / "kubeconfig.yaml"), f"kwok-{self.name}", ports=len(Ports._fields)
                 ) as record:
                     self._create(record, record.home / files, progress, served)
@@ -105,7 +119,11 @@ class EmbeddedCluster(MadeCluster):
                 return
 
     def _create(self, record: ClusterRecord, files: Path, progress: Progress, served: Served) -> None:
-        """Run kwokctl; return when all answer. Raises BootError."""
+        """Run kwokctl; return when all programs answer.
+
+        Raises:
+            BootError: a program failed or was late.
+        """
         version = self._binaries["kube-apiserver"].version
         paths = {name: binary.path for name, binary in self._binaries.items()}
         config = record.home / "create.yaml"
@@ -134,7 +152,7 @@ class EmbeddedCluster(MadeCluster):
 
             def healthy() -> bool:
                 if _gave_up_waiting(files):
-                    progress(f"{self.name}: the API server was late; starting {_IMPATIENT} again")
+                    progress(f"{self.name}: the API server was late; restarting {_RESTARTABLE}")
                     self._start_again(record, files)
                 return _healthy(record)
 
@@ -143,9 +161,12 @@ class EmbeddedCluster(MadeCluster):
         raise _why(record, files, done)
 
     def _start_again(self, record: ClusterRecord, files: Path) -> None:
-        """Start what gave up waiting for the API server, which answers by now. kwokctl starts what has no pid file."""
-        (files / "logs" / f"{_IMPATIENT}.log").unlink()
-        (files / "pids" / f"{_IMPATIENT}.pid").unlink()
+        """Restart the program that gave up waiting for the API server.
+
+        kwokctl starts every program without a pid file.
+        """
+        (files / "logs" / f"{_RESTARTABLE}.log").unlink()
+        (files / "pids" / f"{_RESTARTABLE}.pid").unlink()
         command: list[str | Path] = [self._binaries["kwokctl"].path, "start", "cluster", "--name", record.name]
         done = subprocess_run.run(command, env={"KWOK_WORKDIR": str(record.home)}, deadline=_BOOT_SECONDS)
         if done.status != 0:
@@ -158,7 +179,7 @@ def _probe(record: ClusterRecord) -> probe.ApiProbe:
 
 
 def _healthy(record: ClusterRecord) -> bool:
-    """The API server is ready, KWOK runs, and the namespace `default` takes pods."""
+    """Whether the API server is ready, KWOK runs, and the namespace `default` accepts pods."""
     api = _probe(record)
     return (
         api.ready()
@@ -168,14 +189,14 @@ def _healthy(record: ClusterRecord) -> bool:
 
 
 def _comes(state: Callable[[], bool], files: Path, seconds: float) -> bool:
-    """Wait for a state: False if a program ends or the time is over before."""
+    """Wait for a state. Return False if a program ends or `seconds` have passed."""
     return probe.wait(lambda: state() or _fallen(files) is not None, seconds) and _fallen(files) is None
 
 
 def _fallen(files: Path) -> str | None:
-    """The first program that was started and has ended, but for the one that is started again."""
+    """Return the first program that ended, except the restartable one, or None."""
     fallen = (path.stem for path in sorted((files / "pids").glob("*.pid")) if _has_ended(path))
-    return next((name for name in fallen if name != _IMPATIENT or not _gave_up_waiting(files)), None)
+    return next((name for name in fallen if name != _RESTARTABLE or not _gave_up_waiting(files)), None)
 
 
 def _has_ended(pid_file: Path) -> bool:
@@ -186,32 +207,32 @@ def _has_ended(pid_file: Path) -> bool:
 
 def _gave_up_waiting(files: Path) -> bool:
     """Whether the controller manager ended because the API server did not answer in time."""
-    log = files / "logs" / f"{_IMPATIENT}.log"
-    said = log.read_text("utf-8", "replace") if log.is_file() else ""
-    return "failed to wait for apiserver being healthy" in said and _has_ended(files / "pids" / f"{_IMPATIENT}.pid")
+    log = files / "logs" / f"{_RESTARTABLE}.log"
+    output = log.read_text("utf-8", "replace") if log.is_file() else ""
+    return "failed to wait for apiserver being healthy" in output and _has_ended(files / "pids" / f"{_RESTARTABLE}.pid")
 
 
 def _why(record: ClusterRecord, files: Path, done: subprocess_run.Finished) -> BootError:
     fallen = _fallen(files)
     if fallen is None:
         late = "did not finish in time" if done.status in (None, 0) else f"failed (exit status {done.status})"
-        said = _errors(done.output) or done.last_lines
-        return BootError(f"the boot of the embedded cluster {late}:\n{said}", record.name, _DO_NEXT)
+        output = _errors(done.output) or done.last_lines
+        return BootError(f"the boot of the embedded cluster {late}:\n{output}", record.name, _DO_NEXT)
     log = files / "logs" / f"{fallen}.log"
-    said = log.read_text("utf-8", "replace") if log.is_file() else ""
-    taken = re.search(r"listen tcp \S*?:(\d+): bind: address already in use", said)
+    output = log.read_text("utf-8", "replace") if log.is_file() else ""
+    taken = re.search(r"listen tcp \S*?:(\d+): bind: address already in use", output)
     if taken:
         return PortTakenError(
             f"port {taken[1]} was taken by another process before {fallen} could listen on it",
             f"127.0.0.1:{taken[1]}",
             f"run it again; `ss -ltnp 'sport = :{taken[1]}'` shows who listens there",
         )
-    last = "\n".join(said.splitlines()[-8:])
+    last = "\n".join(output.splitlines()[-8:])
     return BootError(f"{fallen} ended during the boot of the embedded cluster:\n{last}", record.name, _DO_NEXT)
 
 
 def _errors(output: str) -> str:
-    """What kwokctl, which logs JSON, says went wrong."""
+    """Return the errors from kwokctl's log, which is JSON."""
     found = []
     for line in output.splitlines():
         with contextlib.suppress(ValueError, AttributeError):

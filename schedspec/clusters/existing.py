@@ -1,7 +1,7 @@
-"""A cluster that somebody else made: one context of a kubeconfig, named on purpose.
+"""Use a cluster that the user provides: one context of a kubeconfig, named explicitly.
 
-The one rule: nothing is created or removed here but a kubeconfig of our own that holds this context and no other, so
-that nobody who is given it can act on another cluster by accident.
+Programs get a kubeconfig of our own, which holds this context and no other, so that none of them can act on another
+cluster by accident. Only this file is created and removed.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ExistingCluster:
         self._home: Path | None = None
         self._version = ""
         self._kwok: Kwok | None = None
-        self._without = "KWOK for simulated nodes"
+        self._without = "KWOK for nodes of scenarios"
 
     @property
     def kubeconfig(self) -> Path:
@@ -63,7 +63,7 @@ class ExistingCluster:
         try:
             self.kubeconfig.touch(mode=0o600)
             self.kubeconfig.write_text(yaml.safe_dump(only), "utf-8")
-            progress(f"{self.context}: asking for its version")
+            progress(f"{self.context}: reading its version")
             self._version = server_version(self.kubeconfig, self.context)
             served()
             self._simulate(progress)
@@ -84,15 +84,15 @@ class ExistingCluster:
 
     def load_image(self, archive: Path) -> None:
         raise UnsupportedError(
-            f"an image cannot be loaded into a cluster that we did not make ({archive.name})",
+            f"cannot load an image into an existing cluster ({archive.name})",
             self.name,
-            "push it to a registry that its nodes reach, and name it in the templates",
+            "push the image to a registry that the nodes reach, and name it in the templates",
         )
 
     def _simulate(self, progress: Progress) -> None:
-        """Simulated nodes work here too: KWOK plays those of scenarios, and no other that carries its annotation.
+        """Start KWOK for the nodes of scenarios. KWOK plays no other node, even with its annotation.
 
-        Without a KWOK the cluster is still of use: the facts say what is missing.
+        Without KWOK the cluster remains usable; `facts` then lists what is missing.
         """
         from .kwok import Kwok  # noqa: PLC0415 - after the cluster has answered
 
@@ -101,28 +101,32 @@ class ExistingCluster:
         try:
             kwok.start()
         except BinaryError as error:
-            self._without = f"no simulated nodes: {error.what}"
+            self._without = f"no KWOK nodes: {error.what}"
             progress(f"{self.context}: {self._without}")
         else:
             self._kwok = kwok
 
 
 def source(named: Path | None) -> Path:
-    """The kubeconfig file: the named one, $KUBECONFIG if it is one file, else ~/.kube/config."""
+    """Return the kubeconfig file: the named one, $KUBECONFIG if it is one file, else ~/.kube/config."""
     if named is not None:
         return named
-    said = os.environ.get("KUBECONFIG", "")
-    if os.pathsep in said:
+    variable = os.environ.get("KUBECONFIG", "")
+    if os.pathsep in variable:
         raise SettingsError(
-            "KUBECONFIG names several files, and it is not clear which one is meant",
-            f"KUBECONFIG={said}",
+            "KUBECONFIG names several files",
+            f"KUBECONFIG={variable}",
             "name one file: KUBECONFIG=FILE",
         )
-    return Path(said) if said else Path.home() / ".kube" / "config"
+    return Path(variable) if variable else Path.home() / ".kube" / "config"
 
 
 def only_context(path: Path, context: str) -> dict[str, Any]:
-    """The kubeconfig cut down to one context, its files made absolute. Raises SettingsError."""
+    """Return the kubeconfig reduced to one context, with absolute paths.
+
+    Raises:
+        SettingsError: the file is not a kubeconfig, or has no such context.
+    """
     try:
         whole = yaml.safe_load(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
@@ -131,7 +135,7 @@ def only_context(path: Path, context: str) -> dict[str, Any]:
             f"the kubeconfig cannot be read: {why}", str(path), "set KUBECONFIG to the right file"
         ) from error
     if not isinstance(whole, dict):
-        raise SettingsError("that is not a kubeconfig", str(path), "set KUBECONFIG to the right file")
+        raise SettingsError("the file is not a kubeconfig", str(path), "set KUBECONFIG to the right file")
     names = [entry.get("name") for entry in whole.get("contexts") or []]
     if context not in names:
         known = ", ".join(sorted(map(str, names))) or "none"
@@ -152,13 +156,17 @@ def only_context(path: Path, context: str) -> dict[str, Any]:
 
 
 def server_version(kubeconfig: Path, context: str) -> str:
-    """For instance `v1.36.3`. Raises ClusterError if the server does not answer as an API server."""
+    """Return the version of the API server, for instance `v1.36.3`.
+
+    Raises:
+        ClusterError: the server does not answer as an API server.
+    """
     from kubernetes import client, config  # noqa: PLC0415 - heavy, and it knows every way to authenticate
 
     try:
         api = config.new_client_from_config(str(kubeconfig), context=context)  # type: ignore[no-untyped-call]
         return str(client.VersionApi(api).get_code(_request_timeout=_ANSWER_SECONDS).git_version)
-    except Exception as error:  # every plugin for authentication has exceptions of its own
+    except Exception as error:  # every authentication plugin has exceptions of its own
         why = " ".join(str(error).split())[:300]
         raise ClusterError(
             f"the API server does not answer: {why}", f"context {context}", f"try: kubectl --context {context} version"

@@ -1,6 +1,6 @@
-"""Leave nothing of a Kind cluster, whatever state it is in; needs its name only.
+"""Remove all parts of a Kind cluster by its name, whatever state the cluster is in.
 
-Its own process may have been killed while it was being created, and others may be removing it at the same time.
+The process that created the cluster may have been killed halfway, and other processes may remove it at the same time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,11 @@ _REMOVE_ATTEMPTS = 8
 
 
 def delete_cluster(name: str) -> None:
-    """Remove the containers, volumes and network of a cluster; another process may be at it. Raises DockerError."""
+    """Remove the containers, volumes and network of a cluster. Safe beside another process that does the same.
+
+    Raises:
+        DockerError: the engine could not remove them.
+    """
     docker = Docker()
     docker.require()
     of_cluster = f"io.x-k8s.kind.cluster={name}"
@@ -27,7 +31,7 @@ def delete_cluster(name: str) -> None:
         network = docker.succeeds("network", "inspect", name)
         if not (containers or network or interrupted):
             return
-        if interrupted or attempt > 1:  # what the engine does for others has to come to its end
+        if interrupted or attempt > 1:  # the engine finishes requests of other processes first
             time.sleep(1)
         interrupted = False
         if containers:
@@ -42,7 +46,7 @@ def delete_cluster(name: str) -> None:
 
 
 def _end_creation(name: str, of_cluster: str) -> bool:
-    """Kill what still creates this cluster for an owner that was killed; whether there was such a thing."""
+    """Kill the processes that create this cluster for a dead owner. Return whether there were any."""
     found = [
         process
         for process in psutil.process_iter(["name", "cmdline"])

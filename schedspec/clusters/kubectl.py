@@ -1,4 +1,4 @@
-"""The few things that a Kind cluster needs from kubectl before anybody else talks to it."""
+"""The kubectl commands that a Kind cluster needs before its first client connects."""
 
 from __future__ import annotations
 
@@ -20,23 +20,27 @@ class Kubectl:
         return subprocess_run.run([*self._start, "get", "--raw", "/readyz"], deadline=_ANSWER_SECONDS).status == 0
 
     def version(self) -> str:
-        """Of the API server, for instance `v1.36.3`."""
+        """Return the version of the API server, for instance `v1.36.3`."""
         return str(json.loads(self._call("get", "--raw", "/version"))["gitVersion"])
 
     def wait_ready(self, seconds: float) -> None:
-        """Return when every node is Ready and the namespace `default` takes pods. Raises BootError."""
+        """Return when every node is Ready and the namespace `default` accepts pods.
+
+        Raises:
+            BootError: they were not ready within `seconds`.
+        """
         end = time.monotonic() + seconds
         for condition, what in (("condition=Ready", ("nodes", "--all")), ("create", ("serviceaccount/default",))):
             left = max(1, int(end - time.monotonic()))
             self._call("wait", f"--for={condition}", *what, f"--timeout={left}s", deadline=left + 5)
 
     def labels_of_nodes(self, label: str) -> dict[str, str]:
-        """The value of a label by node, for those that have it."""
+        """Return the value of a label by node, for the nodes that have the label."""
         nodes = json.loads(self._call("get", "nodes", "--selector", label, "--output", "json"))["items"]
         return {node["metadata"]["name"]: node["metadata"]["labels"][label] for node in nodes}
 
     def advertise(self, node: str, resource: str, amount: int) -> None:
-        """Say that a node has that much of a resource, as a device plugin would. The kubelet leaves it so."""
+        """Advertise an amount of a resource on a node, as a device plugin would. The kubelet keeps it."""
         has = {resource: str(amount)}
         patch = json.dumps({"status": {"capacity": has, "allocatable": has}})
         self._call("patch", "node", node, "--subresource=status", "--type=merge", "--patch", patch)
@@ -46,6 +50,6 @@ class Kubectl:
         if done.status != 0:
             how = "did not end in time" if done.status is None else f"failed (exit status {done.status})"
             raise BootError(
-                f"`kubectl {words[0]}` {how}:\n{done.last_lines}", " ".join([*self._start, *words]), "run it again"
+                f"`kubectl {words[0]}` {how}:\n{done.last_lines}", " ".join([*self._start, *words]), "run again"
             )
         return done.output

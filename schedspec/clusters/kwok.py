@@ -1,14 +1,14 @@
-"""KWOK beside a cluster that has nodes of its own: a process on this machine that plays the annotated nodes only.
+"""Run KWOK, a process on this machine, beside a cluster with nodes of its own. It plays annotated nodes only.
 
     kwok = Kwok(kubeconfig, home, progress=progress)   # home: the cluster's own directory
     kwok.start()                                       # returns when KWOK watches; raises ClusterError
     ...
     kwok.stop()                                        # the second call does nothing
 
-A node is KWOK's if it has the annotation `kwok.x-k8s.io/node: fake`; its pods follow kind-config/stages/. Its status is
-renewed every 12 s, as the controller manager of a cluster of kubelets takes it for dead after 40 s. It should have no
-label `kubernetes.io/os`, so that the cluster's DaemonSets stay away. The process dies with this one (Linux), and
-`cleanup.destroy` of the record whose home it was given ends it in any case.
+KWOK plays a node with the annotation `kwok.x-k8s.io/node: fake`; its pods follow kind-config/stages/. KWOK renews the
+node's status every 12 s, because the controller manager of a cluster of kubelets treats the node as dead after 40 s.
+The node should not have the label `kubernetes.io/os`, so that the cluster's DaemonSets do not use it. The process dies
+with this one (Linux). `cleanup.destroy` of the record with the same `home` ends it in any case.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _ATTEMPTS = 3
 
 
 def configuration() -> str:
-    """What KWOK is told beside kubelets."""
+    """Return KWOK's configuration for a cluster with kubelets."""
     stages = kind_config() / "stages"
     return kwok_config(stages, stages / "beside-kubelets")
 
 
 class Kwok:
-    """One KWOK process; one owner. `keep` lets it outlive this process, as a kept cluster does."""
+    """One KWOK process with one owner. `keep` lets the process outlive this one, as a kept cluster does."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Kwok:
         keep: bool = False,
         label: str = "",
     ) -> None:
-        """`label`: nodes without it are not played, whatever their annotations."""
+        """Prepare a process; `start` starts it. With `label`, nodes without that label are never played."""
         self._kubeconfig = kubeconfig
         self._home = home
         self._progress = progress
@@ -67,7 +67,11 @@ class Kwok:
         return self._home / "kwok.log"
 
     def start(self) -> None:
-        """Return when KWOK answers. Raises ClusterError."""
+        """Return when KWOK answers.
+
+        Raises:
+            ClusterError: KWOK could not be provided or started.
+        """
         program = binaries.provide(["kwok"], folder=self._folder, progress=self._progress)["kwok"].path
         config = self._home / "kwok.yaml"
         config.write_text(configuration(), "utf-8")
@@ -116,7 +120,7 @@ class Kwok:
             came = probe.wait(lambda: process.poll() is not None or probe.get(url) is not None, _START_SECONDS)
             if came and process.poll() is None:
                 if self._keep:
-                    process.returncode = 0  # of one that outlives us Python would warn, and pytest make an error of it
+                    process.returncode = 0  # Python would warn about a child that outlives this process
                 return
             raise self._why(port, ended=process.poll() is not None)
         except BaseException:
@@ -124,9 +128,9 @@ class Kwok:
             raise
 
     def _why(self, port: int, *, ended: bool) -> BootError:
-        said = self.log.read_text("utf-8", "replace")
-        if "address already in use" in said:
-            return PortTakenError(f"port {port} was taken by another process", f"127.0.0.1:{port}", "run it again")
+        output = self.log.read_text("utf-8", "replace")
+        if "address already in use" in output:
+            return PortTakenError(f"port {port} was taken by another process", f"127.0.0.1:{port}", "run again")
         what = "kwok ended" if ended else f"kwok did not answer within {_START_SECONDS:.0f} s"
-        last = "\n".join(said.splitlines()[-5:])
-        return BootError(f"{what}:\n{last}", str(self.log), f"see whether {self._kubeconfig} reaches its cluster")
+        last = "\n".join(output.splitlines()[-5:])
+        return BootError(f"{what}:\n{last}", str(self.log), f"check whether {self._kubeconfig} reaches its cluster")

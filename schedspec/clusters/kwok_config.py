@@ -1,9 +1,9 @@
-"""What kwokctl and KWOK are told: pure functions from programs, ports and stages to their configuration files.
+"""Write the configuration files of kwokctl and KWOK, as pure functions of programs, ports and stages.
 
-The one rule: KWOK holds no leases of nodes. It plays a node and its pods only while its cache shows the node's lease as
-its own. A node that follows one of the same name has that one's lease, which the garbage collector deletes in a moment;
-until KWOK makes another, a quarter of a lease later, pods that are bound to the node stay Pending, and longer where it
-lists them before its cache has the new one (its v0.8.0: node_lease_controller.go, pod_controller.go).
+KWOK gets no leases of nodes to hold, because it plays a node and its pods only while its cache shows the node's lease
+as its own. A new node with the name of a deleted one inherits that lease, which the garbage collector deletes a moment
+later. Until KWOK creates another, a quarter of a lease later, the node's pods stay Pending, and longer if KWOK lists
+the pods before its cache has the new lease (KWOK v0.8.0: node_lease_controller.go, pod_controller.go).
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ class Ports(NamedTuple):
 
 
 class Gates(NamedTuple):
-    """What is switched on beside what a version of Kubernetes has by itself."""
+    """Features that are on beyond the defaults of a Kubernetes version."""
 
     features: tuple[str, ...] = ()
-    """Feature gates, of the API server and of the controller manager."""
+    """Feature gates of the API server and of the controller manager."""
     apis: tuple[str, ...] = ()
-    """Versions of API groups."""
+    """Versions of API groups to serve."""
 
     @property
     def feature_gates(self) -> str:
-        """As every program of Kubernetes takes it; empty for none."""
+        """Return the value of `--feature-gates`; empty for none."""
         return ",".join(f"{name}=true" for name in self.features)
 
 
@@ -45,16 +45,16 @@ GANG_GATES = {
     "1.36": Gates(("GenericWorkload", "GangScheduling", "WorkloadAwarePreemption"), ("scheduling.k8s.io/v1alpha2",)),
     "1.37": Gates(("GenericWorkload",), ("scheduling.k8s.io/v1beta1",)),
 }
-"""PodGroups of scheduling.k8s.io, by minor version: all that gang scheduling and its preemption want."""
+"""Gates for the PodGroups of scheduling.k8s.io with gang scheduling and its preemption, by minor version."""
 
 _KWOK_API = "config.kwok.x-k8s.io/v1alpha1"
 _COMPONENTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kwok-controller")
 _EXTRA_ARGS = {
     "kwok-controller": {"node-lease-duration-seconds": "0"},
-    # The cluster lives as long as a run: nothing in it has to survive a power cut.
+    # The cluster lives as long as a run: no data has to survive a power cut.
     "etcd": {"unsafe-no-fsync": "true"},
-    # Its default of 20 requests a second would make a Deployment of 100 pods take 5 s.
-    # A node of which nothing is heard is Ready for a year: nobody has to say so for thousands of them.
+    # With the default of 20 requests a second, a Deployment of 100 pods would take 5 s. A silent node stays Ready for a
+    # year, so that thousands of nodes need no heartbeats.
     "kube-controller-manager": {
         "kube-api-qps": "1000",
         "kube-api-burst": "2000",
@@ -63,8 +63,9 @@ _EXTRA_ARGS = {
     },
 }
 GO = {"GOGC": "400", "GOMEMLIMIT": "1536MiB"}
-"""Environment of each program: it collects garbage later than Go does by default (a tenth to a sixth of all CPU of a
-busy cluster), up to an amount of memory from which on it collects more.
+"""Environment of each program: Go collects garbage later than by default, up to the memory limit.
+
+On a busy cluster that saves a tenth to a sixth of the CPU.
 """
 KWOK_OPTIONS = {
     "cidr": "10.64.0.0/12",
@@ -83,8 +84,15 @@ def kwokctl_config(
     *,
     audit_policy: Path | None = None,
 ) -> str:
-    """The YAML documents for `kwokctl create cluster --config`. `stages` is a folder of *.yaml; with an audit policy
-    the API server writes a log of what is asked of it.
+    """Return the YAML documents for `kwokctl create cluster --config`.
+
+    Args:
+        binaries: Path of each program.
+        kube_version: Version of Kubernetes.
+        ports: Port of each program.
+        stages: Folder of *.yaml files.
+        gates: Features beyond the defaults.
+        audit_policy: File; with it the API server writes an audit log.
     """
     options = {
         "runtime": "binary",
@@ -119,7 +127,7 @@ def kwokctl_config(
 def _arguments(component: str, gates: Gates) -> dict[str, str]:
     found = dict(_EXTRA_ARGS.get(component, {}))
     if gates.features and component in ("kube-apiserver", "kube-controller-manager"):
-        # Without them the controller manager would never take a PodGroup's finalizer off.
+        # Without the gates the controller manager would never remove a PodGroup's finalizer.
         found["feature-gates"] = gates.feature_gates
     if gates.apis and component == "kube-apiserver":
         found["runtime-config"] = ",".join(f"{api}=true" for api in gates.apis)
@@ -127,14 +135,17 @@ def _arguments(component: str, gates: Gates) -> dict[str, str]:
 
 
 def kwok_config(*stages: Path) -> str:
-    """The YAML documents for `kwok --config`: its options and the stages of these folders."""
+    """Return the YAML documents for `kwok --config`: the options and the stages of these folders."""
     kwok: dict[str, Any] = {"apiVersion": _KWOK_API, "kind": "KwokConfiguration", "options": KWOK_OPTIONS}
     files = [path.read_text("utf-8").strip() + "\n" for folder in stages for path in sorted(folder.glob("*.yaml"))]
     return "---\n".join([yaml.safe_dump(kwok), *files])
 
 
 def fingerprint(stages: Path, kubernetes: str | None = None, gates: Gates = NO_GATES) -> str:
-    """Changes with everything that an embedded cluster is made of: two with the same are interchangeable."""
+    """Return a digest of everything that an embedded cluster is made of.
+
+    Clusters with equal digests are interchangeable.
+    """
     digest = hashlib.sha256(repr((_EXTRA_ARGS, GO, gates, kwok_config(stages))).encode())
     for program in programs(EMBEDDED, kubernetes):
         digest.update(program.key.encode())

@@ -1,6 +1,6 @@
-"""One cluster's stay on this machine: its name, its record, its guardian, and the lock of one that is reused.
+"""Lifecycle of one cluster on this machine: its name, its record, its reaper, and the lock of a reused one.
 
-The one rule: whoever enters with `making` leaves either a recorded, running cluster or nothing at all.
+The one rule: a caller that enters `making` leaves either a recorded, running cluster or nothing at all.
 """
 
 from __future__ import annotations
@@ -22,21 +22,27 @@ from .registry import ClusterRecord, Owner, Registry
 
 
 class ClusterLifecycle:
-    """Not thread-safe; one owner."""
+    """Lifecycle of one cluster. Not thread-safe; one owner."""
 
     def __init__(self, kind: str, unique: str, settings: Settings) -> None:
-        """`unique` tells this cluster from every other; for a reusable one, from every one that is not its equal."""
+        """Prepare a cluster.
+
+        Args:
+            kind: `embedded` or `kind`.
+            unique: Distinguishes the cluster from every other one; a reusable cluster, from all that are not its equal.
+            settings: Settings of the run.
+        """
         self._kind = kind
         self._settings = settings
         self._registry = Registry()
         self._record: ClusterRecord | None = None
-        self._guardian: subprocess.Popen[bytes] | None = None
+        self._reaper: subprocess.Popen[bytes] | None = None
         self._lock: FileLock | None = None
         self.name = "-".join(filter(None, (kind, unique, settings.suffix)))
 
     @property
     def keep(self) -> bool:
-        """Whether the cluster is to outlive this process."""
+        """Whether the cluster outlives this process."""
         return self._settings.reuse or self._settings.keep
 
     @property
@@ -45,13 +51,17 @@ class ClusterLifecycle:
 
     @property
     def record(self) -> ClusterRecord:
-        """Raises BootError if there is no cluster yet, or none any more."""
+        """Record of the running cluster.
+
+        Raises:
+            BootError: the cluster is not up.
+        """
         if self._record is None:
             raise BootError("the cluster is not up", self.name, "call up() first")
         return self._record
 
     def adopt(self, healthy: Callable[[ClusterRecord], bool]) -> bool:
-        """Take the first reusable cluster that nobody uses, or its free name. True if it runs."""
+        """Lock the first reusable cluster that nobody uses, or its free name. Return True if the cluster runs."""
         plain = self.name
         for slot in itertools.count(1):
             self.name = plain if slot == 1 else f"{plain}-{slot}"
@@ -71,20 +81,25 @@ class ClusterLifecycle:
 
     @contextmanager
     def making(self, kubeconfig: str, context: str, ports: int = 0) -> Iterator[ClusterRecord]:
-        """A record with a directory of its own, guarded while the cluster is made inside this block.
+        """Record a cluster that is created inside this block. It has a directory of its own and a reaper.
 
-        `kubeconfig` is relative to that directory. If the block raises, nothing stays behind.
+        If the block raises, the cluster is removed.
+
+        Args:
+            kubeconfig: Path relative to that directory.
+            context: Context in the kubeconfig.
+            ports: How many ports to reserve.
         """
         self._record = self._recorded(Path(kubeconfig), context, ports)
         try:
-            self._guardian = reaper.start(self._record)
+            self._reaper = reaper.start(self._record)
             yield self._record
             if self.keep:
                 self._record = self._record.kept()
                 self._registry.update(self._record)
-                self._stop_guardian()
+                self._stop_reaper()
         except BaseException:
-            self._leave()  # the name stays ours: whoever enters again makes it there
+            self._leave()  # the name stays locked: the next attempt creates the cluster under the same name
             raise
 
     def _recorded(self, kubeconfig: Path, context: str, ports: int) -> ClusterRecord:
@@ -105,7 +120,7 @@ class ClusterLifecycle:
             raise
 
     def end(self) -> None:
-        """Remove the cluster, or let go of one that is kept. The second call does nothing."""
+        """Remove the cluster, or release one that is kept. The second call does nothing."""
         try:
             self._leave()
         finally:
@@ -119,9 +134,9 @@ class ClusterLifecycle:
             if record is not None and not record.keep:
                 destroy(record, self._registry)
         finally:
-            self._stop_guardian()
+            self._stop_reaper()
 
-    def _stop_guardian(self) -> None:
-        if self._guardian is not None:
-            reaper.stop(self._guardian)
-            self._guardian = None
+    def _stop_reaper(self) -> None:
+        if self._reaper is not None:
+            reaper.stop(self._reaper)
+            self._reaper = None

@@ -1,6 +1,7 @@
-"""What the clusters that we make have in common: where they stay, what they are made with, what they are called.
+"""Shared implementation of clusters that this process creates: working directory, programs, name.
 
-The one rule: a subclass makes the cluster inside `self._stay.making(...)`, and nothing outside of it.
+A subclass creates its cluster inside `self._lifecycle.making(...)` and nowhere else, so that a failed or killed
+creation is cleaned up.
 """
 
 from __future__ import annotations
@@ -13,28 +14,28 @@ from .protocol import ClusterKind, Settings
 
 
 class MadeCluster:
-    """Half of a `Cluster`: the half that does not depend on how it is made."""
+    """The part of a `Cluster` that does not depend on how the cluster is created."""
 
     kind: ClusterKind
 
     def __init__(self, settings: Settings, unique: str) -> None:
-        """`unique`: see Stay."""
+        """Prepare a cluster; `ClusterLifecycle` documents `unique`."""
         self._settings = settings
-        self._stay = ClusterLifecycle(self.kind, unique, settings)
+        self._lifecycle = ClusterLifecycle(self.kind, unique, settings)
         self._binaries: dict[str, Binary] = {}
         self._boot_seconds = 0.0
 
     @property
     def name(self) -> str:
-        return self._stay.name
+        return self._lifecycle.name
 
     @property
     def kubeconfig(self) -> Path:
-        return self._stay.record.kubeconfig
+        return self._lifecycle.record.kubeconfig
 
     @property
     def context(self) -> str:
-        return self._stay.record.context
+        return self._lifecycle.record.context
 
     def down(self) -> None:
-        self._stay.end()
+        self._lifecycle.end()

@@ -1,4 +1,4 @@
-"""Ask a control plane on this machine whether it is there. Standard library only: `up` must not wait for imports."""
+"""Check whether a control plane on this machine answers. Standard library only: `up` must not wait for imports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _EVERY = 0.05
 
 
 class ApiProbe:
-    """An API server of which we hold the administrator's certificate as files."""
+    """An API server, with the administrator's certificate as files."""
 
     def __init__(self, url: str, pki: Path) -> None:
         self._url = url
@@ -25,9 +25,9 @@ class ApiProbe:
         return self._get("/readyz") is not None
 
     def version(self) -> str:
-        """As the server says it, for instance `v1.36.3`; empty if it does not answer."""
-        said = self._get("/version")
-        return str(json.loads(said)["gitVersion"]) if said else ""
+        """Return the server's version, for instance `v1.36.3`; empty if the server does not answer."""
+        output = self._get("/version")
+        return str(json.loads(output)["gitVersion"]) if output else ""
 
     def has(self, path: str) -> bool:
         return self._get(path) is not None
@@ -44,7 +44,7 @@ class ApiProbe:
 
 
 def get(url: str, tls: ssl.SSLContext | None = None) -> bytes | None:
-    """The body of a 200, else None."""
+    """Return the body of a response with status 200, else None."""
     try:
         with urllib.request.urlopen(url, timeout=2, context=tls) as answer:  # noqa: S310 - our own processes
             body: bytes = answer.read()
@@ -54,7 +54,7 @@ def get(url: str, tls: ssl.SSLContext | None = None) -> bytes | None:
 
 
 def wait(condition: Callable[[], bool], seconds: float) -> bool:
-    """Whether the condition came to hold in time; asked every 50 ms."""
+    """Check the condition every 50 ms. Return whether it held within `seconds`."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:

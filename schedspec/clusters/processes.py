@@ -1,4 +1,7 @@
-"""Find and end a cluster's programs, by name and arguments: a process id on disk could be somebody else's by now."""
+"""Find and end a cluster's programs by name and arguments.
+
+A process id on disk could belong to another process by now.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,10 @@ _END_SECONDS = 5.0
 
 
 def end_programs(home: Path) -> None:
-    """Kill the cluster's programs that were started with this directory in their arguments; nothing in them is worth
-    a graceful end."""
+    """Kill the cluster's programs that were started with this directory in their arguments.
+
+    They need no graceful end.
+    """
     found = programs_of(home)
     for process in found:
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -26,17 +31,19 @@ def end_programs(home: Path) -> None:
 
 
 def runs(pid: int) -> bool:
-    """A zombie holds no port, no memory and no file once its last thread has ended; when it is reaped is not for us to
-    wait for."""
+    """Whether the process runs.
+
+    A zombie whose last thread has ended holds no port, memory or file and does not count.
+    """
     try:
         process = psutil.Process(pid)
         return process.status() != psutil.STATUS_ZOMBIE or process.num_threads() > 1
-    except psutil.NoSuchProcess:  # psutil.ZombieProcess is one
+    except psutil.NoSuchProcess:  # includes psutil.ZombieProcess
         return False
 
 
 def programs_of(home: Path) -> list[psutil.Process]:
-    """The running programs that have this directory in their arguments."""
+    """Return the running programs that have this directory in their arguments."""
     sign = f"{home}/"
     return [
         process

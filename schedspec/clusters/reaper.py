@@ -1,8 +1,8 @@
-"""A small process that outlives a cluster's owner by a moment: it cleans up what a killed run could not.
+"""A small process that outlives the owner of a cluster for a moment and removes the cluster of a killed run.
 
     python -m schedspec.clusters.reaper NAME
 
-It only waits: for the owner to end, or for the record to disappear because the owner cleaned up by itself.
+The process waits until the owner ends, or until the record disappears because the owner removed the cluster itself.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _POLL = 0.25
 
 
 def start(record: ClusterRecord) -> subprocess.Popen[bytes]:
-    """Guard a cluster of this process. `stop` it after the cluster is gone."""
+    """Start a reaper for a cluster of this process. Call `stop` after the cluster was removed."""
     return subprocess.Popen(
         [sys.executable, "-P", "-m", __name__, record.name],
         stdin=subprocess.DEVNULL,
@@ -28,7 +28,7 @@ def start(record: ClusterRecord) -> subprocess.Popen[bytes]:
         stderr=subprocess.DEVNULL,
         cwd="/",
         env={**distribution.environment(), "SCHEDSPEC_STATE": str(state_root())},
-        start_new_session=True,  # Ctrl-C at the terminal is for the owner
+        start_new_session=True,  # Ctrl-C at the terminal goes to the owner only
     )
 
 
@@ -38,7 +38,7 @@ def stop(reaper: subprocess.Popen[bytes]) -> None:
 
 
 def watch(name: str, registry: Registry) -> None:
-    """Return when nothing is left to guard."""
+    """Return when the cluster needs no reaper any more."""
     while record := registry.find(name):
         if record.keep:
             return

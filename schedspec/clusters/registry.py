@@ -1,6 +1,6 @@
-"""What runs on this machine: one small file a cluster, written before the first process starts, removed last.
+"""Registry of the clusters on this machine: one small file for each, written before its first process, removed last.
 
-Whoever finds a record can tell whether its owner lives and what has to be cleaned up; nobody has to remember anything.
+A record tells whether the owner is alive and what has to be removed. Clean-up needs no other state.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from .processes import runs
 from .protocol import BootError
 
 _PORTS = range(20000, 32000)
-"""Below the ports that kernels give to outgoing connections: 32768 and up on Linux, 49152 and up on macOS."""
+"""Below the ports that kernels assign to outgoing connections: 32768 and up on Linux, 49152 and up on macOS."""
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A process, told apart from a later one with the same id by when it was made."""
+    """A process. Its start time distinguishes it from a later process with the same id."""
 
     pid: int
     created: float
@@ -51,12 +51,12 @@ class ClusterRecord:
 
     name: str
     kind: str
-    """Of cluster: `embedded`, `kind`."""
+    """Kind of the cluster: `embedded` or `kind`."""
     owner: Owner
     keep: bool
-    """It outlives its owner."""
+    """True if the cluster outlives its owner."""
     home: Path
-    """The directory of its files; nobody else's."""
+    """Directory of the cluster's files; no other files are in it."""
     kubeconfig: Path
     context: str
     ports: tuple[int, ...] = ()
@@ -67,7 +67,7 @@ class ClusterRecord:
 
     @property
     def abandoned(self) -> bool:
-        """Its owner is gone and did not want it kept."""
+        """Whether the owner is dead and the cluster is not to be kept."""
         return not self.keep and not self.owner.alive
 
 
@@ -79,7 +79,7 @@ class Registry:
         self.root.mkdir(parents=True, exist_ok=True)
 
     def records(self) -> list[ClusterRecord]:
-        """All of them, oldest first. A file that cannot be read is of another version: it is passed over."""
+        """Return all records, oldest first. Unreadable files belong to another version and are skipped."""
         found = (_load(path) for path in self.root.glob("*.json"))
         return sorted((record for record in found if record), key=lambda record: record.made)
 
@@ -87,9 +87,9 @@ class Registry:
         return _load(self._path(name))
 
     def add(self, record: ClusterRecord, *, ports: int = 0) -> ClusterRecord:
-        """Write the record, with that many ports that no other record has and nothing listens on.
+        """Write the record, with `ports` ports that no other record has and on which no process listens.
 
-        Ports are chosen and written under a lock: two runs at once do not choose the same.
+        Ports are chosen and written under a lock, so that two runs at once do not choose the same.
         """
         with FileLock(self.root / "records.lock"):
             taken = {port for other in self.records() for port in other.ports}
@@ -101,12 +101,12 @@ class Registry:
         self._write(record)
 
     def remove(self, record: ClusterRecord) -> None:
-        """Forget a cluster whose processes have ended, and its files."""
+        """Remove the record and the files of a cluster whose processes have ended."""
         shutil.rmtree(record.home, ignore_errors=True)
         self._path(record.name).unlink(missing_ok=True)
 
     def lock(self, name: str) -> FileLock:
-        """One user of a reusable cluster at a time."""
+        """Return the lock of a reusable cluster, which has one user at a time."""
         return FileLock(self.root / f"{name}.lock")
 
     def _path(self, name: str) -> Path:
@@ -132,7 +132,11 @@ def _load(path: Path) -> ClusterRecord | None:
 
 
 def free_ports(count: int, taken: Collection[int] = ()) -> tuple[int, ...]:
-    """Ports on which nothing listens now, none of them in `taken`. Raises BootError if there are not so many."""
+    """Return ports on which no process listens now, none of them in `taken`.
+
+    Raises:
+        BootError: fewer than `count` ports are free.
+    """
     chosen: list[int] = []
     for port in random.sample(_PORTS, len(_PORTS)):
         if len(chosen) == count:
@@ -143,7 +147,7 @@ def free_ports(count: int, taken: Collection[int] = ()) -> tuple[int, ...]:
         raise BootError(
             f"fewer than {count} free ports",
             f"127.0.0.1:{_PORTS.start}-{_PORTS.stop}",
-            "end what listens there (`python -m schedspec list` shows our own)",
+            "end the processes that listen there (`python -m schedspec list` shows our own)",
         )
     return tuple(chosen)
 

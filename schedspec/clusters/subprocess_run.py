@@ -1,7 +1,7 @@
-"""Run a program that may take long, tell how it goes, and never leave it behind.
+"""Run a program that may take long, report its progress, and never leave it running.
 
-The one rule: whatever else than its own end ends the wait (a deadline, Ctrl-C, the death of this process), the program
-does not outlive it.
+The program ends with the wait, whatever ends the wait: the program itself, a deadline, Ctrl-C or the death of this
+process.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 Tick = Callable[[float], None]
-"""Is called every five seconds with the seconds so far."""
+"""Called every five seconds with the seconds since the start."""
 
 _FRAME = re.compile(r"^\S+\n\t\S+:\d+(\n|$)", re.MULTILINE)
-"""A frame of a stack trace of Go, which kubeadm prints below its error, longer than what anybody shows."""
+"""A frame of a Go stack trace. kubeadm prints a trace below its error that would hide the error."""
 _POLL = 0.02
 _TICK = 5.0
 
 
 def silent(_seconds: float) -> None:
-    """A tick for nobody."""
+    """Ignore a tick."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """`status` is None if the deadline or `give_up` ended it; `output` is the last 64 KB of both streams."""
+    """Result: `status` is None after a deadline or `give_up`; `output` is the last 64 KB of both streams."""
 
     status: int | None
     output: str
@@ -41,7 +41,7 @@ class Finished:
 
     @property
     def last_lines(self) -> str:
-        """What says why, as a rule. Stack traces do not."""
+        """The last lines of the output, which usually state the reason, without stack traces."""
         lines = [line for line in _FRAME.sub("", self.output).splitlines() if line.strip()]
         return "\n".join(lines[-15:])
 
@@ -55,9 +55,18 @@ def run(
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
 ) -> Finished:
-    """Run to the end, to the deadline (seconds) or until `give_up` (asked every 20 ms) says that it is in vain.
+    """Run a program until it ends, until the deadline, or until `give_up` returns True.
 
-    `env` is added to ours. Raises FileNotFoundError if there is no such program.
+    Args:
+        command: Program and arguments.
+        tick: Called every five seconds.
+        deadline: Seconds; None for no deadline.
+        give_up: Called every 20 ms.
+        env: Variables added to ours.
+        cwd: Working directory.
+
+    Raises:
+        FileNotFoundError: the program does not exist.
     """
     start = time.monotonic()
     with tempfile.TemporaryFile() as output:
@@ -86,12 +95,12 @@ def run(
             _end(process)
         size = output.seek(0, os.SEEK_END)
         output.seek(max(0, size - 65536))
-        said = output.read().decode(errors="replace")
-    return Finished(status, said, time.monotonic() - start)
+        text = output.read().decode(errors="replace")
+    return Finished(status, text, time.monotonic() - start)
 
 
 def dies_with_us() -> list[str]:
-    """The start of a command, on Linux: the kernel ends the program when this process is killed, kill -9 included."""
+    """Return a command prefix: on Linux the kernel kills the program when this process dies, even by kill -9."""
     return [setpriv, "--pdeathsig", "KILL", "--"] if (setpriv := shutil.which("setpriv")) else []
 
 

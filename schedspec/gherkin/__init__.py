@@ -1,1 +1,1 @@
-"""Feature files as test modules. pytest-bdd's private parts are used in :mod:`.bdd` alone."""
+"""Collect feature files as test modules. Only the module `bdd` uses pytest-bdd's private parts."""

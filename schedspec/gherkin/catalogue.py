@@ -1,4 +1,4 @@
-"""The sentences that scenarios can use: what each means, the words that it takes, and the columns of its table."""
+"""List the sentences that scenarios can use: their meanings, the values of placeholders, the columns of tables."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from . import bdd, own_steps, step_decorators
 
 
 class CatalogueEntry(msgspec.Struct, frozen=True):
-    """One sentence. `words` are what a placeholder may be; `columns` what its table may have, by the work if it
-    differs.
+    """One sentence.
+
+    Attributes:
+        words: The values that a placeholder may have.
+        columns: The columns that its table may have, by the kind of work if they differ.
     """
 
     module: str
@@ -26,10 +29,16 @@ class CatalogueEntry(msgspec.Struct, frozen=True):
 
 
 def sentences() -> list[CatalogueEntry]:
-    """Every sentence of ours, by module and place; those of a language of its own come last."""
+    """Return every sentence of ours, ordered by module and place; those of other languages come last."""
     modules = {module.__name__ for module in own_steps.ours()}
     found = [_entry(it) for it in bdd.all_definitions() if own_steps.is_ours(it) and it.function.__module__ in modules]
     return sorted(found, key=lambda it: it.language != "en")
+
+
+def own_sentences() -> list[CatalogueEntry]:
+    """Return every sentence of the project's own that was imported, by file and line."""
+    theirs = (it for it in bdd.all_definitions() if not own_steps.is_ours(it))
+    return [_entry(it) for it in theirs if it.function.__module__.partition(".")[0] != "pytest_bdd"]
 
 
 def _entry(it: bdd.StepDefinition) -> CatalogueEntry:
@@ -47,19 +56,38 @@ def _entry(it: bdd.StepDefinition) -> CatalogueEntry:
 
 
 def text(found: Sequence[CatalogueEntry]) -> str:
-    """For a terminal."""
+    """Return the catalogue for a terminal."""
     return "\n".join(_lines(found))
 
 
 def _lines(found: Sequence[CatalogueEntry]) -> Iterator[str]:
+    tables: dict[str, str] = {}
     for module, entries in groupby(found, key=lambda it: (it.language, it.module)):
         yield f"{module[1]}{'' if module[0] == 'en' else f' ({module[0]})'}"
         for it in entries:
             yield f"  {it.type:5} {it.sentence}"
             yield f"        {it.meaning}"
             yield from (f"        {{{name}}}: {', '.join(words)}" for name, words in it.words.items())
-            yield from (f"        {_columns(work, names)}" for work, names in it.columns.items())
+            yield from (f"        {line}" for line in _once(it, tables))
         yield ""
+
+
+def _once(entry: CatalogueEntry, tables: dict[str, str], quote: str = "") -> list[str]:
+    """Yield the columns of a sentence's table, or the name of an earlier sentence that has the same columns.
+
+    `tables` holds the tables printed so far: columns → sentence. Columns of every kind of work are printed once.
+    """
+    if not entry.columns:
+        return []
+    every = [it for it in next(iter(entry.columns.values())) if all(it in names for names in entry.columns.values())]
+    several = len(entry.columns) > 1
+    lines = [_columns("", [f"{quote}{it}{quote}" for it in every])] if several else []
+    for work, names in entry.columns.items():
+        own = [f"{quote}{it}{quote}" for it in names if not several or it not in every]
+        lines += [f"{'and ' if several else ''}{_columns(work, own)}"]
+    first = tables.get(text := "\n".join(lines))
+    tables.setdefault(text, entry.sentence)
+    return lines if first is None else [f"columns: as of `{first}`"]
 
 
 def _columns(work: str, names: Sequence[str]) -> str:
@@ -67,14 +95,15 @@ def _columns(work: str, names: Sequence[str]) -> str:
 
 
 def markdown(found: Sequence[CatalogueEntry]) -> str:
-    """For a page: one table a module."""
+    """Return the catalogue for a page: one table for each module."""
     rows: list[str] = []
+    tables: dict[str, str] = {}
     for (language, module), entries in groupby(found, key=lambda it: (it.language, it.module)):
         rows += ["", f"## {module}" + ("" if language == "en" else f" ({language})"), ""]
         rows += ["| | sentence | what it means |", "| --- | --- | --- |"]
         for it in entries:
             more = [f"`{{{name}}}`: {', '.join(words)}" for name, words in it.words.items()]
-            more += [_columns(work, [f"`{name}`" for name in names]) for work, names in it.columns.items()]
+            more += _once(it, tables, "`")
             meaning = "<br>".join(part.replace("|", "\\|") for part in (it.meaning, *more))
             rows.append(f"| {it.type} | `{it.sentence}` | {meaning} |")
     return "\n".join(rows[1:]) + "\n"

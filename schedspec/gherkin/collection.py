@@ -1,4 +1,8 @@
-"""A feature file is a test module: pytest collects it as it is, and nobody writes a binding."""
+"""Collect feature files as test modules: a project writes no binding.
+
+Only the files and folders in `FOLDERS` are collected; a feature file elsewhere belongs to the pytest-bdd suite that
+binds it.
+"""
 
 from __future__ import annotations
 
@@ -10,24 +14,35 @@ from typing import Any
 
 import pytest
 
-from . import bdd, lost_lines, selection, step_check
+from . import bdd, documents, lost_lines, selection, short_names, step_check
 from .things import RunFacts
 
 HIDDEN: pytest.StashKey[set[str]] = pytest.StashKey()
 """Our sentences that the project has its own in the place of."""
+FOLDERS: pytest.StashKey[tuple[Path, ...]] = pytest.StashKey()
+"""The files and folders whose feature files are ours."""
 RUN_FACTS: pytest.StashKey[RunFacts] = pytest.StashKey()
-"""What is known of the run before any scenario; nothing where nobody says it."""
+"""Facts about the run that are known before any scenario; empty without a provider."""
 
 
 def collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """What `pytest_collect_file` returns for `file_path`."""
-    if file_path.suffix != ".feature":
+    """Return what `pytest_collect_file` returns for `file_path`."""
+    folders = parent.config.stash.get(FOLDERS, ())
+    if file_path.suffix != ".feature" or not any(file_path.is_relative_to(it) for it in folders):
         return None
     return FeatureFile.from_parent(parent, path=file_path)
 
 
+def is_ours(item: pytest.Item) -> bool:
+    """Whether the item is a scenario of a feature file that we collected."""
+    return item.getparent(FeatureFile) is not None
+
+
 class FeatureFile(pytest.Module):
     """One feature file: its Rules, and the scenarios outside of them, by their plain names."""
+
+    problems: Sequence[step_check.Problem] = ()
+    """The lines for which the file could not be collected."""
 
     def _getobj(self) -> types.ModuleType:
         module = types.ModuleType(self.path.stem, doc=f"The scenarios of {self.path.name}.")
@@ -35,19 +50,22 @@ class FeatureFile(pytest.Module):
         return module
 
     def collect(self) -> Iterator[pytest.Item | pytest.Collector]:
-        """Everything that is wrong with the file is told at once, before any of it runs."""
+        """Collect the scenarios of the file; an error reports all of its problems at once, before any scenario runs."""
         text = self.path.read_text("utf-8")
         document, unreadable = lost_lines.read(text)
-        problems = [step_check.Problem(line, told) for line, told in unreadable]
+        problems = [step_check.Problem(line, text) for line, text in unreadable]
         if document is not None:
             index = step_check.StepIndex(bdd.definitions_for(self))
             facts = self.config.stash.get(RUN_FACTS, RunFacts())
             problems += step_check.check_document(document, marker_names(self.config))
             problems += step_check.check_steps(document, text.splitlines(), index, facts)
         if problems or document is None:
-            raise self.CollectError(step_check.tell(self.path, self.config.rootpath, problems))
-        bdd.forget(self.path)
-        functions = {node.name: bdd.bind(self.path, node) for node in bdd.scenarios_of(document)}
+            shown = selection.shown_path(self.path, self.config)
+            self.problems = sorted(problems, key=lambda it: it.line)
+            raise self.CollectError(step_check.format_problems(shown, problems))
+        documents.forget(self.path)
+        short_names.register(self)
+        functions = {node.name: bdd.bind(self.path, node) for node in documents.scenarios_of(document)}
         vars(self.obj).update(functions)
         self.config.stash.setdefault(HIDDEN, set()).update(index.hidden)
         for name, found in groupby(selection.entries(document), key=lambda it: it.rule):
@@ -67,7 +85,7 @@ class Rule(pytest.Collector):
         self._functions, self._entries = functions, entries
 
     def collect(self) -> Iterator[pytest.Item]:
-        """The scenarios of the Rule."""
+        """Yield the scenarios of the Rule."""
         file = self.getparent(FeatureFile)
         assert file is not None
         return items_of(file, self, self._functions, self._entries)
@@ -79,11 +97,11 @@ def items_of(
     functions: dict[str, types.FunctionType],
     entries: Sequence[selection.Entry],
 ) -> Iterator[pytest.Item]:
-    """The items of these entries: one a scenario, or one a row of its examples."""
+    """Yield the items of these entries: one for each scenario, or one for each row of its examples."""
     for name, rows in groupby(entries, key=lambda it: it.scenario.name):
         yield from bdd.items_of(file, parent, functions[name], [row.name for row in rows])
 
 
 def marker_names(config: pytest.Config) -> set[str]:
-    """The markers that are registered: the tags that may be used."""
+    """Return the registered markers, which are the tags that a feature may use."""
     return {line.split(":")[0].split("(")[0].strip() for line in config.getini("markers")}

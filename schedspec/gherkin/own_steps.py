@@ -1,12 +1,13 @@
-"""Where sentences come from: ours, and those of the project that is tested.
+"""Register the sentences of a run: ours, and those of the project under test.
 
-A project has its own by pytest-bdd's usual ways, in a conftest or in a plugin, and in a folder `steps/` at its root,
-each module of which is a plugin. They are registered after ours: of two that match, the project's is called.
+A project adds sentences in pytest-bdd's usual ways, in a conftest or in a plugin, or in files and folders that the
+setting `schedspec_steps` names: each module of them is a plugin. Nothing of a project is imported unless a setting
+names it. The project's modules are registered after ours: if two sentences match, pytest-bdd calls the project's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
@@ -20,26 +21,38 @@ FOLDER = "steps"
 
 
 def ours() -> Iterator[ModuleType]:
-    """The modules of our steps, imported; they may import each other."""
+    """Import and return the modules of our steps. They may import each other."""
     for module in iter_modules([str(distribution.folder(FOLDER))]):
         yield distribution.load(f"{FOLDER}.{module.name}")
 
 
 def register_ours(manager: pytest.PytestPluginManager) -> None:
-    """Before any conftest is, so that what a conftest says comes after."""
+    """Register our steps before any conftest, so that those of a conftest replace ours."""
     for module in ours():
         if not manager.is_registered(module):
             manager.register(module, f"schedspec.{FOLDER}.{module.__name__.rpartition('.')[2]}")
 
 
-def register_own(config: pytest.Config) -> None:
-    """The modules of the project's folder `steps/`, if it has one that is not ours. Raises what an import raises."""
-    folder = config.rootpath / FOLDER
-    if not folder.is_dir() or folder == distribution.folder(FOLDER):
-        return
-    for file in sorted(folder.glob("*.py")):
-        if file.stem != "__init__":
-            config.pluginmanager.register(bdd.import_beside(file, config), f"{FOLDER}.{file.stem}")
+def register_own(config: pytest.Config, named: Sequence[Path]) -> None:
+    """Register the modules of these files and folders.
+
+    Raises:
+        pytest.UsageError: A module cannot be imported.
+    """
+    for path in named:
+        for file in sorted(path.glob("*.py")) if path.is_dir() else [path]:
+            if file.stem != "__init__" and not file.is_relative_to(distribution.folder(FOLDER)):
+                config.pluginmanager.register(_imported(file, config), f"{FOLDER}.{file.stem}")
+
+
+def _imported(file: Path, config: pytest.Config) -> ModuleType:
+    try:
+        return bdd.import_beside(file, config)
+    except ImportError as problem:
+        raise pytest.UsageError(
+            f"{file}: {problem}\n  where: schedspec_steps in the ini file\n"
+            "  do next: install what the module needs, or leave it out of schedspec_steps"
+        ) from None
 
 
 def is_ours(definition: bdd.StepDefinition) -> bool:

@@ -1,8 +1,8 @@
-"""Which scenario is meant: what a failure prints (`path.feature:59`) and what a reviewer reads select, as node ids do.
+"""Select scenarios by what failures and reviewers write (`path.feature:59`), as well as by node ids.
 
-A Rule is a node of its own, and each row of an outline is an item whose name has the row's values in it. Nobody has
-to know that: `path.feature:59` is the scenario (or the row) in that line, `path.feature::59` the same,
-`path.feature::name` a scenario wherever in the file it stands, and the outline's own name all of its rows.
+A Rule is a node of its own, and each row of an outline is an item whose name has the row's values in it. Users need
+not know that: `path.feature:59` is the scenario (or the row) in that line, `path.feature::59` the same,
+`path.feature::name` a scenario anywhere in the file, and the outline's own name all of its rows.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import bdd
+import pytest
+
+from . import documents
 
 _ARGUMENT = re.compile(r"(?P<path>.+\.feature)(?P<colon>::?)(?P<what>.+)", re.DOTALL)
 
 
 class NotSelectableError(Exception):
-    """There is no such line or file. The text says what there is."""
+    """The line or file does not exist. The text lists the existing ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,22 +29,28 @@ class Entry:
     """One item of a feature file, before pytest has made it."""
 
     rule: str | None
-    scenario: bdd.ScenarioNode
+    scenario: documents.ScenarioNode
     name: str
     """The item's: of a row of an outline with its values in it, and unique in the file."""
     lines: range
-    """Of the scenario, its tags and examples included."""
+    """The lines of the scenario, including its tags and examples."""
     row: int | None
     """The line of the examples' row; None for what is no outline."""
 
     @property
     def node(self) -> str:
-        """What follows the path in a node id."""
+        """The part of a node id after the path."""
         return f"{self.rule}::{self.name}" if self.rule is not None else self.name
 
 
-def entries(document: bdd.Document) -> list[Entry]:
-    """The items of a feature file, in its order."""
+def shown_path(path: Path, config: pytest.Config) -> str:
+    """Return the path of a feature file, relative to the folder in which the run was started."""
+    here = config.invocation_params.dir
+    return path.relative_to(here).as_posix() if path.is_relative_to(here) else path.as_posix()
+
+
+def entries(document: documents.Document) -> list[Entry]:
+    """Yield the items of a feature file, in the order of the file."""
     found = list(_rows(document))
     taken = Counter(name for _, _, name, _, _ in found)
     return [
@@ -51,8 +59,8 @@ def entries(document: bdd.Document) -> list[Entry]:
     ]
 
 
-def _rows(document: bdd.Document) -> Iterator[tuple[str | None, bdd.ScenarioNode, str, str, int | None]]:
-    for rule, node in bdd.placed_scenarios(document):
+def _rows(document: documents.Document) -> Iterator[tuple[str | None, documents.ScenarioNode, str, str, int | None]]:
+    for rule, node in documents.placed_scenarios(document):
         rows = [
             (dict(zip((cell.value for cell in table.table_header.cells), values, strict=True)), values, row)
             for table in node.examples
@@ -61,44 +69,47 @@ def _rows(document: bdd.Document) -> Iterator[tuple[str | None, bdd.ScenarioNode
             if (values := [cell.value for cell in row.cells])
         ]
         for filled, values, row in rows:
-            yield rule, node, bdd.filled(node.name, filled), "-".join(values), row.location.line
+            yield rule, node, documents.filled(node.name, filled), "-".join(values), row.location.line
         if not rows:
             yield rule, node, node.name, "", None
 
 
-def _lines(document: bdd.Document, node: bdd.ScenarioNode) -> range:
-    """From its first tag to the line before what follows."""
-    starts = sorted(_first(it) for it in bdd.parts_of(document))
+def _lines(document: documents.Document, node: documents.ScenarioNode) -> range:
+    """Return the lines of a part: from its first tag to the line before the next part."""
+    starts = sorted(_first(it) for it in documents.parts_of(document))
     first = _first(node)
     return range(first, next((start for start in starts if start > first), 1 << 31))
 
 
-def _first(part: bdd.Part) -> int:
-    tags: Sequence[bdd.Tag] = getattr(part, "tags", ())
+def _first(part: documents.Part) -> int:
+    tags: Sequence[documents.Tag] = getattr(part, "tags", ())
     return min([int(part.location.line), *(int(tag.location.line) for tag in tags)])
 
 
 def node_ids(arguments: Sequence[str], folder: Path) -> list[str]:
-    """pytest's arguments, with each that means a line or a scenario by its plain name as node ids.
+    """Return pytest's arguments, with lines and plain names of scenarios replaced by node ids.
 
-    Paths are relative to `folder`. What is no feature file, or already a node id, stays as it is; so does a file that
-    cannot be read, which its collection tells. Raises NotSelectableError: no scenario stands in that line.
+    Paths are relative to `folder`. Arguments that are no feature file, or already node ids, stay unchanged; so does a
+    file that cannot be read, whose collection reports the error.
+
+    Raises:
+        NotSelectableError: No scenario is in that line.
     """
     return [chosen for argument in arguments for chosen in _chosen(argument, folder)]
 
 
 def _chosen(argument: str, folder: Path) -> list[str]:
-    asked = _ARGUMENT.fullmatch(argument)
-    if asked is None or (folder / argument).exists():
+    match = _ARGUMENT.fullmatch(argument)
+    if match is None or (folder / argument).exists():
         return [argument]
-    path, what = asked["path"], asked["what"]
-    if asked["colon"] == ":" and not what.split(":")[0].isdigit():
+    path, what = match["path"], match["what"]
+    if match["colon"] == ":" and not what.split(":")[0].isdigit():
         return [argument]
     if not (folder / path).is_file():
         raise NotSelectableError(f"there is no file {path} (looked for in {folder})")
     try:
-        document = bdd.read_document(folder / path)
-    except bdd.UnreadableFeatureError:
+        document = documents.read_document(folder / path)
+    except documents.UnreadableFeatureError:
         return [path]
     known = entries(document)
     if what.split(":")[0].isdigit() and not any(it.node == what for it in known):
@@ -106,17 +117,17 @@ def _chosen(argument: str, folder: Path) -> list[str]:
     return [f"{path}::{node}" for node in _by_name(what, known)]
 
 
-def _by_line(path: str, line: int, document: bdd.Document, known: Sequence[Entry]) -> list[str]:
+def _by_line(path: str, line: int, document: documents.Document, known: Sequence[Entry]) -> list[str]:
     there = [it for it in known if line in it.lines]
     row = [it for it in there if it.row == line]
     if there:
         return [f"{path}::{it.node}" for it in row or there]
-    rule = next((it for it in reversed(list(bdd.rules_of(document))) if _first(it) <= line), None)
+    rule = next((it for it in reversed(list(documents.rules_of(document))) if _first(it) <= line), None)
     if rule is not None:  # its own line, its description, its background
         return [f"{path}::{rule.name}"]
     if known and line < known[0].lines.start and line > 0:
         return [path]
-    raise NotSelectableError(f"{path}:{line}: the file has no such line of a scenario")
+    raise NotSelectableError(f"{path}:{line}: no scenario of the file is in that line")
 
 
 def _by_name(what: str, known: Sequence[Entry]) -> list[str]:

@@ -1,11 +1,12 @@
-"""What is wrong with one sentence whose step is found: its table, its text block, and what it calls by name."""
+"""Check one sentence whose step is known: its table, its text block, and the names that it uses."""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 
 from . import own_steps, step_decorators, tables
-from .bdd import Sentence, StepDefinition
+from .bdd import StepDefinition
+from .documents import Sentence
 from .things import Known
 
 Found = tuple[int, str]
@@ -13,7 +14,13 @@ Found = tuple[int, str]
 
 
 def check_sentence(sentence: Sentence, step: StepDefinition, known: Known) -> Iterator[Found]:
-    """Everything that is wrong with it. `known` is what is there before it, and gets what is there after it."""
+    """Yield every problem of the sentence.
+
+    Args:
+        sentence: The sentence to check.
+        step: Its step definition.
+        known: The things that exist before the sentence; updated with those that the sentence makes.
+    """
     values = step.values(sentence.text) or {}
     shape = step_decorators.shape_of(step.function, values, sentence.columns)
     yield from _arguments(sentence, step, shape)
@@ -22,11 +29,13 @@ def check_sentence(sentence: Sentence, step: StepDefinition, known: Known) -> It
         for name in tables.names(value) if placeholder.endswith("s") else [value]:
             if problem := known.problem(kinds, name):
                 yield sentence.line, problem
+    if (refused := step_decorators.refusal_in(step.function, values)) is not None:
+        known.expect_refusal(refused)
     rows: list[tables.Row] = []
     if shape is not None and sentence.table:
         rows = yield from _table(sentence, shape, known)
     made = step_decorators.made_by(step.function, values, rows)
-    if shape is not None and not rows:  # a mistake that was told, and hides what there would be
+    if shape is not None and not rows:  # already reported; the table's names are unknown
         known.add_anything()
     elif made is not None:
         known.add(made)
@@ -49,7 +58,7 @@ def _arguments(sentence: Sentence, step: StepDefinition, shape: tables.Shape | N
 
 
 def _table(sentence: Sentence, shape: tables.Shape, known: Known) -> Generator[Found, None, list[tables.Row]]:
-    """What is wrong with the table, line by line; the rows as far as they can be read."""
+    """Return the problems of the table by line, and the rows that can be read."""
     table, lines = sentence.table, sentence.table_lines
     rows, flaws = shape.read(table)
     for number, text in flaws:
@@ -60,9 +69,13 @@ def _table(sentence: Sentence, shape: tables.Shape, known: Known) -> Generator[F
         first = 1 + table[1:].index(table[number])
         if first < number:
             yield lines[number], f"the same row stands in line {lines[first]}"
-        for kind, text in shape.judge(row):
-            if not (kind and known.has(kind)):
-                yield lines[number], text
+        wrong = [text for kind, text in shape.judge(row) if not (kind and known.has(kind))]
+        yield from ((lines[number], text) for text in wrong)
+        if not wrong:
+            known.need(lines[number], shape.needs(row), str(row.get("name", "")))
+    for number, before, name in shape.repeated(table):
+        if table[number] != table[before]:
+            yield lines[number], f"the {shape.unique} {name!r} has a row already, in line {lines[before]}"
     for number, kind, name in shape.cells(table):
         if problem := known.problem(kind, name):
             yield lines[number], problem

@@ -1,4 +1,4 @@
-"""What is wrong with a feature file is said before anything runs, with file and line, all of it at once."""
+"""Check feature files before anything runs, and report all problems at once, each with file and line."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import difflib
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from . import bdd, lost_lines, own_steps, step_decorators
+from . import bdd, documents, lost_lines, own_steps, step_decorators
 from .sentence_check import check_sentence
 from .things import Known, RunFacts
 
@@ -28,15 +27,15 @@ class Problem:
 
 @dataclass
 class StepIndex:
-    """Finds what a sentence means. Remembers the answers: backgrounds repeat themselves."""
+    """Finds the step definitions of a sentence. Caches the results, because backgrounds repeat sentences."""
 
     definitions: Sequence[bdd.StepDefinition]
     hidden: set[str] = field(default_factory=set)
     """Our sentences that one of the project's own was found in the place of."""
     _found: dict[tuple[str, str], list[bdd.StepDefinition]] = field(default_factory=dict)
 
-    def find(self, sentence: bdd.Sentence) -> list[bdd.StepDefinition]:
-        """Every definition that matches; exactly one is right. The project's own hide ours."""
+    def find(self, sentence: documents.Sentence) -> list[bdd.StepDefinition]:
+        """Return every matching definition; exactly one is correct. The project's own hide ours."""
         key = (sentence.type, sentence.text)
         if key not in self._found:
             found = [it for it in self.definitions if it.type in (None, sentence.type) and it.matches(sentence.text)]
@@ -45,36 +44,36 @@ class StepIndex:
             self._found[key] = own or found
         return self._found[key]
 
-    def nearest(self, sentence: bdd.Sentence) -> str | None:
-        """The pattern that the author may have meant."""
-        said = _QUOTED.sub('""', sentence.text)
+    def nearest(self, sentence: documents.Sentence) -> str | None:
+        """Return the pattern that the author may have meant."""
+        plain = _QUOTED.sub('""', sentence.text)
         wordings = {
             wording: it.pattern
             for it in self.definitions
             if it.type in (None, sentence.type)
             for wording in _wordings(it.pattern)
         }
-        found = difflib.get_close_matches(said, wordings, n=1, cutoff=0.5)
+        found = difflib.get_close_matches(plain, wordings, n=1, cutoff=0.5)
         if not found:
             return None
         near = wordings[found[0]]
-        told = "; ".join(f"{{{name}}}: {', '.join(it)}" for name, it in step_decorators.facts_of(near).words.items())
-        return f"{near} ({told})" if told else near
+        words = "; ".join(f"{{{name}}}: {', '.join(it)}" for name, it in step_decorators.facts_of(near).words.items())
+        return f"{near} ({words})" if words else near
 
-    def other_kinds(self, sentence: bdd.Sentence) -> list[str]:
-        """The kinds of step, other than the sentence's own, that say it."""
+    def other_kinds(self, sentence: documents.Sentence) -> list[str]:
+        """Return the other kinds of step (given, when, then) that match the sentence."""
         found = {
             it.type for it in self.definitions if it.type not in (None, sentence.type) and it.matches(sentence.text)
         }
         return [kind.capitalize() for kind in ("given", "when", "then") if kind in found]
 
     def is_sentence(self, text: str) -> bool:
-        """Whether a step of any kind says this, and not nearly everything."""
+        """Whether a step of any kind matches this text, other than a pattern that matches nearly everything."""
         return any(len(_PLACEHOLDER.sub("", it.pattern)) > _TELLING and it.matches(text) for it in self.definitions)
 
 
 def _wordings(pattern: str) -> Iterator[str]:
-    """A pattern without its quoted placeholders, with each word that a placeholder may be."""
+    """Yield a pattern without its quoted placeholders, once for each word that a placeholder may have."""
     bare = _QUOTED.sub('""', pattern)
     yield bare
     for name, words in step_decorators.facts_of(pattern).words.items():
@@ -82,7 +81,7 @@ def _wordings(pattern: str) -> Iterator[str]:
 
 
 def _innermost(found: list[bdd.StepDefinition]) -> list[bdd.StepDefinition]:
-    """Of definitions with one pattern those of the innermost conftest: it hides the others, as with any fixture."""
+    """Return the definitions of the innermost conftest, which hides others with the same pattern."""
     deepest: dict[tuple[str | None, str], int] = {}
     for it in found:
         key = (it.type, it.pattern)
@@ -90,10 +89,10 @@ def _innermost(found: list[bdd.StepDefinition]) -> list[bdd.StepDefinition]:
     return [it for it in found if len(it.level) == deepest[it.type, it.pattern]]
 
 
-def check_document(document: bdd.Document, markers: Collection[str]) -> Iterator[Problem]:
-    """What can be said without the steps: names, tags, examples."""
+def check_document(document: documents.Document, markers: Collection[str]) -> Iterator[Problem]:
+    """Yield the problems that need no step definitions: names, tags, examples."""
     seen: dict[str, int] = {}
-    scenarios = list(bdd.scenarios_of(document))
+    scenarios = list(documents.scenarios_of(document))
     if not scenarios:
         yield Problem(document.location.line, "the feature has no scenario")
     for node in scenarios:
@@ -109,10 +108,10 @@ def check_document(document: bdd.Document, markers: Collection[str]) -> Iterator
             yield Problem(line, f"the scenario {node.name!r} has no steps: it would pass whatever happens")
         yield from _check_examples(node)
     yield from _check_rules(document)
-    for step, has_kind in bdd.first_steps(document):
+    for step, has_kind in documents.first_steps(document):
         if not has_kind:
             yield Problem(
-                step.location.line, f"the first step says what it is: Given, When or Then, not {step.keyword}"
+                step.location.line, f"begin the first step with its kind: Given, When or Then, not {step.keyword}"
             )
     for tag in _tags(document):
         name = tag.name.lstrip("@")
@@ -122,9 +121,9 @@ def check_document(document: bdd.Document, markers: Collection[str]) -> Iterator
             yield Problem(tag.location.line, f"unknown tag {tag.name}{hint} (`pytest --markers` lists the known ones)")
 
 
-def _check_rules(document: bdd.Document) -> Iterator[Problem]:
+def _check_rules(document: documents.Document) -> Iterator[Problem]:
     seen: dict[str, int] = {}
-    for rule in bdd.rules_of(document):
+    for rule in documents.rules_of(document):
         line = rule.location.line
         if not rule.name:
             yield Problem(line, "a rule needs a name")
@@ -135,7 +134,7 @@ def _check_rules(document: bdd.Document) -> Iterator[Problem]:
         seen.setdefault(rule.name, line)
 
 
-def _check_examples(node: bdd.ScenarioNode) -> Iterator[Problem]:
+def _check_examples(node: documents.ScenarioNode) -> Iterator[Problem]:
     outline = "outline" in node.keyword.lower() or "template" in node.keyword.lower() or bool(node.examples)
     if outline and not any(it.table_body for it in node.examples):
         yield Problem(node.location.line, f"the outline {node.name!r} has no row of examples: it would not run")
@@ -150,41 +149,49 @@ def _check_examples(node: bdd.ScenarioNode) -> Iterator[Problem]:
             rows.setdefault(values, row.location.line)
 
 
-def _tags(document: bdd.Document) -> Iterator[bdd.Tag]:
+def _tags(document: documents.Document) -> Iterator[documents.Tag]:
     yield from document.tags
     for child in document.children:
         if child.rule:
             yield from child.rule.tags
-    for node in bdd.scenarios_of(document):
+    for node in documents.scenarios_of(document):
         yield from node.tags
         for examples in node.examples:
             yield from examples.tags
 
 
-def check_steps(document: bdd.Document, lines: Sequence[str], index: StepIndex, facts: RunFacts) -> Iterator[Problem]:
-    """What can be said with the steps: of each sentence, its table and the names in it, and of what is never said."""
-    told: set[tuple[int, str]] = set()
-    for said in bdd.said_in(document):
+def check_steps(
+    document: documents.Document, lines: Sequence[str], index: StepIndex, facts: RunFacts
+) -> Iterator[Problem]:
+    """Yield the problems that need step definitions: of each sentence, of its table and names, and of lost lines."""
+    reported: set[tuple[int, str]] = set()
+    for scenario in documents.sentences_in(document):
         known = Known(facts)
-        for sentence in said.sentences:
+        for sentence in scenario.sentences:
             values = ", ".join(f"{name}={value}" for name, value in sentence.values)
-            row = f" (with {values}, of line {said.row_line})" if values else ""
+            row = f" (with {values}, of line {scenario.row_line})" if values else ""
             for line, text in _check_sentence(sentence, row, index, known):
-                same = (line, text.replace(row, values))  # as another row with these values said
-                if same not in told:
-                    told.add(same)
+                same = (line, text.replace(row, values))  # another row with these values has the same problem
+                if same not in reported:
+                    reported.add(same)
                     yield Problem(line, text)
+        for line, text in known.missing():
+            if (line, text) not in reported:
+                reported.add((line, text))
+                yield Problem(line, text)
     for line, text in lost_lines.find(document, lines, index.is_sentence):
         yield Problem(line, text)
 
 
-def _check_sentence(sentence: bdd.Sentence, row: str, index: StepIndex, known: Known) -> Iterator[tuple[int, str]]:
+def _check_sentence(
+    sentence: documents.Sentence, row: str, index: StepIndex, known: Known
+) -> Iterator[tuple[int, str]]:
     found, line = index.find(sentence), sentence.line
     if not found:
         yield line, _undefined(sentence, row, index)
     if len(found) > 1:
         places = "".join(f"\n    {it.pattern!r} at {it.where}" for it in found)
-        yield line, f"{len(found)} steps say: {sentence}{places}"
+        yield line, f"{len(found)} steps match: {sentence}{places}"
     for it in found:
         if it.is_async:
             yield line, f"the step is `async def`, which would never be awaited: {sentence}\n    at {it.where}"
@@ -195,19 +202,15 @@ def _check_sentence(sentence: bdd.Sentence, row: str, index: StepIndex, known: K
         known.add_anything()
 
 
-def _undefined(sentence: bdd.Sentence, row: str, index: StepIndex) -> str:
+def _undefined(sentence: documents.Sentence, row: str, index: StepIndex) -> str:
     others = index.other_kinds(sentence)
     if others:
         return f"this is a {' and a '.join(others)} sentence, under {sentence.type.capitalize()}: {sentence}{row}"
     near = index.nearest(sentence)
-    return f"no step says: {sentence}{row}" + (f"\n    the nearest is: {sentence.type} {near}" if near else "")
+    return f"no step matches: {sentence}{row}" + (f"\n    the nearest is: {sentence.type} {near}" if near else "")
 
 
-def tell(path: Path, root: Path, problems: Sequence[Problem]) -> str:
-    """One line each: `file:line: what`."""
-    try:
-        shown = path.relative_to(root)
-    except ValueError:
-        shown = path
+def format_problems(path: str, problems: Sequence[Problem]) -> str:
+    """Return one line for each problem: `file:line: what`."""
     ordered = sorted(problems, key=lambda problem: problem.line)
-    return "\n".join(f"{shown}:{problem.line}: {problem.text}" for problem in ordered)
+    return "\n".join(f"{path}:{problem.line}: {problem.text}" for problem in ordered)

@@ -1,12 +1,15 @@
-"""How steps are written: a sentence with `{parameters}`, decorated with given, when or then.
+"""Decorators for steps: a sentence with `{parameters}`, decorated with given, when or then.
 
 A parameter in quotes ends at the closing quote, so `"{job}" runs` never matches `"a" and "b" runs`; `{n:d}` is a whole
-number. The first line of the docstring is what the catalogue of steps says.
+number. The first line of the docstring is the meaning in the catalogue of steps.
 
-`needs` says what a scheduler must have for the sentence to make sense: capabilities, or a function of the sentence.
-`table`, `refers` and `makes` say what the collection can check without a cluster: what the sentence's table looks like,
-which of its values name something, and what is there once it has been said. A sentence that says none of this is never
-refused for a name, and neither is what follows it.
+`needs` declares what a scheduler must have for the sentence: capabilities, or a function of the sentence.
+`table`, `refers` and `makes` declare what the collection can check without a cluster: the form of the sentence's table,
+which of its values name something, and which things exist after it. A sentence without these declarations is never
+rejected for a name, and neither are the sentences after it.
+
+The parameters `world`, `history`, `expect` and `live` of a decorated function always mean our fixtures, which are
+called `schedspec_…`: a fixture of the project that has one of these names does not change a step.
 """
 
 from __future__ import annotations
@@ -16,13 +19,15 @@ import inspect
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import pytest_bdd
 from pytest_bdd import parsers
 
+from .. import distribution
 from ..api.capabilities import Capability
-from .bdd import Sentence
+from .documents import Sentence
+from .short_names import NAMES, OF_OUR_STEPS, PREFIX
 from .tables import Row, Shape
 
 Step = TypeVar("Step", bound=Callable[..., Any])
@@ -35,11 +40,11 @@ _QUOTED = re.compile(r'"\{(\w+)\}"')
 
 @dataclass(frozen=True)
 class Wording:
-    """What a parameter may be, as a type for the `parse` library: a regular expression without groups."""
+    """A parameter type for the `parse` library: a regular expression without groups."""
 
     pattern: str
     meaning: Mapping[str, str] = field(default_factory=dict)
-    """What a step gets for a word, where that is another one."""
+    """The value that a step gets for a word, if the value differs from the word."""
 
     def __call__(self, text: str) -> str:
         return self.meaning.get(text, text)
@@ -51,18 +56,19 @@ _SHAPES = "__schedspec_shapes__"
 _CALLED = "__schedspec_called__"
 _REFERS = "__schedspec_refers__"
 _MAKES = "__schedspec_makes__"
+_REFUSES = "__schedspec_refuses__"
 _NO_QUOTE = Wording(r'[^"]*')
 _FUNCTIONS: dict[str, Callable[..., Any]] = {}
-"""What each sentence calls."""
+"""The function of each sentence."""
 _FACTS: dict[str, StepFacts] = {}
 
 
 @dataclass(frozen=True)
 class StepFacts:
-    """What the catalogue says of a sentence beside its meaning: words and columns, in the order of the code."""
+    """The additional facts in the catalogue: words and columns of a sentence, in the order of the code."""
 
     words: Mapping[str, Sequence[str]]
-    """What a placeholder may be."""
+    """The values that a placeholder accepts."""
     columns: Mapping[str, Sequence[str]]
     """The columns of its table; by the kind of work where each has its own, else under the empty text."""
 
@@ -70,11 +76,11 @@ class StepFacts:
 Thing = tuple[str, str]
 """A kind of thing and its name, in which `*` stands for anything."""
 Makes = Callable[[Mapping[str, Any], Sequence[Row]], Iterable[Thing]]
-"""What there is after a sentence, by the values of its placeholders and the rows of its table."""
+"""Return the things that exist after a sentence, by the values of its placeholders and the rows of its table."""
 
 
 def table(shape: Shape | Mapping[str, Shape]) -> Callable[[Step], Step]:
-    """Say what a step's table may look like, or that for each word of a placeholder that decides it."""
+    """Declare the form of a step's table, or one form for each word of the placeholder that decides it."""
 
     def decorate(function: Step) -> Step:
         setattr(function, _SHAPES, {"": shape} if isinstance(shape, Shape) else dict(shape))
@@ -84,9 +90,9 @@ def table(shape: Shape | Mapping[str, Shape]) -> Callable[[Step], Step]:
 
 
 def refers(**kinds: str) -> Callable[[Step], Step]:
-    """Say which placeholders name things, and what kinds of things, with `|` for or.
+    """Declare which placeholders name things, and the kinds of these things, separated by `|`.
 
-    One in the plural, such as `names`, names several with commas between them.
+    A placeholder in the plural, such as `names`, names several things, separated by commas.
     """
 
     def decorate(function: Step) -> Step:
@@ -97,7 +103,7 @@ def refers(**kinds: str) -> Callable[[Step], Step]:
 
 
 def makes(made: Makes) -> Callable[[Step], Step]:
-    """Say what is there once the sentence has been said, for the sentences that refer to it."""
+    """Declare which things exist after the sentence, for the sentences that refer to them."""
 
     def decorate(function: Step) -> Step:
         setattr(function, _MAKES, made)
@@ -106,8 +112,27 @@ def makes(made: Makes) -> Callable[[Step], Step]:
     return decorate
 
 
+def expects_refusal(of: str = "") -> Callable[[Step], Step]:
+    """Declare that a step asserts a refusal: of the thing that the placeholder `of` names, else of the last submission.
+
+    A scenario may then use things that do not exist.
+    """
+
+    def decorate(function: Step) -> Step:
+        setattr(function, _REFUSES, of)
+        return function
+
+    return decorate
+
+
+def refusal_in(function: Callable[..., object], values: Mapping[str, Any]) -> str | None:
+    """Return the name of the thing that must be refused; empty for the last submission, None for no refusal."""
+    of: str | None = getattr(function, _REFUSES, None)
+    return of if not of else str(values.get(of, ""))
+
+
 def shape_of(function: Callable[..., object], values: Mapping[str, Any], header: Sequence[str]) -> Shape | None:
-    """What the table of a sentence with these values may look like, as it is called there; None where none says it."""
+    """Return the form of a sentence's table with the sentence's own column names; None if undeclared."""
     shapes: Mapping[str, Shape] = getattr(function, _SHAPES, {})
     found = next((shapes[it] for it in ("", *map(str, values.values())) if it in shapes), None)
     called: Mapping[str, str] = getattr(function, _CALLED, {})
@@ -115,60 +140,63 @@ def shape_of(function: Callable[..., object], values: Mapping[str, Any], header:
 
 
 def references_of(function: Callable[..., object]) -> Mapping[str, str]:
-    """Placeholder → kinds of things that it may name, as `refers` was told."""
+    """Return the declaration of `refers`: placeholder → kinds of things that it may name."""
     found: Mapping[str, str] = getattr(function, _REFERS, {})
     return found
 
 
 def made_by(function: Callable[..., object], values: Mapping[str, Any], rows: Sequence[Row]) -> list[Thing] | None:
-    """What there is after a sentence; None where its step does not say."""
+    """Return the things that a sentence makes; None if its step does not declare them."""
     made: Makes | None = getattr(function, _MAKES, None)
     return list(made(values, rows)) if made is not None else None
 
 
 def facts_of(sentence: str) -> StepFacts:
-    """What is known of a sentence that these decorators have made; nothing of any other."""
+    """Return the facts of a sentence that these decorators have made; empty facts for any other."""
     return _FACTS.get(sentence, StepFacts({}, {}))
 
 
 def one_of(*words: str) -> Wording:
-    """One of these words and no other: `given("these {work:Work} run:", Work=one_of("jobs", "services"))`."""
+    """Accept exactly one of these words: `given("these {work:Work} run:", Work=one_of("jobs", "services"))`."""
     return Wording("|".join(map(re.escape, words)), {word: word for word in words})
 
 
 def several_of(*words: str) -> Wording:
-    """One or more of these words, with commas."""
+    """Accept one or more of these words, separated by commas."""
     one = "|".join(map(re.escape, words))
     return Wording(f"(?:{one})(?:, *(?:{one}))*", {word: word for word in words})
 
 
 def word_for(meaning: Mapping[str, str]) -> Wording:
-    """One of these words, and what a step gets for it: `word_for({"作业": "jobs", "服务": "services"})`."""
+    """Accept one of these words, and pass its value to the step: `word_for({"作业": "jobs", "服务": "services"})`."""
     return Wording("|".join(map(re.escape, meaning)), meaning)
 
 
 def in_other_words(sentence: str, columns: Mapping[str, str]) -> Callable[..., Any]:
-    """The function of a sentence that there is, for another wording of it, in another language, say.
+    """Return the function of an existing sentence for another wording, for instance in another language.
 
-    `columns` says what the columns of its table mean: a wording of its own has a table of its own. A column that it
-    does not name keeps its name. Raises KeyError: there is no such sentence.
+    `columns` maps the columns of the new wording's table to those of the sentence. A column that it does not name keeps
+    its name.
+
+    Raises:
+        KeyError: The sentence does not exist.
     """
     function = _FUNCTIONS[sentence]
 
     @functools.wraps(function)
-    def said_otherwise(**arguments: Any) -> Any:
+    def reworded(**arguments: Any) -> Any:
         table = arguments.get("datatable")
         if table:
             arguments["datatable"] = [[columns.get(name, name) for name in table[0]], *table[1:]]
         return function(**arguments)
 
-    setattr(said_otherwise, _CALLED, {mean: name for name, mean in columns.items()})
-    setattr(said_otherwise, _MEANS, (sentence, columns))
-    return said_otherwise
+    setattr(reworded, _CALLED, {mean: name for name, mean in columns.items()})
+    setattr(reworded, _MEANS, (sentence, columns))
+    return reworded
 
 
 def _columns(function: Callable[..., object], used: Mapping[str, Wording]) -> Mapping[str, Sequence[str]]:
-    """The columns by the words that this wording has for the kinds of work."""
+    """Return the columns by the words that this wording has for the kinds of work."""
     shapes: Mapping[str, Shape] = getattr(function, _SHAPES, {})
     called = {mean: word for wording in used.values() for word, mean in wording.meaning.items()}
     names: Mapping[str, str] = getattr(function, _CALLED, {})
@@ -176,34 +204,34 @@ def _columns(function: Callable[..., object], used: Mapping[str, Wording]) -> Ma
 
 
 def _translated(needs: Any, parser: Any, sentence: str, columns: Mapping[str, str]) -> Any:
-    """What the other wording of a sentence needs: what the sentence itself does, said with the same values."""
+    """Return the `needs` of another wording: those of the sentence itself with the same values."""
 
-    def translated(said: Sentence) -> Any:
-        values = parser.parse_arguments(said.text) or {}
+    def translated(wording: Sentence) -> Any:
+        values = parser.parse_arguments(wording.text) or {}
         text = re.sub(r"\{(\w+)[^}]*\}", lambda part: str(values.get(part[1], part[0])), sentence)
-        header = tuple(columns.get(name, name) for name in said.columns)
-        return needs(replace(said, text=text, table=(header, *said.table[1:])))
+        header = tuple(columns.get(name, name) for name in wording.columns)
+        return needs(replace(wording, text=text, table=(header, *wording.table[1:])))
 
     return translated
 
 
 def given(sentence: str, needs: Needs = (), **types: Wording) -> Callable[[Step], Step]:
-    """What is there before anything happens."""
+    """Declare a step that sets up the state before anything happens."""
     return _step(pytest_bdd.given, sentence, needs, types)
 
 
 def when(sentence: str, needs: Needs = (), **types: Wording) -> Callable[[Step], Step]:
-    """What somebody does."""
+    """Declare a step that acts."""
     return _step(pytest_bdd.when, sentence, needs, types)
 
 
 def then(sentence: str, needs: Needs = (), **types: Wording) -> Callable[[Step], Step]:
-    """What must come of it."""
+    """Declare a step that states the expected outcome."""
     return _step(pytest_bdd.then, sentence, needs, types)
 
 
 def needs_of(function: Callable[..., object], sentence: Sentence) -> frozenset[Capability]:
-    """What a sentence needs of a scheduler, by the step that it means."""
+    """Return the capabilities that a sentence needs of a scheduler, according to its step."""
     needs: Needs = getattr(function, _NEEDS, ())
     return frozenset(needs(sentence) if callable(needs) else needs)
 
@@ -226,7 +254,34 @@ def _step(
         used = {name: types[kind] for name, kind in _TYPED.findall(sentence) if kind in types}
         words = {name: tuple(wording.meaning) for name, wording in used.items()}
         _FACTS[sentence] = StepFacts(words, _columns(function, used))
-        result: Step = decorator(parser, stacklevel=2)(function)
-        return result
+        decorator(parser, stacklevel=2)(_with_full_names(function))
+        return function
 
     return decorate
+
+
+def _with_full_names(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function with the full names of our fixtures instead of the short ones."""
+    signature = inspect.signature(function)
+    ours = function.__module__.startswith(f"{distribution.module('steps')}.")
+    names = (*NAMES, *(OF_OUR_STEPS if ours else ()))
+    short = {PREFIX + name: name for name in names if name in signature.parameters}
+    if not short:
+        return function
+    full = {name: called for called, name in short.items()}
+
+    def with_short_names(arguments: Mapping[str, Any]) -> dict[str, Any]:
+        return {short.get(name, name): value for name, value in arguments.items()}
+
+    @functools.wraps(function)
+    def step(**arguments: Any) -> Any:
+        return function(**with_short_names(arguments))
+
+    @functools.wraps(function)
+    def generator(**arguments: Any) -> Any:
+        return (yield from function(**with_short_names(arguments)))
+
+    chosen: Any = generator if inspect.isgeneratorfunction(function) else step
+    parameters = [it.replace(name=full.get(name, name)) for name, it in signature.parameters.items()]
+    chosen.__signature__ = signature.replace(parameters=parameters)
+    return cast("Callable[..., Any]", chosen)

@@ -1,28 +1,38 @@
-"""Tables of a feature, as parameters of a template. A column that nobody reads is an error, never ignored.
+"""Read tables of a feature as parameters of a template. An unknown column is an error; no column is ignored.
 
-A `Shape` says what a table may look like. The collection asks it for what is wrong with a table, all of it, and the
-step for the rows: both read with the same columns.
+A `Shape` declares the form of a table. The collection uses it to report all problems of a table, and the step uses it
+to read the rows: both use the same columns.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import cast
 
 from kubernetes.utils.quantity import parse_quantity
 
 from ..api.errors import HarnessError
+from ..api.kinds import GPU
 
+BY_RESOURCE = "resources"
+"""The parameter of all columns that have a resource's name: resource → amount."""
+ANY_RESOURCE = "any resource by its name, as amd.com/gpu"
+"""The end of the list of columns of a table that takes resources."""
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
 _WHOLE = re.compile(r"-?[0-9]+")
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _WORD = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_./|]*[A-Za-z0-9])?")
 
+RESOURCES = {"gpus": GPU, "gpu": GPU, "cards": GPU}
+"""Column names that amounts accept too: `deserved` of `cpu 8, gpus 16`."""
+
 Column = tuple[str, Callable[[str], object]]
-"""The parameter that a column fills, and how its text is read."""
+"""The parameter of a column, and the function that reads its text."""
 Table = Sequence[Sequence[str]]
 
 
@@ -32,9 +42,9 @@ class TableError(HarnessError):
 
 Row = dict[str, object]
 Flaw = tuple[int, str]
-"""The row that it is in, 0 for the header, and what is wrong."""
+"""The row, 0 for the header, and the problem."""
 Judge = Callable[[Row], Iterator[tuple[str, str]]]
-"""What is wrong with a row as a whole, and the kind of thing that puts it right where one is there (empty: none)."""
+"""The problem of a row as a whole, and the kind of thing whose presence solves it (empty: none)."""
 
 
 def _nothing(_: Row) -> Iterator[tuple[str, str]]:
@@ -43,30 +53,48 @@ def _nothing(_: Row) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True)
 class Shape:
-    """What a table of a sentence may look like: its columns, those that it needs, and what a row must not say."""
+    """The form of a sentence's table: its columns, the required ones, and a check of each row."""
 
     columns: Mapping[str, Column]
     required: tuple[str, ...] = ()
     judge: Judge = _nothing
     refers: Mapping[str, str] = field(default_factory=dict)
-    """Columns whose cells name things that other sentences have made, and what kind of things."""
+    """Columns whose cells name things that other sentences have made → the kinds of these things."""
+    unique: str = ""
+    """The column whose cells must be unique; empty if there is none."""
+    needs: Callable[[Row], Iterable[tuple[str, str]]] = _nothing
+    """Kind and name of each thing that a row uses; a sentence of its scenario, also a later one, must make it."""
 
     def rows(self, table: Table) -> list[Row]:
-        """One dict of parameters a row, as `rows` gives them. Raises TableError."""
+        """Return one dict of parameters for each row.
+
+        Raises:
+            TableError: The table cannot be read.
+        """
         return rows(table, self.columns, required=self.required)
 
     def read(self, table: Table) -> tuple[list[Row], list[Flaw]]:
-        """The rows as far as they can be read, and everything that cannot."""
+        """Return the rows that can be read, and all problems."""
         return _read(table, self.columns, self.required)
 
+    def repeated(self, table: Table) -> Iterator[tuple[int, int, str]]:
+        """Yield each row with a repeated name, the earlier row with the same name, and the name."""
+        if self.unique not in table[0]:
+            return
+        place, seen = list(table[0]).index(self.unique), dict[str, int]()
+        for number, cells in enumerate(table[1:], 1):
+            if cells[place] in seen:
+                yield number, seen[cells[place]], cells[place]
+            seen.setdefault(cells[place], number)
+
     def cells(self, table: Table) -> Iterator[tuple[int, str, str]]:
-        """Row, kind and text of each cell that refers to something."""
+        """Yield row, kind and text of each cell that refers to something."""
         for place, column in enumerate(table[0]):
             if column in self.refers:
                 yield from ((n, self.refers[column], row[place]) for n, row in enumerate(table[1:], 1) if row[place])
 
     def called(self, names: Mapping[str, str], header: Sequence[str]) -> Shape:
-        """The same with columns of other names (ours → theirs); one that the header calls as we do keeps its name."""
+        """Return this shape with other column names (ours → theirs); a column with our name in the header keeps it."""
 
         def name_of(column: str) -> str:
             return column if column in header else names.get(column, column)
@@ -75,14 +103,16 @@ class Shape:
             self,
             columns={name_of(it): column for it, column in self.columns.items()},
             required=tuple(map(name_of, self.required)),
+            unique=name_of(self.unique),
             refers={name_of(it): kind for it, kind in self.refers.items()},
         )
 
 
 def rows(table: Table, columns: Mapping[str, Column], *, required: Sequence[str] = ()) -> list[Row]:
-    """One dict of parameters a row; an empty cell leaves its parameter out.
+    """Return one dict of parameters for each row; an empty cell leaves its parameter out.
 
-    Raises TableError for columns that are unknown, missing or there twice, and for cells that cannot be read.
+    Raises:
+        TableError: A column is unknown, missing or repeated, or a cell cannot be read.
     """
     found, flaws = _read(table, columns, required)
     if flaws:
@@ -96,12 +126,18 @@ def _read(table: Table, columns: Mapping[str, Column], required: Sequence[str]) 
     for number, cells in enumerate(table[1:], 1):
         row: Row = {}
         for name, cell in zip(header, cells, strict=True):
-            parameter, read = columns.get(name, ("", str))
+            parameter, read = columns.get(name) or _column_of_resource(name, columns) or ("", str)
             if not cell and name in required:
                 flaws.append((number, f"{name!r} is empty"))
             if cell and parameter:
                 try:
-                    row[parameter] = read(cell)
+                    if (counted := _resource_of(parameter)) is not None:
+                        row[BY_RESOURCE] = {
+                            **cast("dict[str, object]", row.get(BY_RESOURCE, {})),
+                            counted: read(cell),
+                        }
+                    else:
+                        row[parameter] = read(cell)
                 except ValueError as problem:
                     flaws.append((number, f"{name} {cell!r}: {problem}"))
         found.append(row)
@@ -109,10 +145,11 @@ def _read(table: Table, columns: Mapping[str, Column], required: Sequence[str]) 
 
 
 def _header_flaws(header: Sequence[str], columns: Mapping[str, Column], required: Sequence[str]) -> Iterator[str]:
-    unknown = [name for name in dict.fromkeys(header) if name not in columns]
+    unknown = [name for name in dict.fromkeys(header) if name not in columns and not _column_of_resource(name, columns)]
     if unknown:
-        told = ", ".join(f"{name!r}{nearest(name, set(columns) - set(header))}" for name in unknown)
-        yield f"unknown column{'s' * (len(unknown) > 1)} {told}; this table takes: {', '.join(columns)}"
+        listed = ", ".join(f"{name!r}{nearest(name, set(columns) - set(header))}" for name in unknown)
+        takes = ", ".join(columns) + (f"; {ANY_RESOURCE}" if _takes_resources(columns) else "")
+        yield f"unknown column{'s' * (len(unknown) > 1)} {listed}; this table takes: {takes}"
     for name in dict.fromkeys(header):
         if header.count(name) > 1:
             yield f"the column {name!r} is there twice"
@@ -121,28 +158,62 @@ def _header_flaws(header: Sequence[str], columns: Mapping[str, Column], required
             yield f"the column {name!r} is missing; there are: {', '.join(header)}"
 
 
+def _column_of_resource(name: str, columns: Mapping[str, Column]) -> Column | None:
+    """Return the column of a resource by its full name (`amd.com/gpu`); None if the table takes no resources."""
+    if not _takes_resources(columns):
+        return None
+    if "/" in name and _WORD.fullmatch(name):
+        return of_resource(name), whole_amount
+    return (of_resource(name), quantity) if name == "ephemeral-storage" or name.startswith("hugepages-") else None
+
+
+def _takes_resources(columns: Mapping[str, Column]) -> bool:
+    return any(_resource_of(parameter) is not None for parameter, _ in columns.values())
+
+
+def of_resource(name: str) -> str:
+    """Return the parameter of a column that has amounts of this resource, whatever the column is called."""
+    return f"{BY_RESOURCE} {name}"
+
+
+def _resource_of(parameter: str) -> str | None:
+    bucket, _, name = parameter.partition(" ")
+    return name if bucket == BY_RESOURCE and name else None
+
+
+def resource(word: str) -> str:
+    """Return the name of a resource: nvidia.com/gpu for `gpus`; any other word is already a name."""
+    return RESOURCES.get(word, word)
+
+
 def nearest(word: str, known: Collection[str], cutoff: float = 0.6) -> str:
-    """` (is 'weight' meant?)`, or nothing where no known word is near."""
+    """Return ` (is 'weight' meant?)`, or an empty text if no known word is near."""
     found = difflib.get_close_matches(word, sorted(known), n=1, cutoff=cutoff)
     return f" (is {found[0]!r} meant?)" if found else ""
 
 
 def name(text: str) -> str:
-    """The name of an object. Raises ValueError."""
+    """Return the name of an object. Raises ValueError."""
     if not _NAME.fullmatch(text):
-        raise ValueError("write a name as Kubernetes takes it: lower-case letters, digits, '-' and '.'")
+        raise ValueError("write a valid Kubernetes name: lower-case letters, digits, '-' and '.'")
     return text
 
 
 def word(text: str) -> str:
-    """One word: a card's model (`A|B` for either), an action, a value of an annotation. Raises ValueError."""
+    """Return one word: a card's model (`A|B` for either), an action, a value of an annotation. Raises ValueError."""
     if not _WORD.fullmatch(text):
         raise ValueError("write one word: letters, digits and any of - _ . / |")
     return text
 
 
+def amount(text: str) -> Decimal:
+    """Return the number that a quantity stands for. Raises ValueError."""
+    found: Decimal = parse_quantity(quantity(text))  # type: ignore[no-untyped-call]
+    return found
+
+
 def quantity(text: str) -> str:
-    """An amount of a resource, not below nothing. Raises ValueError."""
+    """Return an amount of a resource that is not negative. Raises ValueError."""
     try:
         amount = parse_quantity(text if text == text.strip() else "")  # type: ignore[no-untyped-call]
     except (ValueError, ArithmeticError):
@@ -153,22 +224,27 @@ def quantity(text: str) -> str:
 
 
 def whole(text: str) -> int:
-    """A whole number. Raises ValueError."""
+    """Return a whole number. Raises ValueError."""
     if not _WHOLE.fullmatch(text):
         raise ValueError("write a whole number, for instance: 3")
     return int(text)
 
 
 def count(text: str) -> int:
-    """A whole number that is not below 0. Raises ValueError."""
+    """Return a whole number that is not below 0. Raises ValueError."""
     number = whole(text)
     if number < 0:
         raise ValueError("write a whole number that is not below 0")
     return number
 
 
+def whole_amount(text: str) -> str:
+    """Return a number of devices, as a quantity. Raises ValueError."""
+    return str(count(text))
+
+
 def seconds(text: str) -> float:
-    """How many seconds `500ms` or `1m30s` are. Raises ValueError."""
+    """Return the seconds of a duration such as `500ms` or `1m30s`. Raises ValueError."""
     parts = _DURATION.findall(text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
         raise ValueError("write a duration, for instance: 500ms, 2s or 1m30s")
@@ -176,36 +252,37 @@ def seconds(text: str) -> float:
 
 
 def duration(text: str) -> str:
-    """How long, as it is written. Raises ValueError."""
+    """Return a duration as it is written. Raises ValueError."""
     seconds(text)
     return text
 
 
 def amounts(text: str) -> dict[str, str]:
-    """`cpu 4, memory 8Gi` as {cpu: 4, memory: 8Gi}. Raises ValueError."""
+    """Return `cpu 4, gpus 8` as {cpu: 4, nvidia.com/gpu: 8}. Raises ValueError."""
     return {resource: quantity(amount) for resource, amount in claims(text).items()}
 
 
 def claims(text: str) -> dict[str, str]:
-    """As `amounts`, where an amount may be none: what the API server is to refuse. Raises ValueError."""
+    """Parse as `amounts` does, but allow invalid amounts, which the API server must reject. Raises ValueError."""
     found: dict[str, str] = {}
     for part in (part.strip() for part in text.split(",")):
-        resource, _, amount = part.partition(" ")
+        spoken, _, amount = part.partition(" ")
         if not amount.strip():
             raise ValueError("write a list of resources, for instance: cpu 4, memory 8Gi")
-        if resource in found:
-            raise ValueError(f"{resource} is there twice")
-        found[word(resource)] = amount.strip()
+        name = resource(word(spoken))
+        if name in found:
+            raise ValueError(f"{spoken} is there twice")
+        found[name] = amount.strip()
     return found
 
 
 def yes(text: str) -> bool:
-    """`yes` or `no`. Raises ValueError."""
+    """Return a bool for `yes` or `no`. Raises ValueError."""
     if text not in ("yes", "no"):
         raise ValueError("write yes or no")
     return text == "yes"
 
 
 def names(text: str) -> list[str]:
-    """`a, b` as [a, b]."""
+    """Return `a, b` as [a, b]."""
     return [part.strip() for part in text.split(",") if part.strip()]

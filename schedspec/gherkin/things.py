@@ -1,12 +1,12 @@
-"""What scenarios call by name, and what of it is there: at first, and after each sentence.
+"""Track which named things exist at each point of a scenario: at its start, and after each sentence.
 
-The one rule: what cannot be known is not refused. After a sentence that does not say what it makes, every name may be
-right.
+A name is rejected only if it is certainly unknown: after a sentence that does not declare what it creates, every name
+is accepted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
@@ -19,12 +19,20 @@ QUEUE = "queue"
 NODE = "node"
 PRIORITY_CLASS = "priority class"
 MODEL = "model of card"
+"""The model that a sentence of the scenario names; it applies to work that names no model."""
+CARD = "node with a card"
+"""A model of card that a node has."""
+RESOURCE = "node with the resource"
 POLICY = "policy"
-"""It exists, and the scheduler takes it."""
+"""The policy exists, and the scheduler accepts it."""
 POLICY_FILE = "policy file"
-"""It exists; whether it is taken is what the scenario is about."""
+"""The policy exists; the scenario tests whether the scheduler accepts it."""
+
+REASON = "reason"
+"""Words that the scheduler may publish for work that waits."""
 
 _AT_FIRST = (
+    *((RESOURCE, name) for name in ("cpu", "memory", "pods", "ephemeral-storage")),
     *((QUEUE, name) for name in BUILT_IN_QUEUES),
     (PRIORITY_CLASS, "system-cluster-critical"),
     (PRIORITY_CLASS, "system-node-critical"),
@@ -33,27 +41,33 @@ _AT_FIRST = (
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What is known of a run before any scenario: what its policies are, and whether its templates are ours."""
+    """The facts of a run for the collection: checks of policies and reasons, and whether its templates are ours."""
 
     policy: Callable[[str, bool], str] = lambda name, lints: ""  # noqa: ARG005 - nothing is known
-    """What is wrong with the policy of that name, with or without what lint says; empty where it is fine."""
+    """Return the problem of the policy of that name, with or without lint; empty if there is none."""
+    reason: Callable[[str, Iterable[str]], str] = lambda text, names: ""  # noqa: ARG005 - nothing is known
+    """Return the problem of the words of a reason, given the names of the scenario; empty if there is none."""
     own_templates: bool = False
     """A project's own templates may make more objects than their rows name: `train-0` counts as made with `train`."""
     of_others: frozenset[str] = frozenset()
-    """Kinds of which the cluster may have things that scenarios use and no sentence makes."""
+    """Kinds of things that may exist on the cluster without a sentence that makes them."""
     checks_names: bool = True
 
 
 @dataclass
 class Known:
-    """The things that are there at some point of a scenario."""
+    """The things that exist at some point of a scenario."""
 
     facts: RunFacts
     _things: dict[str, list[str]] = field(default_factory=dict)
-    """Kind → names, in the order in which they came."""
+    """Kind → names, in the order of their creation."""
     _open: set[str] = field(default_factory=set)
-    """Kinds of which there may be others, which no sentence names."""
+    """Kinds whose other names are accepted too."""
     _anything: bool = False
+    _needed: list[tuple[int, str, str, str]] = field(default_factory=list)
+    """Line, kind and name of each thing that the scenario uses, and the name of its owner."""
+    _refused: set[str] = field(default_factory=set)
+    """Names whose refusal the scenario asserts; empty text: the last submission."""
 
     def __post_init__(self) -> None:
         self._anything = not self.facts.checks_names
@@ -61,30 +75,53 @@ class Known:
         self.add(_AT_FIRST)
 
     def add(self, things: Iterable[tuple[str, str]]) -> None:
-        """These are there now; of a kind with the name `*`, anything may be."""
+        """Add things that exist from now on; the name `*` allows any name of that kind."""
         for kind, name in things:
             if name == "*":
                 self._open.add(kind)
             self._things.setdefault(kind, []).append(name)
 
     def add_anything(self) -> None:
-        """Somebody made something, and does not say what."""
+        """Accept every name from now on: a sentence does not declare what it makes."""
         self._anything = True
 
+    def need(self, line: int, things: Iterable[tuple[str, str]], owner: str) -> None:
+        """Require these things of the sentences of the scenario, also of later ones.
+
+        Args:
+            line: The line of the use.
+            things: Kind and name of each thing.
+            owner: The name of the object that needs them.
+        """
+        self._needed += [(line, kind, name, owner) for kind, name in things]
+
+    def expect_refusal(self, owner: str) -> None:
+        """Record that the scenario asserts the refusal of `owner`, or waits for a reason that names it."""
+        self._refused.add(owner)
+
+    def missing(self) -> Iterator[tuple[int, str]]:
+        """Yield line and text for each thing that the scenario uses and no sentence makes."""
+        for line, kind, name, owner in self._needed:
+            if not {owner, ""} & self._refused and (problem := self.problem(kind, name)):
+                yield line, problem.replace("nothing before this makes", "no sentence makes")
+
     def has(self, kind: str) -> bool:
-        """Whether there is, or may be, a thing of that kind."""
+        """Whether a thing of that kind exists or may exist."""
         return self._anything or bool(self._things.get(kind))
 
     def problem(self, kinds: str, name: str) -> str:
-        """What is wrong with calling something so; empty where nothing is."""
+        """Return the problem of using this name; empty if there is none."""
         if kinds in (POLICY, POLICY_FILE):
             return self.facts.policy(name, kinds == POLICY)
+        if kinds == REASON:
+            names = [*(it for found in self._things.values() for it in found), *(it[2] for it in self._needed)]
+            return "" if self._anything else self.facts.reason(name, names)
         wanted = kinds.split("|")
         if self._anything or any(self._is_there(kind, name) for kind in wanted):
             return ""
         there = list(dict.fromkeys(it for kind in wanted for it in self._things.get(kind, ())))
-        told = ", ".join(it for it in there if "*" not in it) or ", ".join(there) or "none"
-        return f"nothing before this makes a {' or '.join(wanted)} {name!r}{nearest(name, there)}; there are: {told}"
+        known = ", ".join(it for it in there if "*" not in it) or ", ".join(there) or "none"
+        return f"nothing before this makes a {' or '.join(wanted)} {name!r}{nearest(name, there)}; there are: {known}"
 
     def _is_there(self, kind: str, name: str) -> bool:
         own = self._things.get(WORKLOAD, ()) if self.facts.own_templates else ()

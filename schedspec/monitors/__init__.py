@@ -1,8 +1,7 @@
-"""What must never happen, judged in every scenario and unasked.
+"""Monitors: rules that hold in every scenario, whatever its sentences are.
 
-The one rule: a monitor judges acts (a bind, an eviction) by what the policy and the objects said when the act was
-made, and knows of the scheduler nothing but what the cluster showed. A monitor is a module with ``NAME`` and
-``judge(ledger, rules)``; who reads one can write the next.
+A monitor judges acts (a bind, an eviction) by the policy and the objects at the time of the act. Its only source is the
+history of the cluster. A monitor is a module with `NAME` and `judge(ledger, rules)`.
 """
 
 from __future__ import annotations
@@ -10,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..observe.history import Version
-from . import gangs, nodes, protection
-from .evictions import needless, repeated
+from . import gangs, nodes, protection, topology
+from .evictions import disproportionate, needless, needless_workload, repeated
 from .ledger import Ledger, Violation
 from .queues import capability, guarantee
 from .rules import Rules
@@ -25,19 +24,24 @@ MONITORS = {
         capability,
         guarantee,
         gangs,
+        topology,
         protection,
         needless,
+        needless_workload,
+        disproportionate,
         repeated,
     )
 }
-"""The monitors by the name that a tag ``@without-monitor-NAME`` turns one off with."""
+"""The monitors by name. The tag `@without-monitor-NAME` turns one off."""
 
 
 def judge(versions: Iterable[Version], rules: Rules, off: Sequence[str] = ()) -> list[Violation]:
-    """What the monitors find in a history, but those in ``off``, in the order in which it happened.
+    """Return the violations in a history, in the order in which they happened.
 
-    :param versions: every version of every object that the cluster showed.
-    :param rules: what the policy in force lets each plugin say.
+    Args:
+        versions: Every version of every object in the history.
+        rules: Switches of the plugins in the policy in force.
+        off: Names of monitors to skip.
     """
     ledger = Ledger(versions)
     found = [

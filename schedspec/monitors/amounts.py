@@ -1,4 +1,4 @@
-"""Amounts of resources as the monitors add them up: whole units by dimension, exact (``Decimal``)."""
+"""Arithmetic of resource amounts for monitors: exact values (`Decimal`) in whole units by dimension."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from decimal import Decimal
 from typing import Any
 
 from kubernetes.utils.quantity import parse_quantity as _parse_quantity
+
+from ..api.kinds import GPU
 
 NONE = Decimal(0)
 Amounts = dict[str, Decimal]
@@ -24,7 +26,7 @@ def parse(quantities: Mapping[str, Any] | None) -> Amounts:
 
 
 def of_pod(pod: Object) -> Amounts:
-    """What a pod takes on its node: containers and side-cars, the largest init container, overhead, one pod."""
+    """Return what a pod occupies: containers and side-cars, the largest init container, overhead, one pod."""
     spec = pod.get("spec", {})
     running, side_cars, starting = total(map(_request, spec.get("containers", ()))), Amounts(), Amounts()
     for container in spec.get("initContainers", ()):
@@ -50,10 +52,43 @@ def total(parts: Iterable[Mapping[str, Decimal]]) -> Amounts:
     return sums
 
 
+_BINARY = {"Ei": 2**60, "Pi": 2**50, "Ti": 2**40, "Gi": 2**30, "Mi": 2**20, "Ki": 2**10}
+
+
+def shown(dimension: str, amount: Decimal | str) -> str:
+    """Format an amount exactly, as in the scheduler's reasons: `4`, `500m`, `8Gi`.
+
+    >>> shown("memory", "8589934592"), shown("cpu", "0.5"), shown("nvidia.com/gpu", Decimal("8.0"))
+    ('8Gi', '500m', '8')
+    """
+    number = parse_quantity(str(amount))
+    if dimension in ("memory", "ephemeral-storage") or "hugepages" in dimension:
+        found = next(((suffix, size) for suffix, size in _BINARY.items() if number and number % size == 0), None)
+        return f"{(number / found[1]).normalize():f}{found[0]}" if found else f"{number.normalize():f}"
+    milli = number * 1000
+    if dimension == "cpu" and milli and (milli % 10 or abs(milli) < 1000):
+        return f"{milli.normalize():f}m"
+    return f"{number.normalize():f}"
+
+
+def spoken(dimension: str, amount: Decimal | str | float) -> str:
+    """Format an amount with its resource as in features: `8 gpus`, `1 gpu`, `4 cpu`, `8Gi memory`."""
+    text = shown(dimension, str(amount))
+    if dimension == GPU:
+        return f"{text} gpu" if text == "1" else f"{text} gpus"
+    return f"{text} {dimension}"
+
+
+def listed(amounts: Mapping[str, Any] | None) -> str:
+    """Format several amounts: `cpu 4, memory 8Gi`, or `nothing`."""
+    given = (amounts or {}).items()
+    return ", ".join(f"{name} {shown(name, amount)}" for name, amount in given) or "nothing"
+
+
 def above(amounts: Mapping[str, Decimal], limits: Mapping[str, Decimal], within: Iterable[str]) -> list[str]:
-    """The dimensions of ``within`` in which ``amounts`` is above a limit that is there, each as ``5 of 4 cpu``."""
+    """Return the dimensions of `within` in which `amounts` exceeds an existing limit, each as `5 of 4 cpu`."""
     return [
-        f"{amounts[name].normalize():f} of {limits[name].normalize():f} {name}"
+        f"{shown(name, amounts[name])} of {shown(name, limits[name])} {name}"
         for name in sorted(within)
         if name in limits and amounts.get(name, NONE) > limits[name]
     ]

@@ -1,6 +1,6 @@
-"""A gang is bound whole and is not left in part, where the gang plugin has its say.
+"""Monitor: a gang is bound as a whole and never left in part, where the policy enables the gang plugin.
 
-The one rule: a gang is judged when a burst of binds or evictions of it is over, not pod by pod: writes take their time.
+A gang is judged after a burst of its binds or evictions, not pod by pod, because writes take time.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .rules import Rules
 
 NAME = "gang"
 BURST = 2.0
-"""Seconds between two acts on one gang that still belong to one decision."""
+"""Maximum seconds between two acts on one gang that belong to one decision."""
 
 _MODE = "schedspec.dev/disruption-mode"
 SWITCHES = {"reclaim": "enableReclaimable", "preempt": "enablePreemptable"}
@@ -37,7 +37,7 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
 
 
 def _goes_pod_by_pod(ledger: Ledger, key: str, last: Act) -> bool:
-    """Whether the gang says that it may lose single pods."""
+    """Whether the gang's disruption mode permits the eviction of single pods."""
     found = ledger.at(last.position, Kind.PODGROUP, key)
     return found is not None and (found["metadata"].get("annotations") or {}).get(_MODE) == "pod"
 
@@ -57,7 +57,7 @@ def _judge_burst(ledger: Ledger, key: str, last: Act) -> Iterator[Violation]:
     members = [pod for pod in ledger.all_at(position, Kind.POD) if group_of(pod) == key]
     held = [p for p in members if p["spec"].get("nodeName") and not is_leaving(p)]
     over = [p for p in held if p.get("status", {}).get("phase") == "Failed"]
-    if found is None or over:  # the group, or a member by its own doing, is no more: not the scheduler's
+    if found is None or over:  # the group is deleted, or a member ended by itself: not an act of the scheduler
         return
     if 0 < len(held) < needed:
         done = "bound" if last.kind == "bind" else "left"
@@ -65,7 +65,7 @@ def _judge_burst(ledger: Ledger, key: str, last: Act) -> Iterator[Violation]:
 
 
 def _settled(ledger: Ledger, last: Act) -> int:
-    """The last position before the group's next change that the scheduler did not make, at most a burst later."""
+    """Return the last position before another writer changes the group, at most a burst later."""
     position = last.position
     others = {act.position for act in ledger.acts if act.kind != last.kind and group_of(act.pod) == group_of(last.pod)}
     for later in range(last.position + 1, len(ledger.versions)):

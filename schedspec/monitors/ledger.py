@@ -1,7 +1,7 @@
-"""A history as a ledger: every version in the order in which the API server made it, and the acts among them.
+"""Order a history as a ledger: every version in the order of the API server's writes, with the acts among them.
 
-The one rule: order is the resource version's, not that of arrival (watches of different kinds overtake each other).
-etcd numbers all writes in one row, so comparing numbers is right on every API server that this runs against.
+The order is that of resource versions, not of arrival, because watches of different kinds overtake each other. etcd
+numbers all writes in one sequence, so numbers are comparable on every API server that this code runs against.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _DETAILS = re.compile(r" \(|[,;]")
 
 @dataclass(frozen=True)
 class Violation:
-    """Something that must not happen and did. ``time`` is the history's clock, ``about`` the pod or queue."""
+    """A violation of a rule. `time` is on the history's clock, `about` names the pod or queue."""
 
     monitor: str
     time: float
@@ -33,15 +33,15 @@ class Violation:
 
 @dataclass(frozen=True)
 class Act:
-    """A bind or an eviction: the pod as the act left it, and where in the ledger it stands."""
+    """A bind or an eviction: the pod after the act, and the act's position in the ledger."""
 
     kind: str
-    """``bind`` or ``evict``."""
+    """`bind` or `evict`."""
     position: int
     time: float
     pod: Object
     action: str = ""
-    """Of an eviction: ``reclaim`` or ``preempt``, where the scheduler said it."""
+    """For an eviction `reclaim` or `preempt`, if the scheduler reports it."""
     message: str = ""
 
     @property
@@ -58,12 +58,12 @@ class Act:
 
     @property
     def cause(self) -> str:
-        """For whom and by what the pod was evicted: what its message says before it goes into details."""
+        """The preemptor and the action of an eviction: the scheduler's message without its details."""
         return _DETAILS.split(self.message, maxsplit=1)[0]
 
 
 class Ledger:
-    """All versions in order, and the questions that monitors ask about a position in it."""
+    """All versions in order, with queries about the state at a position."""
 
     def __init__(self, versions: Iterable[Version]) -> None:
         self.versions = sorted(versions, key=lambda seen: int(seen.object["metadata"].get("resourceVersion") or 0))
@@ -104,18 +104,18 @@ class Ledger:
     # ------------------------------------------------------------------------------------------------- at a position
 
     def at(self, position: int, kind: Kind, name: str) -> Object | None:
-        """The object as it was at a position (that version included), or None where there was none."""
+        """Return the object at a position, that version included, or None if it did not exist."""
         versions = self._of.get((kind, name), [])
         index = bisect.bisect_right(versions, position, key=lambda entry: entry[0]) - 1
         return versions[index][1] if index >= 0 else None
 
     def all_at(self, position: int, kind: Kind) -> list[Object]:
-        """All objects of a kind that there were at a position."""
+        """Return all objects of a kind that existed at a position."""
         found = (self.at(position, kind, name) for _, name in self._keys.get(kind, ()))
         return [item for item in found if item is not None]
 
     def lately(self, position: int, kind: Kind, name: str, seconds: float = 1.0) -> list[Object]:
-        """The versions that the scheduler may have decided by: the one at a position and those valid shortly before."""
+        """Return the versions that the scheduler may have seen: those valid at a position and shortly before it."""
         since = self.versions[position].at - seconds
         versions = self._of.get((kind, name), [])
         index = bisect.bisect_right(versions, position, key=lambda entry: entry[0]) - 1
@@ -130,15 +130,13 @@ class Ledger:
         return found
 
     def holding(self, position: int) -> list[Object]:
-        """The pods that take room on a node at a position."""
+        """Return the pods that occupy capacity on a node at a position."""
         return [p for p in self.all_at(position, Kind.POD) if p["spec"].get("nodeName") and not is_over(p)]
 
     def queue_of(self, position: int, pod: Object) -> str:
-        """The name of the pod's queue, or empty for a pod of no PodGroup."""
-        group = self.at(position, Kind.PODGROUP, group_of(pod))
-        if group is None:
-            return ""
-        return str(group["spec"].get("queue") or "default")
+        """Return the name of the pod's queue; empty for a pod without a PodGroup."""
+        found = (self.at(position, kind, group_of(pod)) for kind in view.QUEUED)
+        return next((view.queue_named_by(group) for group in found if group is not None), "")
 
 
 def _name(obj: Object) -> str:
@@ -147,7 +145,7 @@ def _name(obj: Object) -> str:
 
 
 def group_of(pod: Object) -> str:
-    """The key of the pod's PodGroup, or empty."""
+    """Return the key of the pod's PodGroup, or an empty text."""
     name = view.group_of(pod)
     return f"{pod['metadata'].get('namespace', '')}/{name}" if name else ""
 
@@ -161,5 +159,5 @@ def is_leaving(pod: Object) -> bool:
 
 
 def taken(pods: Iterable[Object]) -> Amounts:
-    """The sum of what pods take."""
+    """Return the sum of what pods occupy."""
     return amounts.total(amounts.of_pod(pod) for pod in pods)

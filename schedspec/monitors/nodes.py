@@ -1,4 +1,4 @@
-"""No bind puts more onto a node than the node has."""
+"""Monitor: no bind exceeds the capacity of a node."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NAME = "node"
 
 
 def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
-    """Pods on the node after each bind, those that are still leaving included, against what the node offers."""
+    """Compare the pods on the node after each bind, terminating pods included, with the node's allocatable amounts."""
     del rules
     for act in ledger.binds():
         node = ledger.at(act.position, Kind.NODE, act.node)
@@ -21,8 +21,8 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
             continue
         used = taken(p for p in ledger.holding(act.position) if p["spec"]["nodeName"] == act.node)
         has = amounts.parse(node.get("status", {}).get("allocatable"))
-        # What a node does not name it has none of, as far as the pod asks for it.
-        asked = amounts.of_pod(act.pod)
-        limits = {**dict.fromkeys(asked, amounts.NONE), **has}
-        if over := amounts.above(used, limits, asked):
+        # A node has none of a requested resource that it does not list.
+        requested = amounts.of_pod(act.pod)
+        limits = {**dict.fromkeys(requested, amounts.NONE), **has}
+        if over := amounts.above(used, limits, requested):
             yield Violation(NAME, act.time, act.name, f"bound to {act.node}, which then holds {', '.join(over)}")

@@ -1,4 +1,4 @@
-"""No victim is one that its queue or its annotation protects, nor one of the system's where conformance has its say."""
+"""Monitor: no victim is protected by its queue, its annotation or, with the plugin conformance, as a system pod."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _protects(ledger: Ledger, act: Act, rules: Rules) -> str:
             return f"queue {queue} is not reclaimable"
     system = metadata.get("namespace") == "kube-system" or act.pod["spec"].get("priorityClassName") in SYSTEM_CLASSES
     if system and rules.has_say("conformance", SWITCHES.get(act.action, "enableReclaimable")):
-        return "it belongs to the system"
+        return "it is a system pod"
     return ""
 
 

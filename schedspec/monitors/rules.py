@@ -1,6 +1,6 @@
-"""What a policy file lets its plugins say, as far as a monitor must know it.
+"""Read the parts of a policy file that monitors need: its plugins, their switches and arguments.
 
-The one rule: read the file as the user wrote it; the scheduler's own reading of it is what is under test.
+The monitors parse the file themselves, because the scheduler's own reading is under test.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ QUEUE_PLUGINS = ("capacity", "proportion", "capacity-card")
 
 
 class Rules:
-    """A policy as the monitors see it: which plugin is there, with which switches and arguments."""
+    """A policy as the monitors see it: its plugins with their switches and arguments."""
 
     def __init__(self, text: str) -> None:
         document: Any = yaml.safe_load(text) or {}
@@ -29,7 +29,7 @@ class Rules:
         return plugin in self._plugins
 
     def has_say(self, plugin: str, switch: str) -> bool:
-        """Whether the plugin is there and its switch (``enableReclaimable``) is not off."""
+        """Whether the policy has the plugin and its switch (for instance `enableReclaimable`) is not off."""
         option = self._plugins.get(plugin)
         return option is not None and option.get(switch, True) is not False
 
@@ -38,7 +38,7 @@ class Rules:
 
     @property
     def queue_plugin(self) -> str:
-        """The plugin that governs queues, or empty."""
+        """The plugin that manages queues, or an empty text."""
         return next((name for name in QUEUE_PLUGINS if name in self._plugins), "")
 
     @property

@@ -1,1 +1,1 @@
-"""What a cluster showed: the watcher, the history, views of it, and waits over it."""
+"""Observation of a cluster: the watcher, the history, views of it, and waits over it."""

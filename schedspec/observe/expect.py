@@ -1,17 +1,18 @@
-"""What must come, what must hold, what must not be: judged on every state that the cluster showed, woken by change.
+"""Wait for conditions on the observed history: `eventually`, `consistently` and `never`.
 
-A check looks at one `View` and returns an `Outcome`; it never waits and never asks the API server.
+Each new object version wakes the waiter and is checked. A check looks at one `View` and returns an `Outcome`; it never
+waits and never calls the API server.
 """
 
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay
+from tenacity import RetryCallState, Retrying, retry_if_exception_type
 
+from ..api import clock
 from ..api.errors import Unmet
 from ..api.kinds import Ref
 from ..api.timeouts import SAID, WAKE
@@ -20,68 +21,98 @@ from .history import History, Replay, View
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a check found. `expected` and `seen` are for people and never empty."""
+    """Result of a check. `expected` and `seen` are texts for users and never empty."""
 
     ok: bool
     expected: str
     seen: str
     about: tuple[Ref, ...] = ()
-    """The objects whose history explains it."""
+    """The objects whose history explains the outcome."""
     hopeless: float | None = None
-    """Seconds (to be scaled) after which to give up while it stays like this: 0 where nothing can undo it."""
+    """Seconds (before scaling) after which to give up if the outcome stays the same; 0 if nothing can change it."""
+    already: str = ""
+    """An irreversible fact, for instance `2 evictions`. Set only if `hopeless` is 0."""
 
 
 Check = Callable[[View], Outcome]
 Guard = Callable[[], None]
-"""Raises when waiting has become senseless: the scheduler is dead, a watch has ended."""
+"""Raises when further waiting is useless: the scheduler died or a watch ended."""
 
 
-class _NotYetError(Unmet):
-    """Worth another look."""
+_AT_ONCE = 0.1
+"""Maximum seconds of a wait that is reported as failed at once."""
 
 
-class _Hope:
-    """How long a wait has been hopeless."""
+class _PendingError(Unmet):
+    """The condition does not hold yet: look again."""
+
+
+class _HopelessTimer:
+    """Since when a wait has been hopeless."""
 
     def __init__(self, scale: float) -> None:
-        self._scale, self._began = scale, time.monotonic()
+        self._scale, self._began = scale, clock.monotonic()
         self._since: float | None = None
 
     def check(self, outcome: Outcome, limit: float) -> None:
-        """Raises Unmet where waiting on is senseless."""
+        """Raise if further waiting is useless.
+
+        Raises:
+            Unmet: the outcome was hopeless for too long.
+        """
         if outcome.hopeless is None:
             self._since = None
             return
-        now = time.monotonic()
+        now = clock.monotonic()
         self._since = now if self._since is None else self._since
         if now - self._since >= outcome.hopeless * self._scale:
-            waited = f"within {limit:g} s; given up after {now - self._began:.2f} s"
-            raise Unmet(outcome.expected, outcome.seen, outcome.about, waited)
+            raise Unmet(outcome.expected, outcome.seen, outcome.about, self._waited(outcome, limit, now))
+
+    def _waited(self, outcome: Outcome, limit: float, now: float) -> str:
+        """Describe how long the wait took: `failed at once: 2 evictions already`."""
+        waited = now - self._began
+        if outcome.hopeless == 0.0:
+            when = "at once" if waited < _AT_ONCE else f"after {waited:.2f} s"
+            return f"failed {when}: {outcome.already} already" if outcome.already else f"failed {when}"
+        return f"within {limit:g} s; given up after {waited:.2f} s"
 
 
 class Expect:
-    """The expectations of one scenario. `scale` stretches every time that is given to it."""
+    """The expectations of one scenario. `scale` multiplies every duration."""
 
     def __init__(
         self, history: History, scale: float = 1.0, guards: Sequence[Guard] = (), silent_for: float = 0.0
     ) -> None:
-        """`silent_for`: see `decided`; 0 where the scheduler always says why work waits."""
+        """Wait on a history.
+
+        Args:
+            history: The scenario's history.
+            scale: Factor for every duration.
+            guards: Called at each look.
+            silent_for: Seconds for `decided`; 0 if the scheduler publishes every reason.
+        """
         self._history, self._scale, self._guards = history, scale, tuple(guards)
         self._silent_for = silent_for
         self.waiting: Unmet | None = None
-        """What is being waited for, and was not there at the last look: for who watches the run."""
+        """The awaited condition that did not hold at the last look, for the progress display."""
 
     def now(self, check: Check) -> None:
-        """It holds in the last state seen. Raises Unmet."""
+        """Check the last observed state.
+
+        Raises:
+            Unmet: the condition does not hold.
+        """
         outcome = check(self._history.now())
         if not outcome.ok:
             raise Unmet(outcome.expected, outcome.seen, outcome.about)
 
     def eventually(self, check: Check, within: float) -> None:
-        """It holds now or in some later state, be it for a moment, within that time. Raises Unmet, as soon as it never
-        will.
+        """Wait until the condition holds in the current or a later state, even for a moment.
+
+        Raises:
+            Unmet: the time is over, or the condition can never hold.
         """
-        replay, limit, hope = Replay(self._history), within * self._scale, _Hope(self._scale)
+        replay, limit, hopeless_timer = Replay(self._history), within * self._scale, _HopelessTimer(self._scale)
 
         def look() -> None:
             self._guard()
@@ -89,15 +120,18 @@ class Expect:
                 outcome = check(view)
                 if outcome.ok:
                     return
-            hope.check(outcome, limit)
-            raise _NotYetError(outcome.expected, outcome.seen, outcome.about, f"within {limit:g} s")
+            hopeless_timer.check(outcome, limit)
+            raise _PendingError(outcome.expected, outcome.seen, outcome.about, f"within {limit:g} s")
 
         self._wait(look, replay, limit)
 
     def decided(self, told_why: Check) -> None:
-        """The scheduler has decided against some work: it has published why.
+        """Wait until the scheduler has published why some work waits.
 
-        Of one that does not publish every reason so many seconds of silence are enough. Raises Unmet.
+        For a scheduler that does not publish every reason, `silent_for` seconds suffice.
+
+        Raises:
+            Unmet: no reason was published in time.
         """
         if not self._silent_for:
             return self.eventually(told_why, within=SAID)
@@ -106,9 +140,13 @@ class Expect:
         return None
 
     def consistently(self, check: Check, during: float) -> None:
-        """It holds now and in every state for that long. Raises Unmet with the first state in which it does not."""
+        """Check that the condition holds now and in every state for `during` seconds.
+
+        Raises:
+            Unmet: the condition does not hold; with the first such state.
+        """
         replay, span = Replay(self._history), during * self._scale
-        began = time.monotonic()
+        began = clock.monotonic()
 
         def look() -> None:
             self._guard()
@@ -119,19 +157,21 @@ class Expect:
                     raise Unmet(
                         outcome.expected, outcome.seen, outcome.about, f"for {span:g} s; broken after {after:.2f} s"
                     )
-            if time.monotonic() - began < span:
-                raise _NotYetError(outcome.expected, "it still holds")
+            if clock.monotonic() - began < span:
+                raise _PendingError(outcome.expected, "it still holds")
 
         self._wait(look, replay, span + 60.0)
 
     def settles(self, check: Check, within: float, during: float) -> None:
-        """Within that time it begins to hold and then does, in every state, for so long. Raises Unmet, as soon as it
-        never will.
+        """Wait until the condition begins to hold and then holds in every state for `during` seconds.
 
-        For a number that is passed on the way to another one: two of four pods run before four do.
+        For numbers that change on the way: two of four pods run before four do.
+
+        Raises:
+            Unmet: the time is over, or the condition can never hold.
         """
         replay, limit, span = Replay(self._history), within * self._scale, during * self._scale
-        hope = _Hope(self._scale)
+        hopeless_timer = _HopelessTimer(self._scale)
         since: float | None = None
 
         def look() -> None:
@@ -139,16 +179,20 @@ class Expect:
             self._guard()
             for view in replay.states():
                 outcome = check(view)
-                since = (since or time.monotonic()) if outcome.ok else None
-            if since is None or time.monotonic() - since < span:
-                hope.check(outcome, limit)
+                since = (since or clock.monotonic()) if outcome.ok else None
+            if since is None or clock.monotonic() - since < span:
+                hopeless_timer.check(outcome, limit)
                 seen = outcome.seen if since is None else f"{outcome.seen}, but not for {span:g} s"
-                raise _NotYetError(outcome.expected, seen, outcome.about, f"within {limit:g} s")
+                raise _PendingError(outcome.expected, seen, outcome.about, f"within {limit:g} s")
 
         self._wait(look, replay, limit + span)
 
     def never(self, check: Check, during: float) -> None:
-        """It holds in no state from now on, for that long. Raises Unmet with the first state in which it does."""
+        """Check that the condition holds in no state from now on for `during` seconds.
+
+        Raises:
+            Unmet: the condition holds; with the first such state.
+        """
 
         def inverted(view: View) -> Outcome:
             outcome = check(view)
@@ -166,9 +210,10 @@ class Expect:
             self.waiting = problem if isinstance(problem, Unmet) else None
 
         self.waiting = None
+        began = clock.monotonic()
         Retrying(
-            retry=retry_if_exception_type(_NotYetError),
-            stop=stop_after_delay(limit),
+            retry=retry_if_exception_type(_PendingError),
+            stop=lambda _: clock.monotonic() - began >= limit,
             sleep=lambda _: self._history.wait(replay.view.seq, WAKE),
             before_sleep=note,
             reraise=True,

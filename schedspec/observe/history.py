@@ -1,30 +1,30 @@
-"""Everything the cluster showed during one scenario, in the order it was seen. Grows at the end, never changes.
+"""The history of one scenario: every observed object version in order of arrival. It only grows.
 
-Waits, monitors, failure texts and reports all read this; nobody asks the API server. A `View` is the cluster as it was
-after one version: a check over views sees states that lasted for a millisecond.
+Waits, monitors, failure texts and reports read the history instead of the API server. A `View` is the cluster after one
+version, so a check over views also sees states that lasted a millisecond.
 """
 
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
 
+from ..api import clock
 from ..api.kinds import SERVED, Kind, Ref
 
 Object = dict[str, Any]
 Change = Literal["was", "added", "changed", "gone"]
-"""`was`: it was there when the scenario began."""
+"""`was`: the object existed when the scenario began."""
 
 
 class Version(msgspec.Struct, frozen=True):
-    """One object as the cluster showed it at one time."""
+    """One object version with the time of its observation."""
 
     seq: int
-    """Counts the versions of all kinds, from 1, in the order of arrival."""
+    """Number of the version among all kinds, from 1, in order of arrival."""
     at: float
     """Monotonic seconds."""
     wall: float
@@ -32,36 +32,36 @@ class Version(msgspec.Struct, frozen=True):
     change: Change
     ref: Ref
     object: Object
-    """Without managedFields; for `gone` its last state."""
+    """The object without managedFields; for `gone` its last state."""
 
     @property
     def uid(self) -> str:
-        """Sets a successor of the same name apart."""
+        """Distinguishes the object from a successor of the same name."""
         return str(self.object["metadata"].get("uid", ""))
 
 
 class View:
-    """The cluster after version `seq`. Valid until the replay goes on: copy what must last."""
+    """The cluster after version `seq`. Valid until the replay advances: copy data that must last."""
 
     def __init__(self, history: History, live: dict[Ref, Object], seq: int, at: float) -> None:
         self.history, self.seq, self.at = history, seq, at
         self._live = live
 
     def get(self, kind: Kind, name: str) -> Object | None:
-        """The object of that name in the scenario's namespace, or None."""
+        """Return the object of that name in the scenario's namespace, or None."""
         return self._live.get(self.history.ref(kind, name))
 
     def all(self, kind: Kind) -> Iterator[Object]:
-        """Every live object of a kind, in any namespace."""
+        """Return every live object of a kind in any namespace."""
         return (obj for ref, obj in self._live.items() if ref.kind == kind)
 
     def mine(self, kind: Kind) -> Iterator[Object]:
-        """The live objects of a kind in the scenario's namespace; all of them for kinds without namespaces."""
+        """Return the live objects of a kind in the scenario's namespace; all of them for kinds without namespaces."""
         space = self.history.namespace if SERVED[kind].namespaced else ""
         return (obj for ref, obj in self._live.items() if ref.kind == kind and ref.namespace == space)
 
     def versions(self, kind: Kind, name: str | None = None) -> Iterator[Version]:
-        """What was seen up to here of one kind in the scenario's namespace, or of one object, oldest first."""
+        """Return the versions so far of one kind in the scenario's namespace, or of one object, oldest first."""
         return (version for version in self.history.versions(kind, name) if version.seq <= self.seq)
 
     def _step(self, version: Version) -> None:
@@ -73,13 +73,16 @@ class View:
 
 
 class History:
-    """Written by the watches, read by everybody. Thread-safe."""
+    """The history that the watches write and all other parts read. Thread-safe."""
 
     def __init__(self, namespace: str = "", seed: Mapping[Ref, Object] | None = None) -> None:
         self.namespace = namespace
-        self.began, self.began_wall = time.monotonic(), time.time()
+        self.began, self.began_wall = clock.monotonic(), clock.wall()
         self.opened: float | None = None
-        """When the world was open for the first sentence; what was gone by then is of an earlier scenario."""
+        """When the world was ready for the first sentence.
+
+        Objects that were deleted before belong to an earlier scenario.
+        """
         self._versions: list[Version] = []
         self._by_ref: dict[Ref, list[Version]] = {}
         self._live: dict[Ref, Object] = {}
@@ -91,9 +94,9 @@ class History:
         return len(self._versions)
 
     def record(self, ref: Ref, change: Change, obj: Object) -> None:
-        """Add what was just seen."""
+        """Append an observed version."""
         with self._changed:
-            version = Version(len(self._versions) + 1, time.monotonic(), time.time(), change, ref, obj)
+            version = Version(len(self._versions) + 1, clock.monotonic(), clock.wall(), change, ref, obj)
             self._versions.append(version)
             self._by_ref.setdefault(ref, []).append(version)
             if change == "gone":
@@ -103,7 +106,7 @@ class History:
             self._changed.notify_all()
 
     def wake(self) -> None:
-        """Make every wait look again, though nothing was seen."""
+        """Wake every wait without a new version."""
         with self._changed:
             self._changed.notify_all()
 
@@ -111,49 +114,52 @@ class History:
         """Return as soon as there are more than `seen` versions, or after `timeout` seconds."""
         with self._changed:
             if len(self._versions) <= seen:
-                self._changed.wait(timeout)
+                clock.wait(self._changed, timeout)
 
     def ref(self, kind: Kind, name: str) -> Ref:
-        """The object of that name in the scenario's namespace."""
+        """Return the reference of that name in the scenario's namespace."""
         return Ref(kind, name, self.namespace if SERVED[kind].namespaced else "")
 
     def now(self) -> View:
-        """The cluster as last seen. A copy: it does not go stale under the reader."""
+        """Return the last observed state as a copy that later versions do not change."""
         with self._changed:
             at = self._versions[-1].at if self._versions else self.began
             return View(self, dict(self._live), len(self._versions), at)
 
     def since(self, seq: int) -> Sequence[Version]:
-        """The versions after `seq`."""
+        """Return the versions after `seq`."""
         with self._changed:
             return self._versions[seq:]
 
     def story(self, ref: Ref) -> Sequence[Version]:
-        """Every version of one name, successors included, oldest first."""
+        """Return every version of one name, successors included, oldest first."""
         with self._changed:
             return tuple(self._by_ref.get(ref, ()))
 
     def versions(self, kind: Kind, name: str | None = None) -> Sequence[Version]:
-        """Every version of a kind in the scenario's namespace, or of one object of it, oldest first."""
+        """Return every version of a kind in the scenario's namespace, or of one object of it, oldest first."""
         if name is not None:
             return self.story(self.ref(kind, name))
         space = self.namespace if SERVED[kind].namespaced else ""
         return [it for it in self.since(0) if it.ref.kind == kind and it.ref.namespace == space]
 
     def seconds(self, at: float) -> float:
-        """A monotonic time as seconds since the scenario began."""
+        """Convert a monotonic time to seconds since the scenario began."""
         return at - self.began
 
 
 class Replay:
-    """Walks through a history state by state, as far as it has come, from now on or from its beginning."""
+    """Iterate over the states of a history, from now on or from its beginning."""
 
     def __init__(self, history: History, *, from_start: bool = False) -> None:
         self._history = history
         self.view = View(history, {}, 0, history.began) if from_start else history.now()
 
     def states(self) -> Iterator[View]:
-        """The state that it stands at, then one state for each version seen since. Yields one View that changes."""
+        """Yield the current state, then one state for each version since.
+
+        Always yields the same View, which changes.
+        """
         yield self.view
         for version in self._history.since(self.view.seq):
             self.view._step(version)

@@ -1,9 +1,9 @@
-"""Questions about what has happened, answered from versions alone. Pure; each looks no further than its view."""
+"""Queries for past events of pods, computed from versions. Pure; a query uses only the versions up to its view."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ..api.kinds import Kind, Ref
@@ -13,7 +13,7 @@ from .history import Object, Version, View
 
 
 class Happened(NamedTuple):
-    """Something that came to pass with one pod."""
+    """An event of one pod."""
 
     pod: str
     uid: str
@@ -23,32 +23,32 @@ class Happened(NamedTuple):
 
 
 def evictions(view: View) -> list[Happened]:
-    """The pods that a scheduler marked as its victims, each once, in the order of the marks."""
+    """Return the pods that a scheduler marked as victims, each once, in the order of the marks."""
     return _first(view, lambda version: views.eviction(version.object) is not None)
 
 
 def starts(view: View) -> list[Happened]:
-    """The pods that became Running, each once, in that order. A successor of the same name counts anew."""
+    """Return the pods that became Running, each once, in order. A successor of the same name counts again."""
     return _first(view, lambda version: views.phase(version.object) == "Running")
 
 
 def binds(view: View) -> list[Happened]:
-    """The pods that got a node, each once, in that order."""
+    """Return the pods that were bound, each once, in order."""
     return _first(view, lambda version: bool(version.object["spec"].get("nodeName")))
 
 
 def of_workload(happened: Iterable[Happened], workload: str) -> list[Happened]:
-    """Those that happened to pods of one workload, or to the pod of that name."""
+    """Return the events of one workload's pods, or of the pod of that name."""
     return [it for it in happened if workload in (views.workload_of(it.object), it.pod)]
 
 
 def workload(happened: Happened) -> str:
-    """The workload that it happened to a pod of."""
+    """Return the workload of the event's pod."""
     return views.workload_of(happened.object)
 
 
 def phases(view: View, kind: Kind, name: str) -> list[str]:
-    """The phases that an object went through, each as often as it was entered."""
+    """Return the phases of an object in order; a phase that was entered twice is returned twice."""
     found: list[str] = []
     for version in view.versions(kind, name):
         phase = views.phase(version.object)
@@ -58,26 +58,26 @@ def phases(view: View, kind: Kind, name: str) -> list[str]:
 
 
 def evicted_before(first: str, others: list[str]) -> Check:
-    """The first eviction of one workload comes before every eviction of the others, and has come."""
+    """The first eviction of one workload has happened, before every eviction of the others."""
 
     def check(view: View) -> Outcome:
-        told = evictions(view)
-        mine = of_workload(told, first)
-        theirs = [it for other in others for it in of_workload(told, other)]
+        happened = evictions(view)
+        mine = of_workload(happened, first)
+        theirs = [it for other in others for it in of_workload(happened, other)]
         ok = bool(mine) and all(mine[0].seq < it.seq for it in theirs)
-        seen = ", ".join(it.pod for it in told) or "nothing was evicted"
+        seen = ", ".join(it.pod for it in happened) or "nothing was evicted"
         expected = f"{first} is evicted before {', '.join(others)}"
-        return Outcome(ok, expected, f"in this order: {seen}", _refs(view, told), _never(bool(theirs) and not ok))
+        return Outcome(ok, expected, f"in this order: {seen}", _refs(view, happened), _never(bool(theirs) and not ok))
 
     return check
 
 
 def start_in_order(workloads: list[str]) -> Check:
-    """Each workload has started, and none before the one that stands before it."""
+    """Each workload has started, none before its predecessor in the list."""
 
     def check(view: View) -> Outcome:
-        told = starts(view)
-        firsts = [next(iter(of_workload(told, it)), None) for it in workloads]
+        happened = starts(view)
+        firsts = [next(iter(of_workload(happened, it)), None) for it in workloads]
         order = [it.seq for it in firsts if it is not None]
         ok = len(order) == len(workloads) and order == sorted(order)
         started = {it.seq: name for name, it in zip(workloads, firsts, strict=True) if it is not None}
@@ -93,38 +93,60 @@ def evicted_exactly(pods: list[str]) -> Check:
     """Exactly these pods were evicted so far, once each."""
 
     def check(view: View) -> Outcome:
-        told = evictions(view)
-        seen = sorted(it.pod for it in told)
-        expected = f"evicted are exactly {', '.join(sorted(pods)) or 'none'}, once each"
-        text, more = ", ".join(seen) or "nothing was evicted", Counter(seen) - Counter(pods)
-        return Outcome(seen == sorted(pods), expected, text, _refs(view, told), _never(bool(more)))
+        happened = evictions(view)
+        seen = sorted(it.pod for it in happened)
+        expected = _expected_of(pods)
+        more = Counter(seen) - Counter(pods)
+        already = _evictions(len(seen)) if more else ""
+        return Outcome(
+            seen == sorted(pods), expected, _evicted(seen), _refs(view, happened), _never(bool(more)), already
+        )
 
     return check
 
 
 def evicted_count(number: int) -> Check:
-    """So many pods were evicted so far, no name twice."""
+    """Exactly `number` pods were evicted so far, no name twice."""
 
     def check(view: View) -> Outcome:
-        told = evictions(view)
-        twice = len(told) > len({it.pod for it in told})
-        seen = ", ".join(it.pod for it in told) or "nothing was evicted"
-        expected, more = f"exactly {number} evictions, of {number} pods", len(told) > number or twice
-        return Outcome(len(told) == number and not twice, expected, seen, _refs(view, told), _never(more))
+        happened = evictions(view)
+        twice = len(happened) > len({it.pod for it in happened})
+        more = len(happened) > number or twice
+        already = _evictions(len(happened)) if more else ""
+        ok, seen = len(happened) == number and not twice, _evicted([it.pod for it in happened])
+        expected = f"exactly {_evictions(number)}{', each of another pod' if number > 1 else ''}"
+        return Outcome(ok, expected, seen, _refs(view, happened), _never(more), already)
 
     return check
 
 
 def exactly_of(number: int, workloads: list[str], happened: str, check_one: Iterable[bool]) -> Outcome:
-    """To how many of several workloads something has happened, as an outcome."""
+    """Return an outcome about how many of several workloads something has happened to."""
     true = [name for name, ok in zip(workloads, check_one, strict=True) if ok]
     seen = f"{len(true)}: {', '.join(true)}" if true else "none"
     expected = f"exactly {number} of {', '.join(workloads)} {happened}"
-    return Outcome(len(true) == number, expected, seen, hopeless=_never(len(true) > number))
+    many = len(true) > number
+    already = f"{len(true)} of them {happened}" if many else ""
+    return Outcome(not many and len(true) == number, expected, seen, hopeless=_never(many), already=already)
+
+
+def _expected_of(pods: Iterable[str]) -> str:
+    """Describe expected evictions: `exactly 1 eviction: a-0`, or `no eviction`."""
+    names = sorted(pods)
+    return f"exactly {_evictions(len(names))}: {', '.join(names)}" if names else "no eviction"
+
+
+def _evicted(pods: Sequence[str]) -> str:
+    """Describe evictions in the given order: `2 evictions: a-0, a-1`."""
+    return f"{_evictions(len(pods))}: {', '.join(pods)}" if pods else "no eviction"
+
+
+def _evictions(number: int) -> str:
+    return f"{number} eviction{'' if number == 1 else 's'}"
 
 
 def _never(broken: bool) -> float | None:
-    """What has happened cannot be undone: where that is broken already, no wait mends it."""
+    """Return `hopeless` for a condition on past events: 0 if it is violated, because the past does not change."""
     return 0.0 if broken else None
 
 
@@ -140,5 +162,5 @@ def _pods(view: View) -> Iterator[Version]:
     return (it for it in view.versions(Kind.POD) if it.change != "gone")
 
 
-def _refs(view: View, told: Iterable[Happened]) -> tuple[Ref, ...]:
-    return tuple(dict.fromkeys(view.history.ref(Kind.POD, it.pod) for it in told))
+def _refs(view: View, happened: Iterable[Happened]) -> tuple[Ref, ...]:
+    return tuple(dict.fromkeys(view.history.ref(Kind.POD, it.pod) for it in happened))

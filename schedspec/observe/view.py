@@ -1,113 +1,142 @@
-"""What people ask of an object, answered from its fields. Pure; every missing field means: not yet."""
+"""Read facts from an object's fields. Pure; a missing field means that the fact does not hold yet."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Final
 
 from ..api.kinds import GANGS, Kind
 from ..api.marks import READ, USUAL
 from .history import Object, View
 
-GROUPS = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
+GROUPS = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name", "kueue.x-k8s.io/workload")
+QUEUED: Final = (Kind.PODGROUP, Kind.WORKLOAD)
+"""Kinds that put pods into a queue."""
 WORKLOAD = "schedspec.dev/workload"
-"""The label with which our templates name the workload that a pod belongs to."""
+"""Label with the workload that a pod belongs to; our templates set it."""
 _WORKLOADS = (
     WORKLOAD,
     "volcano.sh/job-name",
     "training.kubeflow.org/job-name",
     "batch.kubernetes.io/job-name",
 )
-"""Labels that name the workload that a pod belongs to."""
+"""Labels with the workload that a pod belongs to."""
 
 
 def condition(obj: Object, kind: str) -> dict[str, Any]:
-    """The condition of that type, or an empty one."""
+    """Return the condition of that type, or an empty one."""
     found = (it for it in (obj.get("status") or {}).get("conditions") or () if it.get("type") == kind)
     return next(found, {})
 
 
 def phase(obj: Object) -> str:
-    """The phase of a pod or PodGroup, the state of a Volcano Job or Queue; empty if there is none yet."""
+    """Return the phase of a pod or PodGroup, or the state of a Volcano Job or Queue; empty before there is one."""
     status = obj.get("status") or {}
     state = status.get("state")
     return str(state.get("phase", "") if isinstance(state, dict) else state or status.get("phase") or "")
 
 
 def is_leaving(obj: Object) -> bool:
-    """It was deleted and is not gone yet."""
+    """Whether the object is being deleted."""
     return bool(obj["metadata"].get("deletionTimestamp"))
 
 
 def runs(pod: Object) -> bool:
-    """Its containers run and nobody has told it to go."""
+    """Whether the pod's containers run and the pod is not being evicted or deleted."""
     return phase(pod) == "Running" and not is_leaving(pod)
 
 
 def waits(pod: Object) -> bool:
-    """No node has it yet."""
+    """Whether the pod has no node yet."""
     return phase(pod) in ("", "Pending") and not pod["spec"].get("nodeName") and not is_leaving(pod)
 
 
 def is_over(pod: Object) -> bool:
-    """It ran to its end."""
+    """Whether the pod ran to completion."""
     return phase(pod) in ("Succeeded", "Failed")
 
 
 def reason(obj: Object) -> str:
-    """Why the scheduler has not placed a pod or PodGroup, in its own words; empty before it has spoken."""
+    """Return the scheduler's reason why a pod or PodGroup waits; empty before one is published."""
     read = obj.get(READ)
     return str(read["reason"]) if read is not None else USUAL.reason(obj)
 
 
 def eviction(pod: Object) -> dict[str, Any] | None:
-    """The condition with which a scheduler marks its victim, or None."""
+    """Return the condition that marks a victim, or None."""
     read = pod.get(READ)
     return read["evicted"] if read is not None else USUAL.eviction(pod)
 
 
 def group_of(pod: Object) -> str:
-    """The name of a pod's PodGroup, or empty."""
+    """Return the name of a pod's PodGroup, or an empty text."""
     annotations = pod["metadata"].get("annotations") or {}
     own = (pod["spec"].get("schedulingGroup") or {}).get("podGroupName")
     return next((str(annotations[key]) for key in GROUPS if annotations.get(key)), str(own or ""))
 
 
 def workload_of(pod: Object) -> str:
-    """The name of the job, service or PyTorchJob that a pod is of; the pod's own if it is of none."""
+    """Return the name of the pod's job, service or PyTorchJob; the pod's own name if it has none."""
     labels = pod["metadata"].get("labels") or {}
     return next((str(labels[key]) for key in _WORKLOADS if labels.get(key)), str(pod["metadata"]["name"]))
 
 
 def pods_of(view: View, workload: str) -> list[Object]:
-    """The live pods of a workload, by name."""
+    """Return the live pods of a workload, by name."""
     found = [pod for pod in view.mine(Kind.POD) if workload_of(pod) == workload]
     return sorted(found, key=lambda pod: str(pod["metadata"]["name"]))
 
 
 def podgroup_of(view: View, workload: str) -> Object | None:
-    """The PodGroup of a workload: of its name, of its controller, or of one of its pods."""
-    names = {workload, *(group_of(pod) for pod in pods_of(view, workload))}
+    """Return the PodGroup of a workload: by its name, by its controller, or by one of its pods."""
+    names = {workload, *(it for pod in pods_of(view, workload) for it in (group_of(pod), pod["metadata"]["name"]))}
     for group in (group for kind in GANGS for group in view.mine(kind)):
         owners = {owner["name"] for owner in group["metadata"].get("ownerReferences") or ()}
-        if group["metadata"]["name"] in names or workload in owners:
+        if group["metadata"]["name"] in names or names & owners:
             return group
     return None
 
 
 def queue_of(view: View, workload: str) -> str:
-    """The queue that a workload waits or runs in; empty before it has a PodGroup."""
+    """Return the queue of a workload; empty before the workload has a PodGroup."""
     group = podgroup_of(view, workload)
-    return str(group["spec"].get("queue") or "default") if group is not None else ""
+    return queue_named_by(group) if group is not None else ""
+
+
+def queue_named_by(group: Object) -> str:
+    """Return the queue that a PodGroup or a Workload names."""
+    spec = group.get("spec") or {}
+    return str(spec.get("queue") or spec.get("queueName") or "default")
+
+
+def is_gated(pod: Object) -> bool:
+    """Whether a controller holds the pod back from the scheduler; its group then says why it waits."""
+    return bool(pod["spec"].get("schedulingGates"))
+
+
+def group_of_gated(view: View, pod: Object) -> Object | None:
+    """Return the Workload of a gated pod: the Workload that the pod owns, alone or with others."""
+    uid = pod["metadata"].get("uid")
+    owned = (
+        it
+        for it in view.mine(Kind.WORKLOAD)
+        if any(owner.get("uid") == uid for owner in it["metadata"].get("ownerReferences") or ())
+    )
+    return next(owned, None)
+
+
+def count(number: int, noun: str) -> str:
+    """Format a count: `1 pod`, `2 pods`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def names(objects: Iterable[Object]) -> list[str]:
-    """Their names, in order."""
+    """Return the sorted names of objects."""
     return sorted(str(obj["metadata"]["name"]) for obj in objects)
 
 
 def summary(kind: Kind, obj: Object) -> str:
-    """One line that says what state an object is in."""
+    """Summarize an object's state in one line."""
     return ", ".join(_summary(kind, obj)) or "(nothing yet)"
 
 
@@ -128,8 +157,8 @@ def _summary(kind: Kind, obj: Object) -> Iterator[str]:
     if kind == Kind.PODGROUP:
         yield f"queue {spec.get('queue') or 'default'}, minMember {spec.get('minMember')}"
     if kind in (Kind.DEPLOYMENT, Kind.PYTORCHJOB, Kind.JOB):
-        said = [it["type"] for it in status.get("conditions") or () if it.get("status") == "True"]
-        yield ", ".join(said) or "no condition yet"
+        true = [it["type"] for it in status.get("conditions") or () if it.get("status") == "True"]
+        yield ", ".join(true) or "no condition yet"
     victim = eviction(obj)
     if victim is not None:
         yield f"evicted: {victim.get('message', '')}"

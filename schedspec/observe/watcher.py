@@ -1,7 +1,7 @@
-"""Keeps the history fed: one raw watch a kind, each in a thread of its own. The only reader of the API's watches.
+"""Feed the history: one raw watch for each kind, each in its own thread. No other code watches the API.
 
-A watch that ends is normal (EOF, timeoutSeconds, a changed CRD): it goes on from the last resourceVersion. Only 410
-makes it list again, and then the difference to what was known is recorded, deletions included.
+A watch may end at any time (EOF, timeoutSeconds, a changed CRD) and continues from the last resourceVersion. Only
+status 410 leads to a new list, whose differences to the known objects are recorded, deletions included.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-import msgspec
 import urllib3
 
 from ..api.client import Api
@@ -21,12 +20,12 @@ from ..api.kinds import SERVED, Kind, Ref
 from ..api.marks import USUAL, Marks
 from .history import Change, History, Object
 
-_PATIENCE = 10.0
-"""Seconds for which an API server may be out of reach before a watch gives up."""
+_UNREACHABLE_SECONDS = 10.0
+"""Seconds for which an API server may be unreachable before a watch gives up."""
 
 
 _UNSERVED = 1.0
-"""Seconds between two looks for a kind that the API server does not serve: not every scheduler has all of them."""
+"""Seconds between two attempts for a kind that the API server does not serve. Not every scheduler has all kinds."""
 
 
 class _StaleError(Exception):
@@ -34,10 +33,11 @@ class _StaleError(Exception):
 
 
 class HistoryWriter:
-    """What is live in the cluster, and the history of the scenario that runs now. Thread-safe.
+    """Write the live objects and the history of the running scenario. Thread-safe.
 
-    `marks`: by what the scheduler says what it did and why. What `covers` says no to is left out; an object that it no
-    longer covers is gone.
+    Args:
+        marks: The conditions by which the scheduler marks victims and publishes reasons.
+        covers: Objects for which it returns False are left out; an object that it no longer covers is recorded as gone.
     """
 
     def __init__(self, marks: Marks = USUAL, covers: Callable[[Kind, Object], bool] = lambda _kind, _obj: True) -> None:
@@ -48,27 +48,27 @@ class HistoryWriter:
         self.history = History()
 
     def begin(self, namespace: str) -> History:
-        """A new history, which starts with what is there."""
+        """Begin a new history that starts with the live objects."""
         with self._lock:
             self.history = History(namespace, self._live)
             return self.history
 
     def saw(self, kind: Kind, obj: Object, *, gone: bool = False) -> None:
-        """Record one object; without managedFields, which nobody reads."""
+        """Record one object, without its managedFields."""
         meta = obj["metadata"]
         meta.pop("managedFields", None)
-        self._marks.read(obj)
         ref = Ref(kind, meta["name"], meta.get("namespace", ""))
         with self._lock:
+            self._marks.read(obj, self._unit(kind, obj) if self._marks.unit_evicted else None)
             known = self._live.get(ref)
             if not self._covers(kind, obj):
-                if known is None:
+                if known is None or known["metadata"]["uid"] != meta["uid"]:
                     return
                 gone = True
             if known is not None and not gone:
                 if known["metadata"]["resourceVersion"] == meta["resourceVersion"]:
                     return
-                if known["metadata"]["uid"] != meta["uid"]:  # its end fell into a gap between two lists
+                if known["metadata"]["uid"] != meta["uid"]:  # the old object was deleted between two lists
                     self.history.record(ref, "gone", known)
                     known = None
             change: Change = "gone" if gone else "changed" if known is not None else "added"
@@ -78,28 +78,43 @@ class HistoryWriter:
                 self._live[ref] = obj
             self.history.record(ref, change, obj)
 
+    def _unit(self, kind: Kind, pod: Object) -> Object | None:
+        """Return the Workload of a pod that is being deleted, or None. The caller holds the lock."""
+        if kind != Kind.POD or not pod["metadata"].get("deletionTimestamp"):
+            return None
+        owners = {pod["metadata"]["uid"], *(it["uid"] for it in pod["metadata"].get("ownerReferences") or ())}
+        units = (it for ref, it in self._live.items() if ref.kind == Kind.WORKLOAD)
+        of_pod = lambda it: owners & {own["uid"] for own in it["metadata"].get("ownerReferences") or ()}  # noqa: E731
+        return next(filter(of_pod, units), None)
+
     def relisted(self, kind: Kind, objects: Iterable[Object]) -> None:
-        """Record what a new list differs in from what was known."""
-        listed = {(obj["metadata"].get("namespace", ""), obj["metadata"]["name"]): obj for obj in objects}
+        """Record the differences of a new list to the known objects."""
+        objects = list(objects)
+        covered = (obj["metadata"] for obj in objects if self._covers(kind, obj))
+        listed = {(meta.get("namespace", ""), meta["name"]) for meta in covered}
         with self._lock:
             lost = [
                 obj for ref, obj in self._live.items() if ref.kind == kind and (ref.namespace, ref.name) not in listed
             ]
         for obj in lost:
             self.saw(kind, obj, gone=True)
-        for obj in listed.values():
+        for obj in objects:
             self.saw(kind, obj)
 
 
 class Watches:
     """All watches of a session. `start` returns when each has listed; `stop` ends their threads."""
 
-    def __init__(self, api: Api, recorder: HistoryWriter, kinds: Iterable[Kind] = tuple(Kind)) -> None:
-        self._recorder = recorder
-        self._all = [_Watch(api, recorder, kind) for kind in kinds]
+    def __init__(self, api: Api, writer: HistoryWriter, kinds: Iterable[Kind] = tuple(Kind)) -> None:
+        self._writer = writer
+        self._all = [_Watch(api, writer, kind) for kind in kinds]
 
     def start(self, timeout: float) -> None:
-        """Raises ClusterUnreachableError if a list does not come in time."""
+        """Start the watches and wait for their first lists.
+
+        Raises:
+            ClusterUnreachableError: a list did not arrive within `timeout` seconds.
+        """
         deadline = time.monotonic() + timeout
         for watch in self._all:
             watch.start()
@@ -109,13 +124,13 @@ class Watches:
                 raise ClusterUnreachableError(f"no list of {watch.kind}s within {timeout:g} s")
 
     def check(self) -> None:
-        """Raise what ended a watch for good: what comes after would be read from a history with a hole."""
+        """Raise the error that ended a watch: the history after it would have a gap."""
         for watch in self._all:
             if watch.failure is not None:
                 raise HarnessError(f"the watch of {watch.kind}s ended: {watch.failure}") from watch.failure
 
     def stop(self) -> None:
-        """End every thread."""
+        """Stop every thread."""
         for watch in self._all:
             watch.stop()
         for watch in self._all:
@@ -123,15 +138,15 @@ class Watches:
 
 
 class _Watch:
-    """One kind's list and watch."""
+    """List and watch of one kind."""
 
-    def __init__(self, api: Api, recorder: HistoryWriter, kind: Kind) -> None:
+    def __init__(self, api: Api, writer: HistoryWriter, kind: Kind) -> None:
         self.kind = kind
         self.listed = threading.Event()
-        """Set once listed, or once the API server has said that it does not serve the kind."""
+        """Set after the first list, or once the API server has answered that it does not serve the kind."""
         self.failure: BaseException | None = None
         self.thread = threading.Thread(target=self._run, name=f"watch-{kind}", daemon=True)
-        self._api, self._recorder = api, recorder
+        self._api, self._writer = api, writer
         self._stopping = threading.Event()
         self._response: urllib3.BaseHTTPResponse | None = None
 
@@ -144,7 +159,7 @@ class _Watch:
         if isinstance(response, urllib3.HTTPResponse):
             try:
                 response.shutdown()
-            except (OSError, ValueError, RuntimeError):  # it has just ended by itself
+            except (OSError, ValueError, RuntimeError):  # the watch has just ended by itself
                 return
 
     def _run(self) -> None:
@@ -163,7 +178,7 @@ class _Watch:
                 self._stopping.wait(0.1)
             except (ClusterUnreachableError, OSError) as problem:
                 lost_since = lost_since or time.monotonic()
-                if time.monotonic() - lost_since > _PATIENCE and not self._stopping.is_set():
+                if time.monotonic() - lost_since > _UNREACHABLE_SECONDS and not self._stopping.is_set():
                     return self._fail(problem)
                 self._stopping.wait(0.2)
             except Exception as problem:  # noqa: BLE001 - a thread must not die in silence
@@ -173,30 +188,30 @@ class _Watch:
     def _fail(self, problem: BaseException) -> None:
         if not self._stopping.is_set():
             self.failure = problem
-            self._recorder.history.wake()
+            self._writer.history.wake()
 
     def _list(self) -> str:
         served, objects, query = SERVED[self.kind], [], {"limit": "500"}
         while True:
             response = self._api.raw("GET", served.path(), query=query)
-            if response.status == 404:
+            if response.status in (403, 404):  # without a right the server does not say whether it serves the kind
                 self.listed.set()
                 self._stopping.wait(_UNSERVED)
             if response.status != 200:
                 raise _StaleError
-            page = msgspec.json.decode(response.data)
-            for item in page["items"]:  # which name neither
+            page = self._api.decode(response.data)
+            for item in page["items"]:  # items in a list carry neither field
                 item["apiVersion"], item["kind"] = served.api_version, served.kind
             objects += page["items"]
             if not page["metadata"].get("continue"):
                 break
             query["continue"] = page["metadata"]["continue"]
-        self._recorder.relisted(self.kind, objects)
+        self._writer.relisted(self.kind, objects)
         self.listed.set()
         return str(page["metadata"]["resourceVersion"])
 
     def _watch(self, version: str) -> str:
-        """Follow until the stream ends; the last resourceVersion seen."""
+        """Watch until the stream ends. Return the last resourceVersion seen."""
         seconds = random.randint(240, 300)
         query = {
             "watch": "1",
@@ -210,14 +225,14 @@ class _Watch:
             if response.status != 200 or self._stopping.is_set():
                 raise _StaleError
             for line in _lines(response):
-                event = msgspec.json.decode(line)
+                event = self._api.decode(line)
                 if event["type"] == "ERROR":
                     raise _StaleError
                 version = event["object"]["metadata"]["resourceVersion"]
                 if event["type"] != "BOOKMARK":
-                    self._recorder.saw(self.kind, event["object"], gone=event["type"] == "DELETED")
+                    self._writer.saw(self.kind, event["object"], gone=event["type"] == "DELETED")
         except urllib3.exceptions.HTTPError:
-            pass  # cut off: go on from where we are
+            pass  # the connection was cut: continue from the last resourceVersion
         finally:
             self._response = None
             response.close()
@@ -225,7 +240,7 @@ class _Watch:
 
 
 def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[Any]:
-    """The complete lines of a stream, as they come."""
+    """Yield the complete lines of a stream as they arrive."""
     rest = b""
     for chunk in response.stream(1 << 16):
         *lines, rest = (rest + chunk).split(b"\n")

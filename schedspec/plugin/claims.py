@@ -1,6 +1,7 @@
-"""What the scenarios of a run are going to make outside of their namespaces, as their sentences declare it.
+"""Collect which cluster-scoped objects the scenarios of a run will create, as their sentences declare.
 
-Part of the pytest plugin. A sentence that does not say what it makes claims nothing: it is asked when it is its turn.
+This module is part of the pytest plugin. A sentence without a declaration claims nothing; its objects are checked when
+the sentence runs.
 """
 
 from __future__ import annotations
@@ -10,18 +11,18 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 from ..api.kinds import Kind, Ref
-from ..gherkin import bdd, step_check, step_decorators, things
+from ..gherkin import bdd, collection, documents, step_check, step_decorators, things
 from ..scenario.preflight import Claim
 
 _KINDS = {things.QUEUE: Kind.QUEUE, things.NODE: Kind.NODE, things.PRIORITY_CLASS: Kind.PRIORITYCLASS}
 
 
 def of_items(items: Iterable[pytest.Item]) -> Iterator[Claim]:
-    """Of every scenario among them that is going to run, in their order."""
+    """Yield the claims of every scenario that is not skipped, in the order of the items."""
     indices: dict[pytest.Collector, step_check.StepIndex] = {}
     for item in items:
         scenario = bdd.scenario_of(item)
-        if scenario is None or item.parent is None or item.get_closest_marker("skip"):
+        if scenario is None or item.parent is None or not collection.is_ours(item) or item.get_closest_marker("skip"):
             continue
         if item.parent not in indices:
             indices[item.parent] = step_check.StepIndex(bdd.definitions_for(item.parent))
@@ -31,8 +32,8 @@ def of_items(items: Iterable[pytest.Item]) -> Iterator[Claim]:
                     yield Claim(ref, f"{item.location[0]}:{line}")
 
 
-def _made(sentence: bdd.Sentence, step: bdd.StepDefinition) -> Iterator[tuple[Ref, int]]:
-    """What a sentence makes, and the line that names it: its row of the table, where there is one."""
+def _made(sentence: documents.Sentence, step: bdd.StepDefinition) -> Iterator[tuple[Ref, int]]:
+    """Yield the objects that a sentence creates, each with its line: the row of the table, if it has one."""
     values = step.values(sentence.text) or {}
     shape = step_decorators.shape_of(step.function, values, sentence.columns)
     rows = shape.read(sentence.table)[0] if shape is not None and sentence.table else []

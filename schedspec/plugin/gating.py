@@ -1,7 +1,8 @@
-"""Which scenarios a run judges: those that its scheduler can be asked for, each as often as its order demands.
+"""Decide which scenarios a run judges, and how often it runs each of them.
 
-Part of the pytest plugin. What a scenario needs is told by its sentences and by its tags `@needs-NAME`; what the
-scheduler lacks is skipped with the reason, and a known difference of it is an expected failure, strictly.
+A scenario's sentences and its tags `@needs-NAME` declare what it needs; a scenario that needs something that the
+scheduler lacks is skipped with the reason. A scheduler without a deterministic order runs each scenario several times.
+Known differences are stored on the item and compared at the end of the scenario.
 """
 
 from __future__ import annotations
@@ -11,41 +12,50 @@ from collections.abc import Iterator
 import pytest
 
 from ..api.capabilities import MEANING, TAG, Capability
-from ..api.errors import Unmet
-from ..gherkin import bdd, step_check, step_decorators
-from ..gherkin.collection import FeatureFile
+from ..conformance import gallery, levels
+from ..gherkin import bdd, documents, step_check, step_decorators
+from ..gherkin.collection import is_ours
 from ..schedulers import Adapter, known
-from .scenarios import RUN, JudgedError
+from . import known_differences
+from .scenarios import RUN
 
 LACKS = " lacks "
-"""In the reason of what is skipped because the scheduler has not what it needs."""
+"""Part of the reason of a scenario that is skipped because the scheduler lacks a capability."""
 
 
 def declare_markers(config: pytest.Config) -> None:
-    """One marker, and so one tag, for each capability."""
+    """Declare one marker, and so one tag, for each conformance level, each issue of the gallery and each capability."""
+    for tag, issue in gallery.ISSUES.items():
+        config.addinivalue_line("markers", f"{tag}: the scenario reproduces {issue.url} ({issue.affected})")
+    for level, meaning in levels.MEANING.items():
+        config.addinivalue_line("markers", f"{level}: conformance level: {meaning}")
     for capability, meaning in MEANING.items():
-        config.addinivalue_line("markers", f"{TAG}{capability}: the scheduler must have {meaning}")
+        config.addinivalue_line("markers", f"{TAG}{capability}: skip the scenario if the scheduler lacks: {meaning}")
 
 
 def repeat(metafunc: pytest.Metafunc, times: int) -> None:
-    """Make each scenario run so often."""
-    if times > 1 and isinstance(metafunc.definition.parent, FeatureFile):
+    """Parametrize each scenario with the number of its run."""
+    if times > 1 and is_ours(metafunc.definition):
         metafunc.fixturenames.append(RUN)
         metafunc.parametrize(RUN, range(1, times + 1), ids=lambda number: f"run {number}")
 
 
 def gate(items: list[pytest.Item], adapter: Adapter, kubernetes_version: str) -> None:
-    """Mark what is skipped and what is expected to fail. Raises HarnessError for a file that cannot be read."""
+    """Mark the scenarios to skip, and store the known differences of the others.
+
+    Raises:
+        HarnessError: A file that a sentence names cannot be read.
+    """
     differences = known.read(adapter.known_file) if adapter.known_file is not None else []
     indices: dict[pytest.Collector, step_check.StepIndex] = {}
     for item in items:
         scenario = bdd.scenario_of(item)
-        if scenario is None or item.parent is None:
+        if scenario is None or item.parent is None or not is_ours(item):
             continue
-        name, row, said = scenario
+        name, row, sentences = scenario
         if item.parent not in indices:
             indices[item.parent] = step_check.StepIndex(bdd.definitions_for(item.parent))
-        needs = {*_tagged(item), *_needed(said, indices[item.parent])}
+        needs = {*_tagged(item), *_needed(sentences, indices[item.parent])}
         lacking = {it: why for it in Capability if it in needs and (why := adapter.missing(it)) is not None}
         if lacking:
             why = "; ".join(f"{it} ({why})" for it, why in lacking.items())
@@ -53,9 +63,8 @@ def gate(items: list[pytest.Item], adapter: Adapter, kubernetes_version: str) ->
             continue
         for difference in differences:
             if difference.covers(item.path, name, row, kubernetes_version):
-                strict = difference.is_strict(kubernetes_version)
-                mark = pytest.mark.xfail(reason=difference.reason, raises=(Unmet, JudgedError), strict=strict)
-                item.add_marker(mark)
+                found = item.stash.setdefault(known_differences.DIFFERENCES, [])
+                found.append((difference, difference.is_strict(kubernetes_version)))
 
 
 def _tagged(item: pytest.Item) -> Iterator[Capability]:
@@ -64,7 +73,7 @@ def _tagged(item: pytest.Item) -> Iterator[Capability]:
             yield Capability(marker.name.removeprefix(TAG))
 
 
-def _needed(said: list[bdd.Sentence], index: step_check.StepIndex) -> Iterator[Capability]:
-    for sentence in said:
+def _needed(sentences: list[documents.Sentence], index: step_check.StepIndex) -> Iterator[Capability]:
+    for sentence in sentences:
         for definition in index.find(sentence):
             yield from step_decorators.needs_of(definition.function, sentence)

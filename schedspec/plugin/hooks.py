@@ -1,4 +1,4 @@
-"""What others may add to a run: pluggy hooks, each with the running scenario as its argument."""
+"""Hooks with which other plugins extend a run. Each hook receives the running scenario."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ if TYPE_CHECKING:
 
 
 class HookSpecs:
-    """Implement these in a plugin or a conftest; pytest takes only names that begin with `pytest_`."""
+    """Implement these hooks in a plugin or a conftest. pytest accepts only names that begin with `pytest_`."""
 
     @pytest.hookspec
     def pytest_schedspec_begins(self, running: ScenarioRun) -> None:
-        """The world is empty and open; no sentence was said yet that touches it."""
+        """Run code before the first sentence that touches the world; the world is open and empty."""
 
     @pytest.hookspec
     def pytest_schedspec_judge(self, running: ScenarioRun) -> Sequence[str] | None:
-        """All sentences were said, or one has failed; the objects are still there. What is wrong, one text a finding.
+        """Judge a scenario after its last sentence, or after the one that failed; its objects still exist.
 
-        A finding fails a scenario that has passed so far, and is told beside the failure of one that has not.
+        Returns:
+            One text for each finding. A finding fails a scenario that has passed so far; for a failed scenario it is
+            reported beside the failure.
         """
 
     @pytest.hookspec
     def pytest_schedspec_ended(self, running: ScenarioRun) -> None:
-        """The verdict is known; the cluster is clean again. The place to write a record of it."""
+        """Record a scenario: its verdict is final and the cluster is clean again."""

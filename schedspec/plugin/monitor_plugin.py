@@ -1,6 +1,7 @@
-"""The monitors and the record, connected with the run: a pytest plugin of its own, so that either can be left out.
+"""Connect the monitors with the run. This is a pytest plugin of its own, so that a run can leave it out.
 
-A tag `@without-monitor-NAME` turns one monitor off for a scenario; the sentence above it in the feature says why.
+A tag `@without-monitor-NAME` turns one monitor off for a scenario; the comment above it in the feature gives the
+reason.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ _TAG = "without-monitor-"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """One marker for each monitor that a tag can turn off."""
+    """Declare one marker for each monitor that a tag can turn off."""
     for name in MONITORS:
         config.addinivalue_line("markers", f"{_TAG}{name}: the monitor {name!r} does not judge this scenario")
 
 
 def turned_off(running: ScenarioRun) -> list[str]:
-    """The monitors that the scenario's tags turn off, and those whose law does not hold for the scheduler."""
+    """Return the monitors that the scenario's tags turn off, and those whose rule does not hold for the scheduler."""
     adapter = running.session.options.adapter if running.session is not None else Adapter
     return [
         name
@@ -32,7 +33,7 @@ def turned_off(running: ScenarioRun) -> list[str]:
 
 
 def pytest_schedspec_judge(running: ScenarioRun) -> list[str]:
-    """What must never happen and did."""
+    """Return the violations that the monitors found."""
     if running.history is None:
         return []
     found = judge(running.history.since(0), Rules(running.policy), off=turned_off(running))

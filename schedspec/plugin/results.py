@@ -1,7 +1,11 @@
-"""Collects what came of every scenario, and writes it at the end of the run; a pytest plugin. Crosses xdist."""
+"""Collect the outcome of every test and write them at the end of the run, also with xdist; a pytest plugin.
+
+`attach` puts what only the process of a test knows on the test's report, which xdist transfers to the controller.
+"""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -9,93 +13,140 @@ import pytest
 
 from ..api.errors import ClusterUnreachableError, DirtyClusterError
 from ..clusters import ClusterError
-from ..gherkin import bdd
-from ..report.results import FILE, Numbers, Result, RunResults, Verdict, numbers_of
+from ..conformance import levels
+from ..gherkin import bdd, collection, selection
+from ..report import files
+from ..report.lives import lives_of
+from ..report.record import ScenarioRecord
+from ..results import FILE, Numbers, Place, Result, RunResults, Verdict
 from ..scenario.run import ScenarioRun
 from .gating import LACKS
 from .scenarios import RUN
 
-_ITEM, _NUMBERS, _ENVIRONMENT = "schedspec-scenario", "schedspec-numbers", "schedspec-environment"
-_UNJUDGED = "schedspec-unjudged"
 _NO_JUDGEMENT = (ClusterError, ClusterUnreachableError, DirtyClusterError)
-"""What says nothing of the scheduler: the cluster was not there, or not clean."""
+"""Errors that say nothing about the scheduler: the cluster was missing or not clean."""
+_RECORDED: pytest.StashKey[dict[str, Any]] = pytest.StashKey()
+"""Fields of a scenario's row that come from its record."""
+_ENVIRONMENT: pytest.StashKey[dict[str, str]] = pytest.StashKey()
+
+
+def recorded(run: ScenarioRun, record: ScenarioRecord) -> None:
+    """Take over the fields of a row that the record of the scenario determines."""
+    found: dict[str, Any] = {"anchor": record.anchor}
+    if run.history is not None:
+        found["numbers"] = msgspec.to_builtins(numbers_of(record))
+    if record.failure is not None:
+        found |= {"expected": record.failure.expected, "seen": record.failure.seen or record.failure.text}
+        found |= {"because": record.because, "places": [_place(run, record)]}
+    run.item.stash[_RECORDED] = found
+
+
+def _place(run: ScenarioRun, record: ScenarioRecord) -> dict[str, Any]:
+    line = int(record.where.rpartition(":")[2])
+    return {"path": run.shown_path, "line": line, "text": record.headline}
+
+
+def numbers_of(record: ScenarioRecord) -> Numbers:
+    """Return the measurements of one scenario."""
+    waits = [life.started - life.created for life in lives_of(record) if life.started is not None]
+    ratio = record.evicted.ratio
+    measured = next((name for name in (*(it for it in ratio if "/" in it), "cpu", "memory") if name in ratio), "")
+    return Numbers(
+        round(sum(waits) / len(waits), 3) if waits else None,
+        record.evicted.pods,
+        round(ratio[measured], 2) if measured else None,
+    )
+
+
+def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
+    """Attach the row's fields to a report."""
+    root = item.config.rootpath
+    path = item.path.relative_to(root) if item.path.is_relative_to(root) else item.path
+    row: dict[str, Any] = {"feature": path.as_posix()} | item.stash.get(_RECORDED, dict[str, Any]())
+    scenario = bdd.scenario_of(item) if collection.is_ours(item) else None
+    if scenario is not None:
+        callspec = getattr(item, "callspec", None)
+        run = callspec.params.get(RUN, 1) if callspec is not None else 1
+        row |= {"scenario": scenario[0], "example": dict(scenario[1]), "run": run}
+        row["level"] = str(levels.of_tags(marker.name for marker in item.iter_markers()) or "")
+    unjudged = call.excinfo is not None and isinstance(call.excinfo.value, _NO_JUDGEMENT)
+    environment = item.stash.get(_ENVIRONMENT, {})
+    vars(report)["schedspec"] = {"row": row, "unjudged": unjudged, "environment": environment}
 
 
 class Results:
-    """One row for each scenario, by its node id."""
+    """One row for each test, keyed by its node id. Only the controller of xdist writes them."""
 
-    def __init__(self, config: pytest.Config, scheduler: str) -> None:
-        self._config, self._scheduler = config, scheduler
+    def __init__(self, config: pytest.Config, out: Path, scheduler: str) -> None:
+        self._config, self._out, self._scheduler = config, out, scheduler
         self._rows: dict[str, Result] = {}
         self._environment: dict[str, str] = {}
 
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """What a row is called goes with the item's reports."""
-        for item in items:
-            scenario = bdd.scenario_of(item)
-            if scenario is not None:
-                callspec = getattr(item, "callspec", None)
-                run = callspec.params.get(RUN, 1) if callspec is not None else 1
-                path = (
-                    item.path.relative_to(item.config.rootpath)
-                    if item.path.is_relative_to(item.config.rootpath)
-                    else item.path
-                )
-                item.user_properties.append((_ITEM, [path.as_posix(), scenario[0], scenario[1], run]))
-
     def pytest_schedspec_judge(self, running: ScenarioRun) -> None:
-        """Measure, while the history is complete and the report not yet made."""
-        if running.history is None or running.session is None:
-            return
-        item, session = running.item, running.session
-        item.user_properties.append((_NUMBERS, msgspec.to_builtins(numbers_of(running.history))))
-        item.user_properties.append((_ENVIRONMENT, session.described()))
+        """Keep the versions of the run's programs while the cluster answers."""
+        if running.session is not None:
+            running.item.stash[_ENVIRONMENT] = running.session.described()
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
-        """Tell what was not judged from what failed, while the exception is there."""
-        if call.excinfo is not None and isinstance(call.excinfo.value, _NO_JUDGEMENT):
-            item.user_properties.append((_UNJUDGED, True))
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(self, collector: pytest.Collector) -> Any:
+        """Attach the lines of a feature file that could not be collected."""
+        report = yield
+        if isinstance(collector, collection.FeatureFile):
+            path = selection.shown_path(collector.path, collector.config)
+            places = [{"path": path, "line": it.line, "text": it.text} for it in collector.problems]
+            vars(report)["schedspec"] = places
+        return report
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Keep a file that could not be collected."""
+        if report.failed:
+            places = [msgspec.convert(it, Place) for it in getattr(report, "schedspec", ())]
+            self._rows[report.nodeid] = Result(
+                feature=report.nodeid.partition("::")[0],
+                node_id=report.nodeid,
+                verdict="error",
+                why=_why(report),
+                text=report.longreprtext,
+                places=places,
+            )
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """The worst of setup, call and teardown is what came of a scenario."""
-        said: dict[str, Any] = dict(report.user_properties)
-        if _ITEM not in said:
-            return
-        self._environment |= said.get(_ENVIRONMENT, {})
-        verdict, why = _verdict(report, judged=_UNJUDGED not in said)
+        """Keep the worst outcome of setup, call and teardown."""
+        attached = getattr(report, "schedspec", {"row": {"feature": report.nodeid.partition("::")[0]}})
+        self._environment |= attached.get("environment", {})
+        verdict, why = _verdict(report, judged=not attached.get("unjudged", False))
+        text = report.longreprtext if report.failed else ""
         before = self._rows.get(report.nodeid)
-        if before is not None and (verdict == "passed" or before.verdict in ("failed", "error")):
-            verdict, why = before.verdict, before.why
-        feature, scenario, example, run = said[_ITEM]
-        self._rows[report.nodeid] = Result(
-            feature=feature,
-            scenario=scenario,
-            example=example,
+        if before is not None:
+            if verdict == "passed" or before.verdict in ("failed", "error"):
+                verdict, why = before.verdict, before.why
+            text = "\n".join(filter(None, (before.text, text)))
+        row = msgspec.convert({**attached["row"], "verdict": verdict}, Result)
+        places = row.places or (before.places if before is not None else [])
+        self._rows[report.nodeid] = msgspec.structs.replace(
+            row,
             node_id=report.nodeid,
-            run=run,
-            verdict=verdict,
             why=why,
             seconds=round((before.seconds if before is not None else 0.0) + report.duration, 3),
-            numbers=msgspec.convert(said[_NUMBERS], Numbers) if _NUMBERS in said else None,
+            text=text,
+            places=places if verdict in ("failed", "error") else [],
         )
 
     def pytest_sessionfinish(self) -> None:
-        """Write them; on a worker of xdist there is nothing to do."""
-        if hasattr(self._config, "workerinput") or not self._rows:
+        """Write the results; a worker of xdist writes nothing."""
+        if hasattr(self._config, "workerinput") or self._config.option.collectonly:
             return
-        from . import config_out  # noqa: PLC0415 - the plugin imports this module
-
+        rows = list(self._rows.values())
         found = RunResults(
             scheduler=self._scheduler,
             version=self._environment.get("version", ""),
             kubernetes=self._environment.get("kubernetes", ""),
             cluster=self._environment.get("cluster", ""),
-            results=list(self._rows.values()),
+            results=[it for it in rows if it.scenario],
+            others=[it for it in rows if not it.scenario],
         )
-        out = config_out(self._config)
-        out.mkdir(parents=True, exist_ok=True)
-        (out / FILE).write_bytes(msgspec.json.format(msgspec.json.encode(found)))
+        files.make_folder(self._out)
+        files.write(self._out / FILE, msgspec.json.format(msgspec.json.encode(found)))
 
 
 def _verdict(report: pytest.TestReport, *, judged: bool) -> tuple[Verdict, str]:
@@ -106,5 +157,8 @@ def _verdict(report: pytest.TestReport, *, judged: bool) -> tuple[Verdict, str]:
         return ("lacks" if LACKS in why else "skipped"), why.removeprefix("Skipped: ")
     if report.passed:
         return "passed", ""
-    text = getattr(getattr(report.longrepr, "reprcrash", None), "message", "") or str(report.longrepr)
-    return ("failed" if report.when == "call" and judged else "error"), text
+    return ("failed" if report.when == "call" and judged else "error"), _why(report)
+
+
+def _why(report: pytest.TestReport | pytest.CollectReport) -> str:
+    return getattr(getattr(report.longrepr, "reprcrash", None), "message", "") or str(report.longrepr)

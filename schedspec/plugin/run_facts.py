@@ -1,6 +1,6 @@
-"""What the collection knows of a run before any scenario: its policies, as lint judges them, and its templates.
+"""Gather what the collection needs of a run: its policies, as lint judges them, and its templates.
 
-Part of the pytest plugin. Nothing is started for it; the scheduler's lint is imported when a policy is named.
+This module is part of the pytest plugin. It starts nothing; it imports the scheduler's lint when a policy is named.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from ..options import Options
 from ..scenario.session import template_folders
 from ..scenario.templates import Templates
 from ..schedulers import Own
+from . import reason_words
 
 
 def of_run(options: Options) -> RunFacts:
-    """For the scheduler and the folders that these options name."""
+    """Return the facts of a run with this scheduler and the folders that these options name."""
     templates = Templates(template_folders(options), {}, options.policies)
     own = any(next(folder.rglob("*.j2"), None) for folder in options.templates[:-1])
     judged = isinstance(options.adapter, Own)
@@ -32,7 +33,8 @@ def of_run(options: Options) -> RunFacts:
             return f"there is no policy {name!r}{nearest(name, known)}; there are: {', '.join(known)}"
         found = distribution.load("scheduler.lint").lint(text, f"{name}.yaml") if lints and judged else ()
         errors = [f"\n    {it.source}:{it.line}: {it.field}: {it.text}; {it.remedy}" for it in found if it.is_error]
-        return f"the scheduler does not take the policy {name!r}:{''.join(errors)}" if errors else ""
+        return f"the scheduler rejects the policy {name!r}:{''.join(errors)}" if errors else ""
 
     of_others = {PRIORITY_CLASS} if options.settings.kind == "existing" else ()
-    return RunFacts(policy, own_templates=own, of_others=frozenset(of_others))
+    reason = reason_words.problem if judged else (lambda _text, _names: "")
+    return RunFacts(policy, reason, own_templates=own, of_others=frozenset(of_others))

@@ -1,4 +1,4 @@
-"""The record of each scenario that runs: kept on its item, judged at its end, told when it fails."""
+"""Keep the record of each running scenario on its pytest item; judge it at its end and explain its failure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import hashlib
 import os
 import re
 import shutil
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,18 +13,20 @@ from typing import Any
 
 import pytest
 
+from ..api import clock
 from ..api.errors import HarnessError, Unmet
 from ..api.kinds import Kind
-from ..ci.results import PLACE
+from ..checks import unplaceable
 from ..clusters import ClusterError
-from ..gherkin import bdd
+from ..gherkin import bdd, collection, plain_failure
 from ..observe import view
 from ..observe.history import History
-from ..report import dump, failure, summary
+from ..report import dump, failure
 from ..scenario.run import SCENARIO_RUN, ScenarioRun, SentenceRun
+from . import summary
 
 READABLE = (Unmet, HarnessError, ClusterError)
-"""Errors whose text says it all. Anything else is a defect of a step, and keeps its traceback."""
+"""Errors whose text is complete. Any other error is a defect of a step, and keeps its traceback."""
 
 RUN = "schedspec_run"
 """The parameter that counts the runs of one scenario, from 1."""
@@ -38,8 +39,12 @@ _MOST = 120
 _WORDS = re.compile(r"[\w.]+(?:[ -][\w.]+)*")
 
 
+RECORDS: pytest.StashKey[bool] = pytest.StashKey()
+"""Whether scenarios that pass keep the scheduler's recording."""
+
+
 class JudgedError(HarnessError):
-    """Every sentence was true, and something happened that must never happen."""
+    """Every sentence passed, but a monitor found something that must never happen."""
 
 
 def begin(item: pytest.Item, feature: Any, scenario: Any, out: Path) -> ScenarioRun:
@@ -48,18 +53,17 @@ def begin(item: pytest.Item, feature: Any, scenario: Any, out: Path) -> Scenario
     folder = _empty(out / "scenarios" / folder_name(path.parent.name, path.stem, item.name))
     run = ScenarioRun(item, feature.name, path, scenario.name, scenario.line_number, folder)
     backgrounds = [it for it in (feature.background, scenario.rule and scenario.rule.background) if it]
-    told_before = sum(len(it.steps) for it in backgrounds)
-    run.planned = [_planned(step, number < told_before) for number, step in enumerate(scenario.steps)]
+    from_background = sum(len(it.steps) for it in backgrounds)
+    run.planned = [_planned(step, number < from_background) for number, step in enumerate(scenario.steps)]
     run.tags = sorted({*feature.tags, *scenario.tags, *(scenario.rule.tags if scenario.rule else ())})
     run.rule = scenario.rule.name if scenario.rule else ""
     run.example = "-".join(_row(item))
     item.stash[SCENARIO_RUN] = run
-    item.user_properties.append((PLACE, run.where))
     return run
 
 
 def running(item: pytest.Item, out: Path) -> ScenarioRun:
-    """The record of an item; a test that is no scenario gets one when it asks for the world."""
+    """Return the record of an item. A test that is no scenario gets a record when it requests the world."""
     if SCENARIO_RUN not in item.stash:
         path, line, name = item.location
         folder = _empty(out / "scenarios" / folder_name(name))
@@ -68,8 +72,8 @@ def running(item: pytest.Item, out: Path) -> ScenarioRun:
 
 
 def opened(run: ScenarioRun) -> None:
-    """The world is there: from now on the sentence that asked for it takes its own time."""
-    now = time.monotonic()
+    """Restart the clock of the current sentence: the boot of the world does not count as the sentence's time."""
+    now = clock.monotonic()
     history = run.history
     if history is not None:
         history.opened = now
@@ -80,16 +84,18 @@ def opened(run: ScenarioRun) -> None:
 
 
 def wait_for_reasons(run: ScenarioRun, seconds: float = 1.0) -> None:
-    """Let the scheduler say for whom it evicted: its events come after what is more urgent, and die with the namespace.
+    """Wait until the scheduler has published for whom it evicted.
 
-    Waits only while one is missing, and for a scheduler of which it is known that it says it.
+    Such events are written after more urgent ones, and are deleted with the namespace.
+
+    Waits only while an event is missing, and only for a scheduler that is known to publish it.
     """
     history = run.history
     if history is None or run.session is None or not run.session.options.adapter.names_preemptors:
         return
-    deadline = time.monotonic() + seconds
-    while _unexplained(history) and time.monotonic() < deadline:
-        history.wait(len(history), max(0.0, deadline - time.monotonic()))
+    deadline = clock.monotonic() + seconds
+    while _unexplained(history) and clock.monotonic() < deadline:
+        history.wait(len(history), max(0.0, deadline - clock.monotonic()))
 
 
 def _unexplained(history: History) -> bool:
@@ -100,16 +106,16 @@ def _unexplained(history: History) -> bool:
     return bool(marked - {(event.get("involvedObject") or {}).get("uid") for event in events if event.get("related")})
 
 
-def say(item: pytest.Item, step: Any) -> None:
-    """A sentence begins."""
-    item.stash[SCENARIO_RUN].sentences.append(SentenceRun(step.keyword, step.name, step.line_number, time.monotonic()))
+def sentence_began(item: pytest.Item, step: Any) -> None:
+    """Record that a sentence begins."""
+    item.stash[SCENARIO_RUN].sentences.append(SentenceRun(step.keyword, step.name, step.line_number, clock.monotonic()))
 
 
-def said(item: pytest.Item, problem: BaseException | None) -> None:
-    """It ended, well or with a problem."""
+def sentence_ended(item: pytest.Item, problem: BaseException | None) -> None:
+    """Record that the sentence ended, successfully or with a problem."""
     run = item.stash[SCENARIO_RUN]
     sentence = run.sentences[-1]
-    sentence.ended, sentence.verdict = time.monotonic(), "failed" if problem else "passed"
+    sentence.ended, sentence.verdict = clock.monotonic(), "failed" if problem else "passed"
     if problem is not None:
         run.problem = problem
         if not isinstance(problem, READABLE):
@@ -117,20 +123,28 @@ def said(item: pytest.Item, problem: BaseException | None) -> None:
 
 
 def judge(item: pytest.Item) -> None:
-    """Ask the monitors. Raises JudgedError if they found something in a scenario that had passed."""
+    """Run the monitors.
+
+    Raises:
+        JudgedError: They found something in a scenario that had passed.
+    """
     run = item.stash[SCENARIO_RUN]
     if run.world is None:
         return
     for found in item.config.hook.pytest_schedspec_judge(running=run):
         run.findings += found or ()
+    if run.problem is None and run.feature and run.history is not None:
+        run.findings += unplaceable.find(run.history, [it.text for it in run.sentences])
     if run.findings and run.problem is None:
         run.problem = JudgedError("\n".join(run.findings))
         raise run.problem
 
 
-def explain(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
-    """Put the story in the place of a traceback, and close the record after the teardown."""
+def explain(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport, out: Path) -> None:
+    """Replace the traceback by the story, and close the record after the teardown."""
     run = item.stash.get(SCENARIO_RUN, None)
+    if run is None and call.when == "setup" and report.skipped and collection.is_ours(item):
+        run = begin(item, *bdd.nodes_of(item), out)  # a skipped scenario is counted, too
     if run is None:
         return
     if call.excinfo is not None and isinstance(call.excinfo.value, READABLE):
@@ -138,27 +152,30 @@ def explain(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestR
         run.problem = run.problem or problem
         with summary.reporting(item.config):
             dump.write(run, problem)
-        text = failure.tell(run, problem, cut=item.config.get_verbosity() < 2 and not os.environ.get("CI"))
-        report.longrepr = bdd.plain_failure(text, failure.headline(run, problem), *_place(run))
+        text = failure.render(run, problem, cut=item.config.get_verbosity() < 2 and not os.environ.get("CI"))
+        report.longrepr = plain_failure.failure_of(text, failure.headline(run, problem), *_place(run))
         item.user_properties.append((FILES, str(run.folder)))
         report.user_properties = item.user_properties
+    elif call.when == "call" and report.passed and item.config.stash.get(RECORDS, False):
+        with summary.reporting(item.config):
+            dump.keep_recording(run)
     run.known = run.known or str(getattr(report, "wasxfail", ""))
     run.skipped = run.skipped or report.skipped
     if call.when == "teardown":
-        run.ended = time.monotonic()
+        run.ended = clock.monotonic()
         with summary.reporting(item.config):
             item.config.hook.pytest_schedspec_ended(running=run)
         report.user_properties = list(item.user_properties)
 
 
 def paint(report: pytest.TestReport) -> None:
-    """Give a failure its colours, for the terminal of this process; text elsewhere (JUnit, a pipe) has none."""
+    """Colour a failure for the terminal of this process. Other outputs (JUnit, a pipe) stay plain."""
     if any(name == FILES for name, _ in report.user_properties):
-        bdd.paint(report.longrepr, lambda row, number: failure.colour(row, first=number == 0))
+        plain_failure.paint(report.longrepr, lambda row, number: failure.colour(row, first=number == 0))
 
 
 def _row(item: pytest.Item) -> Iterator[str]:
-    """The values of the item's row of examples, and which of several runs it is."""
+    """Yield the values of the item's row of examples, and the number of the run if there are several."""
     known = bdd.scenario_of(item)
     if known is not None:
         yield from known[1].values()
@@ -174,21 +191,21 @@ def _place(run: ScenarioRun) -> tuple[str, int]:
 
 def _planned(step: Any, background: bool) -> SentenceRun:
     table = [list(map(str, row)) for row in step.datatable.raw()] if step.datatable is not None else []
-    said = SentenceRun(step.keyword.strip(), step.name, step.line_number, background=background)
-    return replace(said, table=table, doc=step.docstring or "")
+    sentence = SentenceRun(step.keyword.strip(), step.name, step.line_number, background=background)
+    return replace(sentence, table=table, doc=step.docstring or "")
 
 
 def _empty(folder: Path) -> Path:
-    """A scenario's folder without what an earlier run of it has left."""
+    """Return the scenario's folder, without the files of an earlier run."""
     if folder.is_dir():
         shutil.rmtree(folder, ignore_errors=True)
     return folder
 
 
 def folder_name(*parts: str) -> str:
-    """A scenario's folder, as it is called: letters of every script stay. Different names make different folders.
+    """Return the name of a scenario's folder. It keeps letters of every script; different names make different folders.
 
-    What a name has besides words and single spaces, or above 120 bytes, is told apart by a checksum at its end.
+    A name with other characters than words and single spaces, or above 120 bytes, gets a checksum at its end.
     """
     text = "-".join(parts)
     plain = re.sub(r"[^\w.]+", "-", text).strip("-")

@@ -1,12 +1,14 @@
-"""What a run leaves: a record of each scenario, the page and the exports drawn from records, the text of a failure.
+"""Write what a run leaves: a record of each scenario, the page and exports made from records, the text of a failure.
 
-``build`` is what `schedspec report` and `schedspec ci --join` call.
+`build` is the entry point of `schedspec report` and `schedspec ci --join`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+
+from .. import results
 
 __all__ = ["build"]
 
@@ -18,26 +20,34 @@ def build(
     perfetto: Path | None = None,
     cucumber_messages: Path | None = None,
     root: Path | None = None,
+    against: Path | None = None,
 ) -> int:
-    """Join the records below `directories` (shards, runs, clusters) into one page, and further files on request; how
-    many scenarios there are. Of several records of one scenario on one cluster with one scheduler the youngest counts.
+    """Join the records below `directories` (shards, runs, clusters) into one page and, on request, further files.
 
-    Where runs of several schedulers, or versions, are among them, what each does is a page of it.
+    Of several records of one scenario on one cluster with one scheduler the youngest counts.
+    If the records are of several schedulers or versions, one page compares them. With `against`, the folder of another
+    run, one page shows the differences. `root` is the folder of the feature files, which Cucumber Messages contain; by
+    default the working directory.
 
-    `root` is where the feature files are, which Cucumber Messages hold: the working directory if it is not named.
+    Returns:
+        The number of scenarios.
 
     Raises:
-        RecordError: no record, one that cannot be read, or a feature file that has changed since.
+        RecordError: There is no record, a record cannot be read, or a feature file has changed since.
     """
-    from . import cucumber, html, matrix, record, results  # noqa: PLC0415 - who only wants records needs no page
+    from . import comparison, cucumber, html, matrix, record  # noqa: PLC0415 - only for pages
     from . import perfetto as trace  # noqa: PLC0415
 
     records = list(record.read_all(directories))
     if not records:
         names = ", ".join(map(str, directories))
-        raise record.RecordError(f"no record of a scenario below {names}: name the folder beside a JUnit file of a run")
-    found = matrix.make(results.read_all(directories))
-    html.write(records, page, [matrix.view(found, records)] if len(found.columns) > 1 else [])
+        raise record.RecordError(f"no record of a scenario below {names}: name a run's folder")
+    runs = list(results.read_all(directories))
+    found = matrix.make(runs)
+    views = [matrix.view(found, records)] if len(found.columns) > 1 else []
+    if against is not None:
+        views.append(comparison.view(comparison.compare(results.read_all([against]), runs), str(against)))
+    html.write(records, page, views, html.without_record(runs, records))
     if perfetto is not None:
         trace.write(records, perfetto)
     if cucumber_messages is not None:

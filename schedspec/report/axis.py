@@ -1,6 +1,6 @@
-"""An axis of time that gives room to what happens: spans in which nothing happens are shortened, and it knows which.
+"""Map time to pixels: spans with events are wide, long spans without events are shortened and marked.
 
-Decisions take milliseconds, holds take seconds; on a straight axis a bind and an eviction fall into one pixel.
+Decisions take milliseconds, waits take seconds; on a linear axis a bind and an eviction fall into one pixel.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NICE = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """From one time to another on the axis, in pixels; ``shortened`` if it has much less room than its length."""
+    """A span of the axis, in seconds and pixels; `shortened` if its width is much less than its duration."""
 
     began: float
     ended: float
@@ -36,7 +36,7 @@ class Stretch:
 
 
 class Axis:
-    """Maps seconds to pixels between ``left`` and ``right``, monotonically, piece by piece."""
+    """Maps seconds to pixels between `left` and `right`: monotonic and piecewise linear."""
 
     def __init__(self, times: Iterable[float], end: float, left: float, right: float) -> None:
         points = sorted({0.0, end, *(t for t in times if 0.0 <= t <= end)})
@@ -64,18 +64,18 @@ class Axis:
         self.left, self.right, self.end = left, right, points[-1]
 
     def x(self, t: float) -> float:
-        """Where a time is."""
+        """Return the pixel of a time."""
         it = self.stretches[max(0, bisect.bisect_right(self._began, t) - 1)]
         part = (min(max(t, it.began), it.ended) - it.began) / ((it.ended - it.began) or 1.0)
         return it.left + part * (it.right - it.left)
 
     def points(self) -> list[tuple[float, float]]:
-        """The corners: seconds and pixels, from which anybody can map either way."""
+        """Return the corners of the map, in seconds and pixels, from which both directions can be computed."""
         first = self.stretches[0]
         return [(first.began, first.left), *((it.ended, it.right) for it in self.stretches)]
 
     def ticks(self) -> Iterator[tuple[float, str]]:
-        """Pixels and text of round times, as many as have room; the coarsest first, so that they stay round."""
+        """Return pixels and texts of round times, as many as fit; the coarsest first, so that they stay round."""
         taken = [self.left]
         yield self.left, "0"
         for step in reversed(_NICE):
@@ -94,7 +94,7 @@ def _is_straight(it: Stretch, scale: float) -> bool:
 
 
 def seconds(value: float) -> str:
-    """``0.25``, ``1.2 s``, ``2 min 5 s``: as short as it is exact enough for a picture."""
+    """Return `0.25`, `1.2 s`, `2 min 5 s`: a duration rounded for a picture."""
     if value >= 60:
         minutes, rest = divmod(round(value), 60)
         return f"{minutes} min" + (f" {rest} s" if rest else "")

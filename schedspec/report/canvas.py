@@ -1,10 +1,11 @@
-"""Where a picture is drawn, lane by lane from top to bottom: the scale, the pods, their names, colours and places."""
+"""State of a picture that is being drawn lane by lane, from top to bottom: scale, pods, names, colours, positions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
+from ..monitors.amounts import spoken
 from .axis import Axis, seconds
 from .lives import Life, Plain, lives_of, shown_names
 from .paths import band
@@ -12,13 +13,13 @@ from .picture import GUTTER, MARGIN, WIDTH, Area, Picture, colours_of
 from .record import ScenarioRecord
 
 CHARACTER = 5.9
-"""How wide one is."""
+"""The width of a character."""
 Stay = tuple[float, float, str, float]
 """From when, until when, of which queue, how much."""
 
 
 class Canvas:
-    """A picture that is being drawn. Each part draws at ``y`` and moves it to below what it drew."""
+    """A picture that is being drawn. Each part draws at `y` and moves `y` below what it drew."""
 
     def __init__(self, record: ScenarioRecord) -> None:
         self.record, self.end = record, max(record.seconds, 0.001)
@@ -45,18 +46,18 @@ class Canvas:
             yield act.at
 
     def title(self, life: Life) -> str:
-        """What is told of a pod where the pointer rests on it, a fact a line."""
-        asks = ", ".join(f"{amount:g} {name.rpartition('/')[2]}" for name, amount in life.amounts.items())
-        rows = [f"{life.name} of queue {life.queue or '(none)'}: {asks or 'asks for nothing'}"]
+        """Return a pod's tooltip, one fact on each line."""
+        requests = ", ".join(spoken(name, amount) for name, amount in life.amounts.items())
+        rows = [f"{life.name} of queue {life.queue or '(none)'}: {requests or 'requests nothing'}"]
         rows += [f"priority {life.priority}"] if life.priority else []
         rows += [f"{what} at {seconds(t)}" for what, t in (
             ("created", life.created), (f"bound to {life.node}", life.bound), ("running", life.started),
-            ("evicted" if life.eviction else "told to go", life.leaving), ("ended", life.ended), ("gone", life.gone),
+            ("evicted" if life.eviction else "deleting", life.leaving), ("ended", life.ended), ("gone", life.gone),
         ) if t is not None]  # fmt: skip
         return "\n".join(rows)
 
     def stacked(self, stays: Sequence[Stay], capacity: float, top: float, height: float) -> list[Area]:
-        """What the stays of each queue add up to, one above the other."""
+        """Return the sum of the pods of each queue over time, stacked."""
         queues = sorted({queue for _, _, queue, _ in stays})
         changes: list[tuple[float, str, float]] = []
         for began, until, queue, amount in stays:
@@ -80,7 +81,7 @@ class Canvas:
 
 
 def fitting(text: str, room: float) -> str:
-    """As much of a text as there is room for, in units of the picture; nothing where that is too little to read."""
+    """Return the part of a text that fits into a width, in units of the picture; empty if too short to read."""
     most = int(room / CHARACTER)
     if len(text) <= most:
         return text

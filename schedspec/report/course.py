@@ -1,6 +1,6 @@
-"""What happened in a scenario, computed from the versions that the cluster showed: binds and evictions.
+"""Compute the binds and evictions of a scenario from the object versions that the cluster showed.
 
-Pure, and linear in the versions: a scenario of 5,000 pods has 30,000 of them.
+This module is pure and linear in the number of versions: a scenario of 5,000 pods has 30,000 of them.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _SOON = 60.0
 
 
 def acts_of(ledger: Ledger, queues: Queues, clock: Clock) -> list[ActMoment]:
-    """Binds and evictions in the order in which the API server made them."""
-    said = {
+    """Return binds and evictions in the order in which the API server recorded them."""
+    naming = {
         str((version.object.get("involvedObject") or {}).get("uid")): version.object
         for version in ledger.versions
         if version.ref.kind == Kind.EVENT and version.object.get("related")
@@ -33,7 +33,7 @@ def acts_of(ledger: Ledger, queues: Queues, clock: Clock) -> list[ActMoment]:
     uids = {(v.ref.namespace, v.ref.name): v.uid for v in ledger.versions if v.ref.kind == Kind.POD}
     return [
         _act(act, queues, clock) if act.kind == "bind"
-        else _eviction(act, said[act.uid], queues, clock, uids=uids) if act.uid in said
+        else _eviction(act, naming[act.uid], queues, clock, uids=uids) if act.uid in naming
         else _inferred(ledger, act, queues, clock)
         for act in ledger.acts
     ]  # fmt: skip
@@ -56,9 +56,9 @@ def _act(act: Act, queues: Queues, clock: Clock, **more: object) -> ActMoment:
 
 
 def _eviction(act: Act, event: Object, queues: Queues, clock: Clock, *, uids: dict[tuple[str, str], str]) -> ActMoment:
-    """One whose event names the pod that it was for."""
+    """Return an eviction whose event names its preemptor."""
     related, notes = event["related"], event["metadata"].get("annotations") or {}
-    said = {key.removeprefix("schedspec.dev/"): str(value) for key, value in notes.items()}
+    details = {key.removeprefix("schedspec.dev/"): str(value) for key, value in notes.items()}
     name = str(related.get("name", ""))
     return _act(
         act,
@@ -66,15 +66,15 @@ def _eviction(act: Act, event: Object, queues: Queues, clock: Clock, *, uids: di
         clock,
         preemptor=name,
         preemptor_uid=str(related.get("uid") or uids.get((str(related.get("namespace", "")), name), "")),
-        preemptor_queue=said.get("preemptor-queue", ""),
-        tier=int(said.get("tier", 0)),
-        votes=json.loads(said.get("votes", "{}")),
-        whole_gang=said.get("whole-gang") == "true",
+        preemptor_queue=details.get("preemptor-queue", ""),
+        tier=int(details.get("tier", 0)),
+        votes=json.loads(details.get("votes", "{}")),
+        whole_gang=details.get("whole-gang") == "true",
     )
 
 
 def _inferred(ledger: Ledger, act: Act, queues: Queues, clock: Clock) -> ActMoment:
-    """Of a scheduler that names no preemptor: who was bound to that node next, of another group."""
+    """Infer the preemptor for a scheduler that names none: the next pod of another group bound to that node."""
     mine = view.group_of(act.pod)
     for other in ledger.binds():
         if other.position <= act.position or other.node != act.node or other.time - act.time > _SOON:
@@ -94,7 +94,7 @@ def _inferred(ledger: Ledger, act: Act, queues: Queues, clock: Clock) -> ActMome
 
 
 def evicted_of(acts: Sequence[ActMoment], ledger: Ledger) -> Evicted:
-    """What was evicted against what it was evicted for."""
+    """Return the evicted and the requested amounts."""
     evictions = [act for act in acts if act.act == "evict"]
     if not evictions:
         return Evicted()
@@ -105,13 +105,13 @@ def evicted_of(acts: Sequence[ActMoment], ledger: Ledger) -> Evicted:
         preemptor = pods.get(act.preemptor_uid)
         if preemptor is not None:
             began.setdefault(view.group_of(preemptor) or act.preemptor_uid, act.at)
-    asked: dict[str, Amounts] = {}
+    requested: dict[str, Amounts] = {}
     for uid, pod in pods.items():
         first = began.get(view.group_of(pod) or uid)
         if first is not None and bound.get(uid, first) >= first:
-            asked[str(pod["metadata"]["name"])] = amounts.of_pod(pod)
+            requested[str(pod["metadata"]["name"])] = amounts.of_pod(pod)
     gone = amounts.total(amounts.of_pod(pods[act.uid]) for act in evictions)
-    wanted = amounts.total(asked.values())
+    wanted = amounts.total(requested.values())
     ratio = {name: float(round(gone.get(name, NONE) / want, 3)) for name, want in wanted.items() if want}
     ratio.pop("pods", None)
     return Evicted(len(evictions), quantities(gone), quantities(wanted), ratio)

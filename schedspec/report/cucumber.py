@@ -1,7 +1,7 @@
-"""A run as Cucumber Messages (NDJSON), for every tool that reads them: whole, in order, each checked by the library.
+"""Write a run as Cucumber Messages (NDJSON) for other tools: complete, in order, each validated by the library.
 
 The documents are parsed again from the feature files, so that their ids fit; a record finds its pickle by its line and
-its sentences. Monitors are a hook after the test case: what they find fails a scenario whose sentences all passed.
+its sentences. Monitors are a hook after the test case: a finding fails a scenario whose sentences all passed.
 """
 
 from __future__ import annotations
@@ -15,14 +15,18 @@ from typing import Any, Final
 
 from cucumber_messages import Envelope, message_converter
 from gherkin.ast_builder import AstBuilder
+from gherkin.errors import ParserError
 from gherkin.parser import Parser
 from gherkin.pickles.compiler import Compiler
 from gherkin.stream.id_generator import IdGenerator
 
+from ..api import untrusted
 from . import html
 from .record import Failure, RecordError, ScenarioRecord
 
 MEDIA_TYPE: Final = "text/x.cucumber.gherkin+plain"
+_MOST_BYTES = 4 << 20
+"""The media type of a feature file."""
 _MOST = 200_000
 """Characters of a picture; a bigger one is left to the report."""
 _STATUS = {"passed": "PASSED", "failed": "FAILED", "skipped": "SKIPPED"}
@@ -30,7 +34,7 @@ Message = dict[str, Any]
 
 
 def write(records: Iterable[ScenarioRecord], root: Path, path: Path) -> Path:
-    """Write the messages of a run whose feature files are below `root`; the path. Raises RecordError."""
+    """Write the messages of a run whose feature files are below `root`; return the path. Raises RecordError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8") as file:
         for message in messages(list(records), root):
@@ -40,7 +44,7 @@ def write(records: Iterable[ScenarioRecord], root: Path, path: Path) -> Path:
 
 
 def messages(records: Sequence[ScenarioRecord], root: Path) -> Iterator[Message]:
-    """The envelopes, in the order that readers expect. Raises RecordError if a feature file has changed or is gone."""
+    """Yield the envelopes in the expected order. Raises RecordError: a feature file is missing or changed."""
     ids = IdGenerator()
     began = min((it.began for it in records), default=0.0)
     ended = max((it.began + it.seconds for it in records), default=0.0)
@@ -71,11 +75,14 @@ def _meta() -> Message:
 
 
 def _document(uri: str, root: Path, ids: IdGenerator, into: dict[Any, Message]) -> Iterator[Message]:
+    text = _feature(uri, root)
     try:
-        text = (root / uri).read_text("utf-8")
-    except OSError as problem:
-        raise RecordError(f"{root / uri}: its records are here, the file is not: {problem.strerror}") from None
-    document: Any = {**Parser(AstBuilder(ids)).parse(text), "uri": uri}
+        parsed: Any = Parser(AstBuilder(ids)).parse(text)
+    except ParserError:  # the error's text repeats lines of the file
+        raise RecordError(f"{uri}: not a feature file in Gherkin, though a record names it as one") from None
+    if not parsed.get("feature"):
+        raise RecordError(f"{uri}: no feature in it, though a record names it as one")
+    document: Any = {**parsed, "uri": uri}
     yield {"source": {"uri": uri, "data": text, "mediaType": MEDIA_TYPE}}
     yield {"gherkinDocument": document}
     lines = dict(_lines(document["feature"]["children"]))
@@ -86,8 +93,30 @@ def _document(uri: str, root: Path, ids: IdGenerator, into: dict[Any, Message]) 
         yield {"pickle": pickle}
 
 
+def _feature(uri: str, root: Path) -> str:
+    """Return the text of a feature file below the root.
+
+    A record may come from another machine, so the path that it names is checked after links are resolved.
+
+    Raises:
+        RecordError: The file is missing, outside of the root or not UTF-8. The text contains nothing of the file.
+    """
+    outside = f"{uri!r}: a record names this file, which is not a feature file below {root}; leave the record out"
+    try:
+        path = (root / uri).resolve()
+        if path.suffix != ".feature" or Path(uri).is_absolute() or not path.is_relative_to(root.resolve()):
+            raise RecordError(outside)
+        if not path.exists():
+            raise RecordError(f"{uri}: its records are here, the file is not below {root}")
+        return untrusted.read_bytes(path, _MOST_BYTES).decode("utf-8")
+    except UnicodeDecodeError:
+        raise RecordError(f"{uri}: not a feature file: not UTF-8") from None
+    except (OSError, ValueError):  # a loop of links, a name that no file has
+        raise RecordError(outside) from None
+
+
 def _lines(children: Iterable[Message]) -> Iterator[tuple[str, int]]:
-    """Scenario's id → its line, those in Rules included."""
+    """Return the line of each scenario by its id, including those in Rules."""
     for child in children:
         if "scenario" in child:
             yield child["scenario"]["id"], child["scenario"]["location"]["line"]
@@ -96,7 +125,7 @@ def _lines(children: Iterable[Message]) -> Iterator[tuple[str, int]]:
 
 
 def _pickle(record: ScenarioRecord, pickles: dict[Any, Message]) -> Message:
-    key = (record.feature_file, record.line, tuple(said.text for said in record.sentences))
+    key = (record.feature_file, record.line, tuple(sentence.text for sentence in record.sentences))
     if key not in pickles:
         raise RecordError(f"{record.feature_file}:{record.line}: the file has changed since its scenario was recorded")
     return pickles[key]
@@ -112,17 +141,17 @@ def _course(record: ScenarioRecord, case: Message, ids: IdGenerator) -> Iterator
     started, at = ids.get_next_id(), record.began
     steps = case["testSteps"]
     yield {"testCaseStarted": {"id": started, "testCaseId": case["id"], "attempt": 0, "timestamp": _time(at)}}
-    told = False
-    for said, step in zip(record.sentences, steps, strict=False):
-        at = max(at, record.began + said.began)
+    reported = False
+    for sentence, step in zip(record.sentences, steps, strict=False):
+        at = max(at, record.began + sentence.began)
         yield {"testStepStarted": {"testCaseStartedId": started, "testStepId": step["id"], "timestamp": _time(at)}}
-        failure = record.failure if said.verdict == "failed" else None
+        failure = record.failure if sentence.verdict == "failed" else None
         if failure is not None:
-            told = True
+            reported = True
             yield from _picture(record, started, step["id"])
-        at += said.seconds
-        yield _finished(started, step["id"], said.verdict, said.seconds, at, failure=failure)
-    left = record.failure if not told else None
+        at += sentence.seconds
+        yield _finished(started, step["id"], sentence.verdict, sentence.seconds, at, failure=failure)
+    left = record.failure if not reported else None
     at = max(at, record.began + record.seconds)
     yield {"testStepStarted": {"testCaseStartedId": started, "testStepId": steps[-1]["id"], "timestamp": _time(at)}}
     if left is not None:
@@ -157,6 +186,6 @@ def _picture(record: ScenarioRecord, case: str, step: str) -> Iterator[Message]:
 
 
 def _time(seconds: float) -> Message:
-    """A timestamp or a duration: they are told alike."""
+    """Return a timestamp or a duration, which have the same form."""
     whole = int(seconds)
     return {"seconds": whole, "nanos": min(999_999_999, round((seconds - whole) * 1e9))}

@@ -1,4 +1,4 @@
-"""The whole of a failed scenario as files: what the story had no room for."""
+"""Write everything known of a failed scenario into files, also what its story leaves out."""
 
 from __future__ import annotations
 
@@ -15,20 +15,32 @@ _LOG = 400
 
 
 def write(running: ScenarioRun, problem: BaseException) -> Path:
-    """Write the folder of this scenario anew; give its path. Raises OSError."""
-    folder = files.make_folder(running.folder)
-    text = "\n".join(story.tell(running, problem, whole=True)) + "\n"
-    files.write(folder / "failure.txt", text)
-    files.write(folder / "policy.yaml", running.policy)
+    """Write the folder of this scenario anew and return its path. Raises OSError."""
+    private = running.session is not None and running.session.ownership.shared
+    folder = files.make_folder(running.folder, private=private)
+    text = "\n".join(story.render(running, problem, whole=True)) + "\n"
+    files.write(folder / "failure.txt", text, private=private)
+    files.write(folder / "policy.yaml", running.policy, private=private)
     if running.history is not None:
         rows = (
             {"at": round(running.history.seconds(it.at), 4), "wall": it.wall, "change": it.change, "object": it.object}
             for it in running.history.since(0)
         )
-        files.write(folder / "history.jsonl", b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+        files.write(
+            folder / "history.jsonl", b"".join(msgspec.json.encode(row) + b"\n" for row in rows), private=private
+        )
     scheduler = running.session.scheduler if running.session is not None else None
     if scheduler is not None:
-        files.write(folder / "scheduler.log", "\n".join(scheduler.last_lines(_LOG)) + "\n")
-        shutil.rmtree(folder / story.RECORDING, ignore_errors=True)  # of an earlier run
-        scheduler.keep_recording(running.began_wall, folder / story.RECORDING)
+        files.write(folder / "scheduler.log", "\n".join(scheduler.last_lines(_LOG)) + "\n", private=private)
+        keep_recording(running)
     return folder
+
+
+def keep_recording(running: ScenarioRun) -> None:
+    """Keep the scheduler's recording of this scenario, for `explain` and `replay`. Raises OSError."""
+    scheduler = running.session.scheduler if running.session is not None else None
+    if scheduler is None:
+        return
+    files.make_folder(running.folder, private=running.session is not None and running.session.ownership.shared)
+    shutil.rmtree(running.folder / story.RECORDING, ignore_errors=True)  # left by an earlier run
+    scheduler.keep_recording(running.began_wall, running.folder / story.RECORDING)

@@ -1,14 +1,14 @@
-"""What a failed scenario says: the sentence, what was expected and seen, and everything that explains it, in the order
-in which it happened.
+"""Write the story of a failed scenario: the failed sentence, what was expected and seen, and what happened before it.
 
-Never more than 60 lines, never a frame of Python; what does not fit is in the files that the last line names. Uncut
-(``-vv``, CI) it is all of it.
+The story has at most 60 lines and no traceback; its last line names the files with the rest. Long lines are wrapped,
+never cut: reasons are shown in full, and the timeline is shortened instead. Uncut (`-vv`, CI) the story is complete.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -17,21 +17,24 @@ from pathlib import Path
 from .. import distribution
 from ..api.errors import Unmet
 from ..api.kinds import Kind, Ref
-from ..monitors.amounts import NONE
+from ..monitors.amounts import NONE, shown
 from ..monitors.ledger import Ledger
 from ..monitors.queues import usage
 from ..monitors.rules import Rules
 from ..observe import view as views
 from ..observe.history import History, Object, View
 from ..scenario.run import ScenarioRun, SentenceRun
+from .record import UID
 
 LINES = 60
 RECORDING = "recording"
 """The scheduler's recording in a scenario's folder, which `explain` and `replay` take."""
 _WIDTH = 160
-_UID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
+_COURSE = "what happened, by seconds since the scenario began"
+_LEAST = 8
+"""Lines that the course keeps, whatever else there is to say."""
 _MOST: dict[str, int | None] = {"course": 34, "queues": 7, "pending": 6}
-"""How many lines a section may have."""
+"""The maximum number of lines of a section."""
 _TOGETHER = 0.1
 """Seconds within which alike pods of one workload that do the same do it together."""
 _COLOURS: tuple[tuple[re.Pattern[str], dict[str, bool]], ...] = (
@@ -44,46 +47,88 @@ _COLOURS: tuple[tuple[re.Pattern[str], dict[str, bool]], ...] = (
 
 
 def headline(running: ScenarioRun, problem: BaseException) -> str:
-    """The one line that the summary of a run shows: what was seen, then where."""
-    said = running.sentences[-1] if running.sentences else None
+    """Return the line for the short summary: what was seen, then where."""
+    last = running.sentences[-1] if running.sentences else None
     text = problem.seen or "nothing at all" if isinstance(problem, Unmet) else str(problem).partition("\n")[0]
-    return _cut(f"{text} ({said})" if said is not None and said.verdict == "failed" else text)
+    return f"{text} ({last})" if last is not None and last.verdict == "failed" else text
 
 
 def colour(row: str, *, first: bool = False) -> dict[str, bool]:
-    """How a line is marked up on a terminal, in pytest's words."""
+    """Return the terminal markup of a line, in pytest's terms."""
     if first:
         return {"bold": True}
     return next((markup for pattern, markup in _COLOURS if pattern.match(row)), {})
 
 
-def tell(running: ScenarioRun, problem: BaseException, *, whole: bool = False, cut: bool = True) -> list[str]:
-    """The story, line by line; with `whole` nothing is left out and names stand as they are, not to be `cut` is only to
-    be long.
+def render(running: ScenarioRun, problem: BaseException, *, whole: bool = False, cut: bool = True) -> list[str]:
+    """Return the story, line by line.
+
+    With `whole`, nothing is left out and names stay as they are; without `cut`, the story may be long.
     """
     rows = list(_head(running, problem))
     most: dict[str, int | None] = _MOST if cut and not whole else dict.fromkeys(_MOST)
     rows += [f"also found: {finding}" for finding in running.findings if finding not in str(problem)]
     history, about = running.history, problem.about if isinstance(problem, Unmet) else ()
-    course = _course(running, about)
-    rows += _section("what happened, by seconds since the scenario began", course, most["course"], last=True)
+    course = list(_course(running, about))
+    state: list[str] = []
     if history is not None:
         view = history.now()
-        rows += _section("queues", _queues(history, view, Rules(running.policy)), most["queues"])
-        rows += _section("pending, and why the scheduler says so", _pending(view), most["pending"])
+        state += _section("queues", _queues(history, view, Rules(running.policy)), most["queues"])
+        state += _section("pending, with the scheduler's reason", _pending(view), most["pending"])
     if whole:
-        return rows
+        return [*rows, *_section(_COURSE, course, None, last=True), *state]
     files = [f"everything that was seen: {running.folder}", *_commands(running, problem)]
-    room = LINES - len(files)
-    if cut and len(rows) > room:
-        rows = [*rows[: room - 1], f"  … {len(rows) - room + 1} more lines"]
     space = history.namespace if history is not None else ""
-    shown = [_plain(row, space) for row in rows]
-    return (list(map(_cut, shown)) if cut else shown) + files
+    rows, course, state = ([_plain(row, space) for row in part] for part in (rows, course, state))
+    if not cut:
+        return [*rows, *_section(_COURSE, course, None, last=True), *state, *files]
+    rows, state = _wrapped(rows), _wrapped(state)
+    room = LINES - len(files)
+    if len(rows) + len(state) > room - _LEAST:  # a monitor may have one finding for each pod
+        rows = _shortened(rows, max(room // 3, room - _LEAST - len(state)))
+        state = _shortened(state, room - _LEAST - len(rows))
+    happened = _section(_COURSE, course, min(_MOST["course"] or LINES, room - len(rows) - len(state) - 1), last=True)
+    return [*rows, *_fitting(happened, room - len(rows) - len(state)), *state, *files]
+
+
+def _wrapped(rows: Iterable[str]) -> list[str]:
+    """Wrap the rows that are too long; the continuation lines are indented."""
+    found: list[str] = []
+    for row in rows:
+        indent = " " * (len(row) - len(row.lstrip()) + 4)
+        found += (
+            textwrap.wrap(row, _WIDTH, subsequent_indent=indent, break_on_hyphens=False, drop_whitespace=False)
+            if len(row) > _WIDTH
+            else [row]
+        )
+    return [row.rstrip() for row in found]
+
+
+def _fitting(section: Sequence[str], room: int) -> list[str]:
+    """Return a section of the timeline, with as many of its latest rows as fit, wrapped, into this number of lines."""
+    if not section:
+        return []
+    kept: list[str] = []
+    for number, row in enumerate(reversed(section[1:])):
+        lines = _wrapped([row])
+        left = len(section) - 1 - number
+        if len(kept) + len(lines) > room - 1 - (left > len(lines)):
+            return [section[0], f"    … {left} earlier", *kept]
+        kept = lines + kept
+    return [section[0], *kept]
+
+
+def _shortened(rows: list[str], room: int) -> list[str]:
+    """Return the first rows, and the number of the others."""
+    return rows if len(rows) <= room else [*rows[: room - 1], f"  … {len(rows) - room + 1} more lines"]
 
 
 def _commands(running: ScenarioRun, problem: BaseException) -> Iterator[str]:
-    """What to type to learn more of the work that the failure is about, where the scheduler was recorded."""
+    """Yield the commands that show renamed objects and, if the scheduler was recorded, explain the failure's work."""
+    if running.history is not None and running.session is not None:
+        seen = {it.ref for it in running.history.since(0)}
+        if hint := running.session.names.hint(seen):
+            yield f"with their names on the cluster: {hint}"
     if running.history is None or not (running.folder / RECORDING).is_dir():
         return
     about = problem.about if isinstance(problem, Unmet) else ()
@@ -91,9 +136,9 @@ def _commands(running: ScenarioRun, problem: BaseException) -> Iterator[str]:
     pods = [ref.name for ref in about if ref.kind == Kind.POD]
     jobs = [ref.name for ref in about if ref.kind in (Kind.VCJOB, Kind.PODGROUP, Kind.DEPLOYMENT)]
     pods += [] if jobs else [str(pod["metadata"]["name"]) for pod in view.mine(Kind.POD) if views.waits(pod)]
-    call = f"{distribution.prompt()} %s {shlex.quote(_shown(running.folder))}"
+    call = f"{distribution.prompt()} scheduler %s {shlex.quote(_shown(running.folder))}"
     if pods or jobs:
-        which = f"pod {pods[0]}" if pods else f"job {_UID.sub('', jobs[0])}"
+        which = f"pod {pods[0]}" if pods else f"job {UID.sub('', jobs[0])}"
         yield f"why, cycle by cycle: {call % 'explain'} {which} --all"
     yield f"with another policy: {call % 'replay'} --policy FILE"
 
@@ -103,59 +148,63 @@ def _shown(path: Path) -> str:
 
 
 def _head(running: ScenarioRun, problem: BaseException) -> Iterator[str]:
-    said = running.sentences[-1] if running.sentences else None
-    failed = said is not None and said.verdict == "failed"
-    yield f"{running.where}: {said}" if failed else f"{running.where}: after the last sentence"
+    last = running.sentences[-1] if running.sentences else None
+    failed = last is not None and last.verdict == "failed"
+    yield f"{running.where}: {last}" if failed else f"{running.where}: after the last sentence"
     yield from (f"  {row}" for row in str(problem).splitlines())
-    policy = (running.policy.splitlines() or [""])[0].removeprefix("#").strip()
+    first = (running.policy.splitlines() or [""])[0]
+    title = first.removeprefix("#").strip() if first.startswith("#") else ""
     yield f"  scenario: {running.name} (namespace {running.history.namespace if running.history else '-'})"
-    if policy:
-        yield f"  policy: {policy}"
+    if running.policy:
+        yield f"  policy: {running.policy_name}{f' ({title})' if title else ''}"
 
 
 @dataclass(slots=True)
 class _Row:
-    """Something that happened, to one object or, alike, to several pods of a workload."""
+    """Something that happened to one object, or in the same way to several pods of a workload."""
 
     at: float
     subject: str
     text: str
     workload: str = ""
     nodes: dict[str, None] = field(default_factory=dict)
-    pods: int = 1
+    pods: set[str] = field(default_factory=set)
+    """The pods of one row: of its workload, as told by their names."""
 
 
 def _course(running: ScenarioRun, about: Sequence[Ref]) -> Iterator[str]:
-    """Sentences, what the objects did and what events say, by time."""
+    """Return sentences, changes of objects and events, ordered by time."""
     history = running.history
     zero = history.began if history is not None else running.began
-    rows = [_said(it, it.began - zero) for it in running.sentences]
+    rows = [_sentence_row(it, it.began - zero) for it in running.sentences]
     if history is not None:
         rows += _merged(_objects(history, about))
         rows += _merged(_events(history))
     for row in sorted(rows, key=lambda it: it.at):
-        subject = f"{row.pods} pods of {row.workload}" if row.pods > 1 else row.subject
+        subject = f"{len(row.pods)} pods of {row.workload}" if len(row.pods) > 1 else row.subject
         where = f", on {', '.join(row.nodes)}" if row.nodes else ""
         yield f"{max(0.0, row.at):7.2f} {subject}{': ' if subject else ''}{row.text}{where}"
 
 
-def _said(sentence: SentenceRun, at: float) -> _Row:
+def _sentence_row(sentence: SentenceRun, at: float) -> _Row:
     took = f"{sentence.ended - sentence.began:.2f} s" if sentence.ended is not None else "not over"
     return _Row(at, "", f"> {sentence} ({took}){' fails' if sentence.verdict == 'failed' else ''}")
 
 
 def _merged(rows: Iterable[_Row]) -> list[_Row]:
-    """Alike pods that do the same at about the same time as one row."""
+    """Merge rows of pods that do the same at about the same time, those with a node apart. Each pod counts once."""
     found: list[_Row] = []
-    last: dict[tuple[str, str], _Row] = {}
+    last: dict[tuple[str, str, bool], _Row] = {}
     for row in sorted(rows, key=lambda it: it.at):
-        before = last.get((row.workload, row.text)) if row.workload else None
+        key = (row.workload, row.text, bool(row.nodes))
+        row.pods.add(row.subject)
+        before = last.get(key) if row.workload else None
         if before is not None and row.at - before.at <= _TOGETHER:
-            before.pods += 1
+            before.pods |= row.pods
             before.nodes |= row.nodes
             continue
         found.append(row)
-        last[row.workload, row.text] = row
+        last[key] = row
     return found
 
 
@@ -175,13 +224,13 @@ def _objects(history: History, about: Sequence[Ref]) -> Iterator[_Row]:
 
 
 def _workload(pod: Object) -> str:
-    """What alike pods have in common; a pod of no workload is like no other."""
+    """Return the common name of alike pods; a pod of no workload has none."""
     name = views.workload_of(pod)
     return name if name != pod["metadata"]["name"] else ""
 
 
 def involved(history: History, about: Sequence[Ref]) -> list[Ref]:
-    """The objects that an expectation names, with their pods and PodGroups."""
+    """Return the objects that an expectation names, with their pods and PodGroups."""
     wanted = {ref.name for ref in about}
     found = dict.fromkeys(ref for ref in about if ref.kind not in (Kind.EVENT, Kind.NODE))
     for version in history.since(0):
@@ -207,7 +256,7 @@ def _events(history: History) -> Iterator[_Row]:
 
 
 def _queues(history: History, view: View, rules: Rules) -> list[str]:
-    """What each queue may have, and what its pods hold."""
+    """Yield the limits of each queue, and what its pods hold."""
     rows: list[tuple[str, ...]] = [("queue", "resource", "capability", "deserved", "guarantee", "held")]
     ledger = Ledger(history.since(0))
     for queue in sorted(view.all(Kind.QUEUE), key=lambda it: str(it["metadata"]["name"])):
@@ -217,10 +266,12 @@ def _queues(history: History, view: View, rules: Rules) -> list[str]:
             spec.get("capability") or {},
             status.get("deserved") or spec.get("deserved") or {},
             (spec.get("guarantee") or {}).get("resource") or {},
-            {it: f"{amount.normalize():f}" for it, amount in held.items() if amount != NONE},
+            {it: amount for it, amount in held.items() if amount != NONE},
         )
         resources = sorted({it for column in columns for it in column} - {"pods"}) or ["-"]
-        rows += [(name, it, *(str(column.get(it, "-")) for column in columns)) for it in resources]
+        rows += [
+            (name, it, *(shown(it, column[it]) if it in column else "-" for column in columns)) for it in resources
+        ]
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
@@ -229,17 +280,17 @@ def _pending(view: View) -> Iterator[str]:
     for kind in (Kind.POD, Kind.PODGROUP):
         found = []
         for obj in sorted(view.mine(kind), key=lambda it: str(it["metadata"]["name"])):
-            said, name = views.reason(obj), str(obj["metadata"]["name"])
-            if views.waits(obj) if kind == Kind.POD else said or views.phase(obj) in ("", "Pending"):
+            reason, name = views.reason(obj), str(obj["metadata"]["name"])
+            if views.waits(obj) if kind == Kind.POD else reason or views.phase(obj) in ("", "Pending"):
                 workload = _workload(obj) if kind == Kind.POD else ""
-                found.append((workload or name, said or "the scheduler has not said anything", name))
-        for (workload, said), group in groupby(found, key=lambda it: it[:2]):
+                found.append((workload or name, reason or "the scheduler has published no reason", name))
+        for (workload, reason), group in groupby(found, key=lambda it: it[:2]):
             names = [name for _, _, name in group]
-            yield f"{kind} {names[0]}: {said}" if len(names) == 1 else f"{len(names)} pods of {workload}: {said}"
+            yield f"{kind} {names[0]}: {reason}" if len(names) == 1 else f"{len(names)} pods of {workload}: {reason}"
 
 
 def _section(title: str, rows: Iterable[str], limit: int | None, *, last: bool = False) -> list[str]:
-    """A title and its rows, the first or the last of them if there are too many."""
+    """Return a title and its rows; only the first or the last rows if there are too many."""
     found = list(rows)
     if not found:
         return []
@@ -251,10 +302,6 @@ def _section(title: str, rows: Iterable[str], limit: int | None, *, last: bool =
 
 
 def _plain(row: str, namespace: str) -> str:
-    """As people name things: without the scenario's namespace, and a PodGroup without the uid in its name."""
+    """Return a text without the scenario's namespace and without the uids in names of PodGroups."""
     here = rf"\b{re.escape(namespace)}/" if namespace else r"(?!)"
-    return _UID.sub("", re.sub(here, "", row))
-
-
-def _cut(row: str) -> str:
-    return row if len(row) <= _WIDTH else row[: _WIDTH - 1] + "…"
+    return UID.sub("", re.sub(here, "", row))

@@ -1,11 +1,16 @@
-"""The files of a run: for its user alone, in a folder that no other run writes into.
+"""Reserve the folder of a run and write its files; no other run writes into the folder.
 
-They hold every object that was seen, so they are 0600 in folders that are 0700. Where a run names no folder and another
-one writes into the usual one, it takes the next name; a folder that was named is refused while another run has it.
+They are readable by others (0644 in folders with 0755), so that a web server or another user can show them. On a
+shared cluster the files may contain objects of other namespaces; they are private then (0600 in 0700).
+
+If the user names no folder and another run uses the default one, the run takes the next name. A named folder is refused
+while another run uses it.
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import filelock
@@ -14,6 +19,8 @@ from ..api.errors import HarnessError
 
 PAGE = "report.html"
 """The page of a run, in its folder."""
+RUN = "run.json"
+"""When the last run in a folder began."""
 RECORDS = "**/scenarios/*/*.json"
 """The records of a run, below its folder."""
 
@@ -21,14 +28,14 @@ _MOST = 100
 
 
 class FolderTakenError(HarnessError):
-    """Another run writes into the folder that this one was told to write into."""
+    """Another run writes into the folder that the user named."""
 
 
 class Claim:
-    """A folder that is this run's until :meth:`release`, or until its process ends."""
+    """Reserves a folder for this run until `release`, or until its process ends."""
 
     def __init__(self, folder: Path, *, named: bool) -> None:
-        """Take ``folder``, or ``folder-2`` and so on if it was not ``named``. Raises FolderTakenError, OSError."""
+        """Reserve `folder`, or `folder-2` and so on if it is not `named`. Raises FolderTakenError, OSError."""
         folder.parent.mkdir(parents=True, exist_ok=True)
         names = [folder] if named else [folder, *(folder.with_name(f"{folder.name}-{n}") for n in range(2, _MOST))]
         for self.folder in names:
@@ -43,19 +50,37 @@ class Claim:
         )
 
     def release(self) -> None:
-        """Let others have it. The second call does nothing."""
+        """Release the folder. A second call does nothing."""
         self._lock.release()
 
 
-def make_folder(folder: Path) -> Path:
-    """A folder for this user alone. Raises OSError."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+def keep_private(add_cleanup: Callable[[Callable[[], None]], None], junit: str | None) -> None:
+    """Create all files of this process and its children for this user only, until the clean-up.
+
+    On a shared cluster a run sees objects of other users: they appear in JUnit files, results and logs.
+    """
+    before = os.umask(0o077)
+
+    def restore() -> None:
+        os.umask(before)
+
+    add_cleanup(restore)
+    if junit is not None and Path(junit).is_file():
+        Path(junit).chmod(0o600)  # left by an earlier run
+
+
+def make_folder(folder: Path, *, private: bool = False) -> Path:
+    """Make a folder, for this user only if `private`. Raises OSError."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700 if private else 0o755)
     return folder
 
 
-def write(path: Path, content: bytes | str) -> Path:
-    """Write a file for this user alone. Raises OSError."""
-    path.touch(mode=0o600)
-    path.chmod(0o600)
+def write(path: Path, content: bytes | str, *, private: bool = False) -> Path:
+    """Write a file, for this user only if `private`. Raises OSError."""
+    before = os.umask(0o077)  # private too, on a shared cluster
+    os.umask(before)
+    mode = 0o600 if private else 0o644 & ~before
+    path.touch(mode=mode)
+    path.chmod(mode)
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     return path

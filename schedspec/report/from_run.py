@@ -1,16 +1,19 @@
-"""Makes the record of a scenario that has ended.
+"""Make the record of a scenario that has ended.
 
-The one rule: what belongs to another scenario is not in it. Of the objects that a cluster has to itself (queues, nodes,
-priority classes) it keeps those that were there when the first sentence was said, or came later; of the others those in
-the scenario's own namespace.
+A record contains nothing of other scenarios. Of cluster-scoped objects (queues, nodes, priority classes) it keeps those
+that existed at the first sentence or were created later; of namespaced objects, those in the scenario's own namespace.
 """
 
 from __future__ import annotations
 
 import os.path
-import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Any
 
+import msgspec
+
+from ..api.clock import monotonic
 from ..api.errors import Unmet
 from ..api.kinds import GANGS, SERVED, Kind, Ref
 from ..monitors import Rules, Violation
@@ -23,12 +26,15 @@ from .objects import Queues, state_of, unit_of
 from .queue_moments import queue_moments
 from .record import Failure, Judgement, Moment, Reason, ScenarioRecord, Sentence, Software, Span, Story, digest
 
+_WHOLE = 600
+"""Up to so many versions of pods a record keeps them whole."""
+
 
 def make_record(running: ScenarioRun, findings: Sequence[Violation] = (), off: Sequence[str] = ()) -> ScenarioRecord:
-    """Everything that is known of a scenario that has ended. Without a cluster it has no objects, but its failure."""
+    """Return the record of a scenario that has ended. Without a cluster it has the failure but no objects."""
     history = running.history
     zero = history.began if history is not None else running.began
-    ended = running.ended or time.monotonic()
+    ended = running.ended or monotonic()
     cleanup = running.cleanup_began or ended
 
     def clock(at: float) -> float:
@@ -43,7 +49,7 @@ def make_record(running: ScenarioRun, findings: Sequence[Violation] = (), off: S
     recording = running.folder / RECORDING
     return ScenarioRecord(
         feature=running.feature,
-        feature_file=running.shown_path,
+        feature_file=running.feature_file,
         rule=running.rule,
         scenario=running.name,
         example=running.example,
@@ -55,6 +61,7 @@ def make_record(running: ScenarioRun, findings: Sequence[Violation] = (), off: S
         scheduler=_scheduler(running),
         policy=running.policy,
         policy_sha256=digest(running.policy),
+        policy_name=running.policy_name,
         began=running.began_wall + zero - running.began,
         seconds=clock(cleanup),
         boot_seconds=round(running.boot_seconds, 4),
@@ -71,12 +78,13 @@ def make_record(running: ScenarioRun, findings: Sequence[Violation] = (), off: S
         reasons=_reasons(stories),
         findings=[Judgement(clock(it.time), it.monitor, it.about, it.text) for it in findings],
         monitors_off=list(off),
+        logs=running.logs,
         recording=os.path.relpath(recording) if recording.is_dir() else "",
     )
 
 
 def own(history: History) -> Iterator[Version]:
-    """The versions that are of this scenario, in the order of their arrival."""
+    """Return the versions that belong to this scenario, in the order of their arrival."""
     everything = history.since(0)
     opened = history.opened or history.began
     dead = set()
@@ -103,6 +111,7 @@ def own(history: History) -> Iterator[Version]:
 
 
 def _stories(versions: Sequence[Version], queues: Queues, clock: course.Clock, cleanup: float) -> list[Story]:
+    keeps = sum(version.ref.kind == Kind.POD for version in versions) <= _WHOLE
     by_ref: dict[Ref, list[Moment]] = {}
     for version in versions:
         moments = by_ref.setdefault(version.ref, [])
@@ -110,25 +119,34 @@ def _stories(versions: Sequence[Version], queues: Queues, clock: course.Clock, c
         last = moments[-1] if moments else None
         if version.change == "changed" and last and (last.uid, last.state, last.cleanup) == (version.uid, state, over):
             continue
-        moments.append(Moment(clock(version.at), version.change, version.uid, state, over))
+        whole = version.object if keeps and version.ref.kind == Kind.POD and not over else {}
+        moments.append(Moment(clock(version.at), version.change, version.uid, state, whole, over))
     return [Story(ref.kind, ref.name, moments, ref.namespace) for ref, moments in by_ref.items()]
 
 
 def _sentences(running: ScenarioRun, clock: course.Clock, cleanup: float) -> Iterator[Sentence]:
-    """Those that were said, then those that no longer could be."""
+    """Return the sentences that ran, then those that did not."""
     planned = running.planned
-    for number, said in enumerate(running.sentences):
-        plan = planned[number] if number < len(planned) else said
-        ended = said.ended or cleanup
-        verdict = said.verdict or "skipped"
-        yield _sentence(plan, clock(said.began), round(ended - said.began, 4), verdict)
+    for number, sentence in enumerate(running.sentences):
+        plan = planned[number] if number < len(planned) else sentence
+        ended = sentence.ended or cleanup
+        verdict = sentence.verdict or "skipped"
+        yield _sentence(plan, clock(sentence.began), round(ended - sentence.began, 4), verdict)
     for plan in planned[len(running.sentences) :]:
         yield _sentence(plan, 0.0, 0.0, "skipped")
 
 
-def _sentence(said: SentenceRun, began: float, seconds: float, verdict: str) -> Sentence:
+def _sentence(sentence: SentenceRun, began: float, seconds: float, verdict: str) -> Sentence:
     return Sentence(
-        said.keyword.strip(), said.text, said.line, began, seconds, verdict, said.background, said.table, said.doc
+        sentence.keyword.strip(),
+        sentence.text,
+        sentence.line,
+        began,
+        seconds,
+        verdict,
+        sentence.background,
+        sentence.table,
+        sentence.doc,
     )
 
 
@@ -153,34 +171,47 @@ def _units(stories: Sequence[Story]) -> dict[str, str]:
 
 
 def _reasons(stories: Sequence[Story]) -> list[Reason]:
-    """What the scheduler published of waiting pods and PodGroups, each text once per object and change."""
+    """Yield the published reasons of waiting pods and PodGroups, each text once for each object and change."""
     found: list[Reason] = []
+    data = _published_data(stories)
     for story in stories:
-        said = ""
+        previous = ""
         for moment in story.moments:
             text = str(moment.state.get("waits", ""))
-            if text and text != said and story.kind in (Kind.POD, *GANGS) and not moment.cleanup:
-                found.append(Reason(moment.at, story.kind, story.name, text))
-            said = text
+            if text and text != previous and story.kind in (Kind.POD, *GANGS) and not moment.cleanup:
+                found.append(Reason(moment.at, story.kind, story.name, text, data.get(text, [])))
+            previous = text
     return sorted(found, key=lambda reason: reason.at)
+
+
+def _published_data(stories: Sequence[Story]) -> dict[str, list[dict[str, Any]]]:
+    """Map the message of each event to the reasons in its annotation; to none if the annotation cannot be read."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for story in stories:
+        for moment in story.moments if story.kind == Kind.EVENT else ():
+            text = moment.state.get("annotations", {}).get("schedspec.dev/waits")
+            if text:
+                with suppress(msgspec.MsgspecError):
+                    found[str(moment.state.get("message"))] = msgspec.json.decode(text, type=list[dict[str, Any]])
+    return found
 
 
 def _cluster(running: ScenarioRun) -> Software:
     session, facts = running.session, running.facts
-    if session is None or facts is None:  # it did not come up
+    if session is None or facts is None:  # the scheduler did not start
         return Software("none")
     return Software(session.cluster.kind, facts.server_version, list(facts.made_of))
 
 
 def _scheduler(running: ScenarioRun) -> Software:
     name, version = running.scheduler
-    if not version:  # nobody said, or it runs already and was not asked
+    if not version:  # unknown, or not asked because it was already running
         name = _who_binds(running.history) or name
     return Software(name or "unknown", version)
 
 
 def _who_binds(history: History | None) -> str:
-    """Who says in an event that it scheduled something."""
+    """Return the component whose events report scheduled pods."""
     for version in history.versions(Kind.EVENT) if history is not None else ():
         if version.object.get("reason") == "Scheduled":
             source = version.object.get("source") or {}

@@ -1,6 +1,6 @@
-"""Each pod's life, read from a record: when it came, got a node, ran, was told to go, went; and why it waited.
+"""Derive each pod's life from a record: when it was created, bound, running, evicted and deleted, and why it waited.
 
-Pure. What was seen during the clean-up is left out: a life ends with the scenario.
+This module is pure. It ignores the clean-up: a life ends with the scenario.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .record import ActMoment, ScenarioRecord, Story
 
 @dataclass(slots=True)
 class Life:
-    """One pod. Times are the record's; None is not yet. ``bound`` is None for a pod that never got a node."""
+    """One pod. Times are those of the record; None until the event. `bound` is None for a pod without a node."""
 
     name: str
     uid: str
@@ -38,21 +38,21 @@ class Life:
     eviction: ActMoment | None = None
 
     def released(self, end: float) -> float:
-        """When its node was free of it."""
+        """When the pod freed its node."""
         return min((t for t in (self.ended, self.gone) if t is not None), default=end)
 
     def waited_until(self, end: float) -> float:
-        """When it no longer waited for a node."""
+        """When the pod stopped waiting for a node."""
         return min((t for t in (self.bound, self.gone, self.ended) if t is not None), default=end)
 
     @property
     def cards(self) -> float:
-        """How many cards it asks for."""
+        """The number of cards that the pod requests."""
         return sum(amount for name, amount in self.amounts.items() if is_card(name))
 
 
 def lives_of(record: ScenarioRecord) -> list[Life]:
-    """Every pod of a scenario, in the order of their coming."""
+    """Return every pod of a scenario, in the order of creation."""
     found: dict[str, Life] = {}
     for story in record.objects:
         if story.kind == "pod":
@@ -92,21 +92,21 @@ def _take(story: Story, found: dict[str, Life]) -> None:
 
 
 def shown_names(lives: Iterable[Life]) -> dict[str, str]:
-    """What each pod is called in a picture, by uid: its workload, if that has no other pod."""
+    """Return each pod's name in a picture, by uid: its workload's name, if the workload has no other pod."""
     lives = list(lives)
     siblings = Counter(life.workload for life in {(life.workload, life.name): life for life in lives}.values())
     return {life.uid: life.workload if siblings[life.workload] == 1 else _short(life) for life in lives}
 
 
 class Plain:
-    """Makes the scheduler's words readable: no namespace of the scenario, and a PodGroup by its workload's name."""
+    """Makes the scheduler's texts readable: drops the scenario's namespace, and names a PodGroup by its workload."""
 
     def __init__(self, namespace: str, lives: Iterable[Life]) -> None:
         self._prefix = f"{namespace}/" if namespace else ""
         self._names = {life.group: life.workload for life in lives if life.group and life.group != life.workload}
 
     def __call__(self, text: str) -> str:
-        """The text as people say it."""
+        """Return the readable text."""
         if self._prefix:
             text = text.replace(self._prefix, "")
         if "-" not in text:
@@ -121,5 +121,5 @@ def _short(life: Life) -> str:
 
 
 def natural(name: str) -> list[tuple[int, str]]:
-    """A sort key by which ``node-10`` comes after ``node-9``."""
+    """Return a sort key that puts `node-10` after `node-9`."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name) if part]

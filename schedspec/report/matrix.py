@@ -1,9 +1,11 @@
-"""Scheduler × version × scenario: what each does, from the results of runs. JSON, Markdown, and a page of the report.
+"""Compare schedulers and versions, scenario by scenario, from the results of runs: JSON, Markdown, and a report page.
+
 `schedspec matrix` writes it. Runs of one scheduler in one version on one Kubernetes are one column.
 """
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
@@ -11,11 +13,11 @@ from statistics import fmean
 import msgspec
 from markupsafe import Markup
 
+from ..results import Result, RunResults, Verdict, read
 from . import files, html
 from .record import ScenarioRecord, slug
-from .results import Result, RunResults, Verdict, read
 
-_ORDER: tuple[Verdict, ...] = ("error", "failed", "known", "passed", "lacks", "skipped")
+ORDER: tuple[Verdict, ...] = ("error", "failed", "known", "passed", "lacks", "skipped")
 _SIGNS: dict[Verdict, str] = {
     "passed": "✓",
     "failed": "✗",
@@ -24,6 +26,8 @@ _SIGNS: dict[Verdict, str] = {
     "lacks": "–",
     "skipped": "·",
 }
+VIEW = "schedulers"
+"""The anchor of the matrix on its page."""
 LEGEND = "✓ passed, ✗ failed, ≠ known difference, – lacks what the scenario needs, ! could not be judged, · skipped"
 
 
@@ -38,13 +42,19 @@ class Column(msgspec.Struct, frozen=True, order=True):
     kubernetes: str
 
     @property
+    def short(self) -> list[str]:
+        """The text below the scheduler's name in the head of a column."""
+        parts = [self.version, self.kubernetes.removeprefix("v") and f"on {self.kubernetes.removeprefix('v')}"]
+        return [it for it in parts if it]
+
+    @property
     def title(self) -> str:
         on = f" on Kubernetes {self.kubernetes}" if self.kubernetes else ""
         return f"{self.scheduler} {self.version}".strip() + on
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
-    """What one scheduler did with one scenario, over all of its runs."""
+    """The outcome of one scenario with one scheduler, over all of its runs."""
 
     verdict: Verdict
     """The worst of the runs."""
@@ -52,72 +62,96 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     runs: int
     why: str
     node_id: str = ""
-    """Of the worst of the runs: its record has the same."""
+    """The anchor of the worst run; its record has the same."""
     seconds_to_run: float | None
     evictions: float | None
     evicted_to_requested: float | None
 
     @property
     def text(self) -> str:
-        """`✓`, or `2 of 3` where the runs differ."""
+        """`✓`, or `2 of 3` if the runs differ."""
         sign = _SIGNS[self.verdict]
         return sign if self.passed in (0, self.runs) else f"{sign} {self.passed} of {self.runs}"
 
     @property
     def measured(self) -> str:
-        """The numbers of what ran: `0.31 s to run, 4 evicted, 2 × what was asked for`; empty where nothing did."""
+        """The measurements, for instance `0.31 s to run, 4 evicted, 2 × what was asked for`; empty if nothing ran."""
         if self.verdict in ("lacks", "skipped", "error") or self.seconds_to_run is None:
             return ""
-        said = [f"{self.seconds_to_run:.2f} s to run"]
-        said += [f"{self.evictions:g} evicted"] if self.evictions else []
-        said += [] if self.evicted_to_requested is None else [f"{self.evicted_to_requested:g} × what was asked for"]
-        return ", ".join(said)
+        parts = [f"{self.seconds_to_run:.2f} s to run"]
+        parts += [f"{self.evictions:g} evicted"] if self.evictions else []
+        parts += [] if self.evicted_to_requested is None else [f"{self.evicted_to_requested:g} × what was asked for"]
+        return ", ".join(parts)
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """One scenario, or one row of its examples; its cells in the order of the columns, None where it was not run."""
+    """One scenario, or one row of its examples; its cells in the order of the columns, None if it was not run."""
 
     feature: str
     scenario: str
+    level: str = ""
+    """Conformance level; empty for a scenario without one."""
     cells: list[Cell | None]
+
+    @property
+    def differs(self) -> bool:
+        """Whether judged schedulers have different verdicts."""
+        return len({it.verdict for it in self.cells if it is not None and it.verdict not in ("lacks", "skipped")}) > 1
 
 
 class Matrix(msgspec.Struct, frozen=True, kw_only=True):
-    """All of it."""
+    """All rows and columns."""
 
     schema: int = 1
     columns: list[Column]
     rows: list[Row]
 
     def totals(self) -> list[dict[Verdict, int]]:
-        """For each column how many scenarios came to which verdict: they add up to all that were collected."""
+        """Return for each column the number of scenarios of each verdict; they add up to all collected scenarios."""
         found = []
         for at in range(len(self.columns)):
             verdicts = [cell.verdict for row in self.rows if (cell := row.cells[at]) is not None]
-            found.append({verdict: verdicts.count(verdict) for verdict in _ORDER})
+            found.append({verdict: verdicts.count(verdict) for verdict in ORDER})
         return found
 
 
 def make(runs: Iterable[RunResults]) -> Matrix:
-    """The matrix of these runs. Pure."""
+    """Return the matrix of these runs. Pure."""
     found: dict[tuple[str, str], dict[Column, list[Result]]] = {}
     columns: dict[Column, None] = {}
+    levels: dict[tuple[str, str], str] = {}
     for run in runs:
         column = Column(run.scheduler, run.version, run.kubernetes)
         columns.setdefault(column)
         for result in run.results:
-            place = found.setdefault((result.feature, _named(result)), {})
+            key = (result.feature, title_of(result.scenario, result.example))
+            levels[key] = result.level or levels.get(key, "")
+            place = found.setdefault(key, {})
             place.setdefault(column, []).append(result)
     ordered = sorted(columns)
     rows = [
-        Row(feature=feature, scenario=scenario, cells=[_cell(cells.get(it, ())) for it in ordered])
+        Row(
+            feature=feature,
+            scenario=scenario,
+            level=levels[feature, scenario],
+            cells=[_cell(cells.get(it, ())) for it in ordered],
+        )
         for (feature, scenario), cells in sorted(found.items(), key=lambda it: it[0][0])
     ]
     return Matrix(columns=ordered, rows=rows)
 
 
+def title_of(scenario: str, example: Mapping[str, str]) -> str:
+    """Return the title with the values of a row of examples; values that the title does not use follow in brackets."""
+    title = scenario
+    for key, value in example.items():
+        title = title.replace(f"<{key}>", value)
+    rest = [f"{key}: {value}" for key, value in example.items() if f"<{key}>" not in scenario]
+    return f"{title} ({', '.join(rest)})" if rest else title
+
+
 def markdown(matrix: Matrix) -> str:
-    """Tables, one a feature, and below them what happened instead."""
+    """Return one table for each feature, and below the tables the differences."""
     heads = [column.title for column in matrix.columns]
     lines = [LEGEND, "", *_table(["", *heads], [[name, *row] for name, row in _sums(matrix)]), ""]
     for feature in dict.fromkeys(row.feature for row in matrix.rows):
@@ -126,7 +160,7 @@ def markdown(matrix: Matrix) -> str:
         body = [[_escaped(row.scenario), *map(_shown, row.cells)] for row in rows]
         lines += [*_table(["scenario", *heads], body), ""]
     surprises = [
-        f"- **{column.title}**, {row.feature}, {_escaped(row.scenario)}: {_escaped(cell.why)}"
+        _item(f"**{column.title}**, {row.feature}, {_escaped(row.scenario)}: {_escaped(cell.why)}")
         for row in matrix.rows
         for column, cell in zip(matrix.columns, row.cells, strict=True)
         if cell is not None and cell.verdict in ("failed", "known", "error")
@@ -134,20 +168,29 @@ def markdown(matrix: Matrix) -> str:
     return "\n".join([*lines, "### What happened instead", "", *(surprises or ["Nothing."])]) + "\n"
 
 
+def _item(text: str) -> str:
+    """Return an item of a list in Markdown, on lines that fit a screen."""
+    return textwrap.fill(
+        text, 120, initial_indent="- ", subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
+
+
 def view(matrix: Matrix, records: Iterable[ScenarioRecord]) -> html.View:
-    """The page of the report: a cell leads to the page of its scenario, where these records have it."""
+    """Return the page of the report. A cell links to the page of its scenario, if these records contain it."""
     anchors = {_place(scenario.record): scenario.anchor for scenario in html.Report(records).scenarios}
     links = [
         [_link(anchors, column, cell) for column, cell in zip(matrix.columns, row.cells, strict=True)]
         for row in matrix.rows
     ]
     rows = list(zip(matrix.rows, links, strict=True))
-    body = html.template("matrix.html.j2").render(matrix=matrix, rows=rows, sums=_sums(matrix), legend=LEGEND)
-    return html.View("schedulers", "What each scheduler does", Markup(body))  # noqa: S704 - escaped by the template
+    body = html.template("matrix.html.j2").render(
+        matrix=matrix, rows=rows, sums=_sums(matrix), folders=_by_folder(matrix), legend=LEGEND
+    )
+    return html.View(VIEW, "What each scheduler does", Markup(body))  # noqa: S704 - escaped by the template
 
 
 def pictures(matrix: Matrix, records: Iterable[ScenarioRecord]) -> dict[str, str]:
-    """The picture (SVG) of each difference that these records have, by the name of its file."""
+    """Yield the picture (SVG) of each difference in these records, with its file name."""
     known = {_place(it): it for it in records}
     found = {}
     for row in matrix.rows:
@@ -169,14 +212,16 @@ def _link(anchors: Mapping[tuple[str, str, str, str], str], column: Column, cell
 
 
 def write(matrix: Matrix, folder: Path, records: Sequence[ScenarioRecord] = ()) -> list[Path]:
-    """Write matrix.json, matrix.md, matrix.html (the report of these records, with the matrix as a page), and into
-    pictures/ one of each difference. Raises OSError.
+    """Write the matrix as JSON, Markdown and a page of the report, and one picture of each difference into `pictures/`.
+
+    Raises:
+        OSError: A file cannot be written.
     """
     json = msgspec.json.format(msgspec.json.encode(matrix)).decode()
     texts = {
         "matrix.json": f"{json}\n",
         "matrix.md": markdown(matrix),
-        "matrix.html": html.render(records, [view(matrix, records)]),
+        "matrix.html": html.render(records, [view(matrix, records)], opens_on=VIEW),
     }
     texts |= {f"pictures/{name}": svg for name, svg in pictures(matrix, records).items()}
     for name, text in texts.items():
@@ -185,18 +230,10 @@ def write(matrix: Matrix, folder: Path, records: Sequence[ScenarioRecord] = ()) 
     return [folder / name for name in texts]
 
 
-def _named(result: Result) -> str:
-    name = result.scenario
-    for key, value in result.example.items():
-        name = name.replace(f"<{key}>", value)
-    rest = [f"{key}: {value}" for key, value in result.example.items() if f"<{key}>" not in result.scenario]
-    return f"{name} ({', '.join(rest)})" if rest else name
-
-
 def _cell(results: Sequence[Result]) -> Cell | None:
     if not results:
         return None
-    worst = min(results, key=lambda it: _ORDER.index(it.verdict))
+    worst = min(results, key=lambda it: ORDER.index(it.verdict))
     numbers = [it.numbers for it in results if it.numbers is not None]
     return Cell(
         verdict=worst.verdict,
@@ -218,9 +255,23 @@ def _mean(values: Iterable[float | None]) -> float | None:
 def _sums(matrix: Matrix) -> list[tuple[str, list[str]]]:
     totals = matrix.totals()
     rows = [
-        (str(verdict), [str(it[verdict]) for it in totals]) for verdict in _ORDER if any(it[verdict] for it in totals)
+        (str(verdict), [str(it[verdict]) for it in totals]) for verdict in ORDER if any(it[verdict] for it in totals)
     ]
     return [*rows, ("all", [str(sum(it.values())) for it in totals])]
+
+
+def _by_folder(matrix: Matrix) -> list[tuple[str, list[str]]]:
+    """Return for each folder of features how many judged scenarios each column passed: `7 of 9`."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for row in matrix.rows:
+        sums = found.setdefault(Path(row.feature).parent.as_posix(), [(0, 0)] * len(matrix.columns))
+        for at, cell in enumerate(row.cells):
+            if cell is not None and cell.verdict not in ("lacks", "skipped"):
+                sums[at] = (sums[at][0] + (cell.verdict == "passed"), sums[at][1] + 1)
+    return [
+        (folder, [f"{passed} of {judged}" if judged else "–" for passed, judged in sums])
+        for folder, sums in sorted(found.items())
+    ]
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

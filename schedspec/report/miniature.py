@@ -1,4 +1,4 @@
-"""A scenario's course as small as a word: what its queues held, one above the other, and a tick for each eviction."""
+"""Draw a scenario as a miniature: what its queues held, stacked, and a tick for each eviction."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WIDTH, HEIGHT = 140, 22
 
 @dataclass(frozen=True, slots=True)
 class Miniature:
-    """Paths with the colours of their queues, and where evictions were."""
+    """Paths with the colours of their queues, and the positions of evictions."""
 
     areas: list[tuple[int, str]]
     ticks: list[float]
@@ -22,7 +22,7 @@ class Miniature:
 
 
 def miniature(record: ScenarioRecord) -> Miniature:
-    """Pure."""
+    """Return the miniature of a scenario. Pure."""
     dimension, end = main_dimension(record), max(record.seconds, 0.001)
     colours = colours_of(record)
     parents = {moment.parent for moment in record.queues}
@@ -37,9 +37,9 @@ def miniature(record: ScenarioRecord) -> Miniature:
     scale = (HEIGHT - 3) / most
     queues = sorted(name for name, held in now.items() if any(row.get(name) for row in rows.values()) or held)
     areas = []
-    for n in range(len(queues), 0, -1):  # each covers what is below it
+    for n in range(len(queues), 0, -1):  # each area covers the one below
         steps = [(float(x), 0.0, sum(rows[x].get(name, 0.0) for name in queues[:n])) for x in sorted(rows)]
         areas.append((colours.get(queues[n - 1], -1), band(steps, float(WIDTH), float(HEIGHT), scale)))
     ticks = sorted({round(axis.x(act.at), 1) for act in record.acts if act.act == "evict"})[:40]
-    failed = next((said.began for said in record.sentences if said.verdict == "failed"), None)
+    failed = next((sentence.began for sentence in record.sentences if sentence.verdict == "failed"), None)
     return Miniature(areas, ticks, axis.x(failed) if failed is not None else None)

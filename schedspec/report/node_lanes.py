@@ -1,10 +1,14 @@
-"""The lanes of nodes: in each a row a card or a band of cpu, with the pods that held them; of many nodes shared lanes,
-which show sums by queue."""
+"""Draw the lanes of nodes: one row for each card or a band of cpu, with the pods that held them.
+
+Many nodes share lanes, which show sums by queue.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ..monitors.amounts import spoken
+from ..observe.view import count
 from .canvas import Canvas, fitting
 from .lives import Life, natural
 from .objects import is_card
@@ -17,7 +21,7 @@ SHARED_LANES = 12
 
 
 def draw_nodes(canvas: Canvas) -> None:
-    """A lane a node, or few lanes for all."""
+    """Draw one lane for each node, or a few lanes for many nodes."""
     nodes = _nodes(canvas)
     busy = sum(life.bound is not None for life in canvas.lives)
     canvas.picture.shared = len(nodes) > MOST_NODES or busy > MOST_PODS
@@ -29,7 +33,7 @@ def draw_nodes(canvas: Canvas) -> None:
 
 
 def _nodes(canvas: Canvas) -> list[tuple[str, dict[str, float]]]:
-    """The nodes and what they offered at their best, by name; of many, those that never had a pod are left out."""
+    """Return each node's largest capacity, by name; of many nodes, those that never had a pod are left out."""
     used = {life.node for life in canvas.lives if life.bound is not None}
     found: dict[str, dict[str, float]] = {}
     for story in canvas.record.objects:
@@ -57,12 +61,13 @@ def _node(canvas: Canvas, name: str, offers: dict[str, float]) -> None:
     none = [life for life in guests if life.amounts.get(dimension, 0.0) <= 0]
     stays = [(life.bound or 0.0, life.released(canvas.end), life.amounts[dimension]) for life in some]
     parts = place(stays)
+    what = spoken(dimension, capacity)  # the node's capacity, even if its pods need more rows
     capacity = max([capacity, *(low + size for found in parts for low, size in found)])
     if is_card(dimension) and capacity <= 32:
-        unit, what = ROW, f"{capacity:g} cards"
+        unit = ROW
     else:
         height = min(120.0, max(30.0, 16.0 * max((len(it) for it in _together(stays)), default=1)))
-        unit, what = height / (capacity or 1.0), f"{capacity:g} {'cards' if is_card(dimension) else 'cpu'}"
+        unit = height / (capacity or 1.0)
     height = max(ROW, unit * capacity)
     lane = Lane(name, canvas.y, height, "node", what, title=_offers(name, offers))
     if unit == ROW:
@@ -112,8 +117,7 @@ def _shared_lanes(canvas: Canvas, nodes: Sequence[tuple[str, dict[str, float]]])
         dimension = next((it for it, amount in offers.items() if is_card(it) and amount > 0), "cpu")
         height = 34.0
         guests = [life for life in canvas.lives if life.node in names and life.bound is not None]
-        unit = "cards" if is_card(dimension) else "cpu"
-        detail = f"{len(part)} nodes, {offers.get(dimension, 0):g} {unit}"
+        detail = f"{count(len(part), 'node')}, {spoken(dimension, offers.get(dimension, 0.0))}"
         lane = Lane(_range(part[0][0], part[-1][0]), canvas.y, height, "shared", detail)
         lane.title = f"{part[0][0]} to {part[-1][0]}"
         stays = [(it.bound or 0.0, it.released(canvas.end), it.queue, it.amounts.get(dimension, 0.0)) for it in guests]
@@ -126,11 +130,11 @@ def _shared_lanes(canvas: Canvas, nodes: Sequence[tuple[str, dict[str, float]]])
 
 
 def _offers(name: str, amounts: dict[str, float]) -> str:
-    return f"node {name}: " + ", ".join(f"{amount:g} {what}" for what, amount in amounts.items() if what != "pods")
+    return f"node {name}: " + ", ".join(spoken(what, amount) for what, amount in amounts.items() if what != "pods")
 
 
 def _range(first: str, last: str) -> str:
-    """``node-0000…0083``."""
+    """Return a range of names such as `node-0000…0083`."""
     same = len(last.rstrip("0123456789"))
     return f"{first}…{last[same if first.startswith(last[:same]) else 0 :]}" if first != last else first
 

@@ -1,6 +1,6 @@
-"""What a record keeps of each object: the fields that people look at, flat, under plain names.
+"""Reduce each object to the fields that a record keeps, flat and under plain names.
 
-Pure. Quantities are summed over a pod's containers; what is not set is left out.
+This module is pure. Quantities are summed over a pod's containers; unset fields are left out.
 """
 
 from __future__ import annotations
@@ -16,51 +16,50 @@ from ..observe import view
 from ..observe.history import Object, Version
 
 UNITS = {"cpu": "cores", "memory": "bytes", "ephemeral-storage": "bytes", "pods": "pods"}
-"""What is not here is counted; what a vendor's name is before (`nvidia.com/gpu`) are cards."""
+"""Units of known resources. Other resources are counted; a name with a vendor (`nvidia.com/gpu`) means cards."""
 
 
 def unit_of(resource: str) -> str:
-    """The unit of a resource's quantities."""
+    """Return the unit of a resource's quantities."""
     return UNITS.get(resource) or ("cards" if is_card(resource) else "bytes" if "hugepages" in resource else "")
 
 
 def is_card(resource: str) -> bool:
-    """Whether a resource is an accelerator: a vendor's, as `nvidia.com/gpu`."""
+    """Whether a resource is an accelerator of a vendor, such as `nvidia.com/gpu`."""
     return "/" in resource and not resource.startswith(("kubernetes.io/", "attachable-volumes"))
 
 
 def quantities(parts: Mapping[str, Any]) -> dict[str, str]:
-    """Parsed amounts as strings; pods are not counted, zeros left out."""
+    """Return parsed amounts as strings, without pods and zeros."""
     return {name: plain(amount) for name, amount in sorted(parts.items()) if name != "pods" and amount}
 
 
 def parsed(given: Mapping[str, Any] | None) -> dict[str, str]:
-    """Kubernetes' quantities (`500m`, `64Gi`) as plain numbers."""
+    """Return Kubernetes' quantities (`500m`, `64Gi`) as plain numbers."""
     return {name: plain(amount) for name, amount in sorted(amounts.parse(given).items())}
 
 
 def plain(amount: Decimal) -> str:
-    """`0.5`, `2`; never `1E+3`."""
+    """Return `0.5` or `2`, but never `1E+3`."""
     return f"{amount.normalize():f}"
 
 
 class Queues:
-    """Which queue a pod is of: what its PodGroup says, or said later if the pod was seen before it."""
+    """Finds the queue of a pod by its PodGroup, also if the PodGroup appeared after the pod."""
 
     def __init__(self, versions: Iterable[Version]) -> None:
         self._of: dict[str, str] = {}
         for version in versions:
-            if version.ref.kind == Kind.PODGROUP:
-                queue = str((version.object.get("spec") or {}).get("queue") or "default")
-                self._of[f"{version.ref.namespace}/{version.ref.name}"] = queue
+            if version.ref.kind in view.QUEUED:
+                self._of[f"{version.ref.namespace}/{version.ref.name}"] = view.queue_named_by(version.object)
 
     def of(self, pod: Object) -> str:
-        """The queue's name, or empty for a pod of no PodGroup."""
+        """Return the queue's name; empty for a pod without a PodGroup."""
         return self._of.get(f"{pod['metadata'].get('namespace', '')}/{view.group_of(pod)}", "")
 
 
 def state_of(kind: Kind, obj: Object, queues: Queues) -> dict[str, Any]:
-    """What a reader wants to know of an object of this kind. Fields that are not set are left out."""
+    """Return the fields of an object that a record keeps, by kind. Unset fields are left out."""
     return {name: value for name, value in _state(kind, obj, queues) if value not in (None, "", [], {}, False)}
 
 
@@ -89,6 +88,10 @@ def _state(kind: Kind, obj: Object, queues: Queues) -> Iterator[tuple[str, Any]]
             yield "minMember", ((spec.get("schedulingPolicy") or {}).get("gang") or {}).get("minCount")
             for name in ("priorityClassName", "disruptionMode"):
                 yield name, spec.get(name)
+            yield "waits", view.reason(obj)
+        case Kind.WORKLOAD:
+            yield "queue", view.queue_named_by(obj)
+            yield "conditions", [it.get("type") for it in status.get("conditions") or () if it.get("status") == "True"]
             yield "waits", view.reason(obj)
         case Kind.VCJOB:
             yield "queue", spec.get("queue")

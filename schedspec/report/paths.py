@@ -1,4 +1,4 @@
-"""Paths of SVG, as short as they can be: pixels with one digit behind the point."""
+"""Write short SVG paths: pixels with one digit after the decimal point."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def band(rows: Sequence[tuple[float, float, float]], right: float, base: float, scale: float) -> str:
-    """A step chart between a lower and an upper line."""
+    """Return a step chart between a lower and an upper line."""
     upper: list[tuple[float, float, float]] = []
     lower: list[tuple[float, float, float]] = []
     for n, (x, low, high) in enumerate(rows):
@@ -26,12 +26,12 @@ def band(rows: Sequence[tuple[float, float, float]], right: float, base: float, 
 
 
 def curve(x: float, y: float, to_x: float, to_y: float) -> str:
-    """From the victim to the one that it made room for: out to the right, and in from the left."""
+    """Return an arrow from the victim to its preemptor, which leaves to the right and arrives from the left."""
     bend = max(26.0, abs(to_x - x) * 0.45)
     points = ((x + bend, y), (to_x - bend, to_y), (to_x - 2, to_y))
     return f"M{number(x)} {number(y)}C" + " ".join(f"{number(a)} {number(b)}" for a, b in points)
 
 
 def number(value: float) -> str:
-    """A pixel."""
+    """Return a pixel as text."""
     return f"{value:.1f}".removesuffix(".0")

@@ -1,7 +1,7 @@
-"""Scenarios as a Perfetto trace (TrackEvent): pods as slices on the track of their node, queues as counters, and from
-each eviction a flow to the bind that it made room for.
+"""Write scenarios as a Perfetto trace (TrackEvent).
 
-A scenario is a process. Slices of one track must not overlap, so each pod of a node has a track of its own slot.
+Pods are slices on the track of their node, queues are counters, and a flow leads from each eviction to the bind of its
+preemptor. A scenario is a process. Slices of one track must not overlap, so each slot of a node is a track.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _SEQUENCE = 1
 
 
 def write(records: Iterable[ScenarioRecord], path: Path) -> Path:
-    """Write the trace; the path. Raises OSError."""
+    """Write the trace and return its path. Raises OSError."""
     files.make_folder(path.parent)
     return files.write(path, trace(records))
 
 
 def trace(records: Iterable[ScenarioRecord]) -> bytes:
-    """The trace of these scenarios."""
+    """Return the trace of these scenarios."""
     found = _Trace()
     for record in records:
         found.scenario(record)
@@ -46,10 +46,10 @@ class _Trace:
         end = record.seconds
         process = self._track(record.title, is_process=True)
         steps = self._track("sentences", process)
-        for said in record.sentences:
-            if said.verdict != "skipped":
-                name = f"{said.keyword} {said.text}"
-                self._slice(record, steps, name, (said.began, said.began + said.seconds), {"verdict": said.verdict})
+        for step in record.sentences:
+            if step.verdict != "skipped":
+                name = f"{step.keyword} {step.text}"
+                self._slice(record, steps, name, (step.began, step.began + step.seconds), {"verdict": step.verdict})
         flows = {act.uid: next(self._ids) for act in record.acts if act.act == "evict" and act.preemptor_uid}
         to: dict[str, list[int]] = {}
         for act in record.acts:
@@ -82,7 +82,7 @@ class _Trace:
             span = (life.bound or 0.0, life.released(record.seconds))
             self._slice(record, track, life.name, span, notes, ends=ends.get(life.uid, ()))
             if life.eviction is not None:
-                name = f"evicted for {life.eviction.preemptor or 'somebody'}"
+                name = f"evicted for {life.eviction.preemptor or 'an unknown pod'}"
                 started = (begins[life.uid],) if life.uid in begins else ()
                 notes = {"message": life.eviction.message, **life.eviction.votes}
                 self._instant(record, track, name, life.eviction.at, notes, begins=started)
@@ -149,7 +149,7 @@ class _Trace:
 
 
 def _rows(stays: Iterable[tuple[Life, float, float]]) -> Iterator[tuple[int, Life]]:
-    """Each with the lowest row that is free while it lasts."""
+    """Assign each slice the lowest row that is free for its duration."""
     found = list(stays)
     for (life, _, _), parts in zip(found, place([(began, until, 1.0) for _, began, until in found]), strict=True):
         yield int(parts[0][0]), life

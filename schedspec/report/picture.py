@@ -1,4 +1,4 @@
-"""What a picture of a scenario over time consists of, each part with its place, still without a pixel of SVG."""
+"""Data of a scenario's picture over time: each part with its position, independent of SVG."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from .objects import is_card
 from .record import ScenarioRecord
 
 WIDTH, GUTTER, MARGIN = 1000.0, 136.0, 12.0
-"""Of the picture, of the names on its left, of what is left free on its right."""
+"""Widths of the picture, of the names on its left, and of the margin on its right."""
 ROW, GAP = 15.0, 14.0
-"""The height of a card's row, and what is left free below a lane."""
+"""The height of a card's row, and of the gap below a lane."""
 COLOURS = 8
-"""Queues that have a colour of their own; further ones begin again, with their names to tell them apart."""
+"""The number of colours. Further queues use the colours again, and their names distinguish them."""
 
 
 @dataclass(slots=True)
@@ -29,15 +29,24 @@ class Bar:
     title: str
     label: str = ""
     kind: str = "run"
-    """``run``, ``wait``, and over a bar of either: ``starting``, ``leaving``."""
+    """`run` or `wait`; for a bar over another one, `starting` or `leaving`."""
     note: str = ""
-    """What stands behind it, or before it."""
+    """A text to the right of the bar, or to its left (`note_left`)."""
     note_left: bool = False
 
 
 @dataclass(slots=True)
+class Text:
+    """A line of text below a bar."""
+
+    x: float
+    y: float
+    text: str
+
+
+@dataclass(slots=True)
 class Mark:
-    """Something that happened at one time. ``kind``: bind, evict, finding."""
+    """An event at one time. `kind`: bind, evict, finding."""
 
     kind: str
     x: float
@@ -48,7 +57,7 @@ class Mark:
 
 @dataclass(slots=True)
 class Arrow:
-    """From an eviction to the pod that it made room for."""
+    """An arrow from an eviction to the pod that it made room for."""
 
     number: int
     path: str
@@ -68,7 +77,7 @@ class Level:
 
 @dataclass(slots=True)
 class Area:
-    """Something that is more or less over time, as a path."""
+    """An amount over time, as a path."""
 
     path: str
     colour: int
@@ -93,7 +102,7 @@ class Lane:
 
 @dataclass(slots=True)
 class Step:
-    """A sentence's stretch on the axis."""
+    """A sentence's span on the axis."""
 
     number: int
     x: float
@@ -106,7 +115,7 @@ class Step:
 
 @dataclass(slots=True)
 class Picture:
-    """All of it, in the order in which it is drawn."""
+    """All parts, in drawing order."""
 
     axis: Axis
     height: float = 0.0
@@ -114,6 +123,7 @@ class Picture:
     steps: list[Step] = field(default_factory=list)
     lanes: list[Lane] = field(default_factory=list)
     bars: list[Bar] = field(default_factory=list)
+    texts: list[Text] = field(default_factory=list)
     marks: list[Mark] = field(default_factory=list)
     arrows: list[Arrow] = field(default_factory=list)
     shared: bool = False
@@ -122,18 +132,18 @@ class Picture:
 
 
 def colours_of(record: ScenarioRecord) -> dict[str, int]:
-    """Each queue's colour, the same on all of its page: in the order of their names."""
+    """Return each queue's colour, by the order of the queues' names; the same on the whole page."""
     names = {moment.queue for moment in record.queues} | {act.queue for act in record.acts}
     return {name: n % COLOURS for n, name in enumerate([*sorted(names - {"", "root", "default"}), "default", "root"])}
 
 
 def main_dimension(record: ScenarioRecord) -> str:
-    """What the scenario is about: cards where a pod asks for some, else cpu."""
-    asked = {name for act in record.acts for name in act.amounts} | {
+    """Return the main resource of a scenario: cards if a pod requests some, else cpu."""
+    requested = {name for act in record.acts for name in act.amounts} | {
         name
         for story in record.objects
         if story.kind == "pod"
         for moment in story.moments
         for name in moment.state.get("requests", {})
     }
-    return min((name for name in asked if is_card(name)), default="cpu")
+    return min((name for name in requested if is_card(name)), default="cpu")

@@ -1,10 +1,11 @@
-"""The lanes of queues: what each held over time against what it deserves, is guaranteed and may hold."""
+"""Draw the lanes of queues: what each queue held over time, against its deserved share, guarantee and capability."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 
+from ..monitors.amounts import spoken
 from .canvas import Canvas
 from .lives import natural
 from .objects import is_card
@@ -42,10 +43,9 @@ def _queue(canvas: Canvas, name: str, moments: Sequence[QueueMoment], dimension:
     limits = {kind: amount for kind, amount in limits.items() if amount and amount <= max(most * 3, 1)}
     top = max([most, *limits.values()]) or 1.0
     base, scale = canvas.y + height, (height - 4) / top
-    unit = "cards" if is_card(dimension) else "cpu"
     colour = canvas.colours.get(name, -1)
     peak = max(amount for _, amount in held)
-    lane = Lane(name, canvas.y, height, "queue", f"held at most {peak:g} {unit}", colour=colour)
+    lane = Lane(name, canvas.y, height, "queue", f"held at most {spoken(dimension, peak)}", colour=colour)
     rows = [(GUTTER, 0.0, 0.0), *((canvas.x(at), 0.0, amount) for at, amount in _thinned(held, canvas.x))]
     lane.areas = [Area(band(rows, canvas.x(canvas.end), base, scale), colour, f"held by queue {name}")]
     by_amount: dict[float, list[str]] = {}
@@ -63,7 +63,7 @@ def _queue(canvas: Canvas, name: str, moments: Sequence[QueueMoment], dimension:
 
 
 def _thinned(held: Sequence[tuple[float, float]], x: Callable[[float], float]) -> Iterable[tuple[float, float]]:
-    """Of several values within a pixel, the last."""
+    """Keep the last of several values within a pixel."""
     for _, group in groupby(held, key=lambda it: round(x(it[0]))):
         rows = list(group)
         yield rows[0][0], rows[-1][1]

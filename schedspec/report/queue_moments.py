@@ -1,4 +1,4 @@
-"""What queues held over time: the sum of a queue's pods, its descendants included, noted whenever it changed."""
+"""Compute what queues held over time: the sum of a queue's pods and its descendants' pods, at every change."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _AT_ONCE = 0.001
 
 
 def queue_moments(ledger: Ledger, queues: Queues, is_tree: bool, clock: Callable[[float], float]) -> list[QueueMoment]:
-    """The queues' numbers, again whenever they changed. ``clock`` makes a history's time the record's."""
+    """Return the queues' numbers at every change. `clock` converts a history's time to the record's."""
     sums, now = _Sums(is_tree), 0.0
     holding: dict[str, tuple[str, Amounts]] = {}
     for version in ledger.versions:
@@ -50,7 +50,7 @@ def queue_moments(ledger: Ledger, queues: Queues, is_tree: bool, clock: Callable
 
 @dataclass(slots=True)
 class _Sums:
-    """What each queue holds now, and every moment at which that, or its object, was another."""
+    """Track what each queue holds, and the moments at which the amount or the queue's object changed."""
 
     is_tree: bool
     queues: dict[str, Object] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class _Sums:
     """The index of each queue's last moment."""
 
     def add(self, part: tuple[str, Amounts] | None, sign: int) -> dict[str, None]:
-        """A pod's amounts come to (1) or leave (-1) a queue and those above it, which are returned."""
+        """Add (1) or remove (-1) a pod's amounts at a queue and its ancestors, and return these queues."""
         lineage = self._lineage(part[0]) if part is not None else {}
         for name in lineage:
             sums = self._held.setdefault(name, {})
@@ -69,7 +69,7 @@ class _Sums:
         return lineage
 
     def note(self, name: str, now: float) -> None:
-        """Keep the queue's numbers, if they are not what they were; changes at once are one moment."""
+        """Record the queue's numbers if they have changed; simultaneous changes are one moment."""
         if name not in self.queues:
             return
         moment, index = _queue_moment(now, name, self._held.get(name, {}), self.queues[name]), self._last.get(name)

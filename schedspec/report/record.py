@@ -1,9 +1,8 @@
-"""The record of one scenario: everything that a report, a picture or an export of it needs, as one JSON document.
+"""The record of one scenario: all data for reports, pictures and exports, as one JSON document.
 
-The one rule: whoever draws a page draws it from this document and from nothing else; so what is not here cannot be
-shown. ``python -m schedspec.report.record`` prints the schema, ``docs/report.md`` explains it. All times are seconds of
-one clock, which stands at 0 when the scenario's namespace is asked for; quantities are strings in the units of
-:attr:`ScenarioRecord.units`.
+A page is drawn from this document alone, so it cannot show anything else. `python -m schedspec.report.record` prints
+the schema, `docs/report.md` explains it. All times are seconds of one clock, which is 0 when the scenario's namespace
+is requested; quantities are strings in the units of `ScenarioRecord.units`.
 """
 
 from __future__ import annotations
@@ -13,33 +12,41 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 
+from ..api import untrusted
 from ..api.errors import HarnessError
 from . import files
 
+UID: Final = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
+"""The end of a PodGroup's name, which readers do without."""
 SCHEMA: Final = 2
 """Raised when a field changes its meaning or goes; a new field with a default does not raise it."""
 
 
+Line = Annotated[int, msgspec.Meta(ge=0, lt=10_000_000)]
+Seconds = Annotated[float, msgspec.Meta(ge=-1e11, le=1e11)]
+"""Bounded, as records may come from other machines."""
+
+
 class RecordError(HarnessError):
-    """A file is no record, or of a schema that this version does not read."""
+    """A file is no record, or its schema is not supported by this version."""
 
 
 class Sentence(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One step of the scenario, as written, and how it went."""
+    """One step of the scenario, as written, and its outcome."""
 
     keyword: str
     text: str
-    line: int
-    began: float = 0.0
-    seconds: float = 0.0
+    line: Line
+    began: Seconds = 0.0
+    seconds: Seconds = 0.0
     verdict: str = "skipped"
-    """``passed``, ``failed``, or ``skipped``: one before it failed; its times are 0 then."""
+    """`passed`, `failed`, or `skipped`: one before it failed; its times are 0 then."""
     background: bool = False
-    """It stands under ``Background`` of the feature or the Rule."""
+    """True for a sentence of a `Background`, of the feature or of a Rule."""
     table: list[list[str]] = []
     """The rows under it, the header first."""
     doc: str = ""
@@ -47,19 +54,21 @@ class Sentence(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Moment(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One version of an object, reduced to what people look at; :mod:`schedspec.report.objects` says what that is."""
+    """One version of an object, reduced to its main fields (see `schedspec.report.objects`)."""
 
-    at: float
+    at: Seconds
     change: str
-    """``was`` (there when the scenario began), ``added``, ``changed`` or ``gone``."""
+    """`was` (there when the scenario began), `added`, `changed` or `gone`."""
     uid: str
     state: dict[str, Any]
+    object: dict[str, Any] = {}
+    """The whole object of a pod, as the API server sent it; only in scenarios with few versions."""
     cleanup: bool = False
-    """Seen while the harness took the scenario away: nobody's decision."""
+    """Seen during the clean-up of the scenario: no decision of the scheduler."""
 
 
 class Story(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One object's versions, oldest first. A successor of the same name is in the same story, with another uid."""
+    """One object's versions, oldest first. A successor with the same name is in the same story, with another uid."""
 
     kind: str
     name: str
@@ -68,61 +77,63 @@ class Story(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class QueueMoment(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a queue held (summed from its pods) and said (its object) from a time on."""
+    """The amounts that a queue held (the sum of its pods) and reported (its object) from a time on."""
 
-    at: float
+    at: Seconds
     queue: str
     held: dict[str, str] = {}
     deserved: dict[str, str] = {}
     capability: dict[str, str] = {}
     guarantee: dict[str, str] = {}
     card_quota: dict[str, str] = {}
-    """How many cards of which model it may hold."""
+    """The number of cards that the queue may hold, by model."""
     parent: str = ""
 
 
 class ActMoment(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A bind or an eviction; of an eviction all that the scheduler said about it."""
+    """A bind or an eviction; an eviction with everything that the scheduler published about it."""
 
-    at: float
+    at: Seconds
     act: str
-    """``bind`` or ``evict``."""
+    """`bind` or `evict`."""
     pod: str
     uid: str
     node: str
     group: str = ""
     queue: str = ""
     amounts: dict[str, str] = {}
-    """What the pod holds."""
+    """The amounts that the pod holds."""
     message: str = ""
     action: str = ""
-    """``reclaim`` or ``preempt``."""
+    """`reclaim` or `preempt`."""
     preemptor: str = ""
     """The pod that takes the place."""
     preemptor_uid: str = ""
     preemptor_queue: str = ""
     inferred: bool = False
     """The scheduler did not say for whom: it is the next pod of another group that got to that node."""
-    tier: int = 0
+    tier: Line = 0
     """The policy's tier that decided, from 1; 0 if the scheduler did not say."""
     votes: dict[str, str] = {}
-    """Plugin → ``permits`` or ``vetoes``."""
+    """Plugin → `permits` or `vetoes`."""
     whole_gang: bool = False
 
 
-class Reason(msgspec.Struct, frozen=True):
-    """What the scheduler published about something that waits."""
+class Reason(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The reason that the scheduler published about a waiting pod or job."""
 
-    at: float
+    at: Seconds
     kind: str
     name: str
     message: str
+    data: list[dict[str, Any]] = []
+    """The reasons as data, where the scheduler published them beside the message (ours does for each PodGroup)."""
 
 
 class Judgement(msgspec.Struct, frozen=True):
     """A monitor's finding."""
 
-    at: float
+    at: Seconds
     monitor: str
     about: str
     text: str
@@ -136,11 +147,28 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
     expected: str = ""
     seen: str = ""
     waited: str = ""
-    """How long, as a clause: ``within 20 s``."""
+    """The waiting time as a clause: `within 20 s`, or `failed at once: 2 evictions already`."""
+
+    @property
+    def headline(self) -> str:
+        """The failure in one line, for instance `expected 1 eviction, saw 2 evictions: a-0, a-1`."""
+        if not self.expected:
+            return (self.text or "it failed").splitlines()[0]
+        return headline(self.expected, self.seen)
+
+
+def headline(expected: str, seen: str) -> str:
+    """The expectation and the observation in one line; a monitor or an error has only `seen`.
+
+    >>> headline("exactly 1 eviction", "2 evictions: a-0, a-1")
+    'expected 1 eviction, saw 2 evictions: a-0, a-1'
+    """
+    text = (seen or "nothing at all").splitlines()[0]
+    return f"expected {expected.splitlines()[0].removeprefix('exactly ')}, saw {text}" if expected else text
 
 
 class Software(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A program that took part."""
+    """A program of the run."""
 
     name: str
     version: str = ""
@@ -148,52 +176,54 @@ class Software(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Span(msgspec.Struct, frozen=True):
-    """A stretch of time."""
+    """A span of time."""
 
-    began: float
-    seconds: float
+    began: Seconds
+    seconds: Seconds
 
 
 class Evicted(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What was evicted against what it was evicted for."""
+    """The evicted and the requested amounts."""
 
     pods: int = 0
     evicted: dict[str, str] = {}
     requested: dict[str, str] = {}
-    """What the pods that it was for asked for, those that had a node already left out."""
+    """The requests of the pods for which it was evicted, without those that already had a node."""
     ratio: dict[str, float] = {}
-    """Evicted to requested, by resource; 1 is exactly what was needed, 0.0 as ``requested`` is left out."""
+    """Evicted to requested, by resource; 1 is exactly what was needed, 0.0 as `requested` is left out."""
 
 
 class ScenarioRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One scenario, whole."""
+    """One complete scenario."""
 
     schema: int = SCHEMA
     feature: str
     feature_file: str
-    """Relative to the root of the run, with ``/``."""
+    """Relative to the root of the run, with `/`."""
     rule: str = ""
     scenario: str
     example: str = ""
-    """Of an outline: the values of the row; of a scenario that is run several times: which run."""
+    """The values of an outline's row; in a scenario that runs several times, the number of the run."""
     node_id: str
-    """What pytest runs it by."""
-    line: int
+    """The id by which pytest runs the scenario."""
+    line: Line
     tags: list[str] = []
     namespace: str = ""
     cluster: Software
     scheduler: Software
     policy: str
     policy_sha256: str
-    began: float
+    policy_name: str = ""
+    """The name of the policy in the sentence, or of its file."""
+    began: Seconds
     """When the clock stood at 0, in seconds since 1970."""
-    seconds: float
-    """Until all was said and judged."""
-    boot_seconds: float = 0.0
+    seconds: Seconds
+    """The duration until the last sentence ended and the monitors had judged."""
+    boot_seconds: Seconds = 0.0
     """Before 0: bringing up the cluster, if this scenario was its first."""
     cleanup: Span | None = None
     verdict: str
-    """``passed``, ``failed``, ``skipped``, or ``known``: it failed as it is known to with this scheduler."""
+    """`passed`, `failed`, `skipped`, or `known`: it failed as it is known to with this scheduler."""
     known: str = ""
     """The known difference."""
     failure: Failure | None = None
@@ -207,37 +237,54 @@ class ScenarioRecord(msgspec.Struct, frozen=True, kw_only=True):
     reasons: list[Reason] = []
     findings: list[Judgement] = []
     monitors_off: list[str] = []
+    logs: dict[str, str] = {}
+    """Pod → the last lines of its containers at the end, where pods have a kubelet."""
     recording: str = ""
     """Where the scheduler's own recording of its cycles is, if it kept one."""
 
     @property
+    def is_private(self) -> bool:
+        """Whether the record was made on a shared cluster, and may contain objects of other users."""
+        return self.cluster.name == "existing"
+
+    @property
     def title(self) -> str:
-        """The scenario's name, with what it does not say itself of the row of its examples."""
+        """The scenario's name, with the values of its example that the name does not contain."""
         rest = [part for part in self.example.split("-") if part not in self.scenario]
         return f"{self.scenario} [{'-'.join(rest)}]" if rest else self.scenario
 
     @property
     def where(self) -> str:
-        """`file:line` of the sentence that failed, else of the scenario."""
-        line = next((said.line for said in self.sentences if said.verdict == "failed"), self.line)
+        """`file:line` of the failed sentence, else of the scenario."""
+        line = next((sentence.line for sentence in self.sentences if sentence.verdict == "failed"), self.line)
         return f"{self.feature_file}:{line}"
 
     @property
     def headline(self) -> str:
-        """Of a scenario that failed: what was seen, in one line; else empty."""
+        """For a failed scenario, what was expected and what was seen, in one line; else empty."""
+        return self.failure.headline if self.failure is not None else ""
+
+    @property
+    def because(self) -> str:
+        """For a failed scenario, the scheduler's text that explains it, or the time waited; else empty."""
         if self.failure is None:
             return ""
-        return (self.failure.seen or self.failure.text or "it failed").splitlines()[0]
+        bound = {act.pod for act in self.acts if act.act == "bind"}
+        evictions = [f"{act.pod}: {act.message}" for act in self.acts if act.act == "evict"]
+        waits = [it.message for it in self.reasons if it.kind != "pod" or it.name not in bound]
+        about_evictions = "evict" in self.failure.expected
+        found = [*waits, *evictions] if about_evictions else [*evictions, *waits]
+        return UID.sub("", (found[-1] if found else self.failure.waited).replace(f"{self.namespace}/", ""))
 
     @property
     def anchor(self) -> str:
-        """Its place in a report: the same in every run, for links from elsewhere."""
+        """The scenario's anchor in a report: the same in every run, for links from elsewhere."""
         path = Path(self.feature_file)
         return slug(f"{path.parent.name}-{path.stem}-{self.line}-{self.example}")
 
 
 def slug(text: str) -> str:
-    """Lower-case letters, digits and single dashes; a checksum in the place of letters that are not ASCII."""
+    """Return lower-case letters, digits and single dashes; a checksum replaces letters that are not ASCII."""
     plain = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
     if text.isascii():
         return plain
@@ -245,41 +292,52 @@ def slug(text: str) -> str:
 
 
 def digest(policy: str) -> str:
-    """The checksum by which two records are known to be of one policy."""
+    """Return a checksum of a policy, by which records of the same policy are recognised."""
     return hashlib.sha256(policy.encode()).hexdigest()
 
 
 def write(record: ScenarioRecord, directory: Path) -> Path:
-    """Write the record into a file named after feature, line and scenario; give its path. Raises OSError."""
-    files.make_folder(directory)
+    """Write the record into a file named after feature, line and scenario; return its path. Raises OSError."""
+    files.make_folder(directory, private=record.is_private)
     path = directory / f"{slug(f'{Path(record.feature_file).stem}-{record.line}-{record.title}')[:120]}.json"
-    return files.write(path, msgspec.json.encode(record))
+    return files.write(path, msgspec.json.encode(record), private=record.is_private)
 
 
 def read(path: Path) -> ScenarioRecord:
-    """Raises RecordError, which says what to do."""
-    raw = path.read_bytes()
+    """Return the record in a file. Raises RecordError with a remedy."""
+    return _read(path, untrusted.MOST_MEMORY)[0]
+
+
+def _read(path: Path, left: int) -> tuple[ScenarioRecord, int]:
+    """Return the record in a file, and how many of the `left` bytes of memory remain after it."""
     try:
-        schema = msgspec.json.decode(raw, type=_Versioned).schema
+        raw = untrusted.read_bytes(path)
+        schema = untrusted.decode(path, raw, _Versioned, "a record of a scenario").schema
         if schema != SCHEMA:
             raise RecordError(f"{path}: a record of schema {schema}; this version reads {SCHEMA}: run it again")
-        return msgspec.json.decode(raw, type=ScenarioRecord)
-    except msgspec.MsgspecError as problem:
-        raise RecordError(f"{path}: not a record of a scenario: {problem}") from None
+        record = untrusted.decode(path, raw, ScenarioRecord, "a record of a scenario", left)
+        return record, left - untrusted.memory_of(raw)
+    except untrusted.RefusedFileError as problem:
+        raise RecordError(str(problem)) from None
 
 
 def read_all(directories: Iterable[Path]) -> Iterator[ScenarioRecord]:
-    """Every record below these directories, each scenario once a cluster and scheduler, in their versions: of several
-    runs of it the youngest.
+    """Yield every record below these directories: each scenario once for each cluster, scheduler and version.
 
-    Raises RecordError.
+    Of several runs of a scenario the youngest counts. A record of an earlier run in the same folder does not count.
+
+    Raises:
+        RecordError: A folder is missing, or a record cannot be read.
     """
     found: dict[tuple[str, ...], ScenarioRecord] = {}
+    left = untrusted.MOST_MEMORY
     for directory in directories:
         if not directory.is_dir():
             raise RecordError(f"{directory}: not a folder")
         for path in sorted(directory.glob(files.RECORDS)):
-            record = read(path)
+            record, left = _read(path, left)
+            if record.began < _run_began(path.parents[2]):  # an earlier run in the same folder
+                continue
             environment = (record.cluster.name, record.cluster.version, record.scheduler.name, record.scheduler.version)
             key = (*environment, record.node_id)
             if key not in found or found[key].began < record.began:
@@ -287,8 +345,28 @@ def read_all(directories: Iterable[Path]) -> Iterator[ScenarioRecord]:
     yield from found.values()
 
 
+def note_run(folder: Path, began: Seconds) -> Path:
+    """Write the start of the run into its folder: records of earlier runs there no longer count."""
+    return files.write(files.make_folder(folder) / files.RUN, msgspec.json.encode(_Run(began=began)))
+
+
+def _run_began(folder: Path) -> Seconds:
+    """Return the start of the last run in this folder; 0 if it is unknown."""
+    path = folder / files.RUN
+    if not path.is_file():
+        return 0.0
+    try:
+        return untrusted.decode(path, untrusted.read_bytes(path), _Run, "when a run began").began
+    except untrusted.RefusedFileError as problem:
+        raise RecordError(str(problem)) from None
+
+
+class _Run(msgspec.Struct, frozen=True):
+    began: Seconds = 0.0
+
+
 class _Versioned(msgspec.Struct):
-    schema: int = 0
+    schema: Annotated[int, msgspec.Meta(ge=0, lt=1_000_000)] = 0
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Which cards of a node, or which part of its cpus, each pod is drawn on: the lowest that are free when it comes.
+"""Choose the cards of a node, or the part of its cpus, on which each pod is drawn: the lowest free ones.
 
-Pure. Kubernetes does not say which card a pod got; a picture has to put it somewhere, and leaves it there.
+This module is pure. Kubernetes does not publish which card a pod got; a picture assigns one and keeps it.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ Part = tuple[float, float]
 
 
 def place(stays: Sequence[tuple[float, float, float]]) -> list[list[Part]]:
-    """For each stay (from, until, amount), in the order of their beginning, the parts that it takes.
+    """Return the parts that each pod occupies, given its stay on a node (from, until, amount), ordered by start.
 
-    A stay takes one part where there is room for it in one piece, else the lowest pieces that are free. There is no end
-    to the room: what is beyond a node's capacity is for the caller to show.
+    A pod takes one contiguous part if there is one, else the lowest free pieces. The space is unlimited: the caller
+    shows what exceeds a node's capacity.
     """
     taken: list[tuple[float, float, float]] = []  # from where, to where, until when
     found: list[list[Part]] = []

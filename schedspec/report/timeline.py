@@ -1,4 +1,4 @@
-"""A scenario as a picture over time: sentences, lanes of nodes, of those who wait and of queues, marks and arrows."""
+"""Draw a scenario over time: sentences, lanes of nodes, of waiting pods and of queues, marks and arrows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .waiting_lane import draw_waiting
 
 
 def draw(record: ScenarioRecord) -> Picture:
-    """The picture of one scenario, in the order in which it is drawn."""
+    """Return the picture of one scenario, in drawing order."""
     canvas = Canvas(record)
     _steps(canvas)
     draw_nodes(canvas)
@@ -27,17 +27,17 @@ def draw(record: ScenarioRecord) -> Picture:
 
 def _steps(canvas: Canvas) -> None:
     free = 0.0
-    for number, said in enumerate(canvas.record.sentences, 1):
-        if said.verdict == "skipped" and not said.seconds:
+    for number, step in enumerate(canvas.record.sentences, 1):
+        if step.verdict == "skipped" and not step.seconds:
             continue
-        x = canvas.x(said.began)
-        width = max(2.0, canvas.x(said.began + said.seconds) - x - 1)
+        x = canvas.x(step.began)
+        width = max(2.0, canvas.x(step.began + step.seconds) - x - 1)
         label = x + min(width / 2, 8)
         shows = label - 7 >= free
         free = label + 9 if shows else free
-        title = f"{number}. {said.keyword} {said.text}, at {seconds(said.began)}, took {seconds(said.seconds)}"
-        is_when = said.keyword == "When"
-        canvas.picture.steps.append(Step(number, x, width, said.verdict, title, shows, is_when))
+        title = f"{number}. {step.keyword} {step.text}, at {seconds(step.began)}, took {seconds(step.seconds)}"
+        is_when = step.keyword == "When"
+        canvas.picture.steps.append(Step(number, x, width, step.verdict, title, shows, is_when))
     canvas.y = canvas.picture.top = 52.0
 
 

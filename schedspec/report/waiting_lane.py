@@ -1,7 +1,8 @@
-"""The lane of pods without a node: alike ones together, and why they wait."""
+"""Draw the lane of pods without a node: alike pods together, and why they wait."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -9,57 +10,82 @@ from itertools import accumulate
 from .axis import seconds
 from .canvas import CHARACTER, Canvas, fitting
 from .lives import Life
-from .picture import GAP, GUTTER, MARGIN, ROW, WIDTH, Bar, Lane
+from .picture import GAP, GUTTER, MARGIN, ROW, WIDTH, Bar, Lane, Text
 from .slots import place
 
 _WAITING_ROWS = 12
+_LINE = int((WIDTH - MARGIN - GUTTER - 8) / CHARACTER)
+"""The maximum number of characters of a reason in one line."""
 _LONG = 0.2
-"""Seconds from which on a reader asks why a pod waited."""
+"""Seconds of waiting above which the picture shows the reason."""
 
 
 @dataclass(slots=True)
 class _Wait:
-    """Alike pods that wait: their bar, and with its text beside it from ``left`` to ``right``."""
+    """Alike pods that wait: their bar with the name in or beside it, and the lines of their reason below."""
 
     lives: list[Life]
     x: float
     until: float
     left: float
     right: float
-    text: str
+    name: str
     side: int
-    """Where the text is: 0 inside, 1 behind, -1 before."""
+    """The place of the name: 0 inside of the bar, 1 right of the bar, -1 left of the bar."""
+    reason: list[str]
 
 
 def draw_waiting(canvas: Canvas) -> None:
-    """Pods without a node, alike ones together, and why they wait; of many those that waited longest."""
+    """Draw the pods without a node, alike pods together, each reason below its bar; of many, only the longest waits."""
     if canvas.picture.shared:
         _waiting_together(canvas)
     found = [_wait_of(canvas, lives) for lives in _alike(canvas) if not canvas.picture.shared or lives[0].reasons]
     if not found:
         return
     longest = sorted(found, key=lambda it: it.x - it.until)[: _WAITING_ROWS * 3]
-    shown = sorted(longest, key=lambda it: it.left)
-    rows = [row[0][0] for row in place([(it.left, it.right, 1.0) for it in shown])]
-    most = min(_WAITING_ROWS, int(max(rows)) + 1)
-    drawn = [(it, int(row)) for it, row in zip(shown, rows, strict=True) if row < most]
-    for it, row in drawn:
-        y, life = canvas.y + row * ROW, it.lives[0]
-        colour = canvas.colours.get(life.queue, -1)
-        bar = Bar(it.x, y + 1.5, max(2.0, it.until - it.x), ROW - 3, colour, life.uid, _why(canvas, it.lives))
-        bar.kind, bar.label, bar.note = "wait", it.text if it.side == 0 else "", it.text if it.side else ""
-        bar.note_left = it.side < 0
-        canvas.picture.bars.append(bar)
-        for one in it.lives:
-            canvas.waits[one.uid] = (it.x, y + ROW / 2)
-    hidden = len(found) - len(drawn)
+    rows = _rows(longest)
+    top = canvas.y
+    for wait, row in rows:
+        _draw(canvas, wait, top + row * ROW)
+    most = max(row + 1 + len(wait.reason) for wait, row in rows)
+    hidden = len(found) - len(rows)
     detail = f"{hidden} more not shown" if hidden else "for a node"
-    canvas.picture.lanes.append(Lane("waiting", canvas.y, most * ROW, "waiting", detail))
-    canvas.y += most * ROW + GAP
+    canvas.picture.lanes.append(Lane("waiting", top, most * ROW, "waiting", detail))
+    canvas.y = top + most * ROW + GAP
+
+
+def _rows(waits: Sequence[_Wait]) -> list[tuple[_Wait, int]]:
+    """Assign each wait a row: waits without a reason share rows at the top, the others have rows of their own."""
+    silent = sorted((it for it in waits if not it.reason), key=lambda it: it.left)
+    placed = [int(row[0][0]) for row in place([(it.left, it.right, 1.0) for it in silent])]
+    found = [(it, row) for it, row in zip(silent, placed, strict=True) if row < _WAITING_ROWS]
+    row = max((row + 1 for _, row in found), default=0)
+    for it in sorted((it for it in waits if it.reason), key=lambda it: it.x):
+        if row >= _WAITING_ROWS * 2:
+            break
+        found.append((it, row))
+        row += 1 + len(it.reason)
+    return found
+
+
+def _draw(canvas: Canvas, wait: _Wait, y: float) -> None:
+    life = wait.lives[0]
+    colour = canvas.colours.get(life.queue, -1)
+    width = max(2.0, wait.until - wait.x)
+    bar = Bar(wait.x, y + 1.5, width, ROW - 3, colour, life.uid, _why(canvas, wait.lives))
+    bar.kind, bar.label, bar.note = "wait", wait.name if wait.side == 0 else "", wait.name if wait.side else ""
+    bar.note_left = wait.side < 0
+    canvas.picture.bars.append(bar)
+    longest = max(map(len, wait.reason), default=0) * CHARACTER
+    left = max(GUTTER + 4, min(wait.x + 4, WIDTH - MARGIN - longest))
+    for number, line in enumerate(wait.reason, 1):
+        canvas.picture.texts.append(Text(left, y + number * ROW + ROW * 0.7, line))
+    for one in wait.lives:
+        canvas.waits[one.uid] = (wait.x, y + ROW / 2)
 
 
 def _waiting_together(canvas: Canvas) -> None:
-    """How many pods of each queue waited, as a chart."""
+    """Draw the number of waiting pods of each queue as a chart."""
     stays = [(it.created, it.waited_until(canvas.end), it.queue, 1.0) for it in canvas.lives]
     if not stays:
         return
@@ -74,7 +100,7 @@ def _waiting_together(canvas: Canvas) -> None:
 
 
 def _alike(canvas: Canvas) -> Iterable[list[Life]]:
-    """Pods of one workload that came and stopped waiting together; of many all of one workload."""
+    """Group pods of one workload that were created and stopped waiting together; of many pods, all of one workload."""
     groups: dict[tuple[object, ...], list[Life]] = {}
     for life in canvas.lives:
         key: tuple[object, ...] = (life.workload, life.bound is None)
@@ -86,27 +112,22 @@ def _alike(canvas: Canvas) -> Iterable[list[Life]]:
 
 
 def _wait_of(canvas: Canvas, lives: list[Life]) -> _Wait:
-    """Where alike pods are drawn while they wait, and what stands in or beside their bar."""
+    """Return the position of alike pods while they wait, and their last reason, in full if they waited for long."""
     began, ended = min(it.created for it in lives), max(it.waited_until(canvas.end) for it in lives)
     x, until = canvas.x(began), canvas.x(ended)
     why = next((it.reasons[-1][1] for it in lives if it.reasons), "")
+    is_shown = bool(why) and (ended - began > _LONG or any(it.bound is None for it in lives))
+    reason = textwrap.wrap(canvas.plain(why), _LINE, break_on_hyphens=False) if is_shown else []
     name = canvas.names[lives[0].uid] if len(lives) == 1 else f"{len(lives)} pods of {lives[0].workload}"
-    tells = bool(why) and (ended - began > _LONG or any(it.bound is None for it in lives))
-    text = f"{name}: {canvas.plain(why)}" if tells else name
     inside, behind, before = until - x - 8, WIDTH - MARGIN - until - 8, x - GUTTER - 8
-    if len(text) * CHARACTER <= inside:
-        return _Wait(lives, x, until, x, until, text, 0)
-    if max(behind, inside) >= min(len(text) * CHARACTER, 200.0):
-        side = 1 if behind >= inside else 0
-    else:
-        side = -1 if before > max(behind, inside) else 1 if behind >= inside else 0
-    text = fitting(text, {0: inside, 1: behind, -1: before}[side])
-    wide = len(text) * CHARACTER + 8
+    side = 0 if len(name) * CHARACTER <= inside else 1 if behind >= before else -1
+    name = fitting(name, {0: inside, 1: behind, -1: before}[side])
+    wide = len(name) * CHARACTER + 8
     left, right = (x - wide if side < 0 else x), (until + wide if side > 0 else until)
-    return _Wait(lives, x, until, left, right, text, side)
+    return _Wait(lives, x, until, left, right, name, side, reason)
 
 
 def _why(canvas: Canvas, lives: Sequence[Life]) -> str:
     head = f"{len(lives)} pods of {lives[0].workload}" if len(lives) > 1 else canvas.title(lives[0])
-    said = (f"at {seconds(t)}: {canvas.plain(why)}" for life in lives[:20] for t, why in life.reasons)
-    return "\n".join([head, *dict.fromkeys(said)])
+    reasons = (f"at {seconds(t)}: {canvas.plain(why)}" for life in lives[:20] for t, why in life.reasons)
+    return "\n".join([head, *dict.fromkeys(reasons)])

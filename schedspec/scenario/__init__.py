@@ -1,1 +1,1 @@
-"""One scenario's life: its objects, its templates, its clean-up, the session and the cluster it runs on."""
+"""The lifecycle of a scenario: its objects, templates and clean-up, and the session with its cluster."""

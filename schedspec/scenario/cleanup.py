@@ -1,16 +1,15 @@
-"""A scenario starts from an empty cluster and leaves one. Deletion is by force, and checked in what the watches show.
+"""A scenario begins and ends with an empty cluster. Objects are deleted by force, and the watches confirm it.
 
-Namespaces go in the background: their removal takes seconds, and nothing in them is left by then.
+Namespaces are deleted in the background: their removal takes seconds, and by then they are empty.
 """
 
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from ..api import timeouts
+from ..api import clock, timeouts
 from ..api.client import MERGE, Api, Object
 from ..api.errors import DirtyClusterError, RejectedError, Unmet
 from ..api.kinds import BUILT_IN_QUEUES, GANGS, OWNERS, SERVED, Kind, Ref
@@ -20,12 +19,22 @@ from ..observe.history import History, View
 from . import nodes
 from .restore import give_back
 
-NAMESPACED: Final = (*OWNERS, Kind.COMMAND, *GANGS, Kind.POD)
-CLUSTER_WIDE: Final = (Kind.QUEUE, Kind.PRIORITYCLASS, Kind.NODE)
-_PATIENCE = 2.0
-"""Seconds that whoever has put a finalizer on an object gets; then it is taken off."""
+NAMESPACED: Final = (*OWNERS, Kind.COMMAND, *GANGS, Kind.POD, Kind.LOCALQUEUE)
+CLUSTER_WIDE: Final = (
+    Kind.QUEUE,
+    Kind.PRIORITYCLASS,
+    Kind.NODE,
+    Kind.CLUSTERQUEUE,
+    Kind.COHORT,
+    Kind.RESOURCEFLAVOR,
+    Kind.TOPOLOGY,
+    Kind.WORKLOADPRIORITYCLASS,
+    Kind.HYPERNODE,
+)
+_FINALIZER_SECONDS = 2.0
+"""Seconds that the owner of a finalizer gets before the finalizer is removed."""
 _AGAIN = 0.1
-"""A controller may have made one more pod in between: delete what is left this often."""
+"""Seconds between two attempts. A controller may have created another pod in between."""
 
 
 class Cleanup:
@@ -34,36 +43,44 @@ class Cleanup:
     def __init__(self, api: Api, history: History) -> None:
         self._api, self._history = api, history
         self.borrowed: set[Ref] = set()
-        """Objects that were there before the scenario changed them."""
+        """Foreign objects that the scenario changed and that have to be restored."""
 
     def require_empty(self, expect: Expect) -> None:
-        """Raise DirtyClusterError if anything is there that shares in what queues deserve or takes room."""
-        with contextlib.suppress(Unmet):  # the watch may lag behind the end of the scenario before
+        """Check that no object uses capacity or shares in what queues deserve.
+
+        Raises:
+            DirtyClusterError: there are such objects.
+        """
+        with contextlib.suppress(Unmet):  # the watch may lag behind the end of the previous scenario
             expect.eventually(nothing_foreign, within=timeouts.LAGS)
         found = [
             f"{ref} (namespace {ref.namespace})" if ref.namespace else str(ref) for ref in foreign(self._history.now())
         ]
         if found:
             raise DirtyClusterError(
-                f"the scenario does not start from an empty cluster; there are: {', '.join(found[:8])}\n"
+                f"the cluster is not empty before the scenario; there are: {', '.join(found[:8])}\n"
                 "  do next: delete them, or run on a cluster of your own (--cluster embedded)"
             )
 
     def empty(self, expect: Expect) -> None:
-        """Take everything away. Raises DirtyClusterError, which names what would not go."""
+        """Delete all objects of the scenario.
+
+        Raises:
+            DirtyClusterError: objects could not be deleted; the text names them.
+        """
         self._give_back()
         view = self._history.now()
         there = [kind for kind in NAMESPACED if any(True for _ in view.mine(kind))]
         delete_namespace(self._api, self._history.namespace, there)
         self._delete_each([it for it in self._left(view) if it[0].kind in CLUSTER_WIDE], strip=False)
-        last = time.monotonic()
-        force_after = last + _PATIENCE
+        last = clock.monotonic()
+        force_after = last + _FINALIZER_SECONDS
 
         def gone(view: View) -> Outcome:
             nonlocal last
             left = list(self._left(view))
-            if left and time.monotonic() > last + _AGAIN:
-                last = time.monotonic()
+            if left and clock.monotonic() > last + _AGAIN:
+                last = clock.monotonic()
                 self._delete_each(left, strip=last > force_after)
             names = ", ".join(str(ref) for ref, _ in left[:8])
             return Outcome(not left, "the scenario's objects are gone", f"left: {names}", tuple(ref for ref, _ in left))
@@ -71,18 +88,21 @@ class Cleanup:
         try:
             expect.eventually(gone, within=timeouts.EMPTY)
         except Unmet as problem:
-            raise DirtyClusterError(f"the scenario left something behind that would not go; {problem.seen}") from None
+            real = self._api.names.hint(ref for ref, _ in self._left(self._history.now()))
+            raise DirtyClusterError(
+                f"objects of the scenario could not be deleted; {problem.seen}{real and f'{chr(10)}  do next: {real}'}"
+            ) from None
 
     def _give_back(self) -> None:
         for ref in self.borrowed:
-            with contextlib.suppress(RejectedError):  # somebody else has deleted it
+            with contextlib.suppress(RejectedError):  # already deleted by another process
                 give_back(self._api, ref)
 
     def _left(self, view: View) -> Iterator[tuple[Ref, Object]]:
         for kind in NAMESPACED:
             for obj in view.mine(kind):
                 yield Ref(kind, obj["metadata"]["name"], self._history.namespace), obj
-        for kind in (*CLUSTER_WIDE, Kind.COMMAND):  # a Command to a queue stands in another namespace
+        for kind in (*CLUSTER_WIDE, Kind.COMMAND):  # a Command to a queue is in another namespace
             for obj in view.all(kind):
                 meta = obj["metadata"]
                 ours = (meta.get("labels") or {}).get(SCENARIO) == self._history.namespace
@@ -99,7 +119,7 @@ class Cleanup:
 
 
 def foreign(view: View) -> list[Ref]:
-    """What is in the cluster although no scenario runs: everything that takes room, shares, or would be scheduled."""
+    """Return the objects that use capacity, share in queues or would be scheduled although no scenario runs."""
     found = []
     for kind in (*OWNERS, *GANGS, Kind.QUEUE, Kind.NODE, Kind.POD):
         for obj in view.all(kind):
@@ -116,21 +136,22 @@ def foreign(view: View) -> list[Ref]:
 
 
 def nothing_foreign(view: View) -> Outcome:
-    """A check: nothing is there that a scenario would share the cluster with."""
+    """Check that no foreign object shares the cluster with the scenario."""
     left = foreign(view)
     text = ", ".join(str(ref) for ref in left[:8])
     return Outcome(not left, "the cluster is empty", f"there are: {text}", tuple(left))
 
 
 def _ours(labels: dict[str, str], namespace: str) -> bool:
-    """Work of a scenario, and not of the cluster that runs it."""
+    """Whether the object is work of a scenario, not of the cluster itself."""
     return SCENARIO in labels or namespace.startswith("spec-")
 
 
 def delete_namespace(api: Api, namespace: str, kinds: Iterable[Kind] = NAMESPACED) -> None:
     """Delete a namespace, and at once by force all objects of `kinds` in it: its own removal takes seconds."""
-    api.delete(f"/api/v1/namespaces/{namespace}")  # first: from now on nobody makes anything new in it
+    api.delete(f"/api/v1/namespaces/{namespace}")  # first the namespace: no new object can be created in it afterwards
     for kind in kinds:
-        api.delete(SERVED[kind].path(namespace=namespace), grace=0)
+        with contextlib.suppress(RejectedError):  # a kind without a right, of another scheduler
+            api.delete(SERVED[kind].path(namespace=namespace), grace=0)
         if kind == Kind.DEPLOYMENT:
             api.delete(f"/apis/apps/v1/namespaces/{namespace}/replicasets", grace=0)

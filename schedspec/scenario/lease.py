@@ -1,7 +1,7 @@
-"""One run at a time on a cluster that outlives runs: who has it holds a Lease.
+"""Allow one run at a time on a cluster that outlives runs, by a Lease.
 
-The one rule: whoever finds a lease that was renewed lately refuses, and one that was not is watched before it is taken
-over, as the clocks of two machines differ.
+A run refuses a lease that was renewed lately, and watches an expired one before it takes the lease over, because the
+clocks of two machines differ.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ PATH: Final = f"{_ALL}/{NAME}"
 
 
 class RunLease:
-    """One run's hold on a cluster, from `acquire` to `release`. `seconds`: how long it lasts when its holder is gone.
+    """One run's lease on a cluster, from `acquire` to `release`. A thread renews it.
 
-    It is renewed in a thread of its own.
+    Args:
+        seconds: How long the lease lasts after its holder died.
     """
 
     def __init__(self, api: Api, context: str, *, seconds: int = 30) -> None:
@@ -42,34 +43,43 @@ class RunLease:
         self._thread = threading.Thread(target=self._keep, name="lease", daemon=True)
 
     def acquire(self) -> None:
-        """Take the lease, and keep it until `release`.
+        """Acquire the lease and renew it until `release`.
 
-        Raises ClusterInUseError, ForeignObjectError where the name is used for something else, RejectedError.
+        Raises:
+            ClusterInUseError: another run holds the lease.
+            ForeignObjectError: the lease belongs to another program.
+            RejectedError: the API server refused a request.
         """
         self._mine = self._create() or self._take_over() or self._create()
         if self._mine is None:
-            raise ClusterInUseError(f"several runs want the cluster at once\n  {self._where()}\n  do next: run again")
+            raise ClusterInUseError(
+                f"several runs want the cluster at the same time\n  {self._where()}\n  do next: run again"
+            )
         self._renewed = time.monotonic()
         self._thread.start()
 
     def check(self) -> None:
-        """Raise ClusterInUseError if the lease is ours no more."""
+        """Check that this run still holds the lease.
+
+        Raises:
+            ClusterInUseError: the lease was lost.
+        """
         if self._lost:
             raise ClusterInUseError(f"this run has lost the cluster: {self._lost}\n  {self._where()}")
 
     def release(self) -> None:
-        """Give it up. The second call does nothing, nor does one for a lease that was lost."""
+        """Release the lease. Does nothing on a second call or for a lost lease."""
         self._stop.set()
         mine, self._mine = self._mine, None
         if mine is None:
             return
         self._thread.join()
         if not self._lost:
-            with contextlib.suppress(HarnessError):  # it runs out by itself
+            with contextlib.suppress(HarnessError):  # the lease expires by itself
                 self._api.delete(PATH, uid=mine["metadata"]["uid"])
 
     def _create(self) -> Object | None:
-        """None if it is there already."""
+        """Create the lease; return None if it exists already."""
         meta = {"name": NAME, "namespace": NAMESPACE, "labels": {SCENARIO: "run"}}
         body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta, "spec": self._spec(None)}
         try:
@@ -80,7 +90,7 @@ class RunLease:
             raise
 
     def _take_over(self) -> Object | None:
-        """None if it is gone by now."""
+        """Take over an expired lease; return None if it was deleted meanwhile."""
         answer = self._api.raw("GET", PATH)
         if answer.status == 404:
             return None
@@ -103,7 +113,7 @@ class RunLease:
         except RejectedError as problem:
             if problem.status != 409:
                 raise
-        spec = self._api.call("GET", PATH)["spec"]  # somebody was quicker
+        spec = self._api.call("GET", PATH)["spec"]  # another run was faster
         raise self._in_use(spec, spec["leaseDurationSeconds"])
 
     def _keep(self) -> None:
@@ -113,7 +123,7 @@ class RunLease:
             try:
                 self._mine = self._renew(self._mine)
                 self._renewed = time.monotonic()
-            except HarnessError as problem:  # whatever keeps it from the API server may pass
+            except HarnessError as problem:  # the API server may be unreachable for a while
                 self._lost = str(problem) if time.monotonic() - self._renewed > self._seconds else self._lost
             if self._lost:
                 return
@@ -144,9 +154,9 @@ class RunLease:
 
     def _in_use(self, spec: Object, left: float) -> ClusterInUseError:
         return ClusterInUseError(
-            f"another run has the cluster: {spec['holderIdentity']}, since {spec['acquireTime']}; it was last heard of "
+            f"another run uses the cluster: {spec['holderIdentity']}, since {spec['acquireTime']}; last renewed "
             f"at {spec['renewTime']}\n  {self._where()}\n"
-            f"  do next: wait for its end; if it was killed, run again in {max(1, round(left))} s: its lease runs out"
+            f"  do next: wait for its end; if it was killed, run again in {max(1, round(left))} s"
         )
 
     def _where(self) -> str:
@@ -154,7 +164,7 @@ class RunLease:
 
 
 def _pause(seconds: float) -> float:
-    """Seconds between two renewals of a lease that lasts so long."""
+    """Return the seconds between two renewals of a lease that lasts `seconds`."""
     return seconds / 6
 
 

@@ -1,4 +1,4 @@
-"""What a scenario may know about nodes. Pure: it looks at views only."""
+"""Facts about nodes, computed from views. Pure."""
 
 from __future__ import annotations
 
@@ -8,28 +8,29 @@ from ..api.errors import DirtyClusterError
 from ..api.kinds import Kind, Ref
 from ..observe.expect import Outcome
 from ..observe.history import Object, View
+from ..observe.view import count
 
 WORLD = "schedspec.dev/world"
-"""The label of the nodes that the scheduler under test schedules to."""
+"""Label of the nodes that the scheduler under test schedules to."""
 SIMULATED = "kwok.x-k8s.io/node"
-"""The annotation of a node that KWOK plays."""
+"""Annotation of a KWOK node."""
 _HOUSEKEEPING = ("kube-system", "kube-public", "kube-node-lease", "local-path-storage", "schedspec")
 
 
 def real(view: View) -> list[str]:
-    """The nodes with a kubelet that take ordinary pods."""
+    """Return the nodes that have a kubelet and accept ordinary pods."""
     return sorted(node["metadata"]["name"] for node in view.all(Kind.NODE) if is_real(node))
 
 
 def is_real(node: Object) -> bool:
-    """Whether a node has a kubelet and takes ordinary pods."""
+    """Whether a node has a kubelet and accepts ordinary pods."""
     return SIMULATED not in (node["metadata"].get("annotations") or {}) and not any(
         taint["effect"] != "PreferNoSchedule" for taint in node["spec"].get("taints") or ()
     )
 
 
 def cards(node: Object | None) -> tuple[str, int]:
-    """The model of a node's cards and how many it offers, as the GPU operator labels them."""
+    """Return the model and the number of a node's cards, from the labels of the GPU operator."""
     if node is None:
         return "", 0
     model = (node["metadata"].get("labels") or {}).get("nvidia.com/gpu.product", "")
@@ -37,7 +38,7 @@ def cards(node: Object | None) -> tuple[str, int]:
 
 
 def without_housekeeping(pods: Iterable[Object]) -> list[Object]:
-    """Pods without those of the cluster itself, which are on every node."""
+    """Leave out the pods of the cluster itself, which run on every node."""
     return [
         pod
         for pod in pods
@@ -47,23 +48,30 @@ def without_housekeeping(pods: Iterable[Object]) -> list[Object]:
 
 
 def require_empty(view: View, names: Collection[str]) -> None:
-    """Raise DirtyClusterError if anything is bound to these nodes."""
+    """Check that no pod is bound to these nodes.
+
+    Raises:
+        DirtyClusterError: there are such pods.
+    """
     found = without_housekeeping(pod for pod in view.all(Kind.POD) if pod["spec"].get("nodeName") in names)
     if found:
         listed = ", ".join(
             f"{pod['metadata']['namespace']}/{pod['metadata']['name']} on {pod['spec']['nodeName']}"
             for pod in found[:5]
         )
-        raise DirtyClusterError(f"the scenario's nodes are not empty: {len(found)} pods are bound to them: {listed}")
+        raise DirtyClusterError(f"the scenario's nodes are not empty; bound to them: {listed}")
 
 
 def ready(names: Sequence[str]) -> Callable[[View], Outcome]:
-    """A check: all of them are Ready and carry no taint that says otherwise."""
+    """Check that all of these nodes are Ready and have no taint of a node that is not."""
 
     def check(view: View) -> Outcome:
         missing = [name for name in names if not _is_ready(view.get(Kind.NODE, name))]
         about = tuple(Ref(Kind.NODE, name) for name in missing)
-        return Outcome(not missing, f"{len(names)} nodes are Ready", f"not Ready: {', '.join(missing)}", about)
+        are = "is" if len(names) == 1 else "are"
+        return Outcome(
+            not missing, f"{count(len(names), 'node')} {are} Ready", f"not Ready: {', '.join(missing)}", about
+        )
 
     return check
 

@@ -1,6 +1,6 @@
-"""What of a cluster is a run's own. One that was made for the run is, all of it; of another only what bears its label.
+"""Which objects of a cluster belong to a run: all of a cluster made for the run; on a shared one, those with its label.
 
-Pure: it judges objects, and says how ours are kept apart from those of others.
+Pure: decides about objects, and changes new objects so that ours and foreign ones stay apart.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from ..clusters.protocol import SCENARIO
 from . import nodes
 
 TAINT: Final = {"key": SCENARIO, "effect": "NoSchedule"}
-"""On a shared cluster every node of a scenario has it: other schedulers place nothing there."""
+"""Taint of every node of a scenario on a shared cluster. Other schedulers place no pod there."""
 _TOLERATION: Final = {"key": SCENARIO, "operator": "Exists", "effect": "NoSchedule"}
 
 
 @dataclass(frozen=True, slots=True)
 class Ownership:
-    """Whose the cluster is."""
+    """The ownership of a cluster's objects."""
 
     shared: bool = False
-    """Others use it: what is not ours is neither seen nor changed."""
+    """True if others use the cluster: foreign objects are neither observed nor changed."""
     namespace_prefix: str = "spec-"
-    """How the names of the scenarios' namespaces begin; on a shared cluster like those of no other run."""
+    """Prefix of the scenarios' namespaces; on a shared cluster unique to the run."""
     adoptable: tuple[str, ...] = ()
-    """Of a shared cluster's own nodes those that scenarios may use."""
+    """Nodes of a shared cluster that scenarios may use."""
 
     def may_adopt(self, node: str) -> bool:
-        """Whether a node with a kubelet may be used by scenarios."""
+        """Whether scenarios may use a node with a kubelet."""
         return not self.shared or node in self.adoptable
 
     def covers(self, kind: Kind, obj: Object) -> bool:
-        """Whether an object belongs into the history of a scenario."""
+        """Whether an object belongs to the history of a scenario."""
         if not self.shared or kind == Kind.PRIORITYCLASS:
             return True
         meta = obj["metadata"]
@@ -44,11 +44,11 @@ class Ownership:
             return meta["name"] in self.adoptable or (SCENARIO in labels and nodes.WORLD in labels)
         if SCENARIO in labels or not SERVED[kind].namespaced:
             return SCENARIO in labels
-        on_ours = kind == Kind.POD and obj["spec"].get("nodeName") in self.adoptable  # it takes room there
+        on_ours = kind == Kind.POD and obj["spec"].get("nodeName") in self.adoptable  # the pod occupies capacity there
         return on_ours or str(meta["namespace"]).startswith(self.namespace_prefix)
 
     def keep_apart(self, obj: Object) -> None:
-        """Change an object that is about to be made so that nobody else's pods come to our nodes, and ours do."""
+        """Change a new object so that foreign pods avoid our nodes and our pods tolerate their taint."""
         if not self.shared:
             return
         if obj["kind"] == "Node":
@@ -59,7 +59,7 @@ class Ownership:
 
 
 def _pod_specs(value: Any) -> Iterator[Object]:
-    """Every PodSpec in an object, however deep."""
+    """Yield every PodSpec in an object, at any depth."""
     if isinstance(value, dict):
         if isinstance(value.get("containers"), list):
             yield value

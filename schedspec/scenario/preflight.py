@@ -1,6 +1,6 @@
-"""What has to be so before a run writes anything to a cluster of others. It only asks.
+"""Check a shared cluster before a run writes to it. Read-only.
 
-Every refusal is typed, and names what stands in the way and what to do about it.
+Each error is typed and names the obstacle and the remedy.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from .restore import is_borrowed
 from .sweep import labelled
 
 RIGHTS: Final = Path(__file__).with_name("rights.yaml")
-"""The ClusterRole that a run needs."""
+"""ClusterRole that a run needs."""
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _AT_A_TIME = 8
 _SHOWN = 8
-"""So many names are shown of a long list."""
+"""Maximum number of names shown from a long list."""
 
 
 class Right(NamedTuple):
-    """What may be done with a resource, in all namespaces. `*` is all of them."""
+    """A verb on a resource in all namespaces; `*` means all."""
 
     group: str
     resource: str
@@ -42,22 +42,28 @@ class Right(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """A name that a scenario is going to use, and the `file:line` where it says so."""
+    """A name that a scenario will use, and the `file:line` that uses it."""
 
     ref: Ref
     where: str
 
 
-def check(api: Api, ownership: Ownership, scheduler_name: str, *, sees_all: bool, claims: Iterable[Claim] = ()) -> None:
-    """Refuse a cluster that a run must not begin on.
+def check(api: Api, ownership: Ownership, scheduler_name: str, *, sees_all: bool) -> None:
+    """Refuse a cluster on which a run must not begin.
 
-    `scheduler_name` is that of the scheduler that the run starts, empty where it starts none; one that `sees_all`
-    cannot be kept from the queues and jobs of others. `claims` are the objects without a namespace that the run's
-    scenarios make. Raises MissingRightsError, ForeignObjectError, HarnessError.
+    Args:
+        api: The API server.
+        ownership: Which objects are the run's.
+        scheduler_name: Name of the scheduler that the run starts; empty if it starts none.
+        sees_all: The scheduler cannot be restricted to the queues and jobs of the run.
+
+    Raises:
+        MissingRightsError: the user lacks rights.
+        ForeignObjectError: a foreign object prevents the run.
+        HarnessError: the nodes are not suitable.
     """
     require_rights(api, required())
-    homes = set(labelled(api, "/api/v1/namespaces"))  # of scenarios of a killed run: they are swept
-    _require_free(api, claims)
+    homes = set(labelled(api, "/api/v1/namespaces"))  # namespaces of a killed run's scenarios, which will be swept
     _require_nodes(api, ownership, homes)
     if scheduler_name:
         _require_no_pods_of(api, scheduler_name, homes)
@@ -66,13 +72,17 @@ def check(api: Api, ownership: Ownership, scheduler_name: str, *, sees_all: bool
 
 
 def required() -> Iterator[Right]:
-    """Every right of the ClusterRole."""
+    """Yield every right of the ClusterRole."""
     for rule in yaml.safe_load(RIGHTS.read_text("utf-8"))["rules"]:
         yield from itertools.starmap(Right, itertools.product(rule["apiGroups"], rule["resources"], rule["verbs"]))
 
 
 def require_rights(api: Api, rights: Iterable[Right]) -> None:
-    """Ask the API server for each right. Raises MissingRightsError, which names all that are missing."""
+    """Query the API server for each right.
+
+    Raises:
+        MissingRightsError: some are missing; the text names all of them.
+    """
     if _is_permitted(api, Right("*", "*", "*")):
         return
     rights = list(rights)
@@ -88,49 +98,52 @@ def require_rights(api: Api, rights: Iterable[Right]) -> None:
 
 
 def bound_to(api: Api, node: str, homes: Iterable[str] = ()) -> list[str]:
-    """The pods that take room on a node, by namespace and name; without those of `homes`, DaemonSets and the system."""
+    """Return the pods that occupy a node, by namespace and name, without `homes`, DaemonSets and system pods."""
     pods = api.call("GET", "/api/v1/pods", query={"fieldSelector": f"spec.nodeName={node}"})["items"]
     taken = [pod for pod in nodes.without_housekeeping(pods) if pod["metadata"]["namespace"] not in homes]
     return [f"{pod['metadata']['namespace']}/{pod['metadata']['name']}" for pod in taken]
 
 
-def _require_free(api: Api, claims: Iterable[Claim]) -> None:
-    """No scenario may be about to make what others have. The queues that every Volcano has are left to the sentences:
-    no other name would help the few scenarios that change them, and the run can do without.
+def taken(api: Api, ownership: Ownership, claims: Iterable[Claim]) -> list[Ref]:
+    """Return the objects that scenarios of the run will create and that others have by the same name.
+
+    The queues of every Volcano installation are exempt: the sentences handle them, and most scenarios do not change
+    them.
+
+    Raises:
+        ForeignObjectError: a scenario would create a node of the name of one that it may adopt.
     """
     places: dict[Ref, list[str]] = {}
     for ref, where in claims:
         if ref.kind != Kind.QUEUE or ref.name not in BUILT_IN_QUEUES:
             places.setdefault(ref, []).append(where)
     theirs = {Ref(kind, name) for kind in {ref.kind for ref in places} for name in _of_others(api, kind)}
-    if taken := [ref for ref in places if ref in theirs]:
-        found = "".join(
-            f"\n  {ref} is there and not a scenario's; wanted at {_few(list(dict.fromkeys(places[ref])))}"
-            for ref in taken
-        )
-        adopt = ", or use theirs (--adopt-nodes)" if any(ref.kind == Kind.NODE for ref in taken) else ""
-        raise ForeignObjectError(
-            f"scenarios of this run are about to make what others have{found}\n"
-            f"  do next: call the scenarios' otherwise{adopt}, or leave them out (--deselect)"
-        )
+    for ref, lines in places.items():
+        if ref.kind == Kind.NODE and ref.name in ownership.adoptable:
+            raise ForeignObjectError(
+                f"a scenario of this run would create {ref}, which it may adopt; used at "
+                f"{_few(list(dict.fromkeys(lines)))}\n"
+                "  do next: rename the node in the scenario, or leave it out of --adopt-nodes"
+            )
+    return [ref for ref in places if ref in theirs]
 
 
 def _of_others(api: Api, kind: Kind) -> list[str]:
-    """The names of all objects of a kind that bear no scenario's label."""
+    """Return the names of all objects of a kind without a scenario's label."""
     answer = api.raw("GET", SERVED[kind].path())
     metas = [item["metadata"] for item in answer.json()["items"]] if answer.status == 200 else []
     return [str(meta["name"]) for meta in metas if SCENARIO not in (meta.get("labels") or {})]
 
 
 def _require_nodes(api: Api, ownership: Ownership, homes: set[str]) -> None:
-    """What the scheduler under test would use must be ours, or named by the user, and nothing of others on it."""
+    """Check that the nodes of the scheduler under test are ours or named by the user, and free of foreign pods."""
     there: dict[str, Object] = {node["metadata"]["name"]: node for node in api.call("GET", "/api/v1/nodes")["items"]}
     for name, node in there.items():
         labels = node["metadata"].get("labels") or {}
         if nodes.WORLD in labels and SCENARIO not in labels and not is_borrowed(node):
             raise ForeignObjectError(
-                f"node {name} bears the label {nodes.WORLD} and is not a scenario's: the scheduler under test would "
-                f"use it\n  do next: kubectl label node {name} {nodes.WORLD}-"
+                f"node {name} has the label {nodes.WORLD} and does not belong to a scenario: the scheduler under test "
+                f"would use it\n  do next: kubectl label node {name} {nodes.WORLD}-"
             )
     for name in ownership.adoptable:
         if name not in there:
@@ -139,12 +152,12 @@ def _require_nodes(api: Api, ownership: Ownership, homes: set[str]) -> None:
             )
         if not nodes.is_real(there[name]) and not is_borrowed(there[name]):
             raise HarnessError(
-                f"node {name} takes no ordinary pods: it is tainted, or simulated\n"
+                f"node {name} accepts no ordinary pods: it is tainted or a KWOK node\n"
                 f"  where: --adopt-nodes\n  do next: name another, or see: kubectl describe node {name}"
             )
         if taken := bound_to(api, name, homes):
             raise ForeignObjectError(
-                f"{len(taken)} pods of others are bound to node {name}: {_few(taken)}\n"
+                f"foreign pods are bound to node {name} ({len(taken)}): {_few(taken)}\n"
                 f"  where: --adopt-nodes\n  do next: kubectl drain {name} --ignore-daemonsets, or name another node"
             )
 
@@ -155,9 +168,9 @@ def _require_no_pods_of(api: Api, scheduler_name: str, homes: set[str]) -> None:
     theirs = [f"{meta['namespace']}/{meta['name']}" for meta in pods if meta["namespace"] not in homes]
     if theirs:
         raise ForeignObjectError(
-            f"{len(theirs)} pods of others name the scheduler that this run would start, {scheduler_name}: "
+            f"foreign pods ({len(theirs)}) name the scheduler that this run would start, {scheduler_name}: "
             f"{_few(theirs)}\n"
-            "  do next: judge the scheduler that is there (--scheduler none), or run on a cluster of your own "
+            "  do next: test the installed scheduler (--scheduler none), or run on a cluster of your own "
             "(--cluster embedded)"
         )
 
@@ -176,18 +189,18 @@ def _require_alone(api: Api, homes: set[str]) -> None:
         ]
         if theirs:
             raise ForeignObjectError(
-                f"the scheduler under test would write to what is others': {_few(theirs)}; it cannot be kept from it\n"
+                f"the scheduler under test would write to foreign objects: {_few(theirs)}; it cannot be restricted\n"
                 "  do next: run on a cluster of your own (--cluster embedded), or with --scheduler schedspec"
             )
 
 
 def _is_permitted(api: Api, right: Right) -> bool:
     resource, _, subresource = right.resource.partition("/")
-    asked = {"group": right.group, "resource": resource, "subresource": subresource, "verb": right.verb}
+    attributes = {"group": right.group, "resource": resource, "subresource": subresource, "verb": right.verb}
     body = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SelfSubjectAccessReview",
-        "spec": {"resourceAttributes": asked},
+        "spec": {"resourceAttributes": attributes},
     }
     return bool(api.call("POST", _REVIEWS, body=body)["status"]["allowed"])
 

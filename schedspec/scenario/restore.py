@@ -1,7 +1,7 @@
-"""Objects of the cluster that a scenario changes although they are not its own: an adopted node, the queue `default`.
+"""Restore foreign objects that a scenario changed: an adopted node, the queue `default`.
 
-The one rule: before each change the object carries, as an annotation, what every field was that was ever changed, so
-that whoever comes after a killed run can put it back. Other fields are others' and stay as they are.
+Before each change an annotation on the object records the original values of all fields ever changed, so that a later
+run can restore the object after a killed one. Other fields are not touched.
 """
 
 from __future__ import annotations
@@ -17,16 +17,27 @@ from ..api.kinds import Ref
 WAS = "schedspec.dev/was"
 
 Fields = list[tuple[list[str], Any]]
-"""Paths of fields and what they were; None: absent."""
+"""Paths of fields with their original values; None for an absent field."""
 
 
 def is_borrowed(obj: Object) -> bool:
-    """Whether the object is to be put back."""
+    """Whether the object has to be restored."""
     return WAS in (obj["metadata"].get("annotations") or {})
 
 
 def borrow(api: Api, ref: Ref, before: Object, change: Object, subresource: str = "") -> None:
-    """Note on the object what a merge patch is about to change. `before`: as it is. Raises RejectedError."""
+    """Record on the object the fields that a merge patch will change.
+
+    Args:
+        api: The API server.
+        ref: The object.
+        before: The object's current state.
+        change: The merge patch.
+        subresource: Subresource that the patch changes.
+
+    Raises:
+        RejectedError: the API server refused the request.
+    """
     noted = json.loads((before["metadata"].get("annotations") or {}).get(WAS, "{}"))
     noted[subresource] = _noted(noted.get(subresource, []), change, before)
     note = {"metadata": {"annotations": {WAS: json.dumps(noted)}}}
@@ -34,7 +45,11 @@ def borrow(api: Api, ref: Ref, before: Object, change: Object, subresource: str 
 
 
 def give_back(api: Api, ref: Ref) -> bool:
-    """Make all noted fields what they were, and take the note off; False if there is none. Raises RejectedError."""
+    """Restore all recorded fields and remove the record. Return False if there is no record.
+
+    Raises:
+        RejectedError: the API server refused the request.
+    """
     now = api.call("GET", ref.path())
     if not is_borrowed(now):
         return False
@@ -43,12 +58,12 @@ def give_back(api: Api, ref: Ref) -> bool:
     for subresource, fields in noted.items():
         api.call("PATCH", ref.path(subresource), body=_patch(fields, now), content_type=MERGE)
     body = _patch([*own, (["metadata", "annotations", WAS], None)], now)
-    api.call("PATCH", ref.path(), body=body, content_type=MERGE)  # the last: until here the note tells what to do
+    api.call("PATCH", ref.path(), body=body, content_type=MERGE)  # last: the record is needed until here
     return True
 
 
 def at(pointer: str, value: object, before: Object) -> Object:
-    """The change that a JSON pointer's replacement makes, as a merge patch: what the old value had besides goes."""
+    """Return the merge patch that replaces the value at a JSON pointer exactly, without remains of the old value."""
     first, *rest = pointer.strip("/").split("/")
     first = first.replace("~1", "/").replace("~0", "~")
     was = before.get(first)
@@ -60,7 +75,7 @@ def at(pointer: str, value: object, before: Object) -> Object:
 
 
 def _noted(noted: Fields, change: Object, before: Object) -> Fields:
-    """What is noted after one more change: of each field what it was before the first."""
+    """Return the record after one more change: for each field, the value before its first change."""
     for path, now in _changed(change, before, []):
         if any(path[: len(known)] == known for known, _ in noted):
             continue
@@ -73,7 +88,7 @@ def _noted(noted: Fields, change: Object, before: Object) -> Fields:
 
 
 def _changed(change: Object, before: Object, path: list[str]) -> Iterator[tuple[list[str], Any]]:
-    """Every field that a merge patch sets, and what it is."""
+    """Yield every field that a merge patch sets, with its current value."""
     for key, value in change.items():
         was = before.get(key)
         if isinstance(value, dict) and isinstance(was, dict):
@@ -83,7 +98,7 @@ def _changed(change: Object, before: Object, path: list[str]) -> Iterator[tuple[
 
 
 def _patch(fields: Sequence[tuple[list[str], Any]], now: Object) -> Object:
-    """The merge patch that makes fields exactly this."""
+    """Return the merge patch that sets fields to exactly these values."""
     patch: Object = {}
     for path, was in fields:
         place, there = patch, now
@@ -96,7 +111,7 @@ def _patch(fields: Sequence[tuple[list[str], Any]], now: Object) -> Object:
 
 
 def _exactly(was: Any, now: Any) -> Any:
-    """What a merge patch has to say so that `now` becomes `was`."""
+    """Return the value in a merge patch that turns `now` into `was`."""
     if not (isinstance(was, dict) and isinstance(now, dict)):
         return was
     return {**dict.fromkeys(now), **{key: _exactly(value, now.get(key)) for key, value in was.items()}}

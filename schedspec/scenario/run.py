@@ -1,13 +1,20 @@
-"""One scenario while it runs: what was said when, and what came of it. Written by the plugin's hooks only."""
+"""The record of a running scenario: its sentences with their times, and its result.
+
+Only the plugin's hooks write it.
+"""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import pytest
+
+from ..api import clock
+from ..gherkin.selection import shown_path
+from ..results import Verdict
 
 if TYPE_CHECKING:
     from ..clusters import ClusterFacts
@@ -15,12 +22,10 @@ if TYPE_CHECKING:
     from .session import LiveSession
     from .world import World
 
-Verdict = Literal["passed", "failed", "skipped", "known"]
-
 
 @dataclass(slots=True)
 class SentenceRun:
-    """One sentence of the scenario, and how long it took. Times are monotonic."""
+    """One sentence of the scenario and its duration. Times are monotonic."""
 
     keyword: str
     text: str
@@ -38,7 +43,7 @@ class SentenceRun:
 
 @dataclass(slots=True)
 class ScenarioRun:
-    """A scenario that runs, or has run."""
+    """A scenario during or after its run."""
 
     item: pytest.Item
     feature: str
@@ -46,55 +51,63 @@ class ScenarioRun:
     name: str
     line: int
     folder: Path
-    """Where this scenario's files go, beside the JUnit report."""
+    """Folder of the scenario's files, beside the JUnit report."""
     rule: str = ""
     example: str = ""
-    """Of an outline: the id of its row."""
+    """Id of the row of an outline."""
     tags: list[str] = field(default_factory=list)
     planned: list[SentenceRun] = field(default_factory=list)
-    """All sentences as written, those of the backgrounds included, said or not."""
-    began: float = field(default_factory=time.monotonic)
+    """All sentences as written, including those of backgrounds, whether they ran or not."""
+    began: float = field(default_factory=clock.monotonic)
     began_wall: float = field(default_factory=time.time)
+    """Seconds since 1970 by the clock of the machine, also where that of the cluster is virtual."""
     sentences: list[SentenceRun] = field(default_factory=list)
     problem: BaseException | None = None
-    """What failed it."""
+    """The exception that failed the scenario."""
     findings: list[str] = field(default_factory=list)
-    """What `pytest_schedspec_judge` said."""
+    """Texts from `pytest_schedspec_judge`."""
     session: LiveSession | None = None
-    """This and the world are set once a sentence has asked for the cluster."""
+    """Set together with the world, once a sentence needs the cluster."""
     world: World | None = None
     facts: ClusterFacts | None = None
-    """Of the cluster, which may be gone when the record is made."""
+    """Facts about the cluster, which may be gone when the record is written."""
     scheduler: tuple[str, str] = ("", "")
-    """Its name and its version."""
+    """Name and version of the scheduler."""
+    logs: dict[str, str] = field(default_factory=dict)
+    """The last lines of pods' containers at the end of the scenario, by pod."""
     skipped: bool = False
     known: str = ""
-    """Why it was expected to fail, if it has."""
+    """Why the scenario was expected to fail, if it failed."""
     boot_seconds: float = 0.0
-    """How long the first sentence waited for a cluster; not counted as the sentence's own."""
+    """Seconds that the first sentence waited for a cluster; not part of the sentence's duration."""
     cleanup_began: float | None = None
     ended: float | None = None
 
     @property
     def verdict(self) -> Verdict:
-        """What became of it, so far."""
+        """The verdict so far."""
         if self.problem is not None or self.findings:
             return "known" if self.known else "failed"
         return "skipped" if self.skipped else "passed"
 
     @property
     def history(self) -> History | None:
-        """What the cluster has shown."""
+        """The observed history."""
         return self.world.history if self.world is not None else None
 
     @property
     def where(self) -> str:
-        """`file:line` of the sentence that was said last, else of the scenario."""
+        """`file:line` of the last sentence that ran, else of the scenario."""
         return f"{self.shown_path}:{self.sentences[-1].line if self.sentences else self.line}"
 
     @property
     def shown_path(self) -> str:
-        """The feature file, from the root of the run."""
+        """The feature file relative to the working directory of the run, for users."""
+        return shown_path(self.path, self.item.config)
+
+    @property
+    def feature_file(self) -> str:
+        """The feature file relative to the root of the run."""
         try:
             return self.path.relative_to(self.item.config.rootpath).as_posix()
         except ValueError:
@@ -102,10 +115,16 @@ class ScenarioRun:
 
     @property
     def policy(self) -> str:
-        """The text of the policy in force."""
+        """Text of the policy in force."""
         own = self.world.policy if self.world is not None else ""
         return own or (self.session.policy if self.session is not None else "")
 
+    @property
+    def policy_name(self) -> str:
+        """Name of the policy in force, from the sentence or its file."""
+        own = self.world.policy_name if self.world is not None else ""
+        return own or (self.session.policy_name if self.session is not None else "")
+
 
 SCENARIO_RUN: pytest.StashKey[ScenarioRun] = pytest.StashKey()
-"""Where an item keeps its running scenario."""
+"""Key of an item's running scenario."""

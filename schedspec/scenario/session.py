@@ -1,4 +1,4 @@
-"""What a session of tests shares: one cluster with its CRDs, its watches, and the scheduler under test."""
+"""A session of tests: one cluster with its CRDs, its watches, and the scheduler under test."""
 
 from __future__ import annotations
 
@@ -9,25 +9,28 @@ import os
 import re
 import secrets
 import shutil
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import psutil
 from msgspec import structs
 
-from ..api import crds, timeouts
+from ..api import clock, crds, timeouts
 from ..api.client import Api, Object
 from ..api.errors import HarnessError
 from ..api.kinds import SERVED, Kind
+from ..api.names import Names
 from ..clusters import Cluster, ClusterFacts, provide
 from ..clusters.protocol import SCENARIO
+from ..clusters.simulated import SimulatedCluster
 from ..observe.expect import Expect, Guard
 from ..observe.history import History
+from ..observe.virtual import VirtualApi, VirtualClock, VirtualWatches
 from ..observe.watcher import HistoryWriter, Watches
 from ..options import Options
 from ..schedulers import KUBERNETES, Scheduler, Site, UnsuitableClusterError, deployment
+from ..schedulers.renamed import RenamedScheduler
 from . import cleanup, preflight, sweep
 from .lease import RunLease
 from .ownership import Ownership
@@ -36,12 +39,14 @@ from .templates import Templates
 from .world import World
 
 IMAGE = "schedspec.local/worker:1"
+_PREFIX = "spec-"
 
 
 def _own_logs(logs: Path, worker: str) -> Path:
-    """A folder of this run alone, for logs and policy files: two runs at once in one checkout do not meet.
+    """Return a folder for logs and policy files of this run alone.
 
-    It bears the pid of the run (that of xdist's controller); what runs left that are over is taken away.
+    Concurrent runs in one checkout do not collide: the folder's name is the pid of the run (of xdist's controller).
+    Folders of runs that ended are removed.
     """
     for old in logs.glob("*"):
         if old.name.isdigit() and not psutil.pid_exists(int(old.name)):
@@ -50,83 +55,109 @@ def _own_logs(logs: Path, worker: str) -> Path:
 
 
 def template_folders(options: Options) -> list[Path]:
-    """Where templates are: of each folder first what is for the scheduler under test alone."""
+    """Return the folders of templates; in each, first the templates for the scheduler under test only."""
     special = options.adapter.template_folders()
     return [part for folder in options.templates for part in (*(folder / name for name in special), folder)]
 
 
 class LiveSession:
-    """One worker's cluster with the scheduler on it: `open` brings it up, `close` takes it down. A run without
-    scenarios never makes one.
+    """One worker's cluster with its scheduler, between `open` and `close`.
 
-    `worker` is the id of an xdist worker, or empty; `run` is the same for all workers of a run.
+    A run without scenarios never opens a session.
+
+    Args:
+        worker: Id of the xdist worker, or empty.
+        run: Equal for all workers of a run.
     """
 
-    def __init__(self, options: Options, worker: str, run: str, tell: Callable[[str], None]) -> None:
+    def __init__(self, options: Options, worker: str, run: str, progress: Callable[[str], None]) -> None:
         self.options = options
         own = Templates(template_folders(options), {}, options.policies)
         self.policy = options.policy.read_text("utf-8") if options.policy else own.policy("default")
-        """What is in force where a scenario names no policy."""
+        """The policy of scenarios that name none."""
+        self.policy_name = options.policy.stem if options.policy else "default"
         shared = options.settings.kind == "existing"
-        # Whoever else has namespaces there: none of theirs begins like ours.
-        prefix = f"spec-{secrets.token_hex(3)}-" if shared else "spec-"
+        # On a shared cluster, the prefix of our namespaces is unique.
+        prefix = f"{_PREFIX}{secrets.token_hex(3)}-" if shared else _PREFIX
         self.ownership = Ownership(shared, prefix, options.adopt_nodes)
-        self.recorder = HistoryWriter(options.adapter.marks, self._covers)
+        self.names = Names()
+        """Real names of the run's cluster-wide objects."""
+        self.history_writer = HistoryWriter(options.adapter.marks, self._covers)
         self.first_running: float | None = None
         """Seconds from the start of the boot until a pod was first seen Running."""
         settings = replace(options.settings, gang_api=options.adapter.gang_api == KUBERNETES)
         self.cluster: Cluster = provide(replace(settings, suffix=worker))
         self._sharing: SharedCluster | None = None
-        if worker and self.cluster.kind != "embedded":
+        if worker and self.cluster.kind not in ("embedded", "simulated"):
             self.cluster = provide(settings)
             self._sharing = SharedCluster(options.out / ".shared" / run)
         self.folder = _own_logs(options.out / "logs", worker) / ("" if self._sharing else worker)
-        self._worker, self._tell = worker, tell
+        self._worker, self._progress = worker, progress
         self._numbers = itertools.count(1)
         self._closing = contextlib.ExitStack()
         self._handle: ClusterHandle | None = None
         self._api: Api | None = None
-        self._watches: Watches | None = None
-        self._youngest = 0.0
+        self._watches: Watches | VirtualWatches | None = None
+        self._youngest_kind = 0.0
         self.scheduler: Scheduler | None = None
         self._lease: RunLease | None = None
         self.claims: Callable[[], Iterable[preflight.Claim]] = tuple
-        """What the scenarios of the run are going to make; asked for on a cluster of others."""
+        """Names that the run's scenarios will use; needed on a shared cluster."""
 
     def _covers(self, kind: Kind, obj: Object) -> bool:
-        return self.ownership.covers(kind, obj)
+        if not self.ownership.covers(kind, obj):
+            return False
+        meta = obj["metadata"]  # of a priority class of others, whose name ours has in the history
+        return SCENARIO in (meta.get("labels") or {}) or not self.names.is_renamed(kind, meta["name"])
 
     @property
     def api(self) -> Api:
-        """The cluster's API server. Raises HarnessError before `open`."""
+        """The cluster's API server.
+
+        Raises:
+            HarnessError: the session is not open.
+        """
         if self._api is None:
             raise HarnessError("the session is not open")
         return self._api
 
     @property
     def handle(self) -> ClusterHandle:
-        """How its cluster is reached. Raises HarnessError before `open`."""
+        """How to reach the cluster.
+
+        Raises:
+            HarnessError: the session is not open.
+        """
         if self._handle is None:
             raise HarnessError("the session is not open")
         return self._handle
 
     @functools.cached_property
     def scheduler_version(self) -> str:
-        """Of the scheduler; it is asked once. Raises HarnessError before `open`."""
+        """Version of the scheduler, cached.
+
+        Raises:
+            HarnessError: the session is not open.
+        """
         return self.options.adapter.version(self.site)
 
     @functools.cached_property
     def facts(self) -> ClusterFacts:
-        """What the cluster says about itself; it is asked once."""
+        """Facts that the cluster reports, cached."""
         return self.cluster.facts()
 
     @property
     def owns(self) -> bool:
-        """True unless another worker has brought the cluster up."""
+        """False if another worker started the cluster."""
         return self._sharing is None or self._sharing.owns
 
     def open(self) -> None:
-        """Bring everything up. On failure nothing stays. Raises ClusterError, HarnessError."""
+        """Start everything. If that fails, nothing remains.
+
+        Raises:
+            ClusterError: the cluster could not be started.
+            HarnessError: the scheduler or its API could not be started.
+        """
         try:
             self._open()
         except BaseException:
@@ -134,7 +165,7 @@ class LiveSession:
             raise
 
     def close(self) -> None:
-        """Take everything down, in the reverse order. The second call does nothing."""
+        """Stop everything in reverse order. The second call does nothing."""
         self._closing.close()
 
     def _open(self) -> None:
@@ -147,25 +178,30 @@ class LiveSession:
         if self._api is None:
             self._connect(Path(self._handle.kubeconfig), self._handle.context)
         if self.scheduler is None and self._handle.scheduler is not None:
-            self.scheduler = self.options.adapter.scheduler(self.site)
+            self.scheduler = self._new_scheduler()
             if self.scheduler is not None:
                 self.scheduler.attach(self._handle.scheduler)
-        self._watches = Watches(self.api, self.recorder)
+        self._watches = self._new_watches()
         self._closing.callback(self._watches.stop)
         self._watches.start(timeouts.READY)
-        Expect(self.recorder.history).eventually(cleanup.nothing_foreign, within=timeouts.EMPTY)
+        Expect(self.history_writer.history).eventually(cleanup.nothing_foreign, within=timeouts.EMPTY)
+
+    def _new_watches(self) -> Watches | VirtualWatches:
+        if isinstance(self.cluster, SimulatedCluster):
+            return VirtualWatches(self.cluster.virtual, self.history_writer)
+        return Watches(self.api, self.history_writer)
 
     def _boot(self) -> ClusterHandle:
-        """Bring up the cluster, its CRDs and the scheduler."""
+        """Start the cluster, its CRDs and the scheduler."""
         self._closing.callback(self.cluster.down)
-        self.cluster.up(self._tell, self._begin)
+        self.cluster.up(self._progress, self._begin)
         seconds = self.cluster.facts().boot_seconds
         handle = ClusterHandle(
             kind=self.cluster.kind,
             simulated=self.cluster.simulated,
             kubeconfig=str(self.cluster.kubeconfig),
             context=self.cluster.context,
-            booted_at=time.monotonic() - seconds,
+            booted_at=clock.monotonic() - seconds,
             boot_seconds=seconds,
             namespace_prefix=self.ownership.namespace_prefix,
             scheduler=None,
@@ -176,16 +212,16 @@ class LiveSession:
             if settings.keep or settings.reuse:
                 self._closing.callback(sweep.require_gone, self.api)
         if self.cluster.kind == "kind":
-            deployment.remove(self.api)  # of a run that was killed
+            deployment.remove(self.api)  # of a killed run
         if self.scheduler is not None:
             self.scheduler.start(self.policy)
-        crds.grow_up(self._youngest)
+        crds.wait_for_creation(self._youngest_kind)
         if self.scheduler is None:
             return handle
         return structs.replace(handle, scheduler=self.scheduler.handle())
 
     def _begin(self) -> None:
-        """What need not wait until nodes take pods: the scheduler's start, and its API."""
+        """Start what does not depend on nodes: the scheduler and its API."""
         self._connect(self.cluster.kubeconfig, self.cluster.context)
         adapter = self.options.adapter
         if adapter.gang_api == KUBERNETES and not self._gang_api_version:
@@ -195,21 +231,28 @@ class LiveSession:
         definitions = adapter.definitions(self.site)
         if self.ownership.shared:
             self._claim(definitions)
-        self.scheduler = adapter.scheduler(self.site)
+        self.scheduler = self._new_scheduler()
         if self.scheduler is not None:
             self._closing.callback(self.scheduler.stop)
             self.scheduler.launch(self.policy)
         if definitions is not None:
-            self._youngest = crds.install(self.api, definitions, SCENARIO if self.ownership.shared else "")
+            self._youngest_kind = crds.install(self.api, definitions, SCENARIO if self.ownership.shared else "")
+
+    def _new_scheduler(self) -> Scheduler | None:
+        scheduler = self.options.adapter.scheduler(self.site)
+        if scheduler is None or not self.ownership.shared:
+            return scheduler
+        return RenamedScheduler(scheduler, self.names)
 
     def _claim(self, definitions: Path | None) -> None:
-        """Make a cluster of others ours for this run, once it is known that nothing of theirs stands in the way; what a
-        killed run has left is taken away. Raises HarnessError.
+        """Prepare a shared cluster for this run and remove the remains of killed runs.
+
+        Raises:
+            HarnessError: the cluster is in use or not suitable.
         """
         adapter = self.options.adapter
-        self._tell(f"{self.cluster.context}: asking what is there, and what is permitted")
-        starts, claims = adapter.starts(self.site), self.claims()
-        preflight.check(self.api, self.ownership, starts, sees_all=adapter.sees_all, claims=claims)
+        self._progress(f"{self.cluster.context}: checking its objects and our rights")
+        preflight.check(self.api, self.ownership, adapter.starts(self.site), sees_all=adapter.sees_all)
         self._lease = RunLease(self.api, self.cluster.context)
         self._lease.acquire()
         self._closing.callback(self._lease.release)
@@ -220,22 +263,40 @@ class LiveSession:
 
     def _remove_definitions(self, folder: Path) -> None:
         for kept in crds.remove(self.api, folder, SCENARIO):
-            self._tell(f"{self.cluster.context}: kept the definition {kept}")
+            self._progress(f"{self.cluster.context}: kept the definition {kept}")
 
     def _connect(self, kubeconfig: Path, context: str) -> None:
-        self._api = Api(kubeconfig, context)
+        if isinstance(self.cluster, SimulatedCluster):
+            self._api = VirtualApi(self.cluster.virtual)
+            clock.use(VirtualClock(self.cluster.virtual))
+            self._closing.callback(clock.use, clock.REAL)
+        else:
+            if self.ownership.shared:
+                self.names = Names.of_run(self.ownership.namespace_prefix.removeprefix(_PREFIX).rstrip("-"))
+            self._api = Api(kubeconfig, context, names=self.names)
+            self._rename()
         self._closing.callback(self._api.close)
+
+    def _rename(self) -> None:
+        """Find real names for what scenarios of the run will make and others have."""
+        if not self.ownership.shared:
+            return
+        for ref in preflight.taken(self.api, self.ownership, self.claims()):
+            self.names.rename(ref)
+        if self.owns and (renamed := self.names.renamed()):
+            real = ", ".join(f"{ref} is {self.names.real(ref.kind, ref.name)}" for ref in renamed)
+            self._progress(f"{self.cluster.context}: others have objects of these names; in this run {real}")
 
     @functools.cached_property
     def _gang_api_version(self) -> str:
-        """The version of scheduling.k8s.io that has PodGroups here; empty where none has."""
+        """Return the version of scheduling.k8s.io that serves PodGroups; empty if none does."""
         for kind in (Kind.GANG, Kind.GANG_ALPHA):
             if self.api.raw("GET", SERVED[kind].path(), query={"limit": "1"}).status == 200:
                 return SERVED[kind].api_version.rpartition("/")[2]
         return ""
 
     def described(self) -> dict[str, str]:
-        """Which scheduler, which Kubernetes and which kind of cluster this is, for reports."""
+        """Return scheduler, Kubernetes and kind of cluster for reports."""
         return {"version": self._version, "kubernetes": self._kubernetes, "cluster": self.cluster.kind}
 
     @functools.cached_property
@@ -248,7 +309,11 @@ class LiveSession:
 
     @property
     def site(self) -> Site:
-        """Where the scheduler runs. Raises HarnessError before `open`."""
+        """Where the scheduler runs.
+
+        Raises:
+            HarnessError: the session is not open.
+        """
         return Site(
             folder=self.folder,
             api=self.api,
@@ -259,12 +324,17 @@ class LiveSession:
             programs=self.options.settings.binaries,
             scheduler_programs=self.options.scheduler_binaries,
             scale=self.options.timeout_scale,
-            tell=self._tell,
+            progress=self._progress,
         )
 
     @contextlib.contextmanager
     def scenario(self, name: str) -> Iterator[World]:
-        """One scenario's world, open; taken away at the end. Raises DirtyClusterError, SchedulerDiedError."""
+        """Open one scenario's world and clean it up at the end.
+
+        Raises:
+            DirtyClusterError: objects remain.
+            SchedulerDiedError: the scheduler died.
+        """
         with (
             self._sharing.turn() if self._sharing is not None else contextlib.nullcontext(),
             self._scenario(name) as it,
@@ -282,7 +352,7 @@ class LiveSession:
             self.scheduler.check()
             self.scheduler.use_policy(self.policy)
             guards.append(self.scheduler.check)
-        history = self.recorder.begin(self._namespace(name))
+        history = self.history_writer.begin(self._namespace(name))
         adapter = self.options.adapter
         expect = Expect(history, self.options.timeout_scale, guards, adapter.silent_for)
         common = {
@@ -293,15 +363,20 @@ class LiveSession:
             "gang_api_version": self._gang_api_version,
         }
         templates = Templates(template_folders(self.options), common, self.options.policies)
-        world = World(self.api, history, expect, templates, self.scheduler, ownership=self.ownership)
+        world = World(
+            self.api, history, expect, templates, self.scheduler, ownership=self.ownership, companions=self._companions
+        )
         try:
             world.open()
             yield world
         finally:
             self._note_first_running(history)
-            # A dead scheduler must not keep the objects from being taken away, nor be told twice.
+            # A dead scheduler must not prevent the clean-up, nor be reported twice.
             quiet = Expect(history, max(1.0, self.options.timeout_scale), [self._watches.check])
             world.close(quiet)
+
+    def _companions(self, queues: Sequence[Object], own_nodes: Sequence[Object], policy: str) -> Sequence[Object]:
+        return self.options.adapter.companions(queues, own_nodes, policy or self.policy)
 
     def _namespace(self, name: str) -> str:
         slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:32].strip("-") or "scenario"

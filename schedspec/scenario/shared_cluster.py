@@ -1,7 +1,7 @@
-"""One cluster for all workers of a run where a cluster is too dear for each to have its own.
+"""One cluster for all workers of a run, where one for each would be too expensive.
 
-Who comes first brings it up and stays its owner; the owner takes it down when the last of the others has left, and the
-locks are the kernel's: a worker that was killed holds none. A scenario at a time has the cluster: its `turn`.
+The first worker starts the cluster and owns it. The owner stops the cluster after the last other worker has left. The
+locks are the kernel's, so a killed worker holds none. One scenario at a time uses the cluster: its `turn`.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from ..clusters.protocol import ClusterKind
 
 
 class ClusterHandle(msgspec.Struct, frozen=True):
-    """What a session needs to know of a cluster and its scheduler, whoever brought them up."""
+    """How a session reaches a cluster and its scheduler, whichever worker started them."""
 
     kind: ClusterKind
     simulated: bool
     kubeconfig: str
     context: str
     booted_at: float
-    """Monotonic: when its boot began."""
+    """Monotonic time of the start of its boot."""
     boot_seconds: float
     namespace_prefix: str
-    """How the names of all namespaces of the run begin."""
+    """Prefix of all namespaces of the run."""
     scheduler: dict[str, Any] | None
-    """What `SchedulerProcess.attach` takes."""
+    """Argument of `SchedulerProcess.attach`."""
 
 
 class SharedCluster:
-    """One worker's part in a shared cluster. `folder` is common to the workers of one run, and to no other run."""
+    """One worker's part in a shared cluster. The workers of one run share `folder` with no other run."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -43,7 +43,7 @@ class SharedCluster:
         self.owns = False
 
     def enter(self, boot: Callable[[], ClusterHandle]) -> ClusterHandle:
-        """The cluster: the one that is there, else what `boot` makes."""
+        """Return the running cluster, or the one that `boot` starts."""
         self._folder.mkdir(parents=True, exist_ok=True)
         with _locked(self._folder / "entering"):
             self._users = (self._folder / "users").open("ab")
@@ -61,19 +61,19 @@ class SharedCluster:
             return handle
 
     def leave(self) -> None:
-        """Give it up; its owner returns when all others have."""
+        """Leave the cluster. The owner's call returns after all other workers have left."""
         if self._users is None:
             return
         if self.owns:
             with _locked(self._folder / "entering"):
                 fcntl.flock(self._users, fcntl.LOCK_EX)
-                self._state.unlink(missing_ok=True)  # who comes now brings up its own
+                self._state.unlink(missing_ok=True)  # a later worker starts a cluster of its own
         self._users.close()
         self._users = None
 
     @contextlib.contextmanager
     def turn(self) -> Iterator[None]:
-        """Have the cluster for one scenario."""
+        """Use the cluster for one scenario."""
         with _locked(self._folder / "turn"):
             yield
 

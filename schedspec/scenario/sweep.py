@@ -1,6 +1,6 @@
-"""What a killed run left in a cluster that outlives runs is taken away before the first scenario.
+"""Remove what killed runs left on a cluster that outlives runs, before the first scenario.
 
-Only what carries the label of a scenario is touched, and what a scenario has borrowed: it says so itself.
+Only objects with a scenario's label and borrowed objects, which carry a record, are changed.
 """
 
 from __future__ import annotations
@@ -19,13 +19,17 @@ from .restore import give_back, is_borrowed
 
 
 def sweep(api: Api) -> bool:
-    """Delete every object of earlier scenarios; False if there were none. Raises RejectedError."""
+    """Delete every object of earlier scenarios. Return False if there were none.
+
+    Raises:
+        RejectedError: the API server refused a request.
+    """
     found = False
     for space in labelled(api, "/api/v1/namespaces"):
         found = True
         cleanup.delete_namespace(api, space)
     for name in BUILT_IN_QUEUES:
-        with contextlib.suppress(RejectedError):  # a cluster that has none yet
+        with contextlib.suppress(RejectedError):  # a cluster without any
             found |= give_back(api, Ref(Kind.QUEUE, name))
     for kind, space in (*((kind, "") for kind in cleanup.CLUSTER_WIDE), (Kind.COMMAND, QUEUE_COMMAND_NAMESPACE)):
         for name in labelled(api, SERVED[kind].path(namespace=space)):
@@ -38,7 +42,11 @@ def sweep(api: Api) -> bool:
 
 
 def require_gone(api: Api) -> None:
-    """Wait for the namespaces that went in the background. Raises DirtyClusterError, which names those that stay."""
+    """Wait for namespaces that are deleted in the background.
+
+    Raises:
+        DirtyClusterError: some remain; the text names them.
+    """
     for attempt in Retrying(
         retry=retry_if_exception_type(DirtyClusterError),
         stop=stop_after_delay(timeouts.NAMESPACES),
@@ -49,17 +57,21 @@ def require_gone(api: Api) -> None:
             left = labelled(api, "/api/v1/namespaces")
             if left:
                 raise DirtyClusterError(
-                    f"the run leaves namespaces behind that do not go: {', '.join(left)}\n"
-                    f"  do next: kubectl get namespace {left[0]} -o yaml (its conditions say what holds it)"
+                    f"namespaces of the run could not be deleted: {', '.join(left)}\n"
+                    f"  do next: kubectl get namespace {left[0]} -o yaml (its conditions state the reason)"
                 )
 
 
 def labelled(api: Api, path: str) -> list[str]:
-    """The names of all objects there that a run has made. Raises RejectedError."""
+    """Return the names of all objects at `path` that a run created.
+
+    Raises:
+        RejectedError: the API server refused the request.
+    """
     try:
         items = api.call("GET", path, query={"labelSelector": SCENARIO})["items"]
     except RejectedError as problem:
-        if problem.status != 404:
+        if problem.status not in (403, 404):
             raise
-        return []  # a kind that is not served here
+        return []  # the API server does not serve the kind, or answers first that the user has no right to it
     return [str(item["metadata"]["name"]) for item in items]

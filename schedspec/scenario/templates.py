@@ -1,9 +1,10 @@
-"""From a template to objects: Jinja, strict about variables, then YAML. What is wrong is told with file and line.
+"""Render templates into objects: Jinja, strict about variables, then YAML. Errors name file and line.
 
-The one rule: a value is data. Whatever `{{ … }}` prints enters the text as one quoted YAML value (JSON's scalars,
-lists and maps), so no value can end its field or begin another; only the template's own text is structure.
+The one rule: a value is data. `{{ … }}` writes one quoted YAML value (JSON's scalars, lists and maps), so that no value
+can end its field or begin another. Only the template's own text is structure.
 
-Templates know besides their parameters: `namespace`, `scheduler_name`, `image`, and `given()`, all of them as a dict.
+Beside their parameters templates can use `namespace`, `scheduler_name`, `image`, and `given()`, which returns all of
+them as a dict.
 """
 
 from __future__ import annotations
@@ -16,32 +17,35 @@ from typing import Any
 
 import jinja2
 import yaml
+from jinja2.bccache import Bucket
 from markupsafe import Markup
+from yaml.constructor import SafeConstructor
 
 from ..api.errors import TemplateError
 from ..gherkin import tables
 
 Object = dict[str, Any]
 
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _QUOTED = re.compile(r"""[\w"'-]\{\{|\}\}[\w"'-]""")
 _QUOTED_HINT = (
-    "  a value brings its own quotes: write {{ name }} without quotes, and {{ name ~ '-suffix' }} for a longer one\n"
+    "  a value is quoted already: write {{ name }} without quotes, and {{ name ~ '-suffix' }} for a longer one\n"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """One object that a template made."""
+    """One object from a template."""
 
     object: Object
     template: Path
     text: str
     """The whole rendered template."""
     node: yaml.nodes.Node
-    """Where each field stands in `text`."""
+    """Position of each field in `text`."""
 
     def line_of(self, field: str) -> int | None:
-        """The line of a field as the API server names it (`spec.tasks[0].replicas`), or of its nearest ancestor."""
+        """Return the line of a field (`spec.tasks[0].replicas`), or of its nearest ancestor."""
         node, line = self.node, None
         for part in field.replace("[", ".").replace("]", "").split("."):
             found = _child(node, part)
@@ -51,17 +55,43 @@ class Rendered:
         return line
 
     def excerpt(self, field: str) -> str:
-        """Where `field` comes from, for people."""
+        """Return the part of the template that wrote `field`."""
         line = self.line_of(field)
         if line is None:
             return f"{_shown(self.template)}"
         return f"{_shown(self.template)}, rendered line {line}: {self.text.splitlines()[line - 1].strip()}"
 
 
-class Templates:
-    """The templates of some folders, the first that has a name wins. `common` is known to all of them.
+class _Compiled(jinja2.BytecodeCache):
+    """Compiled templates of this process. Each scenario has its own environment, all have the same templates."""
 
-    Policies are in folders of their own, and in `policies/` of these.
+    def __init__(self) -> None:
+        self._known: dict[str, bytes] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        if bucket.key in self._known:
+            bucket.bytecode_from_string(self._known[bucket.key])
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self._known[bucket.key] = bucket.bytecode_to_string()
+
+
+_COMPILED = _Compiled()
+
+
+def _nodes_of(text: str) -> list[yaml.nodes.Node]:
+    """The documents of a text that are not empty. Raises yaml.YAMLError."""
+    try:
+        documents = list(yaml.compose_all(text, _LOADER))
+    except yaml.YAMLError:
+        documents = list(yaml.compose_all(text, yaml.SafeLoader))  # which says more about what is wrong
+    return [node for node in documents if node is not None and node.tag != "tag:yaml.org,2002:null"]
+
+
+class Templates:
+    """The templates of several folders; for each name, the first folder takes precedence. All templates know `common`.
+
+    Policies are in folders of their own and in the subfolders `policies/`.
     """
 
     def __init__(self, folders: Sequence[Path], common: Mapping[str, object], policies: Sequence[Path] = ()) -> None:
@@ -70,11 +100,12 @@ class Templates:
         self._environment = jinja2.Environment(
             loader=jinja2.FileSystemLoader(self.folders),
             undefined=jinja2.StrictUndefined,
-            autoescape=True,  # what a macro or a filter below has made is marked as safe, all else is not
+            autoescape=True,  # results of our macros and filters are marked as safe, everything else is not
             finalize=_value,
             trim_blocks=True,
             lstrip_blocks=True,
             keep_trailing_newline=True,
+            bytecode_cache=_COMPILED,
         )
         self._environment.globals.update(common)
         self._environment.globals["given"] = jinja2.pass_context(lambda context: dict(context.get_all()))
@@ -82,29 +113,37 @@ class Templates:
         self._environment.filters["seconds"] = seconds
 
     def render(self, name: str, parameters: Mapping[str, object]) -> list[Rendered]:
-        """The objects of `name`.yaml.j2. Raises TemplateError."""
+        """Render `name`.yaml.j2.
+
+        Raises:
+            TemplateError: the template is missing or invalid.
+        """
         path = _first(self.folders, f"{name}.yaml.j2")
         text = self._text(path, parameters)
         try:
-            nodes = [node for node in yaml.compose_all(text, yaml.SafeLoader) if node is not None]
-            objects = [obj for obj in yaml.safe_load_all(text) if obj is not None]
+            nodes = _nodes_of(text)
+            objects = [SafeConstructor().construct_document(node) for node in nodes]
         except yaml.YAMLError as problem:
             hint = _QUOTED_HINT if _QUOTED.search(self._source(path)) else ""
             raise TemplateError(f"{_shown(path)} does not make YAML:\n  {problem}\n{hint}{_numbered(text)}") from None
         for obj in objects:
             if not isinstance(obj, dict) or not {"apiVersion", "kind", "metadata"} <= obj.keys():
-                raise TemplateError(f"{_shown(path)} makes something without apiVersion, kind or metadata: {obj!r}")
+                raise TemplateError(f"{_shown(path)} produces an object without apiVersion, kind or metadata: {obj!r}")
         return [Rendered(obj, path, text, node) for obj, node in zip(objects, nodes, strict=True)]
 
     def policy(self, name: str) -> str:
-        """The text of a policy. Raises TemplateError."""
+        """Return the text of a policy.
+
+        Raises:
+            TemplateError: the policy does not exist.
+        """
         path = _first(self.policies, f"{name}.yaml")
         if not path.is_file():
             raise TemplateError(f"there is no policy {path.name}; there are: {_those_of(self.policies)}")
         return path.read_text("utf-8")
 
     def _source(self, path: Path) -> str:
-        """The template and its parts, as they are written."""
+        """Return the template and the templates that it includes, as written."""
         parts = [path, *(part for folder in self.folders for part in sorted(folder.glob("_*.j2")))]
         return "\n".join(part.read_text("utf-8") for part in parts)
 
@@ -118,14 +157,18 @@ class Templates:
         except jinja2.UndefinedError as problem:
             given = ", ".join(sorted(parameters)) or "none"
             raise TemplateError(f"{_place(problem, path)}: {problem.message}\n  given: {given}") from None
-        except TemplateError as problem:  # of one of our filters
+        except TemplateError as problem:  # from one of our filters
             raise TemplateError(f"{_place(problem, path)}: {problem}") from None
         except Exception as problem:
             raise TemplateError(f"{_place(problem, path)}: {type(problem).__name__}: {problem}") from problem
 
 
 def seconds(duration: str) -> float:
-    """`1m30s`, `500ms` as seconds. Raises TemplateError."""
+    """Convert a duration such as `1m30s` or `500ms` to seconds.
+
+    Raises:
+        TemplateError: the text is not a duration.
+    """
     try:
         return tables.seconds(duration)
     except ValueError:
@@ -133,7 +176,7 @@ def seconds(duration: str) -> float:
 
 
 def _place(problem: BaseException, path: Path) -> str:
-    """File and line of the innermost template, which may be one that `path` includes."""
+    """Return file and line of the innermost template, which may be included by `path`."""
     place, trace = f"{_shown(path)}:0", problem.__traceback__
     while trace is not None:
         file = Path(trace.tb_frame.f_code.co_filename)
@@ -155,14 +198,14 @@ def _child(node: yaml.nodes.Node, part: str) -> tuple[yaml.nodes.Node, int] | No
 
 
 def _value(value: object) -> Markup | jinja2.Undefined:
-    """What `{{ value }}` writes: as it is what a macro made, and one YAML value of anything else."""
+    """Return what `{{ value }}` writes: a macro's result unchanged, any other value as one YAML value."""
     if isinstance(value, Markup | jinja2.Undefined):
         return value
     return _inline_yaml(value)
 
 
 class _Dumper(yaml.SafeDumper):
-    """YAML whose texts are always quoted, so that each means itself wherever it stands."""
+    """YAML with quoted texts, so that no text is read as another type."""
 
 
 def _quoted(dumper: yaml.SafeDumper, text: str) -> yaml.nodes.Node:
@@ -174,7 +217,7 @@ _Dumper.add_representer(str, _quoted)
 
 
 def _inline_yaml(value: object) -> Markup:
-    """A value on one line."""
+    """Write a value on one line."""
     text = yaml.dump(
         value, Dumper=_Dumper, default_flow_style=True, width=float("inf"), allow_unicode=True, sort_keys=False
     )
@@ -190,7 +233,7 @@ def _those_of(folders: Sequence[Path]) -> str:
 
 
 def _first(folders: Sequence[Path], name: str) -> Path:
-    """The file of the first folder that has it; of the first folder where none has."""
+    """Return the file in the first folder that has it, else its path in the first folder."""
     return next((path for folder in folders if (path := folder / name).is_file()), folders[0] / name)
 
 

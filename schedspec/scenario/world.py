@@ -1,12 +1,14 @@
-"""One scenario's objects: made from templates, changed, told to finish, and taken away again. Their only owner.
+"""A scenario's objects: created from templates, changed, finished and deleted. The world owns them.
 
-Namespaced objects live in a namespace of the scenario's own; queues, priority classes and nodes have the cluster to
-themselves and keep their plain names. A call returns when the history shows what it did.
+Namespaced objects are in a namespace of the scenario's own. Queues, priority classes and nodes have the cluster to
+themselves; on a shared one they get a real name of their own where others have the name (`api.names`). Each call
+returns when the history shows its effect.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import copy
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from ..api import timeouts
@@ -24,14 +26,18 @@ from .templates import Rendered, Templates
 
 
 class TakesPolicy(Protocol):
-    """A scheduler, as far as the world is concerned."""
+    """The part of a scheduler that the world uses."""
 
     def use_policy(self, text: str) -> str:
-        """Put a policy into force; its sha256."""
+        """Put a policy into force. Return its sha256."""
+
+
+Companions = Callable[[Sequence[Object], Sequence[Object], str], Sequence[Object]]
+"""Objects that a scheduler needs beside those of the scenario: from its queues, its nodes and the policy in force."""
 
 
 class World:
-    """One scenario's objects. Not thread-safe: a scenario has one thread."""
+    """A scenario's objects. Not thread-safe: a scenario has one thread."""
 
     def __init__(
         self,
@@ -42,28 +48,54 @@ class World:
         scheduler: TakesPolicy | None,
         *,
         ownership: Ownership,
+        companions: Companions = lambda _queues, _nodes, _policy: (),
     ) -> None:
         self.namespace = history.namespace
         self.policy = ""
-        """The text of the policy that this scenario put into force; empty for the run's own."""
+        """Text of the policy that this scenario put into force; empty for the run's own."""
+        self.policy_name = ""
+        """Name of that policy."""
         self.history, self.expect = history, expect
         self._api, self._templates, self._scheduler = api, templates, scheduler
         self._manager = f"schedspec-{self.namespace}"
         self._ownership = ownership
         self._adopted: set[str] = set()
-        """The cluster's own nodes that this scenario uses."""
+        """Nodes of the cluster itself that this scenario uses."""
         self._cleanup = Cleanup(api, history)
+        self._companions = companions
+        self._accompanied: dict[Ref, Object] = {}
+        """The companions as they were applied last."""
 
     def open(self) -> None:
-        """Make the namespace, after a look around: nothing may be left of anybody else.
+        """Create the namespace after a check for foreign objects.
 
-        Raises DirtyClusterError, ForeignObjectError.
+        Raises:
+            DirtyClusterError: objects of an earlier scenario remain.
+            ForeignObjectError: a foreign object is in the way.
         """
         self._cleanup.require_empty(self.expect)
         labels = {SCENARIO: self.namespace}
         self._make_namespace(labels)
-        account = {"name": "default", "namespace": self.namespace, "labels": labels}  # pods need it at once
+        account = {"name": "default", "namespace": self.namespace, "labels": labels}  # pods need the account at once
         self._api.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account}, self._manager)
+        self._accompany()
+
+    def _accompany(self, without_node: str = "") -> None:
+        """Apply the companions that are new or changed; return when the watches show them."""
+        done, view = [], self.history.now()
+        queues = [it for it in view.mine(Kind.QUEUE) if SCENARIO in (it["metadata"].get("labels") or {})]
+        own_nodes = [it for it in view.mine(Kind.NODE) if nodes.WORLD in (it["metadata"].get("labels") or {})]
+        left = [it for it in own_nodes if it["metadata"]["name"] != without_node]
+        for obj in self._companions(queues, left, self.policy):
+            kind = kind_of(obj)
+            assert kind is not None, obj["kind"]
+            ref = self.history.ref(kind, obj["metadata"]["name"])
+            if self._accompanied.get(ref) == obj:
+                continue
+            self._accompanied[ref] = copy.deepcopy(obj)
+            obj["metadata"]["labels"] = {SCENARIO: self.namespace}
+            done.append((ref, self._api.apply(obj, self._manager, namespace=self.namespace)))
+        self._shown(done)
 
     def _make_namespace(self, labels: Object) -> None:
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace, "labels": labels}}
@@ -73,58 +105,112 @@ class World:
             if problem.status != 409:
                 raise
             raise ForeignObjectError(
-                f"the namespace {self.namespace} exists, and the scenario was about to make it\n"
-                f"  do next: kubectl get namespace {self.namespace} -o yaml (one of an earlier run goes by itself)"
+                f"the namespace {self.namespace}, which the scenario needs, exists already\n"
+                f"  do next: kubectl get namespace {self.namespace} -o yaml (one of an earlier run will disappear)"
             ) from None
 
     def close(self, expect: Expect) -> None:
-        """Take everything away by force. Raises DirtyClusterError, which names what would not go."""
+        """Delete all objects by force.
+
+        Raises:
+            DirtyClusterError: objects remain; the text names them.
+        """
         self._cleanup.empty(expect)
 
     def use_policy(self, name: str) -> None:
-        """Put templates/policies/`name`.yaml into force. Raises PolicyRefusedError, TemplateError."""
-        self.policy = self._templates.policy(name)
+        """Put templates/policies/`name`.yaml into force.
+
+        Raises:
+            PolicyRefusedError: the scheduler rejected the policy.
+            TemplateError: the policy does not exist.
+        """
+        self.use_policy_text(self._templates.policy(name), name)
+
+    def use_policy_text(self, text: str, name: str) -> None:
+        """Put the text of a policy into force; `name` is what reports call it.
+
+        Raises:
+            PolicyRefusedError: the scheduler rejected the policy.
+        """
+        self.policy, self.policy_name = text, name
         if self._scheduler is not None:
             self._scheduler.use_policy(self.policy)
+        self._accompany()
 
     def render(self, template: str, **parameters: object) -> list[Rendered]:
-        """The objects of templates/`template`.yaml.j2, not applied. Raises TemplateError."""
+        """Return the objects of templates/`template`.yaml.j2 without applying them.
+
+        Raises:
+            TemplateError: the template is missing or invalid.
+        """
         return self._templates.render(template, {"namespace": self.namespace, **parameters})
 
     def apply(self, template: str, **parameters: object) -> list[Ref]:
-        """Render and apply; what was applied. Raises TemplateError, RejectedError."""
+        """Render a template and apply its objects.
+
+        Raises:
+            TemplateError: the template is missing or invalid.
+            RejectedError: the API server refused an object.
+        """
         return self.apply_all([(template, parameters)])
 
     def apply_all(self, wanted: Iterable[tuple[str, Mapping[str, object]]]) -> list[Ref]:
-        """Several templates; returns when all are shown. Nothing is applied if one of them must not be.
+        """Render several templates and apply them; if one is forbidden, apply none.
 
-        Raises TemplateError, RejectedError, ForeignObjectError.
+        Raises:
+            TemplateError: a template is missing or invalid.
+            RejectedError: the API server refused an object.
+            ForeignObjectError: an object exists and is not the scenario's.
         """
-        all_rendered = [it for template, parameters in wanted for it in self.render(template, **parameters)]
-        foreign = [self._foreign(self._ref_of(rendered)) for rendered in all_rendered]
+        return self.apply_rendered(
+            [it for template, parameters in wanted for it in self.render(template, **parameters)]
+        )
+
+    def apply_rendered(self, all_rendered: Sequence[Rendered]) -> list[Ref]:
+        """Apply objects that a template or a manifest made; returns when all are shown.
+
+        Raises RejectedError, ForeignObjectError.
+        """
+        foreign = [self._foreign(self._ref_of(rendered), made=True) for rendered in all_rendered]
         done = [self._apply(rendered, before) for rendered, before in zip(all_rendered, foreign, strict=True)]
         self._shown(done)
+        if any(ref.kind in (Kind.QUEUE, Kind.NODE) for ref, _ in done):
+            self._accompany()
         return [ref for ref, _ in done]
 
     def add_nodes(self, rows: Sequence[Mapping[str, object]]) -> list[str]:
-        """Simulated nodes, one for each row of parameters of templates/node.yaml.j2; returns when all are Ready.
+        """Create KWOK nodes; return when all are Ready.
 
-        Raises DirtyClusterError if a pod is bound to one of them already.
+        Args:
+            rows: Parameters of templates/node.yaml.j2, one row for each node.
+
+        Raises:
+            DirtyClusterError: a pod is already bound to one of them.
         """
-        names = [ref.name for ref in self.apply_all([("node", row) for row in rows]) if ref.kind == Kind.NODE]
-        nodes.require_empty(self.history.now(), names)
+        return self.add_rendered_nodes([it for row in rows for it in self.render("node", **row)])
+
+    def add_rendered_nodes(self, rendered: Sequence[Rendered]) -> list[str]:
+        """Make these nodes; return when all are Ready. Raises DirtyClusterError as `add_nodes` does."""
+        names = [ref.name for ref in map(self._ref_of, rendered) if ref.kind == Kind.NODE]
+        nodes.require_empty(self.history.now(), names)  # before they exist: waiting pods are bound at once
+        self.apply_rendered(rendered)
         self.expect.eventually(nodes.ready(names), within=timeouts.PHASE)
         return names
 
     def adopt_real_nodes(self) -> list[str]:
-        """The cluster's own nodes belong to this scenario. Raises HarnessError if there are none, DirtyClusterError."""
+        """Use the cluster's own nodes in this scenario.
+
+        Raises:
+            HarnessError: there are none.
+            DirtyClusterError: a pod is bound to one of them.
+        """
         names = self._real_nodes()
         if not names:
             raise HarnessError(
                 "the cluster has no real nodes that scenarios may use\n"
                 "  do next: name some (--adopt-nodes NAME,...), or run this on kind"
                 if self._ownership.shared
-                else "the cluster has no real nodes: name simulated ones, or run this on kind"
+                else "the cluster has no real nodes: name KWOK nodes, or run this on kind"
             )
         return self._adopt(names)
 
@@ -144,23 +230,33 @@ class World:
         return names
 
     def adopt_nodes_with_cards(self, model: str, number: int) -> list[str]:
-        """The cluster's own nodes with so many cards of that model belong to this scenario; none if there are none."""
+        """Use the cluster's own nodes with that model and number of cards in this scenario.
+
+        Return none if there are none.
+        """
         view = self.history.now()
         names = [name for name in self._real_nodes() if nodes.cards(view.get(Kind.NODE, name)) == (model, number)]
         return self._adopt(names[:1])
 
     def remove_node(self, name: str) -> None:
-        """A node goes for good, and by force every pod that was on it. Raises ForeignObjectError."""
+        """Delete a node, and by force every pod on it.
+
+        Raises:
+            ForeignObjectError: the node is not the scenario's.
+        """
         self._require_own(self.history.ref(Kind.NODE, name))
         on_it = [pod for pod in self.history.now().mine(Kind.POD) if pod["spec"].get("nodeName") == name]
         self._api.delete(self.history.ref(Kind.NODE, name).path())
         for pod in on_it:
             self._api.delete(self.history.ref(Kind.POD, str(pod["metadata"]["name"])).path(), grace=0)
+        self._accompany(without_node=name)
 
     def delete(self, kind: Kind, name: str) -> None:
-        """As a user does: gracefully; returns when the deletion is seen to have begun.
+        """Delete an object gracefully, as a user does. Return when the deletion is observed.
 
-        Raises RejectedError, ForeignObjectError.
+        Raises:
+            RejectedError: the API server refused the deletion.
+            ForeignObjectError: the object is not the scenario's.
         """
         ref = self.history.ref(kind, name)
         self._require_own(ref)
@@ -169,14 +265,19 @@ class World:
             raise RejectedError(f"there is no {ref} to delete", 404, "NotFound")
 
         def begun(_: View) -> Outcome:
-            said = [it for it in self.history.story(ref) if it.seq > before]
-            ok = any(it.change == "gone" or it.object["metadata"].get("deletionTimestamp") for it in said)
+            versions = [it for it in self.history.story(ref) if it.seq > before]
+            ok = any(it.change == "gone" or it.object["metadata"].get("deletionTimestamp") for it in versions)
             return Outcome(ok, f"{ref} is being deleted", "its watch has not shown it", (ref,))
 
         self.expect.eventually(begun, within=timeouts.SHOWN)
 
     def patch(self, kind: Kind, name: str, change: Object, *, subresource: str = "") -> None:
-        """Merge `change` into an object. Raises RejectedError, ForeignObjectError."""
+        """Merge `change` into an object.
+
+        Raises:
+            RejectedError: the API server refused the change.
+            ForeignObjectError: the object is not the scenario's.
+        """
         ref = self.history.ref(kind, name)
         if before := self._foreign(ref, used=True):
             self._borrow(ref, before, change, subresource)
@@ -184,9 +285,11 @@ class World:
         self._shown([(ref, answer)])
 
     def replace(self, kind: Kind, name: str, pointer: str, value: object) -> None:
-        """Set one field to exactly `value` (`pointer` is a JSON pointer: `/spec/deserved`).
+        """Set one field to exactly `value`. `pointer` is a JSON pointer, for instance `/spec/deserved`.
 
-        Raises RejectedError, ForeignObjectError.
+        Raises:
+            RejectedError: the API server refused the change.
+            ForeignObjectError: the object is not the scenario's.
         """
         ref = self.history.ref(kind, name)
         if before := self._foreign(ref, used=True):
@@ -196,24 +299,34 @@ class World:
         self._shown([(ref, answer)])
 
     def scale(self, kind: Kind, name: str, replicas: int) -> None:
-        """Change how many replicas a workload has. Raises RejectedError."""
+        """Set the number of replicas of a workload.
+
+        Raises:
+            RejectedError: the API server refused the change.
+        """
         self.patch(kind, name, {"spec": {"replicas": replicas}})
 
     def finish(self, pod: str, *, exit_code: int | None = None) -> None:
-        """Tell a running pod to come to its end, and with which exit code if it is simulated. Raises RejectedError."""
+        """Make a running pod finish; a pod on a KWOK node with this exit code.
+
+        Raises:
+            RejectedError: the API server refused the change.
+        """
         found = self.history.now().get(Kind.POD, pod)
         node = found and self.history.now().get(Kind.NODE, found["spec"].get("nodeName", ""))
         if node and nodes.SIMULATED not in (node["metadata"].get("annotations") or {}):
             run_in_pod(self._api, self.namespace, pod, ["/worker", "finish"])
             return
-        told = {"schedspec.dev/run-for": "0s"}
-        told |= {"schedspec.dev/exit-code": str(exit_code)} if exit_code is not None else {}
-        self.patch(Kind.POD, pod, {"metadata": {"annotations": told}})
+        annotations = {"schedspec.dev/run-for": "0s"}
+        annotations |= {"schedspec.dev/exit-code": str(exit_code)} if exit_code is not None else {}
+        self.patch(Kind.POD, pod, {"metadata": {"annotations": annotations}})
 
     def create(self, obj: Object) -> Object:
-        """POST an object that no template makes (a Command), into the scenario's namespace if it names none.
+        """Create an object without a template (a Command), by default in the scenario's namespace.
 
-        Raises RejectedError, ForeignObjectError where it is an order to a queue of others.
+        Raises:
+            RejectedError: the API server refused the object.
+            ForeignObjectError: the Command is for a foreign queue.
         """
         kind = kind_of(obj)
         target = obj.get("target") or {}
@@ -229,11 +342,11 @@ class World:
     def _ref_of(self, rendered: Rendered) -> Ref:
         kind, meta = kind_of(rendered.object), rendered.object["metadata"]
         if kind is None:
-            raise HarnessError(f"{rendered.excerpt('kind')}: {rendered.object['kind']} is not a kind that is watched")
+            raise HarnessError(f"{rendered.excerpt('kind')}: {rendered.object['kind']} is not a watched kind")
         ref = self.history.ref(kind, str(meta["name"]))
         if ref.namespace and meta.get("namespace", ref.namespace) != ref.namespace:
             raise ForeignObjectError(
-                f"{rendered.excerpt('metadata.namespace')}: {ref} would be made in a namespace of others\n"
+                f"{rendered.excerpt('metadata.namespace')}: {ref} would be created in a foreign namespace\n"
                 "  do next: write `namespace: {{ namespace }}`"
             )
         return ref
@@ -253,39 +366,58 @@ class World:
             where = places or f"\n  {rendered.excerpt('metadata')}"
             raise RejectedError(text + where, problem.status, problem.reason, problem.message, problem.fields) from None
 
-    def _foreign(self, ref: Ref, *, used: bool = False) -> Object | None:
-        """What is not this scenario's and may be changed all the same; None if it is its own, or not there.
+    def _foreign(self, ref: Ref, *, used: bool = False, made: bool = False) -> Object | None:
+        """Return a foreign object that may be changed, or None if the object is the scenario's or does not exist.
 
-        That is, in a cluster of ours, the queues that are always there, and where it is only to be `used`, an adopted
-        node. Raises ForeignObjectError for any other.
+        On a cluster of ours, that is a queue that always exists or, if it is only to be `used`, an adopted node.
+        On a shared cluster, an object that is to be `made` gets a real name of its own.
+
+        Raises:
+            ForeignObjectError: any other foreign object.
         """
         if ref.namespace:
-            return None  # in our own namespace, whoever made it
+            return None  # any object in our namespace is ours
         before = self.history.now().get(ref.kind, ref.name) or self._unseen(ref)
         if before is None or (before["metadata"].get("labels") or {}).get(SCENARIO) == self.namespace:
             return None
         built_in = ref.kind == Kind.QUEUE and ref.name in BUILT_IN_QUEUES and not self._ownership.shared
         if built_in or (used and ref.kind == Kind.NODE and ref.name in self._adopted):
             return before
+        adoptable = ref.kind == Kind.NODE and self._ownership.may_adopt(ref.name)
+        if made and not adoptable and self._rename(ref):
+            return None
         if ref.kind == Kind.NODE and self._ownership.shared:
-            todo = f"call the scenario's node otherwise, or use this one as it is (--adopt-nodes {ref.name})"
+            todo = f"rename the node in the scenario, or use the existing one (--adopt-nodes {ref.name})"
         else:
-            todo = f"call the scenario's {ref.kind} otherwise"
+            todo = f"rename the {ref.kind} in the scenario"
         raise ForeignObjectError(
-            f"{ref} is there and not the scenario's ({SCENARIO} is not {self.namespace}): it is left as it is\n"
+            f"{ref} exists and is not the scenario's ({SCENARIO} is not {self.namespace}): it stays unchanged\n"
             f"  do next: {todo}"
         )
 
+    def _rename(self, ref: Ref) -> bool:
+        """Give an object that others have too a real name of its own, also in the policy in force."""
+        before = self._api.names.policy(self.policy)
+        if not self._api.names.rename(ref):
+            return False
+        if self._scheduler is not None and self._api.names.policy(self.policy) != before:
+            self._scheduler.use_policy(self.policy)
+        return True
+
     def _unseen(self, ref: Ref) -> Object | None:
-        """An object that the history leaves out, as it is others'."""
+        """Return a foreign object that the history leaves out."""
         if not self._ownership.shared:
             return None
         answer = self._api.raw("GET", ref.path())
-        found: Object | None = answer.json() if answer.status == 200 else None
+        found: Object | None = self._api.decode(answer.data) if answer.status == 200 else None
         return found
 
     def _require_own(self, ref: Ref) -> None:
-        """Raise ForeignObjectError for what is not ours; the queues that are always there know to refuse themselves."""
+        """Check that an object is ours. Queues that always exist are protected by the API server.
+
+        Raises:
+            ForeignObjectError: the object is not ours.
+        """
         self._foreign(ref)
 
     def _borrow(self, ref: Ref, before: Object, change: Object, subresource: str = "") -> None:
@@ -293,17 +425,19 @@ class World:
         self._cleanup.borrowed.add(ref)
 
     def _shown(self, done: Sequence[tuple[Ref, Object]]) -> None:
-        """Return when the history has each object in that state or a later one."""
+        """Return when the history has each object in this state or a later one."""
 
         def all_of_them(_: View) -> Outcome:
             missing = [ref for ref, obj in done if not self._has(ref, int(obj["metadata"]["resourceVersion"]))]
             text = ", ".join(map(str, missing))
-            return Outcome(not missing, "the watch shows what was applied", f"not yet: {text}", tuple(missing))
+            return Outcome(not missing, "the watch shows the applied objects", f"not yet: {text}", tuple(missing))
 
         try:
             self.expect.eventually(all_of_them, within=timeouts.SHOWN)
         except Unmet as problem:
-            raise HarnessError(f"the API server took it, but its watch does not show it: {problem.seen}") from None
+            raise HarnessError(
+                f"the API server accepted the objects, but the watch does not show them: {problem.seen}"
+            ) from None
 
     def _has(self, ref: Ref, version: int) -> bool:
         return any(int(it.object["metadata"]["resourceVersion"]) >= version for it in self.history.story(ref)[::-1])

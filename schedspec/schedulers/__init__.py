@@ -1,4 +1,4 @@
-"""Who schedules: one adapter a scheduler, and what they have in common. `find` gives the one that a user names."""
+"""Adapters: one for each scheduler, and their shared parts. `find` returns the adapter that a user names."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 
 from .adapter import KUBERNETES, VOLCANO, Adapter, AdapterError, Scheduler, Site, UnsuitableClusterError
 from .kube_scheduler import KubeScheduler
+from .kueue import Kueue
 from .nobody import Nobody
 from .own import Command, InCluster, Own
 from .volcano import Volcano
@@ -25,19 +26,23 @@ __all__ = [
     "find",
 ]
 
-ADAPTERS: dict[str, type[Adapter]] = {adapter.name: adapter for adapter in (Own, Volcano, KubeScheduler, Nobody)}
-"""By the name that `--scheduler` takes."""
+ADAPTERS: dict[str, type[Adapter]] = {adapter.name: adapter for adapter in (Own, Volcano, Kueue, KubeScheduler, Nobody)}
+"""The adapters by the names that `--scheduler` accepts."""
 
 _OF_THE_USER = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
 def find(text: str) -> Adapter:
-    """The adapter that `--scheduler` names: one of ours, MODULE:CLASS of the user's, else a command line.
+    """Return the adapter that `--scheduler` names: one of ours (also `kueue@VERSION`), MODULE:CLASS, or a command line.
 
-    Raises AdapterError.
+    Raises:
+        AdapterError: the text names no adapter.
     """
     if text in ADAPTERS:
         return ADAPTERS[text]()
+    name, at, version = text.partition("@")
+    if at and name == Kueue.name:
+        return Kueue(version)
     if _OF_THE_USER.fullmatch(text):
         return _load(text)
     return Command(text)
@@ -50,5 +55,7 @@ def _load(text: str) -> Adapter:
     except (ImportError, AttributeError) as problem:
         raise AdapterError(f"{text!r} cannot be imported: {problem}") from None
     if not (isinstance(found, type) and issubclass(found, Adapter) and found.name):
-        raise AdapterError(f"{text!r} is no adapter: it must be a class of {Adapter.__module__}.Adapter with a name")
+        raise AdapterError(
+            f"{text!r} is not an adapter: it must be a subclass of {Adapter.__module__}.Adapter with a name"
+        )
     return found()

@@ -1,11 +1,12 @@
-"""What the harness knows of a scheduler: the seam that every scheduler under test is reached through.
+"""The interface between the harness and a scheduler under test.
 
-The one rule: whatever differs from scheduler to scheduler is asked of its adapter; nothing outside of this room knows
-one by name. An adapter that says nothing is one of a scheduler with the API, the policies and the words of our own.
+Every difference between schedulers is in their adapters; no code outside of this room names a scheduler. The base class
+describes a scheduler with the API, the policies and the conditions of our own.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,149 +17,206 @@ from ..api.capabilities import Capability
 from ..api.client import Api
 from ..api.errors import HarnessError
 from ..api.marks import USUAL, Marks
-from ..clusters import Cluster
+from ..clusters import Cluster, Settings
 
 
 class AdapterError(HarnessError):
-    """A scheduler cannot be had: its programs are not there, or it cannot run on this cluster."""
+    """A scheduler is not available: its programs are missing, or it cannot run on this cluster."""
 
 
 class UnsuitableClusterError(AdapterError):
-    """The scheduler could be had, and this cluster has not what it needs: its scenarios are skipped, not failed."""
+    """The scheduler is available, but this cluster lacks something that it needs. Scenarios are skipped, not failed."""
 
 
 VOLCANO, KUBERNETES = "volcano", "kubernetes"
-"""The APIs that gangs can be written in: scheduling.volcano.sh and scheduling.k8s.io."""
+"""The APIs for gangs: scheduling.volcano.sh and scheduling.k8s.io."""
 
 
 class Scheduler(Protocol):
-    """A scheduler of one cluster, from `launch` to `stop`. Not thread-safe."""
+    """The scheduler of one cluster, from `launch` to `stop`. Not thread-safe."""
 
     def launch(self, policy: str) -> None:
-        """Let it begin, without waiting: its API may be made meanwhile."""
+        """Begin the start without waiting. The scheduler's API may be installed meanwhile."""
 
     def start(self, policy: str) -> None:
-        """Return when it schedules by this policy; `launch` may have come before.
+        """Return when the scheduler schedules by this policy. `launch` may have been called before.
 
-        Raises SchedulerDiedError with its last words, PolicyRefusedError, AdapterError.
+        Raises:
+            SchedulerDiedError: the scheduler ended; with the last lines of its log.
+            PolicyRefusedError: the scheduler rejected the policy.
+            AdapterError: the scheduler could not be started.
         """
 
     def stop(self) -> None:
-        """End it. The second call does nothing."""
+        """Stop the scheduler. The second call does nothing."""
 
     def handle(self) -> dict[str, Any]:
-        """What another process needs to reach it; plain values."""
+        """Return what another process needs for `attach`: plain values."""
 
     def attach(self, handle: dict[str, Any]) -> None:
-        """Be the face of a scheduler that another process has started."""
+        """Attach to a scheduler that another process started."""
 
     def check(self) -> None:
-        """Raise SchedulerDiedError if it runs no more."""
+        """Check that the scheduler runs.
+
+        Raises:
+            SchedulerDiedError: it ended.
+        """
 
     def use_policy(self, text: str) -> str:
-        """Put a policy into force; return its sha256 when it is. Raises PolicyRefusedError, SchedulerDiedError."""
+        """Put a policy into force and return its sha256.
+
+        Raises:
+            PolicyRefusedError: the scheduler rejected the policy.
+            SchedulerDiedError: the scheduler ended.
+        """
 
     def keep_recording(self, since: float, to: Path) -> bool:
-        """Keep what it decided from `since` on (wall time) as a recording in the folder `to`; False where it records
-        nothing.
+        """Write the decisions from `since` on (wall time) as a recording to the folder `to`.
+
+        Return False without a recording.
         """
 
     def last_lines(self, count: int) -> Sequence[str]:
-        """The end of its log."""
+        """Return the last lines of the log."""
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where a scheduler is to run: what an adapter needs to start it."""
+    """The place where a scheduler will run: what an adapter needs to start it."""
 
     folder: Path
-    """For its log and its policy file; of this run alone."""
+    """Folder for the log and the policy file, of this run alone."""
     api: Api
     kubeconfig: Path
     context: str
     cluster: Cluster
     programs: Path | None
-    """The folder of the cluster's programs, where the user has named one (`--binaries`)."""
+    """The user's folder with the cluster's programs (`--binaries`), if any."""
     scheduler_programs: Path | None
-    """The folder of the scheduler's programs (`--scheduler-binaries`)."""
+    """The user's folder with the scheduler's programs (`--scheduler-binaries`), if any."""
     scale: float
-    """Stretches every timeout."""
-    tell: Callable[[str], None]
-    """Says to who waits what is going on."""
+    """Factor for every timeout."""
+    progress: Callable[[str], None]
+    """Receives a line about the current step, for the waiting user."""
     namespace_prefix: str = ""
-    """On a cluster that is shared with others: how the names of the namespaces begin that the scheduler may touch."""
+    """On a shared cluster, the prefix of the namespaces that the scheduler may change."""
 
 
 class Adapter:
-    """One scheduler. A subclass says what differs from our own, and how it is started."""
+    """One scheduler. A subclass overrides what differs from our own scheduler, and how it is started."""
 
     name: ClassVar[str] = ""
-    """As in `--scheduler NAME`, and in the matrix."""
+    """Name in `--scheduler NAME` and in the matrix."""
     lacks: ClassVar[Mapping[Capability, str]] = {}
-    """What it does not have, and why, for people."""
+    """Capabilities that the scheduler lacks, with the reason for users."""
     monitors_off: ClassVar[Mapping[str, str]] = {}
-    """The monitors whose law does not hold for it, and why."""
+    """Monitors whose rule does not hold for the scheduler, with the reason."""
     marks: ClassVar[Marks] = USUAL
-    """What counts as an eviction and as a reason: the conditions by which it says so."""
+    """Conditions by which the scheduler marks evictions and publishes reasons."""
     templates: ClassVar[str] = ""
-    """A folder in templates/ that is looked into first: its own policies and objects; empty for none."""
+    """Folder in templates/ that takes precedence, with the scheduler's own policies and objects; empty for none."""
     known_file: ClassVar[Path | None] = None
-    """Its known differences (known.py)."""
+    """File with the known differences (known.py)."""
     runs: ClassVar[int] = 1
-    """How often each scenario is run where nobody says: more than once if the order of its decisions is not
-    deterministic."""
+    """How often each scenario runs by default: more than once if the order of decisions is not deterministic."""
     silent_for: ClassVar[float] = 0.0
-    """Seconds after which work that is still waiting counts as refused, where the scheduler publishes no reason;
-    0: it always does."""
+    """Seconds after which waiting work counts as refused, for a scheduler that does not publish every reason; else 0.
+    """
     names_preemptors: ClassVar[bool] = False
-    """It says in an event of each victim (`related`) for which pod that was evicted; the end of a scenario waits for
-    these."""
+    """True if an event of each victim names its preemptor (`related`). The end of a scenario waits for these events."""
     sees_all: ClassVar[bool] = False
-    """It writes to every queue, job and PodGroup that there is, and cannot be kept from those of others."""
+    """True if the scheduler writes to every queue, job and PodGroup and cannot be restricted to those of a run."""
     gang_apis: ClassVar[Sequence[str]] = (VOLCANO,)
-    """The APIs that it takes gangs in; the first is the usual one."""
+    """The APIs in which the scheduler accepts gangs; the first is the default."""
+    programs: ClassVar[Sequence[str]] = ()
+    """Programs that a folder of `--scheduler-binaries` must have."""
     scheduler_name: str = "schedspec"
-    """What pods name as their scheduler."""
+    """Name of the scheduler in the spec of pods."""
     gang_api: str = ""
-    """The one that this run uses; where it is Kubernetes' own, the cluster serves it."""
+    """The API of gangs in this run. If it is Kubernetes', the cluster serves it."""
+
+    def missing_programs(self, folder: Path) -> list[str]:
+        """Return the programs that the user's folder lacks: before a cluster boots."""
+        return [name for name in self.programs if not os.access(folder / name, os.X_OK)]
 
     def __init__(self) -> None:
         self.gang_api = self.gang_apis[0]
+        self.lacks_here: dict[Capability, str] = {}
+        """Return the capabilities that the cluster of this run lacks, and why."""
 
     def __str__(self) -> str:
-        """For the header of a run."""
+        """Return the name for the header of a run."""
         return self.name
 
     @property
     def title(self) -> str:
-        """For results and records: its name, and how gangs are written where that is not the usual way."""
+        """Return the name for results and records, with the API of gangs if that is not the default."""
         usual = self.gang_api == self.gang_apis[0]
         return self.name if usual else f"{self.name} with gangs of {self.gang_api}"
 
     def version(self, site: Site) -> str:
-        """Which version of it this is, for instance `v1.36.3`; empty where it does not say."""
+        """Return the scheduler's version, for instance `v1.36.3`; empty if it reports none."""
         raise NotImplementedError
 
     def scheduler(self, site: Site) -> Scheduler | None:
-        """The scheduler, not yet started; None where one runs already. Raises AdapterError."""
+        """Return the scheduler before its start, or None if one runs already.
+
+        Raises:
+            AdapterError: the scheduler is not available.
+        """
         raise NotImplementedError
 
+    def require_programs(self, settings: Settings, folder: Path | None, progress: Callable[[str], None]) -> None:
+        """Check before the cluster boots that the scheduler's programs are at hand or can be made.
+
+        Args:
+            settings: Settings of the cluster; its kind is known.
+            folder: The user's folder (`--scheduler-binaries`), if any.
+            progress: Receives a line of progress.
+
+        Raises:
+            AdapterError: programs are missing; the text names them, the place and what to do next.
+            ClusterError: likewise.
+        """
+
     def starts(self, site: Site) -> str:
-        """What pods name as the scheduler that this run starts; empty where one runs already."""
+        """Return the name in the spec of pods of the scheduler that this run starts; empty if one runs already."""
         del site
         return self.scheduler_name
 
     def template_folders(self) -> list[str]:
-        """The folders in templates/ that are looked into first."""
+        """Return the folders in templates/ that take precedence."""
         return [name for name in (self.templates, KUBERNETES if self.gang_api == KUBERNETES else "") if name]
 
     def missing(self, capability: Capability) -> str | None:
-        """Why it lacks a capability; None if it has it."""
+        """Return the reason why the scheduler lacks a capability, or None."""
+        if capability in self.lacks_here:
+            return self.lacks_here[capability]
         if capability == Capability.DISRUPTION_MODE and self.gang_api == VOLCANO:
             return "only PodGroups of scheduling.k8s.io have one"
         return self.lacks.get(capability)
 
+    def companions(
+        self, queues: Sequence[dict[str, Any]], nodes: Sequence[dict[str, Any]], policy: str
+    ) -> Sequence[dict[str, Any]]:
+        """Return the objects that the scheduler needs beside those of a scenario.
+
+        They are applied when the scenario opens and after each change of its policy, its queues or its nodes.
+
+        Args:
+            queues: The scenario's queues, as its tables describe them.
+            nodes: The scenario's nodes.
+            policy: The policy in force.
+        """
+        del queues, nodes, policy
+        return ()
+
     def definitions(self, site: Site) -> Path | None:
-        """The folder of its custom resource definitions; None where there is nothing to apply. Raises AdapterError."""
+        """Return the folder of the scheduler's custom resource definitions, or None if there is nothing to apply.
+
+        Raises:
+            AdapterError: the definitions are not available.
+        """
         del site
         return distribution.folder("scheduler") / "crds"

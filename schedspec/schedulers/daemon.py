@@ -1,4 +1,4 @@
-"""A program that runs beside the tests: with its log in a file, dead when they are, watched for its own death."""
+"""Run a program beside the tests: it logs to a file, dies with the tests, and its death is detected."""
 
 from __future__ import annotations
 
@@ -18,7 +18,12 @@ _TAIL = 25
 
 
 class Daemon:
-    """`title` is what messages call it; `readable` makes a line of its log one for people. Not thread-safe."""
+    """A program. Not thread-safe.
+
+    Args:
+        title: Name in messages.
+        readable: Formats a line of the log for users.
+    """
 
     def __init__(self, title: str, log: Path, readable: Callable[[str], str] = str) -> None:
         self.title, self.log, self._readable = title, log, readable
@@ -30,11 +35,11 @@ class Daemon:
 
     @property
     def pid(self) -> int:
-        """Its process id; 0 when it does not run."""
+        """Process id; 0 while the program does not run."""
         return self._process.pid if self._process is not None else 0
 
     def launch(self, command: Sequence[str | Path], environment: Mapping[str, str] | None = None) -> None:
-        """Start it; its log begins anew. `environment` is added to ours."""
+        """Start the program with an empty log. `environment` is added to ours."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
@@ -43,16 +48,16 @@ class Daemon:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env={**os.environ, **(environment or {})},
-                start_new_session=True,  # Ctrl-C is pytest's: the scheduler lives until the last clean-up
+                start_new_session=True,  # Ctrl-C goes to pytest: the scheduler lives until the last clean-up
             )
 
     def adopt(self, pid: int) -> None:
-        """Watch a process that another one has started; `stop` leaves it alone."""
+        """Watch a process that another process started. `stop` does not end it."""
         with contextlib.suppress(psutil.NoSuchProcess):
             self._process = psutil.Process(pid)
 
     def stop(self) -> None:
-        """End it, gently first. The second call does nothing, nor does one for another's process."""
+        """Stop the program, gracefully first. Does nothing on a second call or for another's process."""
         process, self._process = self._process, None
         if isinstance(process, subprocess.Popen):
             process.terminate()
@@ -63,32 +68,36 @@ class Daemon:
                 process.wait()
 
     def check(self) -> None:
-        """Raise SchedulerDiedError unless it runs."""
+        """Check that the program runs.
+
+        Raises:
+            SchedulerDiedError: it ended or was not started.
+        """
         if self._process is None:
             raise SchedulerDiedError(f"{self.title} was not started")
         how = _end_of(self._process)
         if how:
             raise SchedulerDiedError(
-                f"{self.title} {how}; nothing is scheduled any more\n  log: {self.log}\n{self.last_words()}"
+                f"{self.title} {how}; scheduling has stopped\n  log: {self.log}\n{self.last_words()}"
             )
 
     def last_lines(self, count: int) -> Sequence[str]:
-        """The end of its log."""
+        """Return the last lines of the log."""
         return self.text().splitlines()[-count:]
 
     def text(self) -> str:
-        """All of its log; empty where there is none."""
+        """Return the whole log; empty without one."""
         with contextlib.suppress(FileNotFoundError):
             return self.log.read_text("utf-8", errors="replace")
         return ""
 
     def last_words(self) -> str:
-        """The end of its log, for people."""
+        """Return the last lines of the log for users."""
         return "\n".join(f"  | {self._readable(line)}" for line in self.last_lines(_TAIL)) or "  | (its log is empty)"
 
 
 def _end_of(process: subprocess.Popen[bytes] | psutil.Process) -> str:
-    """How it ended; empty while it runs."""
+    """Describe how the process ended; empty while it runs."""
     if isinstance(process, psutil.Process):
         alive = process.is_running() and process.status() != psutil.STATUS_ZOMBIE
         return "" if alive else "has ended"

@@ -1,7 +1,7 @@
-"""deploy/ applied to a cluster and taken away again.
+"""Apply deploy/ to a cluster and remove it again.
 
-The one rule: what users apply is what is applied, by `kubectl apply -k`; the overlay names the image, the nodes of the
-scenarios and the policy, and nothing else.
+`kubectl apply -k` applies exactly what users apply. The overlay sets only the image, the nodes of the scenarios and the
+policy.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from ..api.errors import HarnessError
 from ..clusters import subprocess_run
 from ..clusters.images import scheduler_image
 from ..clusters.paths import part
-from .readiness import NotYetError, patiently
+from .readiness import NotReadyError, patiently
 
 NAMESPACE = NAME = "schedspec"
-"""Of everything in deploy/; the ConfigMap alone is called `schedspec-policy`."""
+"""Name of all objects in deploy/, except the ConfigMap `schedspec-policy`."""
 
 DEPLOYMENT = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{NAME}"
 CONTROLLERS = f"{DEPLOYMENT}-controllers"
@@ -34,7 +34,7 @@ _APPLY_SECONDS = 60.0
 
 
 def write_overlay(folder: Path, tag: str, policy: str) -> Path:
-    """A kustomization over deploy/ for a run of the harness; its folder."""
+    """Write a kustomization over deploy/ for a run of the harness. Return its folder."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "policy.yaml").write_text(policy, "utf-8")
     argument = {"op": "add", "path": "/spec/template/spec/containers/0/args/-"}
@@ -45,7 +45,7 @@ def write_overlay(folder: Path, tag: str, policy: str) -> Path:
         "images": [{"name": scheduler_image.NAME, "newTag": tag}],
         "patches": [
             {
-                "target": {"kind": "Deployment"},  # what schedules and what controls see the same nodes
+                "target": {"kind": "Deployment"},  # scheduler and controllers see the same nodes
                 "patch": yaml.safe_dump([{**argument, "value": "--node-selector=schedspec.dev/world=true"}]),
             }
         ],
@@ -59,7 +59,11 @@ def write_overlay(folder: Path, tag: str, policy: str) -> Path:
 
 
 def apply(kubectl: Path, kubeconfig: Path, overlay: Path) -> None:
-    """Apply an overlay. Raises HarnessError with what kubectl says."""
+    """Apply an overlay.
+
+    Raises:
+        HarnessError: kubectl failed; with its message.
+    """
     command = [str(kubectl), "--kubeconfig", str(kubeconfig)]
     command += ["apply", "--server-side", "--force-conflicts", "-k", str(overlay)]
     done = subprocess_run.run(command, deadline=_APPLY_SECONDS)
@@ -71,7 +75,7 @@ def apply(kubectl: Path, kubeconfig: Path, overlay: Path) -> None:
 
 
 def remove(api: Api) -> None:
-    """Take the scheduler out of the cluster, if there is one: it would schedule beside the one under test."""
+    """Remove the scheduler from the cluster, if there is one. It would schedule beside the one under test."""
     there = [api.delete(path, propagation="Foreground") for path in (DEPLOYMENT, CONTROLLERS)]
     if not any(there):
         return
@@ -79,4 +83,6 @@ def remove(api: Api) -> None:
         with attempt:
             left = api.call("GET", PODS, query=EVERY_POD)["items"]
             if left:
-                raise NotYetError(f"pods of the scheduler do not go: {[pod['metadata']['name'] for pod in left]}")
+                raise NotReadyError(
+                    f"pods of the scheduler are not deleted yet: {[pod['metadata']['name'] for pod in left]}"
+                )

@@ -1,7 +1,7 @@
-"""The scheduler under test where its users run it: two replicas in the cluster, from an image of this checkout.
+"""Run the scheduler under test where users run it: two replicas in the cluster, from an image of this checkout.
 
-The one rule: it is reached through the API server only. A replica that ended fails the run even where the other took
-over: a scheduler that crashes is no good one.
+The scheduler is reached through the API server only. A replica that ends fails the run even if the other takes over: a
+crash is a bug, whether or not anybody notices.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from ..clusters.programs import binaries
 from . import deployment
 from .deployment import CONTROLLERS, DEPLOYMENT, EVERY_POD, LEASE, PODS, POLICY, SELECTOR
 from .process import readable
-from .readiness import NotYetError, patiently, require_in_force
+from .readiness import NotReadyError, patiently, require_in_force
 
 _TOUCHED = "schedspec.dev/policy-changed"
 _LOOK_EVERY = 1.0
 _TOUCH_EVERY = 2.0
-"""One is enough nearly always: it takes effect within 0.6 to 1.3 s, and no sooner where there are more."""
+"""Seconds between two changes of the annotation. One change usually suffices and takes effect within 0.6 to 1.3 s."""
 _TAIL = 25
 _HOPELESS = ("CrashLoopBackOff", "CreateContainerConfigError", "ErrImagePull", "ImagePullBackOff", "InvalidImageName")
 
 
 class SchedulerInCluster:
-    """One Deployment. The overlay and, in the end, the logs of its pods are in `folder`."""
+    """One Deployment. `folder` receives the overlay and, at the end, the logs of its pods."""
 
     def __init__(
         self,
@@ -45,12 +45,22 @@ class SchedulerInCluster:
         *,
         load: Callable[[Path], None],
         programs: Path | None,
-        tell: Callable[[str], None],
+        progress: Callable[[str], None],
         scale: float = 1.0,
     ) -> None:
-        """`load` brings an image into the nodes; `programs` is where kubectl is, if the user has said so."""
+        """Prepare a deployment.
+
+        Args:
+            folder: Folder of this run.
+            api: The API server.
+            kubeconfig: Kubeconfig of the cluster.
+            load: Loads an image into the nodes.
+            programs: The user's folder with kubectl, if any.
+            progress: Receives a line for each step.
+            scale: Factor for every timeout.
+        """
         self._folder = folder
-        self._load, self._programs, self._tell = load, programs, tell
+        self._load, self._programs, self._progress = load, programs, progress
         self._api, self._kubeconfig, self._scale = api, kubeconfig, scale
         self._deployed = False
         self._pods: tuple[str, ...] = ()
@@ -58,18 +68,21 @@ class SchedulerInCluster:
         self._looked = 0.0
 
     def launch(self, policy: str) -> None:
-        """Nothing yet: its nodes must be there."""
+        """Do nothing yet: the nodes must exist first."""
 
     def start(self, policy: str) -> None:
-        """Build the image, load it into the nodes, deploy; return when one replica leads and the policy is in force.
+        """Build the image, load it into the nodes and deploy. Return when one replica leads and the policy is in force.
 
-        Raises ClusterError, SchedulerDiedError with its last words, PolicyRefusedError.
+        Raises:
+            ClusterError: the image could not be built or loaded.
+            SchedulerDiedError: a replica ended; with the last lines of its log.
+            PolicyRefusedError: the scheduler rejected the policy.
         """
-        tag, archive = scheduler_image.archive(Docker(), self._tell)
-        self._tell(f"{scheduler_image.NAME}:{tag}: loading into the nodes")
+        tag, archive = scheduler_image.archive(Docker(), self._progress)
+        self._progress(f"{scheduler_image.NAME}:{tag}: loading into the nodes")
         self._load(archive)
-        kubectl = binaries.provide(("kubectl",), folder=self._programs, progress=self._tell)["kubectl"].path
-        self._tell("kubectl apply -k deploy/")
+        kubectl = binaries.provide(("kubectl",), folder=self._programs, progress=self._progress)["kubectl"].path
+        self._progress("kubectl apply -k deploy/")
         self._deployed = True
         deployment.apply(kubectl, self._kubeconfig, deployment.write_overlay(self._folder / "overlay", tag, policy))
         self._policy = policy
@@ -82,7 +95,7 @@ class SchedulerInCluster:
         self.use_policy(policy)
 
     def stop(self) -> None:
-        """Keep its logs, and remove it. The second call does nothing."""
+        """Save the logs and remove the deployment. The second call does nothing."""
         deployed, self._deployed, self._pods = self._deployed, False, ()
         if not deployed:
             return
@@ -93,44 +106,52 @@ class SchedulerInCluster:
         deployment.remove(self._api)
 
     def handle(self) -> dict[str, Any]:
-        """What another process needs to reach it."""
+        """Return what another process needs for `attach`."""
         return {"pods": self._pods, "policy": self._policy}
 
     def attach(self, handle: dict[str, Any]) -> None:
-        """Be the face of a scheduler that another process has deployed."""
+        """Attach to a scheduler that another process deployed."""
         self._pods, self._policy = tuple(handle["pods"]), handle["policy"]
 
     def check(self) -> None:
-        """Raise SchedulerDiedError if a replica ended, even if the other took over. Looks once a second."""
+        """Check once a second that no replica ended, even if the other took over.
+
+        Raises:
+            SchedulerDiedError: a replica ended.
+        """
         if time.monotonic() < self._looked + _LOOK_EVERY:
             return
         self._looked = time.monotonic()
         there = {pod["metadata"]["name"]: pod for pod in self._list(EVERY_POD)}
         for name, pod in there.items():
             if name not in self._pods:
-                self._require_alive(pod)  # one of the controllers'
+                self._require_alive(pod)  # a replica of the controllers
         for name in self._pods:
             if name not in there:
-                raise SchedulerDiedError(f"pod {name} of the scheduler under test is gone; somebody deleted it")
+                raise SchedulerDiedError(f"pod {name} of the scheduler under test was deleted by somebody")
             self._require_alive(there[name])
 
     def use_policy(self, text: str) -> str:
-        """Put a policy into force in every replica; its sha256. Nothing to wait for where it is in force.
+        """Put a policy into force in every replica and return its sha256. Return at once if it is in force already.
 
-        A kubelet brings a changed ConfigMap into its pods up to a minute later, unless something about the pod
-        changes: so an annotation does, until the replicas have it. Raises PolicyRefusedError, SchedulerDiedError.
+        A kubelet updates a ConfigMap in its pods up to a minute later, unless the pod itself changes. Therefore an
+        annotation of the pods is changed until the replicas have the policy.
+
+        Raises:
+            PolicyRefusedError: the scheduler rejected the policy.
+            SchedulerDiedError: a replica ended.
         """
         wanted = hashlib.sha256(text.encode()).hexdigest()
         if text != self._policy:
             self._api.call("PATCH", POLICY, body={"data": {"policy.yaml": text}}, content_type=MERGE)
             self._policy = text
-        touched = time.monotonic() - _TOUCH_EVERY + 0.02  # the kubelet hears of the ConfigMap first
+        touched = time.monotonic() - _TOUCH_EVERY + 0.02  # the kubelet learns of the ConfigMap first
         for attempt in self._until(timeouts.POLICY_IN_CLUSTER, pause=0.02):
             with attempt:
                 try:
                     for pod in self._pods:
                         require_in_force(self._page_of(pod), wanted)
-                except NotYetError:
+                except NotReadyError:
                     if time.monotonic() >= touched + _TOUCH_EVERY:
                         touched = time.monotonic()
                         self._touch()
@@ -138,19 +159,19 @@ class SchedulerInCluster:
         return wanted
 
     def policy(self) -> dict[str, Any]:
-        """What the leader says about the policy in force: path, sha256, error."""
+        """Return the leader's report of the policy in force: path, sha256, error."""
         return self._page_of(self._leader())
 
     def metrics(self) -> str:
-        """The leader's metrics page."""
+        """Return the leader's metrics page."""
         return self._get(self._leader(), "metrics").decode()
 
     def keep_recording(self, since: float, to: Path) -> bool:  # noqa: ARG002 - it keeps none
         return False
 
     def last_lines(self, count: int) -> Sequence[str]:
-        """The end of the leader's log; of all logs where nobody leads."""
-        with contextlib.suppress(NotYetError):
+        """Return the last lines of the leader's log; of all logs if no replica leads."""
+        with contextlib.suppress(NotReadyError):
             return self._log(self._leader(), count)
         return [line for pod in self._pods for line in self._log(pod, count)]
 
@@ -164,22 +185,22 @@ class SchedulerInCluster:
         ready = [pod for pod in pods if _is_ready(pod) and pod["spec"]["containers"][0]["image"].endswith(f":{tag}")]
         if len(ready) != wanted or len(pods) != wanted:
             state = "; ".join(f"{pod['metadata']['name']} {_state(pod)}" for pod in pods) or "there are no pods"
-            raise NotYetError(f"{len(ready)} of {wanted} replicas of the scheduler are ready: {state}")
+            raise NotReadyError(f"{len(ready)} of {wanted} replicas of the scheduler are ready: {state}")
         controllers = self._api.call("GET", CONTROLLERS)
         up, of = controllers.get("status", {}).get("readyReplicas", 0), controllers["spec"]["replicas"]
         if up != of:
-            raise NotYetError(f"{up} of {of} replicas of the controllers are ready")
+            raise NotReadyError(f"{up} of {of} replicas of the controllers are ready")
         return tuple(sorted(pod["metadata"]["name"] for pod in ready))
 
     def _leader(self) -> str:
         try:
             holder = str(self._api.call("GET", LEASE)["spec"].get("holderIdentity") or "")
         except RejectedError as problem:
-            raise NotYetError(f"no replica of the scheduler leads: {problem}") from None
+            raise NotReadyError(f"no replica of the scheduler leads: {problem}") from None
         for pod in self._pods:
             if holder.startswith(f"{pod}_"):
                 return pod
-        raise NotYetError(f"no replica of the scheduler leads; the lease is held by {holder or 'nobody'}")
+        raise NotReadyError(f"no replica of the scheduler leads; the lease is held by {holder or 'nobody'}")
 
     def _require_alive(self, pod: Object) -> None:
         name = pod["metadata"]["name"]
@@ -191,8 +212,8 @@ class SchedulerInCluster:
                     f"ended ({ended.get('reason')}, exit code {ended.get('exitCode')})" if ended else f"waits: {waits}"
                 )
                 words = self._log(name, _TAIL, previous=True) or self._log(name, _TAIL)
-                told = "\n".join(f"  | {readable(line)}" for line in words) or "  | (its log is empty)"
-                raise SchedulerDiedError(f"the scheduler under test, pod {name}, {how}\n{told}")
+                lines = "\n".join(f"  | {readable(line)}" for line in words) or "  | (its log is empty)"
+                raise SchedulerDiedError(f"the scheduler under test, pod {name}, {how}\n{lines}")
 
     # ------------------------------------------------------------------------------------------- through the API server
 
@@ -213,8 +234,8 @@ class SchedulerInCluster:
         self.check()
         response = self._api.raw("GET", f"{PODS}/{pod}:8080/proxy/{page}")
         if response.status != 200:
-            said = response.data.decode(errors="replace")[:500]
-            raise NotYetError(f"pod {pod} of the scheduler says {response.status} to /{page}: {said}")
+            text = response.data.decode(errors="replace")[:500]
+            raise NotReadyError(f"pod {pod} of the scheduler answers {response.status} to /{page}: {text}")
         return response.data
 
     def _log(self, pod: str, count: int | None, *, previous: bool = False) -> list[str]:

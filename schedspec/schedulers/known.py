@@ -1,58 +1,91 @@
-"""Known differences: what a scheduler does otherwise than a scenario says, each with what it does instead.
+"""Known differences: scenarios that a scheduler fails, each with what happens instead.
 
-They stand in a YAML file beside the adapter, as a list:
+They are in a YAML file beside the adapter, as a list:
 
     - feature: lifecycle/reclaim_conditions.feature
       scenario: A queue that is <relation> what it deserves
       example: {relation: at}
       instead: the queue loses two pods although it holds exactly what it deserves
+      signatures:
+        - sentence: '"mine" stays pending'
+          seen: {evictions: 2}
       upstream: https://github.com/volcano-sh/volcano/issues/4947
 
-A scenario with such an entry is expected to fail. Where it passes, the run fails and says so: the entry is to go.
+A signature is the failure that was seen: the sentence, what it expects and what the cluster showed, by amounts. A
+scenario with such an entry is expected to fail in that way and in no other. If it passes, the run fails with the
+request to remove the entry.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 import yaml
 
 from ..api.errors import HarnessError
 
+Amounts = dict[str, int | str]
+"""`evictions`, `running NAME` and `evicted NAME` of workloads, and `queue NAME`, which is a state."""
+
+
+class Signature(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One way in which the scenario fails."""
+
+    sentence: str
+    """The sentence that fails, as the feature has it with its example filled in (`*`: any text), or `monitor NAME`."""
+    expected: Amounts = {}
+    """A part of the text that the sentence expects."""
+    seen: Amounts = {}
+    """A part of the text that the cluster showed."""
+
+    def matches(self, sentence: str, expected: Amounts, seen: Amounts) -> bool:
+        """Whether a failure is this one."""
+        same = self.expected.items() <= expected.items() and self.seen.items() <= seen.items()
+        return same and fnmatchcase(sentence, self.sentence)
+
 
 class KnownDifference(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One scenario, or one row of its examples."""
 
     feature: str
-    """The file, as it ends: folder and name."""
+    """End of the path of the feature: folder and name."""
     scenario: str
-    """Its name as it stands in the feature."""
+    """Title of the scenario in the feature."""
     example: dict[str, str] = {}
-    """The row of the examples, as far as it matters; empty for every row."""
+    """The relevant columns of the row of examples; empty for every row."""
     instead: str
-    """What happens instead, for people."""
+    """The actual behaviour, for users."""
+    signatures: Annotated[list[Signature], msgspec.Meta(min_length=1)]
+    """The failures that were seen; a failure that matches none of them is not known."""
     upstream: str = ""
     """Where it is discussed."""
     sometimes: bool = False
-    """It happens in some runs only: a run in which it does not is a pass."""
+    """True if it happens in some runs only: a run without it passes."""
     versions: list[str] = []
-    """The Kubernetes versions that it is known of (`1.36`); empty for every version. Where a run does not know its
-    version beforehand (Kind, an existing cluster) it may happen or not.
+    """Kubernetes versions with the difference (`1.36`); empty for every version.
+
+    If a run does not know its version beforehand (Kind, an existing cluster), the difference may or may not happen.
     """
 
     @property
     def reason(self) -> str:
-        """For the skip and failure lists of a run."""
+        """Return the text for the lists of skipped and failed scenarios."""
         return f"known difference: {self.instead}" + (f" ({self.upstream})" if self.upstream else "")
 
+    def matches(self, sentence: str, expected: Amounts, seen: Amounts) -> bool:
+        """Whether a failure is one that was seen of this difference."""
+        return any(it.matches(sentence, expected, seen) for it in self.signatures)
+
     def is_strict(self, version: str) -> bool:
-        """Whether a run in which it does not happen fails."""
+        """Whether a run without the difference fails."""
         return not self.sometimes and not (self.versions and not version)
 
     def covers(self, path: Path, scenario: str, row: Mapping[str, str], version: str) -> bool:
-        """Whether it is about this scenario on this version of Kubernetes; empty where that is not known."""
+        """Whether the entry is about this scenario on this version of Kubernetes; `version` is empty if unknown."""
         return (
             path.as_posix().endswith(f"/{self.feature}")
             and scenario == self.scenario
@@ -62,7 +95,11 @@ class KnownDifference(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
 
 
 def read(path: Path) -> list[KnownDifference]:
-    """The entries of a file. Raises HarnessError, which names the file and the field."""
+    """Return the entries of a file.
+
+    Raises:
+        HarnessError: the file is invalid; the text names the file and the field.
+    """
     try:
         return msgspec.convert(yaml.safe_load(path.read_text("utf-8")) or [], list[KnownDifference])
     except (msgspec.ValidationError, yaml.YAMLError) as problem:

@@ -1,4 +1,4 @@
-"""`--scheduler none`: a scheduler runs in the cluster already, and its policy is its operator's."""
+"""`--scheduler none`: a scheduler runs in the cluster already, with its operator's policy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .adapter import Adapter, Site
 
 
 class Nobody(Adapter):
-    """Scenarios that name a policy are judged by whatever is in force."""
+    """No scheduler is started. Scenarios that name a policy run with the policy in force."""
 
     name: ClassVar[str] = "none"
 

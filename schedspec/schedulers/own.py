@@ -1,4 +1,4 @@
-"""Our own scheduler, and every other that takes the command line of `python -m scheduler` (`--scheduler COMMAND`)."""
+"""Run our own scheduler, or another one with the command line of `python -m scheduler` (`--scheduler COMMAND`)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ import shutil
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as version_of
-from typing import ClassVar
+from pathlib import Path
+from typing import Any, ClassVar
 
 from .. import distribution
+from ..clusters.simulated import SimulatedCluster
+from . import hyper_nodes
 from .adapter import KUBERNETES, VOLCANO, Adapter, AdapterError, Site
 from .in_cluster import SchedulerInCluster
 from .process import SchedulerProcess
+from .virtual import VirtualScheduler
 
 
 class Own(Adapter):
@@ -22,16 +26,28 @@ class Own(Adapter):
     names_preemptors: ClassVar[bool] = True
     gang_apis: ClassVar[Sequence[str]] = (VOLCANO, KUBERNETES)
     command: Sequence[str] = distribution.scheduler_command()
-    """How it is called, without its arguments."""
+    """The command without its arguments."""
 
     def version(self, site: Site) -> str:
         del site
         try:
             return f"v{version_of('schedspec')}"
-        except PackageNotFoundError:  # a checkout that nobody has installed
+        except PackageNotFoundError:  # a checkout that is not installed
             return ""
 
-    def scheduler(self, site: Site) -> SchedulerProcess | SchedulerInCluster:
+    def companions(
+        self, queues: Sequence[dict[str, Any]], nodes: Sequence[dict[str, Any]], policy: str
+    ) -> Sequence[dict[str, Any]]:
+        del queues, policy
+        return hyper_nodes.of_nodes(nodes)
+
+    def definitions(self, site: Site) -> Path | None:
+        """Return the folder of the definitions; None for a simulated cluster, which serves them from the start."""
+        return None if isinstance(site.cluster, SimulatedCluster) else super().definitions(site)
+
+    def scheduler(self, site: Site) -> SchedulerProcess | SchedulerInCluster | VirtualScheduler:
+        if isinstance(site.cluster, SimulatedCluster):
+            return VirtualScheduler(site.cluster.virtual)
         return SchedulerProcess(
             self.command,
             site.folder,
@@ -43,7 +59,7 @@ class Own(Adapter):
 
 
 class InCluster(Own):
-    """The scheduler of this checkout as deploy/ has it: in pods of a Kind cluster."""
+    """The scheduler of this checkout in pods of a Kind cluster, as deploy/ installs it."""
 
     def __str__(self) -> str:
         return f"{self.name} in the cluster"
@@ -51,8 +67,8 @@ class InCluster(Own):
     def scheduler(self, site: Site) -> SchedulerInCluster:
         if site.cluster.kind != "kind":
             raise AdapterError(
-                f"the scheduler cannot run in a cluster of kind {site.cluster.kind}: no image can be brought into it\n"
-                "  do next: add --cluster kind, which says what it misses here, or leave --scheduler-in-cluster out"
+                f"the scheduler cannot run in a cluster of kind {site.cluster.kind}: no image can be loaded into it\n"
+                "  do next: add --cluster kind, which reports what it lacks here, or leave --scheduler-in-cluster out"
             )
         return SchedulerInCluster(
             site.folder,
@@ -60,25 +76,29 @@ class InCluster(Own):
             site.kubeconfig,
             load=site.cluster.load_image,
             programs=site.programs,
-            tell=site.tell,
+            progress=site.progress,
             scale=site.scale,
         )
 
 
 class Command(Own):
-    """A scheduler by its command line. It keeps the contract of `python -m scheduler run` (docs/architecture.md)."""
+    """A scheduler that a command starts, with the contract of `python -m scheduler run` (docs/architecture.md)."""
 
     name: ClassVar[str] = "command"
 
     def __init__(self, text: str) -> None:
-        """Raises AdapterError if `text` is not a command that can be run."""
+        """Parse a command line.
+
+        Raises:
+            AdapterError: `text` is not a command that can be run.
+        """
         super().__init__()
         try:
             self.command = shlex.split(text)
         except ValueError as problem:
             raise AdapterError(f"{text!r} cannot be read as a command: {problem}") from None
         if not self.command or shutil.which(self.command[0]) is None:
-            raise AdapterError(f"{text!r} names no scheduler, and no program that can be run")
+            raise AdapterError(f"{text!r} is neither a scheduler nor a program that can be run")
 
     def __str__(self) -> str:
         return f"by {shlex.join(self.command)}"

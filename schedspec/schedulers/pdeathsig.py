@@ -1,7 +1,9 @@
-"""Runs a command that dies when its parent does, however that dies. Linux: the kernel sends SIGKILL; elsewhere the
-command outlives a parent that was killed. Uses nothing but the standard library: it starts in a few milliseconds.
+"""Run a command that dies with its parent, even if the parent is killed.
 
     python -I -S pdeathsig.py PARENT-PID COMMAND…
+
+Linux only: the kernel sends SIGKILL. Elsewhere the command outlives a killed parent. Only the standard library is used,
+so that the script starts within milliseconds.
 """
 
 from __future__ import annotations
@@ -15,11 +17,11 @@ _PR_SET_PDEATHSIG = 1
 
 
 def main(arguments: list[str]) -> None:
-    """Become the command. Never returns."""
+    """Replace this process by the command. Never returns."""
     parent, command = int(arguments[0]), arguments[1:]
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it died before we could ask
+        if os.getppid() != parent:  # the parent died before the request
             sys.exit(1)
     os.execvp(command[0], command)  # noqa: S606 - that is what we are for
 

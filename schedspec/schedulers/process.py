@@ -1,6 +1,6 @@
-"""The scheduler under test as a process of its own: started, given a policy, watched for its death, ended.
+"""The scheduler under test as a process of its own: start, policy, detection of its death, stop.
 
-It is reached by its command line and its HTTP page only; nothing of it is imported.
+The process is reached by its command line and its HTTP page only; none of its modules is imported.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from .. import distribution
 from ..api import timeouts
 from ..clusters.protocol import SCENARIO
 from .daemon import Daemon
-from .readiness import NotYetError, patiently, require_in_force
+from .readiness import NotReadyError, patiently, require_in_force
 
 _SEGMENT_BYTES = 8 << 20
-"""A scenario's recording is cut out of the last files: small ones are read soon."""
+"""A scenario's recording is cut from the last files. Small files are read fast."""
 
 
 class SchedulerProcess:
     """One scheduler for one cluster: `command` with the arguments of `python -m scheduler`.
 
-    Its log and its policy file are in `folder`.
+    `folder` has its log and its policy file.
     """
 
     def __init__(
@@ -40,12 +40,12 @@ class SchedulerProcess:
         scale: float = 1.0,
         namespace_prefix: str = "",
     ) -> None:
-        """`namespace_prefix`: the cluster is shared, and only namespaces of such names and labelled queues are ours."""
+        """Prepare a scheduler; on a shared cluster, `namespace_prefix` is that of our namespaces."""
         self._daemon = Daemon("the scheduler under test", folder / "scheduler.log", readable)
         self.policy_file = folder / "policy.yaml"
         self._recording = folder / "recording"
         self.command = tuple(command)
-        """How it is called the next time it is launched."""
+        """The command of the next launch."""
         self._arguments = [
             *("run", "--kubeconfig", str(kubeconfig), "--context", context, "--policy", str(self.policy_file)),
             *("--node-selector", "schedspec.dev/world=true", "--listen", "127.0.0.1:0"),
@@ -53,20 +53,22 @@ class SchedulerProcess:
         ]
         if namespace_prefix:
             self._arguments += ["--queue-selector", SCENARIO, "--namespace-prefix", namespace_prefix]
-        self._scale = max(scale, 1.0)  # less patience with scenarios makes no process start sooner
+        self._scale = max(scale, 1.0)  # a smaller scale for scenarios does not make a process start faster
         self._address = ""
         self._http = urllib3.PoolManager(retries=False)
 
     def launch(self, policy: str) -> None:
-        """Let it begin: it waits for its CRDs by itself, so that they can be made meanwhile."""
+        """Begin the start. The scheduler waits for its CRDs by itself, so they can be installed meanwhile."""
         self.policy_file.parent.mkdir(parents=True, exist_ok=True)
         self._write(policy)
         self._daemon.launch([*self.command, *self._arguments], distribution.environment())
 
     def start(self, policy: str) -> None:
-        """Return when every watch of it has listed and the policy is in force; `launch` may have come before.
+        """Return when each of its watches has listed and the policy is in force. `launch` may have been called before.
 
-        Raises SchedulerDiedError with its last words, PolicyRefusedError.
+        Raises:
+            SchedulerDiedError: the process ended; with the last lines of its log.
+            PolicyRefusedError: the scheduler rejected the policy.
         """
         if not self._daemon.launched:
             self.launch(policy)
@@ -76,41 +78,47 @@ class SchedulerProcess:
         self.use_policy(policy)
 
     def stop(self) -> None:
-        """End it, gently first. The second call does nothing, nor does one for another's process."""
+        """Stop the process, gracefully first. Does nothing on a second call or for another's process."""
         self._daemon.stop()
         self._address = ""
         self._http.clear()
 
     def keep_recording(self, since: float, to: Path) -> bool:
-        """Cut the recording of the run to what was decided since, for `explain` and `replay`."""
+        """Cut the decisions since `since` from the run's recording, for `explain` and `replay`."""
         segments = distribution.load("scheduler.recording.segments")
         try:
             return bool(segments.cut(self._recording, since, to))
-        except (segments.RecordError, OSError):  # of another program that takes our command line, or a full disk
+        except (segments.RecordError, OSError):  # a recording of another program with our command line, or a full disk
             return False
 
     def handle(self) -> dict[str, Any]:
-        """What another process needs to reach it."""
+        """Return what another process needs for `attach`."""
         return {"pid": self.pid, "address": self._address}
 
     def attach(self, handle: dict[str, Any]) -> None:
-        """Be the face of a scheduler that another process has started in the same folder."""
+        """Attach to a scheduler that another process started in the same folder."""
         self._daemon.adopt(handle["pid"])
         self._address = handle["address"]
 
     @property
     def pid(self) -> int:
-        """Its process id; 0 when it does not run."""
+        """Process id; 0 while the scheduler does not run."""
         return self._daemon.pid
 
     def check(self) -> None:
-        """Raise SchedulerDiedError unless it runs."""
+        """Check that the process runs.
+
+        Raises:
+            SchedulerDiedError: it ended.
+        """
         self._daemon.check()
 
     def use_policy(self, text: str) -> str:
-        """Put a policy into force; its sha256. Usually within 0.2 s.
+        """Put a policy into force and return its sha256. Usually takes 0.2 s.
 
-        Raises PolicyRefusedError with the scheduler's own message, SchedulerDiedError.
+        Raises:
+            PolicyRefusedError: the scheduler rejected the policy; with its message.
+            SchedulerDiedError: the process ended.
         """
         self._write(text)
         wanted = hashlib.sha256(text.encode()).hexdigest()
@@ -120,12 +128,12 @@ class SchedulerProcess:
         return wanted
 
     def policy(self) -> dict[str, Any]:
-        """What it says about the policy in force: path, sha256, error."""
+        """Return the scheduler's report of the policy in force: path, sha256, error."""
         answer: dict[str, Any] = msgspec.json.decode(self._get("/policy"))
         return answer
 
     def metrics(self) -> str:
-        """Its metrics page."""
+        """Return the metrics page."""
         return self._get("/metrics").decode()
 
     def _ready(self) -> None:
@@ -133,7 +141,7 @@ class SchedulerProcess:
         if not self._address:
             first = self._daemon.text().partition("listening on ")[2].partition("\n")
             if not first[1]:
-                raise NotYetError(f"the scheduler has not said where it listens\n{self._daemon.last_words()}")
+                raise NotReadyError(f"the scheduler has not logged its address yet\n{self._daemon.last_words()}")
             self._address = first[0].strip()
         self._get("/readyz")
 
@@ -142,40 +150,40 @@ class SchedulerProcess:
         try:
             response = self._http.request("GET", f"http://{self._address}{path}", timeout=5.0)
         except urllib3.exceptions.HTTPError as problem:
-            raise NotYetError(
+            raise NotReadyError(
                 f"the scheduler does not answer {path}: {problem}\n{self._daemon.last_words()}"
             ) from problem
         if response.status != 200:
-            raise NotYetError(f"{path} says {response.status}: {response.data.decode(errors='replace')[:500]}")
+            raise NotReadyError(f"{path} says {response.status}: {response.data.decode(errors='replace')[:500]}")
         return response.data
 
     def _until(self, seconds: float, pause: float) -> Retrying:
         return patiently(seconds * self._scale, pause)
 
     def _write(self, text: str) -> None:
-        """In one piece: the scheduler must never read half a file."""
+        """Write the policy file by one rename, so that the scheduler never reads a part of it."""
         draft = self.policy_file.with_suffix(".draft")
         draft.write_text(text, "utf-8")
         draft.replace(self.policy_file)
 
     def last_lines(self, count: int) -> Sequence[str]:
-        """The end of its log."""
+        """Return the last lines of the log."""
         return self._daemon.last_lines(count)
 
 
 def readable(line: str) -> str:
-    """A line of the log for people: level, message, and what was raised in the end. Other text stays as it is."""
+    """Format a line of the log: level, message, and the innermost exception. Other text stays unchanged."""
     try:
         entry = msgspec.json.decode(line)
-        said = str(entry.get("message") or entry.get("event") or "")
+        message = str(entry.get("message") or entry.get("event") or "")
         raised = "".join(f"; {it['exc_type']}: {it['exc_value']}" for it in _innermost(entry.get("exception") or ()))
     except (msgspec.DecodeError, AttributeError, KeyError, TypeError):
         return line
-    return f"{entry.get('level', 'info')}: {said}{raised}"
+    return f"{entry.get('level', 'info')}: {message}{raised}"
 
 
 def _innermost(raised: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The exceptions of a structured traceback that groups and causes come down to."""
+    """Yield the innermost exceptions of a structured traceback, below groups and causes."""
     for it in raised[:1]:
         groups = it.get("exceptions") or ()
         if not groups:

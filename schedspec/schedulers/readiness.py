@@ -1,4 +1,4 @@
-"""What it means that the scheduler under test is ready for a scenario, wherever it runs."""
+"""Wait until the scheduler under test is ready, as a process or in the cluster."""
 
 from __future__ import annotations
 
@@ -9,26 +9,28 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_f
 from ..api.errors import HarnessError, PolicyRefusedError
 
 
-class NotYetError(HarnessError):
-    """Worth another look."""
+class NotReadyError(HarnessError):
+    """The scheduler is not ready yet: try again."""
 
 
 def patiently(seconds: float, pause: float) -> Retrying:
-    """Attempts, `pause` apart, for as long as they raise NotYetError; the last one's is raised after `seconds`."""
+    """Return attempts, `pause` apart, that repeat on NotReadyError and raise the last one after `seconds`."""
     return Retrying(
-        retry=retry_if_exception_type(NotYetError),
+        retry=retry_if_exception_type(NotReadyError),
         stop=stop_after_delay(seconds),
         wait=wait_fixed(pause),
         reraise=True,
     )
 
 
-def require_in_force(said: dict[str, Any], wanted: str) -> None:
-    """Judge what a scheduler says on its page `/policy`: the policy with the sha256 `wanted` must be in force.
+def require_in_force(report: dict[str, Any], wanted: str) -> None:
+    """Check the scheduler's page `/policy`: the policy with the sha256 `wanted` must be in force.
 
-    Raises PolicyRefusedError with the scheduler's own message, NotYetError.
+    Raises:
+        PolicyRefusedError: the scheduler rejected the policy; with its message.
+        NotReadyError: another policy is in force.
     """
-    if said["sha256"] != wanted:
-        if said.get("error") and said.get("refused_sha256") == wanted:
-            raise PolicyRefusedError(f"the scheduler refused the policy:\n  {said['error']}", str(said["error"]))
-        raise NotYetError(f"the scheduler still reports the policy {said['sha256']}, not {wanted}")
+    if report["sha256"] != wanted:
+        if report.get("error") and report.get("refused_sha256") == wanted:
+            raise PolicyRefusedError(f"the scheduler refused the policy:\n  {report['error']}", str(report["error"]))
+        raise NotReadyError(f"the scheduler still reports the policy {report['sha256']}, not {wanted}")

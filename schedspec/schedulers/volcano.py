@@ -1,46 +1,57 @@
-"""Volcano: its scheduler and its controller-manager.
+"""Adapter for Volcano's scheduler and controller-manager.
 
-Where they come from, in this order: a folder that the user names (`--scheduler-binaries`: `vc-scheduler`,
-`vc-controller-manager`, and its definitions in `crds/`); a Volcano that runs in the cluster already, whose ConfigMap is
-then the policy; its official images, where a Docker engine has them or reaches them.
+The programs come from the first of these places: a folder that the user names (`--scheduler-binaries`: `vc-scheduler`,
+`vc-controller-manager`, and the definitions in `crds/`); a Volcano that already runs in the cluster, whose ConfigMap is
+then the policy; a build from the pinned module `kind-config/tools/volcano`; the official images of the same version,
+where Go cannot build.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from ..api.capabilities import Capability
+from ..api.client import Api
+from ..clusters import before_boot
 from ..clusters.docker import Docker, DockerError
 from ..clusters.paths import cache_root
+from ..clusters.programs import binaries, build
+from ..clusters.programs.definitions import definitions
+from ..clusters.programs.pinned import program
+from ..clusters.protocol import BinaryError, Settings
+from . import hyper_nodes
 from .adapter import Adapter, AdapterError, Scheduler, Site
 from .volcano_deployed import DEPLOYMENT, DeployedVolcano
 from .volcano_processes import VolcanoProcesses
 
 PROGRAMS = ("vc-scheduler", "vc-controller-manager")
 IMAGES = "docker.io/volcanosh"
-RELEASE = "v1.15.1"
-"""Of the images, where none is at hand otherwise."""
+_CHART = "installer/helm/chart/volcano"
+DEFINITIONS = (f"{_CHART}/crd/bases/*.yaml", f"{_CHART}/charts/jobflow/crd/bases/*.yaml")
+"""Paths of the definitions in Volcano's source."""
 
 
 class Volcano(Adapter):
-    """Its own definitions and controllers; ours stay out."""
+    """Volcano with its own definitions and controllers; ours are not installed."""
 
     name: ClassVar[str] = "volcano"
+    programs: ClassVar[Sequence[str]] = PROGRAMS
     templates: ClassVar[str] = "volcano"
     runs: ClassVar[int] = 3
     silent_for: ClassVar[float] = 3.0
     sees_all: ClassVar[bool] = True
     lacks: ClassVar[Mapping[Capability, str]] = {
-        Capability.POLICY_REFUSAL: "it goes on with the policy that it had, with a line in its log",
+        Capability.POLICY_REFUSAL: "it continues with its previous policy and logs a line",
         Capability.CARDS: "the plugin capacity-card is in no release",
         Capability.VALIDATION: "its webhooks are not installed",
         Capability.PYTORCHJOBS: "no training operator is installed",
-        Capability.REASONS: "its words are its own",
+        Capability.REASONS: "its reasons have other texts",
         Capability.DESERVED: "it does not write status.deserved",
     }
     known_file: ClassVar[Path | None] = Path(__file__).with_name("volcano_known.yaml")
@@ -49,34 +60,55 @@ class Volcano(Adapter):
         deployed = _deployed(site)
         if deployed:
             return deployed
-        program = _programs(site) / PROGRAMS[0]
-        said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False, timeout=10).stdout
-        return version_in(said) or RELEASE
+        scheduler = _programs(site.scheduler_programs, site.progress)[PROGRAMS[0]]
+        answer = subprocess.run([scheduler, "--version"], capture_output=True, text=True, check=False, timeout=10)
+        return version_in(answer.stdout) or release()
+
+    def require_programs(self, settings: Settings, folder: Path | None, progress: Callable[[str], None]) -> None:
+        access = before_boot.running(settings) if folder is None else None
+        if access is not None and _is_deployed_at(access):
+            return
+        if folder is None and build.go() is not None:
+            with contextlib.suppress(BinaryError):
+                binaries.require(PROGRAMS, folder=None, progress=progress, option="--scheduler-binaries")
+                return
+        _programs(folder, progress)
 
     def scheduler(self, site: Site) -> Scheduler:
         if _deployed(site):
             self.scheduler_name = "volcano"
             return DeployedVolcano(site)
-        return VolcanoProcesses(site, _programs(site))
+        return VolcanoProcesses(site, _programs(site.scheduler_programs, site.progress))
 
     def starts(self, site: Site) -> str:
         return "" if _deployed(site) else self.scheduler_name
 
+    def companions(
+        self, queues: Sequence[dict[str, Any]], nodes: Sequence[dict[str, Any]], policy: str
+    ) -> Sequence[dict[str, Any]]:
+        del queues, policy
+        return hyper_nodes.of_nodes(nodes)
+
     def definitions(self, site: Site) -> Path | None:
         if _deployed(site):
             return None
-        own = site.scheduler_programs / "crds" if site.scheduler_programs else None
-        return own if own is not None and own.is_dir() else super().definitions(site)
+        if site.scheduler_programs is None:
+            try:
+                return definitions(program(PROGRAMS[0]), DEFINITIONS)
+            except BinaryError:  # the programs came out of images: without Go there is no source
+                return super().definitions(site)
+        own = site.scheduler_programs / "crds"
+        return own if own.is_dir() else super().definitions(site)
 
 
-def version_in(said: str) -> str:
-    """The version, or the commit, that `vc-scheduler --version` names; empty where it was built without."""
-    found: dict[str, str] = dict(re.findall(r"^(Version|Git SHA): (?!Not provided)(\S+)", said, re.MULTILINE))
+def version_in(output: str) -> str:
+    """Return the version or commit from the output of `vc-scheduler --version`; empty if the build has none."""
+    found: dict[str, str] = dict(re.findall(r"^(Version|Git SHA): (?!Not provided)(\S+)", output, re.MULTILINE))
     return found.get("Version") or found.get("Git SHA", "")
 
 
 def _deployed(site: Site) -> str:
-    """The version of a Volcano that runs in the cluster; empty if none does, or if the user names programs."""
+    """Return the version of a Volcano that runs in the cluster; empty if none runs or the user names programs."""
     if site.scheduler_programs is not None:
         return ""
     answer = site.api.raw("GET", DEPLOYMENT)
@@ -86,32 +118,66 @@ def _deployed(site: Site) -> str:
     return str(image).rpartition(":")[2]
 
 
-def _programs(site: Site) -> Path:
-    """The folder with both programs. Raises AdapterError, which says how to get them."""
-    if site.scheduler_programs is not None:
-        missing = [name for name in PROGRAMS if not os.access(site.scheduler_programs / name, os.X_OK)]
+def _is_deployed_at(access: before_boot.Access) -> bool:
+    """Whether Volcano runs in a cluster that already exists."""
+    api = Api(*access)
+    try:
+        return api.raw("GET", DEPLOYMENT).status == 200
+    finally:
+        api.close()
+
+
+def release() -> str:
+    """Return the pinned version, for instance `v1.14.1`."""
+    return program(PROGRAMS[0]).version
+
+
+def _programs(folder: Path | None, progress: Callable[[str], None]) -> dict[str, Path]:
+    """Return the path of each program by name. Building them takes minutes, once.
+
+    Raises:
+        AdapterError: the programs are not available; with instructions.
+    """
+    if folder is not None:
+        missing = [name for name in PROGRAMS if not os.access(folder / name, os.X_OK)]
         if missing:
-            raise AdapterError(f"{site.scheduler_programs} (--scheduler-binaries) has no {', '.join(missing)}")
-        return site.scheduler_programs
-    folder = cache_root() / "volcano" / RELEASE
+            raise AdapterError(f"{folder} (--scheduler-binaries) has no {', '.join(missing)}")
+        return {name: folder / name for name in PROGRAMS}
+    try:
+        built = binaries.provide(PROGRAMS, folder=None, progress=progress)
+        return {name: binary.path for name, binary in built.items()}
+    except BinaryError as no_build:
+        progress(f"Volcano {release()} cannot be built ({no_build.what.splitlines()[0]}); trying its images")
+        return _from_images(progress, no_build)
+
+
+def _from_images(progress: Callable[[str], None], no_build: BinaryError) -> dict[str, Path]:
+    """Copy the programs from the official images into the cache, once."""
+    folder = cache_root() / "volcano" / release()
     try:
         for name in PROGRAMS:
             if not (folder / name).exists():
-                _extract(Docker(), f"{IMAGES}/{name}:{RELEASE}", name, folder, site)
+                _extract(Docker(), f"{IMAGES}/{name}:{release()}", name, folder, progress)
     except DockerError as problem:
         raise AdapterError(
-            f"Volcano's programs are not at hand: {problem.what}\n"
-            "  do next: --scheduler-binaries FOLDER with vc-scheduler, vc-controller-manager and its definitions in\n"
-            "    crds/; or install Volcano in the cluster; or start a Docker engine that reaches its images"
+            f"Volcano's programs are not available: {no_build.what}; {problem.what}\n"
+            f"  where: {cache_root()}\n"
+            "  do next: install Go, which builds them; or --scheduler-binaries FOLDER with vc-scheduler,\n"
+            "    vc-controller-manager and the definitions in crds/; or install Volcano in the cluster; or start a\n"
+            "    Docker engine that reaches its images"
         ) from problem
-    return folder
+    return {name: folder / name for name in PROGRAMS}
 
 
-def _extract(docker: Docker, image: str, name: str, folder: Path, site: Site) -> None:
-    """Copy a program out of its image. Raises DockerError."""
+def _extract(docker: Docker, image: str, name: str, folder: Path, progress: Callable[[str], None]) -> None:
+    """Copy a program from its image.
+
+    Raises:
+        DockerError: the engine failed.
+    """
     docker.require()
     if not docker.has_image(image):
-        docker.pull(image, site.tell)
+        docker.pull(image, progress)
     folder.mkdir(parents=True, exist_ok=True)
     container = docker.call("create", image).split()[-1]
     try:

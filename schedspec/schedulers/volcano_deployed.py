@@ -1,7 +1,7 @@
-"""A Volcano that runs in the cluster: its ConfigMap is the policy, and what was in it is put back in the end.
+"""A Volcano that runs in the cluster. Its ConfigMap holds the policy; the original content is restored at the end.
 
-It schedules on every node that its own `--node-selector` allows: on a cluster with other nodes than the scenarios' it
-must be `schedspec.dev/world:true`.
+Volcano schedules on every node that its own `--node-selector` allows. On a cluster with other nodes than the
+scenarios', the selector must be `schedspec.dev/world:true`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..api import timeouts
 from ..api.client import MERGE
 from ..api.errors import RejectedError, SchedulerDiedError
 from .adapter import Site
-from .readiness import NotYetError, patiently
+from .readiness import NotReadyError, patiently
 
 NAMESPACE: Final = "volcano-system"
 DEPLOYMENT: Final = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/volcano-scheduler"
@@ -28,7 +28,7 @@ _LOOK_EVERY = 1.0
 
 
 class DeployedVolcano:
-    """The Deployment `volcano-scheduler`. It is reached through the API server only."""
+    """The Deployment `volcano-scheduler`, reached through the API server only."""
 
     def __init__(self, site: Site) -> None:
         self._api, self._scale = site.api, max(site.scale, 1.0)
@@ -37,15 +37,15 @@ class DeployedVolcano:
         self._looked = 0.0
 
     def launch(self, policy: str) -> None:
-        """It runs already."""
+        """Do nothing: Volcano runs already."""
 
     def start(self, policy: str) -> None:
-        """Keep the policy that it has, and put this one into force."""
+        """Save the policy in force and replace it by this one."""
         self._before = str(self._api.call("GET", CONFIG)["data"].get(KEY, ""))
         self.use_policy(policy)
 
     def stop(self) -> None:
-        """Give it back the policy that it had. The second call does nothing."""
+        """Restore the original policy. The second call does nothing."""
         before, self._before = self._before, None
         if before is not None:
             self._write(before)
@@ -57,7 +57,11 @@ class DeployedVolcano:
         self._sha256 = handle["sha256"]
 
     def check(self) -> None:
-        """Raise SchedulerDiedError if its container ended. Looks once a second."""
+        """Check once a second that no container ended.
+
+        Raises:
+            SchedulerDiedError: a container ended.
+        """
         if time.monotonic() < self._looked + _LOOK_EVERY:
             return
         self._looked = time.monotonic()
@@ -69,7 +73,7 @@ class DeployedVolcano:
                     raise SchedulerDiedError(f"Volcano's pod {name} ended with exit code {code}")
 
     def use_policy(self, text: str) -> str:
-        """Write the ConfigMap and roll the scheduler out anew: that is surer than its watch of the file."""
+        """Write the ConfigMap and restart the scheduler, which is safer than its watch of the file."""
         wanted = hashlib.sha256(text.encode()).hexdigest()
         if wanted == self._sha256:
             return wanted
@@ -100,9 +104,9 @@ class DeployedVolcano:
         try:
             found = self._api.call("GET", DEPLOYMENT)
         except RejectedError as problem:
-            raise NotYetError(f"Volcano's scheduler is not deployed: {problem}") from None
+            raise NotReadyError(f"Volcano's scheduler is not deployed: {problem}") from None
         status, wanted = found.get("status") or {}, found["spec"].get("replicas", 1)
         current = status.get("observedGeneration", 0) >= found["metadata"]["generation"]
         counts = [status.get(name, 0) for name in ("replicas", "updatedReplicas", "availableReplicas")]
         if not current or counts != [wanted] * 3:
-            raise NotYetError(f"Volcano's scheduler is not rolled out: {status}")
+            raise NotReadyError(f"Volcano's scheduler is not rolled out: {status}")

@@ -1,14 +1,15 @@
-"""Volcano's scheduler and controller-manager as processes beside the cluster.
+"""Run Volcano's scheduler and controller-manager as processes beside the cluster.
 
-The one rule: a policy is in force when a scheduler that was started with it has filled its caches. Volcano watches its
-policy file, but goes on with the old one where it cannot read the new one, and says neither but in its log.
+A change of policy restarts the scheduler, and the policy is in force once that process has filled its caches. Volcano
+watches its policy file, but continues with the old policy if it cannot read the new one, and reports both only in its
+log.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +18,7 @@ from ..api.client import Api
 from ..api.errors import PolicyRefusedError, RejectedError
 from .adapter import Site
 from .daemon import Daemon
-from .readiness import NotYetError, patiently
+from .readiness import NotReadyError, patiently
 
 NAMESPACES: Final = ("volcano-system", "volcano-monitoring")
 _NODES: Final = "schedspec.dev/world:true"
@@ -26,9 +27,9 @@ _INVALID: Final = re.compile(r"Scheduler config .* is invalid: (.*)$", re.MULTIL
 
 
 class VolcanoProcesses:
-    """Two programs; a new policy starts the scheduler anew, the controllers stay."""
+    """Two programs. A new policy restarts the scheduler; the controllers keep running."""
 
-    def __init__(self, site: Site, programs: Path) -> None:
+    def __init__(self, site: Site, programs: Mapping[str, Path]) -> None:
         self._site, self._programs = site, programs
         self._scheduler = Daemon("vc-scheduler", site.folder / "scheduler.log")
         self._controllers = Daemon("vc-controller-manager", site.folder / "controllers.log")
@@ -36,7 +37,7 @@ class VolcanoProcesses:
         self._sha256 = ""
 
     def launch(self, policy: str) -> None:
-        """Nothing yet: Volcano ends where its definitions are not there."""
+        """Do nothing yet: Volcano exits if its definitions are missing."""
 
     def start(self, policy: str) -> None:
         """Return when the queue `default` is open and the policy is in force."""
@@ -45,17 +46,17 @@ class VolcanoProcesses:
             try:
                 self._site.api.call("POST", "/api/v1/namespaces", body=body)
             except RejectedError as problem:
-                if problem.status != 409:  # it is there
+                if problem.status != 409:  # the queue exists already
                     raise
         self._launch(self._controllers, "--kube-api-qps", "1000", "--kube-api-burst", "2000")
         self.use_policy(policy)
-        for attempt in patiently(self._patience, 0.05):
+        for attempt in patiently(self._timeout, 0.05):
             with attempt:
                 self.check()
                 require_open(self._site.api)
 
     def stop(self) -> None:
-        """End both."""
+        """Stop both programs."""
         self._scheduler.stop()
         self._controllers.stop()
         self._sha256 = ""
@@ -69,23 +70,31 @@ class VolcanoProcesses:
         self._sha256 = handle["sha256"]
 
     def check(self) -> None:
-        """Raise SchedulerDiedError unless both run."""
+        """Check that both programs run.
+
+        Raises:
+            SchedulerDiedError: one of them ended.
+        """
         self._scheduler.check()
         self._controllers.check()
 
     def use_policy(self, text: str) -> str:
-        """Start the scheduler with it, unless it is the one that it has. Raises PolicyRefusedError."""
+        """Start the scheduler with this policy, unless it has it already.
+
+        Raises:
+            PolicyRefusedError: Volcano rejected the policy.
+        """
         wanted = hashlib.sha256(text.encode()).hexdigest()
         if wanted == self._sha256:
             return wanted
         self._scheduler.stop()
         self._file.parent.mkdir(parents=True, exist_ok=True)
         self._file.write_text(text, "utf-8")
-        # Without metrics one of its plugins panics; port 0 is any that is free.
+        # Without metrics one of Volcano's plugins panics. Port 0 is any free port.
         served = ["--enable-metrics=true", "--listen-address", "127.0.0.1:0", "--enable-healthz=false", "-v=2"]
         decides = ["--scheduler-conf", str(self._file), "--node-selector", _NODES, "--schedule-period", "250ms"]
         self._launch(self._scheduler, *served, *decides)
-        for attempt in patiently(self._patience, 0.05):
+        for attempt in patiently(self._timeout, 0.05):
             with attempt:
                 self._scheduler.check()
                 require_running(self._scheduler.text())
@@ -93,13 +102,13 @@ class VolcanoProcesses:
         return wanted
 
     def _launch(self, daemon: Daemon, *switches: str) -> None:
-        """The program that the daemon is called by."""
+        """Start the program that the daemon is named after."""
         config = str(self._site.kubeconfig)
         common = ["--kubeconfig", config, "--leader-elect=false", "--scheduler-name", "schedspec"]
-        daemon.launch([self._programs / daemon.title, *common, *switches], {"KUBECONFIG": config})
+        daemon.launch([self._programs[daemon.title], *common, *switches], {"KUBECONFIG": config})
 
     @property
-    def _patience(self) -> float:
+    def _timeout(self) -> float:
         return timeouts.READY * max(self._site.scale, 1.0)
 
     def keep_recording(self, since: float, to: Path) -> bool:  # noqa: ARG002 - it keeps none
@@ -110,21 +119,30 @@ class VolcanoProcesses:
 
 
 def require_running(log: str) -> None:
-    """Judge what a scheduler has logged since its start. Raises PolicyRefusedError, NotYetError."""
+    """Check the log of a scheduler since its start.
+
+    Raises:
+        PolicyRefusedError: Volcano rejected the policy.
+        NotReadyError: the caches are not filled yet.
+    """
     refused = _INVALID.search(log)
     if refused:
         why = refused[1].splitlines()[0]
         raise PolicyRefusedError(f"Volcano refused the policy:\n  {why}", why)
     if _RUNS not in log:
-        raise NotYetError("Volcano's scheduler has not filled its caches")
+        raise NotReadyError("Volcano's scheduler has not filled its caches")
 
 
 def require_open(api: Api) -> None:
-    """The queue `default` must be there and open: the controllers work. Raises NotYetError."""
+    """Check that the queue `default` exists and is open, which shows that the controllers work.
+
+    Raises:
+        NotReadyError: the queue is missing or not open.
+    """
     try:
         queue = api.call("GET", "/apis/scheduling.volcano.sh/v1beta1/queues/default")
     except RejectedError as problem:
-        raise NotYetError(f"Volcano has made no queue `default`: {problem}") from None
+        raise NotReadyError(f"Volcano has not created the queue `default` yet: {problem}") from None
     state = (queue.get("status") or {}).get("state")
     if state != "Open":
-        raise NotYetError(f"Volcano's queue `default` is {state or 'without a state'}, not Open")
+        raise NotReadyError(f"Volcano's queue `default` is {state or 'without a state'}, not Open")

@@ -1,1 +1,1 @@
-"""The images that Kind clusters need, and how they are made here."""
+"""Find and load the images that Kind clusters need. `hack.images` builds them where no image registry is reached."""

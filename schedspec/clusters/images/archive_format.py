@@ -1,6 +1,6 @@
-"""Write images as `docker save` does, without an engine: a program and the files beside it need no more.
+"""Write images in the format of `docker save`, without an engine. An image has one program and a few files.
 
-Equal input gives equal bytes: no time, no user, no order of a directory gets into an archive.
+Equal input gives equal bytes: an archive contains no time, no user and no order of a directory.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ class Image:
     """An image of one layer."""
 
     name: str
-    """With its tag, for instance `schedspec.local/worker:1`."""
+    """Name with a tag, for instance `schedspec.local/worker:1`."""
     programs: Mapping[str, Path]
     """Absolute path in the image → executable file here."""
     entrypoint: Sequence[str]
     command: Sequence[str] = ()
     under: Path | None = None
-    """A tar of what else is in the image."""
+    """Tar file with further contents of the image."""
 
 
 def write(archive: Path, images: Sequence[Image]) -> None:
-    """Put all images into one archive, which `docker load`, `ctr images import` and `kind load` take."""
+    """Write all images into one archive for `docker load`, `ctr images import` and `kind load`."""
     with (
         tempfile.TemporaryDirectory(dir=archive.parent, prefix=".layers-") as folder,
         tarfile.open(archive, "w") as tar,
@@ -45,7 +45,7 @@ def write(archive: Path, images: Sequence[Image]) -> None:
 
 
 def _add(tar: tarfile.TarFile, image: Image, layer: Path) -> dict[str, object]:
-    """One image's layer and configuration; returns its entry in the manifest."""
+    """Add one image's layer and configuration. Return its entry in the manifest."""
     _write_layer(layer, image)
     digest = sha256(layer)
     system, architecture = target()

@@ -1,6 +1,7 @@
-"""Archives of images that were made here, kept in the cache whole or not at all.
+"""Keep archives of images in the cache.
 
-One process at a time makes one. The two newest of each family stay: a node image is nearly a gigabyte.
+An archive is complete or absent: `kept` renames a finished file. A file lock lets one process at a time make an
+archive. The two newest archives of each family are kept, because a node image has nearly a gigabyte.
 """
 
 from __future__ import annotations
@@ -17,16 +18,26 @@ _WAIT_TICK = 5.0
 
 
 def place(name: str) -> Path:
-    """Where an archive of that name is, if it is. The name changes with everything that the image is made from."""
+    """Return the path of an archive in the cache. The file may be missing.
+
+    Args:
+        name: `<family>-<key>.tar`; the key changes with everything that the image is made from.
+    """
     folder = cache_root() / "images"
     folder.mkdir(parents=True, exist_ok=True)
     return folder / name
 
 
+def newest(family: str) -> Path | None:
+    """Return the archive of a family that was made or requested last, or None."""
+    return max(place("").glob(f"{family}-*.tar"), key=lambda path: path.stat().st_mtime, default=None)
+
+
 def kept(name: str, make: Callable[[Path], None], progress: Progress) -> Path:
-    """The archive, made by `make(path)` if it is not there. An interrupted `make` leaves nothing that looks whole."""
+    """Return the path of an archive. If the archive is missing, `make(path)` writes it."""
     archive = place(name)
     if archive.is_file():
+        archive.touch()  # `newest` prefers the archive that was requested last
         return archive
     lock = FileLock(archive.with_suffix(".lock"))
     waited = 0.0
@@ -36,7 +47,7 @@ def kept(name: str, make: Callable[[Path], None], progress: Progress) -> Path:
             break
         except Timeout:
             waited += _WAIT_TICK
-            progress(f"{name}: another run is making it, {waited:.0f} s")
+            progress(f"{name}: waiting for another run that is making it, {waited:.0f} s")
     try:
         if not archive.is_file():
             new = archive.with_suffix(".new")
@@ -50,7 +61,7 @@ def kept(name: str, make: Callable[[Path], None], progress: Progress) -> Path:
 
 
 def _prune(newest: Path) -> None:
-    """Remove the archives that were made from what nobody has any more: all of the family but the two newest."""
+    """Remove all archives of the family except the two newest."""
     family = newest.name.partition("-")[0]
     archives = sorted(newest.parent.glob(f"{family}-*.tar"), key=lambda path: path.stat().st_mtime)
     for old in archives[:-2]:

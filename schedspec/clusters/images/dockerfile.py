@@ -1,6 +1,6 @@
-"""An image from a Dockerfile of ours: built by the engine without a network, saved as an archive.
+"""Build an image from one of our Dockerfiles with an engine without a network, and save it as an archive.
 
-Whatever the build needs is in its context before; what the engine had of earlier versions is removed.
+The build context has everything that the build needs. The engine's images of earlier versions are removed afterwards.
 """
 
 from __future__ import annotations
@@ -15,9 +15,21 @@ _BUILD_SECONDS = 900.0
 
 
 def build(docker: Docker, reference: str, recipe: Path, *, context: Path, to: Path, progress: Progress) -> None:
-    """Build `reference` (a name with a tag) and save it. Raises ClusterError."""
+    """Build `reference` (a name with a tag) and save it.
+
+    Args:
+        docker: The engine.
+        reference: Name of the image.
+        recipe: The Dockerfile.
+        context: The build context.
+        to: Archive to write.
+        progress: Receives a line for each step.
+
+    Raises:
+        ClusterError: the build failed or no base is available.
+    """
     base = python_base.provide(docker, progress)
-    for path in context.rglob("*"):  # readable by anybody, whatever umask the checkout was made with
+    for path in context.rglob("*"):  # readable by everybody, independent of the umask of the checkout
         path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
     progress(f"{reference}: building on {base}")
     docker.call(

@@ -1,37 +1,38 @@
-"""The scheduler as an image, made from this checkout by deploy/Dockerfile: what runs is what is under test.
+"""Build the scheduler's image for `--scheduler-in-cluster` from the sources under test, with deploy/Dockerfile.
 
-The one rule: the build itself uses no network; the wheels are fetched before.
-
-python -m schedspec.clusters.images.scheduler_image     # makes it, prints its name and the archive's path
+The build uses no network. `wheels.provide` fetches the packages before the build, `python_base.provide` the base.
 """
 
 from __future__ import annotations
 
 import hashlib
 import shutil
-import sys
 import tempfile
 from pathlib import Path
 
 from ..docker import Docker
 from ..paths import part
 from ..protocol import Progress
-from . import archives, command, dockerfile, python_base, wheels
+from . import archives, dockerfile, python_base, wheels
 
 NAME = "schedspec.local/scheduler"
-"""The image's name in deploy/deployment.yaml; its tag there is replaced by ours."""
+"""The image's name in deploy/deployment.yaml; an overlay replaces the tag."""
 
 
 def tag() -> str:
-    """Changes with everything of ours that the image is made from."""
-    digest = hashlib.sha256(python_base.recipe().read_bytes())
+    """Return a digest of everything that the image is made from."""
+    digest = hashlib.sha256((python_base.own() or python_base.OFFICIAL).encode())
     for file in [_lock(), _dockerfile(), *_sources()]:
         digest.update(f"\0{file.name}\0".encode() + file.read_bytes())
     return digest.hexdigest()[:12]
 
 
 def archive(docker: Docker, progress: Progress) -> tuple[str, Path]:
-    """The image's tag and its archive, as `Cluster.load_image` takes it, made if need be. Raises ClusterError."""
+    """Return the image's tag and the path of its archive for `Cluster.load_image`. Builds the image if necessary.
+
+    Raises:
+        ClusterError: the image could not be built.
+    """
     docker.require()
     now = tag()
     return now, archives.kept(f"scheduler-{now}.tar", lambda path: _make(docker, now, path, progress), progress)
@@ -46,7 +47,7 @@ def _make(docker: Docker, now: str, to: Path, progress: Progress) -> None:
 
 
 def _fill(context: Path, packages: Path) -> None:
-    """What the Dockerfile copies."""
+    """Copy the files that the Dockerfile copies into the build context."""
     (context / "deploy").mkdir()
     shutil.copyfile(_lock(), context / "deploy" / _lock().name)
     root = part("scheduler")
@@ -67,7 +68,3 @@ def _dockerfile() -> Path:
 
 def _sources() -> list[Path]:
     return sorted(part("scheduler").rglob("*.py"))
-
-
-if __name__ == "__main__":
-    sys.exit(command.run(NAME, archive))

@@ -1,4 +1,4 @@
-"""The packages of a lock as a tar of wheels, for builds without a network: fetched by pip as it is configured here."""
+"""Fetch the packages of a lock file as a tar file of wheels, for builds without a network. Uses pip's configuration."""
 
 from __future__ import annotations
 
@@ -19,17 +19,25 @@ _PLATFORMS = ("manylinux_2_28", "manylinux_2_17", "manylinux2014")
 
 
 def provide(docker: Docker, family: str, lock: Path, progress: Progress) -> Path:
-    """The locked packages for the engine's machine and the base's Python; `family` is what the archive's name begins
-    with. Raises BinaryError: pip cannot fetch them.
+    """Return the locked packages for the engine's machine and the base's Python.
+
+    Args:
+        docker: The engine.
+        family: First part of the archive's name.
+        lock: The lock file.
+        progress: Receives a line for each step.
+
+    Raises:
+        BinaryError: pip could not fetch the packages.
     """
-    said = docker.call("version", "--format", "{{.Server.Arch}}").split()[-1]
-    machine = _MACHINES.get(said, said)
+    architecture = docker.call("version", "--format", "{{.Server.Arch}}").split()[-1]
+    machine = _MACHINES.get(architecture, architecture)
     key = hashlib.sha256(f"{machine} {python_base.PYTHON}\0".encode() + lock.read_bytes()).hexdigest()[:12]
     return archives.kept(f"{family}-{key}.tar", lambda path: _fetch(lock, machine, path, progress), progress)
 
 
 def unpack(archive: Path, context: Path) -> None:
-    """Put them where a Dockerfile finds them."""
+    """Unpack the wheels into the folder that the Dockerfile expects."""
     with tarfile.open(archive) as tar:
         tar.extractall(context / "wheels", filter="data")
 
@@ -50,7 +58,7 @@ def _fetch(lock: Path, machine: str, to: Path, progress: Progress) -> None:
             raise BinaryError(
                 f"pip could not fetch the packages of the image (exit status {done.status}):\n{done.last_lines}",
                 str(lock),
-                "repair what it says above; if it reaches no index, look at `pip config list`",
+                "repair the failure above; if pip reaches no index, check `pip config list`",
             )
         with tarfile.open(to, "w") as tar:
             for wheel in sorted(Path(folder).iterdir()):

@@ -1,6 +1,6 @@
-"""The image of the pods that run on real nodes: `schedspec.local/worker:1`, one program that takes room and time.
+"""The image of pods that run on real nodes, `schedspec.local/worker:1`: one program that uses resources for a while.
 
-python -m schedspec.clusters.images.worker_image     # makes it, prints the archive's path
+python -m schedspec.clusters.images.worker_image     # build it if necessary, print the archive's path
 """
 
 from __future__ import annotations
@@ -21,7 +21,11 @@ NAME = "schedspec.local/worker:1"
 
 
 def archive(progress: Progress) -> Path:
-    """The image, as `Cluster.load_image` takes it; made anew when its sources have changed. Raises ClusterError."""
+    """Return the image's archive for `Cluster.load_image`. Builds it again when its sources have changed.
+
+    Raises:
+        ClusterError: the image could not be built.
+    """
     program = worker()
 
     def make(path: Path) -> None:
@@ -36,6 +40,6 @@ def archive(progress: Progress) -> Path:
 
 if __name__ == "__main__":
     lines = terminal.on_stderr()
-    made = archive(lines.tell)
+    made = archive(lines.show)
     lines.close()
     sys.stdout.write(f"{made}\n")

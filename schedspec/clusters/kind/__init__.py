@@ -1,1 +1,1 @@
-"""Clusters of real kubelets and containers, made by kind."""
+"""Clusters with real kubelets and containers, created by kind."""

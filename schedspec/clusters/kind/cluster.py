@@ -1,6 +1,6 @@
-"""A cluster of real kubelets and containers, made by kind on a Docker engine; KWOK plays simulated nodes beside them.
+"""A cluster of real kubelets and containers that kind creates on a Docker engine, with additional KWOK nodes.
 
-Each cluster has a Docker network of its own, named after it: what belongs to it can be told and removed by name.
+Each cluster has a Docker network of its own with the cluster's name. All parts can be found and removed by that name.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ class KindCluster(MadeCluster):
         self._kwok: Kwok | None = None
 
     def up(self, progress: Progress, served: Served = nobody_waits) -> None:
-        if self._stay.up:
+        if self._lifecycle.up:
             return
         self._docker.require()
         sweep()
         self._binaries = binaries.provide(("kind", "kubectl"), folder=self._settings.binaries, progress=progress)
-        if self._settings.reuse and self._stay.adopt(self._healthy):
-            progress(f"{self.name}: taken over, it was running")
+        if self._settings.reuse and self._lifecycle.adopt(self._healthy):
+            progress(f"{self.name}: reusing the running cluster")
             served()
             return
         worker = worker_image.archive(progress)
@@ -69,7 +69,7 @@ class KindCluster(MadeCluster):
         served()
 
     def down(self) -> None:
-        if self._kwok is not None and not self._stay.keep:
+        if self._kwok is not None and not self._lifecycle.keep:
             self._kwok.stop()
         self._kwok = None
         super().down()
@@ -81,7 +81,7 @@ class KindCluster(MadeCluster):
             str(self._binaries["kind"]),
             f"Docker {self._docker.version()}",
         )
-        return ClusterFacts(self._kubectl(self._stay.record).version(), made_of, self._boot_seconds)
+        return ClusterFacts(self._kubectl(self._lifecycle.record).version(), made_of, self._boot_seconds)
 
     def load_image(self, archive: Path) -> None:
         done = subprocess_run.run(
@@ -92,13 +92,13 @@ class KindCluster(MadeCluster):
             raise DockerError(
                 f"kind could not load an image {how}:\n{done.last_lines}",
                 f"kind load image-archive {archive} --name {self.name}",
-                "give it an archive as `docker save` writes it",
+                "pass an archive in the format of `docker save`",
             )
 
     def _boot(self, worker: Path, progress: Progress) -> None:
         progress(f"{self.name}: creating ({self._file}; {self._image})")
         start = time.monotonic()
-        with self._stay.making("kubeconfig.yaml", f"kind-{self.name}") as record:
+        with self._lifecycle.making("kubeconfig.yaml", f"kind-{self.name}") as record:
             self._create(record, progress)
             self.load_image(worker)
             kubectl = self._kubectl(record)
@@ -110,14 +110,18 @@ class KindCluster(MadeCluster):
                 record.home,
                 progress=progress,
                 folder=self._settings.binaries,
-                keep=self._stay.keep,
+                keep=self._lifecycle.keep,
             )
             kwok.start()
             self._kwok = kwok
         self._boot_seconds = time.monotonic() - start
 
     def _create(self, record: ClusterRecord, progress: Progress) -> None:
-        """Run kind. Raises BootError, whose `where` is a directory with the logs of the nodes."""
+        """Run kind.
+
+        Raises:
+            BootError: kind failed. `where` is a directory with the logs of the nodes.
+        """
         assert self._image is not None
         command: list[str | Path] = [
             self._binaries["kind"].path,
@@ -153,12 +157,12 @@ class KindCluster(MadeCluster):
 
 
 def can_run(settings: Settings) -> bool:
-    """Whether a Kind cluster could run here without building anything: an engine answers, a node image is to be had."""
+    """Whether an engine answers and a node image is available, so that a Kind cluster needs no build."""
     return why_not(settings) is None
 
 
 def why_not(settings: Settings) -> str | None:
-    """What keeps a Kind cluster from running here, with what to do about it; None if nothing does."""
+    """Return the reason why a Kind cluster cannot run here, with a remedy, or None if it can."""
     docker = Docker()
     try:
         docker.require()
@@ -169,7 +173,7 @@ def why_not(settings: Settings) -> str | None:
 
 
 def _fingerprint(file: KindFile, settings: Settings) -> str:
-    """Changes with everything that a cluster is made of: two with the same are interchangeable."""
+    """Return a digest of everything that the cluster is made of. Clusters with equal digests are interchangeable."""
     digest = hashlib.sha256(file.path.read_bytes())
     digest.update(f"\0{settings.kind_image or node_image.fingerprint()}\0{configuration()}".encode())
     return digest.hexdigest()[:8]
@@ -188,5 +192,5 @@ def _why(record: ClusterRecord, done: subprocess_run.Finished, logs: Path) -> Bo
     return BootError(
         f"`kind create cluster` {how} for {record.name}:\n{done.last_lines}",
         str(logs),
-        "look at the nodes' logs there (journal.log, kubelet.log), then run it again",
+        "look at the nodes' logs there (journal.log, kubelet.log), then run again",
     )

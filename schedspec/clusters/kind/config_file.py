@@ -1,6 +1,6 @@
-"""The configuration file of a Kind cluster: refused here, with file, line and field, before a container starts.
+"""Validate the configuration file of a Kind cluster before a container starts. Errors name file, line and field.
 
-kind itself checks the rest, and its message is passed on.
+kind itself validates the rest; its message is passed on.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ..protocol import SettingsError
 
 CARDS_LABEL = "nvidia.com/gpu.count"
-"""How many cards a node advertises, under the name that NVIDIA's GPU operator gives it."""
+"""Label with the number of cards that a node advertises; NVIDIA's GPU operator uses the same name."""
 CARDS_RESOURCE = "nvidia.com/gpu"
 
 _API = "kind.x-k8s.io/v1alpha4"
@@ -26,14 +26,18 @@ _ROLES = ("control-plane", "worker")
 class KindFile:
     path: Path
     roles: tuple[str, ...]
-    """One a node, in the file's order."""
+    """One per node, in the file's order."""
 
     def __str__(self) -> str:
         return f"{self.path.name}: {len(self.roles)} node{'s' if len(self.roles) > 1 else ''}"
 
 
 def read(path: Path) -> KindFile:
-    """Raises SettingsError if kind could not make a cluster of it, or if a node's cards are no number."""
+    """Read and validate a configuration file.
+
+    Raises:
+        SettingsError: kind could not create a cluster from the file, or a node's number of cards is invalid.
+    """
     try:
         whole = yaml.compose(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
@@ -44,7 +48,7 @@ def read(path: Path) -> KindFile:
         ) from error
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise SettingsError(f"that is not YAML: {error.problem}", f"{path}:{line}", "repair the file") from error
+        raise SettingsError(f"the file is not YAML: {error.problem}", f"{path}:{line}", "repair the file") from error
     fields = _fields(whole) if isinstance(whole, MappingNode) else {}
     for field, wanted in (("kind", "Cluster"), ("apiVersion", _API)):
         node = fields.get(field, whole)

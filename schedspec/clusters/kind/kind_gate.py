@@ -1,6 +1,8 @@
-"""Whether the features are to run on Kind here: for the Makefile, which goes on or stops by the exit status.
+"""Decide for the Makefile whether the features run on Kind here.
 
-python -m schedspec.clusters.kind.kind_gate auto|required|never     # 0 run, 3 do not, 1 they must and cannot
+    python -m schedspec.clusters.kind.kind_gate auto|required|never
+
+Exit status 0: run. 3: do not run. 1: required, and they cannot run.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write(f"FEATURES_ON_KIND={when}: name one of: {', '.join(_WHEN)}\n")
         return 2
     if when == "never":
-        sys.stderr.write("features on Kind: not asked for\n")
+        sys.stderr.write("features on Kind: not requested\n")
         return SKIP
     from .cluster import why_not  # noqa: PLC0415 - asks Docker
 
@@ -27,7 +29,7 @@ def main(arguments: list[str]) -> int:
     if why is None:
         return RUN
     must = when == "required"
-    sys.stderr.write(f"features on Kind: {'required, and they cannot run' if must else 'not here'}\n{why}\n")
+    sys.stderr.write(f"features on Kind: {'required, and they cannot run' if must else 'not available'}\n{why}\n")
     return FAIL if must else SKIP
 
 

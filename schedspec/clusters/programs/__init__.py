@@ -1,1 +1,1 @@
-"""The programs that clusters need: which, where from, and kept where."""
+"""Programs that clusters need: their versions, their sources and their cache."""

@@ -1,18 +1,20 @@
-"""Where a cluster's programs come from: a folder that the user names, the cache, the official release, a build with Go.
+"""Provide a cluster's programs: from the user's folder, the cache, the official release, or a build with Go.
 
-In that order, one program after the other; whoever waits is told which one, how many are left and how long it takes.
+Sources are tried in this order, one program after the other. The progress line names the program, its duration so far
+and how many programs remain.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..paths import cache_root
-from ..protocol import Progress, SettingsError
+from ..protocol import BinaryError, Progress, SettingsError
 from . import build
 from .cache import Cache
 from .download import DownloadError, Downloads
@@ -32,22 +34,87 @@ class Binary:
 
 
 def provide(
-    names: Iterable[str], *, folder: Path | None, progress: Progress, kubernetes: str | None = None
+    names: Iterable[str], *, folder: Path | None, progress: Progress, kubernetes: str | None = None, version: str = ""
 ) -> dict[str, Binary]:
-    """Every program by name, ready to run; see programs.py for the names. Takes minutes where Go has to build.
+    """Provide programs by name, ready to run. Takes minutes if Go has to build.
 
-    `folder` (or $SCHEDSPEC_BINARIES) wins over all else; what is not in it comes from the cache. Raises ClusterError.
+    Args:
+        names: Names from `pinned.program`.
+        folder: The user's folder ($SCHEDSPEC_BINARIES by default); its programs take precedence.
+        progress: Receives a line of progress.
+        kubernetes: Minor version of Kubernetes.
+        version: Version of a program that is pinned in several; empty for the default.
+
+    Raises:
+        ClusterError: a program could not be provided.
     """
     provider = Provider(Cache(cache_root()), Downloads(), named_folder(folder), progress)
-    return provider.provide(programs(names, kubernetes))
+    return provider.provide(programs(names, kubernetes, version))
+
+
+def require(
+    names: Sequence[str],
+    *,
+    folder: Path | None,
+    progress: Progress,
+    option: str,
+    kubernetes: str | None = None,
+    version: str = "",
+) -> None:
+    """Check that every program is at hand or can be made. Without Go, download what is missing.
+
+    Args:
+        names: Names from `pinned.program`.
+        folder: The user's folder ($SCHEDSPEC_BINARIES by default).
+        progress: Receives a line of progress.
+        option: The option that names the folder, for the error.
+        kubernetes: Minor version of Kubernetes.
+        version: Version of a program that is pinned in several; empty for the default.
+
+    Raises:
+        SettingsError: the folder is not a folder.
+        BinaryError: programs can be neither found, downloaded nor built; the text names all of them.
+    """
+    folder = named_folder(folder)
+    provider = Provider(Cache(cache_root()), Downloads(), folder, progress)
+    wanted = provider.missing(programs(names, kubernetes, version))
+    why = BinaryError(
+        "no release could be downloaded, and Go is not installed",
+        " and ".join(str(it) for it in (folder, cache_root()) if it is not None),
+        "install Go (https://go.dev/dl), which builds them",
+    )
+    if build.go() is not None:
+        try:
+            for program in wanted:
+                build.require_buildable(program)
+        except BinaryError as error:
+            why = error
+        else:
+            return
+    else:
+        for program in wanted:
+            with contextlib.suppress(BinaryError):
+                provider.provide([program])
+    if lacking := [f"{it.name} {it.version}" for it in provider.missing(wanted)]:
+        raise BinaryError(
+            f"missing programs: {', '.join(lacking)}; {why.what}",
+            why.where,
+            f"{why.do_next}; or name a folder that has them: {option} DIR",
+        )
 
 
 def named_folder(folder: Path | None) -> Path | None:
-    """The folder of the settings, else that of $SCHEDSPEC_BINARIES. Raises SettingsError if it is none."""
-    named = folder or (Path(said) if (said := os.environ.get("SCHEDSPEC_BINARIES")) else None)
+    """Return the folder of the settings, else that of $SCHEDSPEC_BINARIES.
+
+    Raises:
+        SettingsError: the path is not a folder.
+    """
+    named = folder or (Path(configured) if (configured := os.environ.get("SCHEDSPEC_BINARIES")) else None)
     if named is not None and not named.is_dir():
         raise SettingsError(
-            "the folder of programs is not a folder", str(named), "name a folder that has them, or leave it out"
+            "the folder of programs is not a folder",
+            str(named),
+            "name a folder that has the programs, or leave the option out",
         )
     return named
 
@@ -65,12 +132,12 @@ class Provider:
         missing = [program for program in wanted if found[program.name] is None]
         for index, program in enumerate(missing):
             left = len(missing) - index - 1
-            with self._cache.adding(lambda s, p=program: self._say(p, "another run is making programs", left, s)):  # type: ignore[misc] # noqa: B023
+            with self._cache.adding(lambda s, p=program: self._report(p, "another run is making programs", left, s)):  # type: ignore[misc] # noqa: B023
                 found[program.name] = self._at_hand(program) or self._make(program, left)
         return {name: binary for name, binary in found.items() if binary is not None}
 
     def missing(self, wanted: list[Program]) -> list[Program]:
-        """What would have to be downloaded or built."""
+        """Return the programs that would have to be downloaded or built."""
         return [program for program in wanted if self._at_hand(program) is None]
 
     def _at_hand(self, program: Program) -> Binary | None:
@@ -86,19 +153,21 @@ class Provider:
             if program.release is not None:
                 try:
                     self._downloads.fetch(
-                        program.release, path, lambda s: self._say(program, "downloading the release", left, s)
+                        program.release, path, lambda s: self._report(program, "downloading the release", left, s)
                     )
                     return "release"
                 except DownloadError as why:
-                    self._progress(f"{program.name} {program.version}: no release to be had ({why}); Go builds it")
-            self._say(program, "building with Go", left, 0)
-            build.build(program, path, lambda s: self._say(program, "building with Go", left, s))
+                    then = "building with Go" if build.go() else "Go is not installed"
+                    self._progress(f"{program.name} {program.version}: no release available ({why}); {then}")
+            if build.go() is not None:
+                self._report(program, "building with Go", left, 0)
+            build.build(program, path, lambda s: self._report(program, "building with Go", left, s))
             return "built with Go"
 
         entry = self._cache.add(program, make)
         return Binary(program.name, entry.path, program.version, entry.origin)
 
-    def _say(self, program: Program, what: str, left: int, seconds: float) -> None:
+    def _report(self, program: Program, what: str, left: int, seconds: float) -> None:
         total = time.monotonic() - self._start
         self._progress(
             f"{program.name} {program.version}: {what}, {seconds:.0f} s; {left} more after it; {total:.0f} s in all"

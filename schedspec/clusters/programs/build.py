@@ -1,7 +1,8 @@
-"""Build a program with Go from its pinned module. Knows nothing of caches and downloads."""
+"""Build a program with Go from its pinned module. Independent of caches and downloads."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -13,20 +14,21 @@ from .pinned import Program
 
 
 def go() -> str | None:
-    """The path of Go, if it is installed: in PATH, or where its installer puts it."""
+    """Return the path of Go from PATH or its installer's location, or None."""
     usual = Path("/usr/local/go/bin/go")
     return shutil.which("go") or (str(usual) if os.access(usual, os.X_OK) else None)
 
 
+_ENVIRONMENT = {"CGO_ENABLED": "0", "GOWORK": "off", "GOFLAGS": ""}
+
+
 def build(program: Program, to: Path, tick: Tick = silent) -> None:
-    """Put a static, stripped build at `to`. `tick` is called every five seconds. Raises BinaryError."""
-    compiler = go()
-    if compiler is None:
-        raise BinaryError(
-            f"{program.name} {program.version} has to be built, and Go is not installed",
-            "PATH",
-            f"install Go (https://go.dev/dl), or set SCHEDSPEC_BINARIES to a folder that has {program.name}",
-        )
+    """Build a static, stripped program at `to`. `tick` is called every five seconds.
+
+    Raises:
+        BinaryError: Go is missing or failed.
+    """
+    compiler = _compiler(program)
     done = subprocess_run.run(
         [
             compiler,
@@ -41,12 +43,65 @@ def build(program: Program, to: Path, tick: Tick = silent) -> None:
             program.package,
         ],
         cwd=program.module,
-        env={"CGO_ENABLED": "0", "GOWORK": "off", "GOFLAGS": ""},
+        env=_ENVIRONMENT,
         tick=tick,
     )
     if done.status != 0 or not to.is_file():
         raise BinaryError(
             f"Go could not build {program.name} {program.version} (exit status {done.status}):\n{done.last_lines}",
             f"cd {program.module} && go build {program.package}",
-            "repair what Go says above; if it cannot download modules, look at `go env GOPROXY`",
+            "repair the failure that Go reports above; if Go cannot download modules, check `go env GOPROXY`",
         )
+
+
+def require_buildable(program: Program) -> None:
+    """Check in a second that Go can build a program: that it is new enough, and has or reaches the source.
+
+    Raises:
+        BinaryError: Go is missing, too old, or cannot download the module.
+    """
+    compiler, module = _compiler(program), f"{program.require}@{program.version}"
+    cache = Path(_go(compiler, program, "env", "GOMODCACHE").strip())
+    _go(compiler, program, "list", "-m")
+    if not (cache / module).is_dir():
+        _go(compiler, program, "list", "-m", module)
+
+
+def _go(compiler: str, program: Program, *words: str) -> str:
+    done = subprocess_run.run([compiler, *words], cwd=program.module, env=_ENVIRONMENT)
+    if done.status != 0:
+        raise BinaryError(
+            f"Go cannot build {program.name} {program.version} (exit status {done.status}):\n{done.last_lines}",
+            f"cd {program.module} && go {' '.join(words)}",
+            "repair the failure that Go reports above; if Go cannot download modules, check `go env GOPROXY`",
+        )
+    return done.output
+
+
+def module_source(program: Program) -> Path:
+    """Return the folder of the program's Go module as published; `go.sum` verifies it.
+
+    Raises:
+        BinaryError: Go is not installed, or cannot download the module.
+    """
+    done = subprocess_run.run(
+        [_compiler(program), "mod", "download", "-json", program.require], cwd=program.module, env=_ENVIRONMENT
+    )
+    if done.status != 0:
+        raise BinaryError(
+            f"Go could not download {program.require} {program.version}:\n{done.last_lines}",
+            f"cd {program.module} && go mod download {program.require}",
+            "repair the failure that Go reports above; if Go cannot download modules, check `go env GOPROXY`",
+        )
+    return Path(json.loads(done.output[done.output.index("{") :])["Dir"])
+
+
+def _compiler(program: Program) -> str:
+    compiler = go()
+    if compiler is None:
+        raise BinaryError(
+            f"{program.name} {program.version} has to be built, and Go is not installed",
+            "PATH",
+            f"install Go (https://go.dev/dl), or set SCHEDSPEC_BINARIES to a folder that has {program.name}",
+        )
+    return compiler

@@ -1,7 +1,7 @@
-"""Programs that were made once, kept whole or not at all.
+"""Cache of programs. An entry is complete or absent.
 
-An entry is a folder that appears by one rename when it is complete, and is believed only while its program has the
-checksum that was recorded then. One process at a time adds; the others wait for it.
+An entry is a folder that appears by one rename when it is complete. Its program counts only while it has the checksum
+that was recorded then. One process at a time adds entries; the others wait.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Entry:
     path: Path
     """The program."""
     origin: str
-    """How it came here: `release` or `built with Go`."""
+    """Source of the program: `release` or `built with Go`."""
 
 
 class Cache:
@@ -38,7 +38,7 @@ class Cache:
         self.root.mkdir(parents=True, exist_ok=True)
 
     def find(self, program: Program) -> Entry | None:
-        """The program, if it is there and undamaged."""
+        """Return the program's entry if it is present and undamaged."""
         folder = self._folder(program)
         try:
             record = json.loads((folder / _RECORD).read_text("utf-8"))
@@ -49,7 +49,7 @@ class Cache:
 
     @contextmanager
     def adding(self, waiting: Tick = silent) -> Iterator[None]:
-        """Be the one who adds. `waiting` is called every five seconds while another process is."""
+        """Hold the lock for adding entries. `waiting` is called every five seconds while another process holds it."""
         lock = FileLock(self.root / "adding.lock")
         waited = 0.0
         while True:
@@ -65,9 +65,13 @@ class Cache:
             lock.release()
 
     def add(self, program: Program, make: Callable[[Path], str]) -> Entry:
-        """Store what `make(path)` puts at `path`; it returns the origin. Only inside `adding`.
+        """Store the program that `make(path)` writes at `path`. Call only inside `adding`.
 
-        If `make` fails or is killed, nothing is stored; what a killed one left is removed here.
+        If `make` fails or is killed, nothing is stored. Leftovers of a killed process are removed first.
+
+        Args:
+            program: The program.
+            make: Writes the program and returns its origin.
         """
         for left in self.root.glob(f".new-{program.name}-*"):
             shutil.rmtree(left, ignore_errors=True)
@@ -78,7 +82,7 @@ class Cache:
             record = {"origin": origin, "sha256": sha256(made), "version": program.version}
             (new / _RECORD).write_text(json.dumps(record, indent=1) + "\n", "utf-8")
             folder = self._folder(program)
-            if folder.exists():  # damaged, or `find` would have found it
+            if folder.exists():  # damaged: `find` did not accept it
                 shutil.rmtree(folder)
             new.rename(folder)
         except BaseException:

@@ -1,12 +1,12 @@
-"""Fetch an official release, or say quickly why not.
+"""Download an official release, or fail quickly with the reason.
 
-A deadline covers everything: names, connect, TLS, redirects, a body that drips. Timeouts of sockets cover none of that
-as a sum, so the transfer is a process of its own that can be ended. What came is judged by its content only, by the
-checksum that this repository has of it: there are networks that answer every connection, with garbage.
+One deadline covers everything: name resolution, connect, TLS, redirects, a slow body. Timeouts of sockets do not limit
+their sum, so a separate process transfers the file and can be killed. Only the checksum in this repository decides
+whether the content is right: some networks answer every connection with garbage.
 
-Why not pooch: its time-out is that of one read. With ``HTTPDownloader(timeout=1)`` pooch 1.9.0 took 9.8 s for a body of
-30 bytes that dripped one by one, and would have taken hours for a larger one; in a process of its own it would replace
-the thirty lines of ``transfer.py`` by itself and requests (6.5 MB).
+Why not pooch: its timeout limits one read. With `HTTPDownloader(timeout=1)` pooch 1.9.0 took 9.8 s for a body of 30
+bytes that arrived one by one, and would take hours for a larger one. In a process of its own pooch would replace the
+thirty lines of `transfer.py` by itself and requests (6.5 MB).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .pinned import Release
 
 
 class DownloadError(Exception):
-    """No release could be had. `deaf` if the host gave no answer of a web server at all."""
+    """No release is available. `deaf` if no web server answered at all."""
 
     def __init__(self, host: str, why: str, *, deaf: bool = False) -> None:
         super().__init__(f"{host}: {why}")
@@ -33,8 +33,10 @@ class DownloadError(Exception):
 
 
 class Downloads:
-    """Downloads of one run. A deaf host, one that has not begun to answer within `answer_seconds` or is not done after
-    `total_seconds`, is not asked again: its deadline is paid once.
+    """Downloads of one run.
+
+    A host is deaf if it did not begin to answer within `answer_seconds` or did not finish within `total_seconds`. A
+    deaf host is not contacted again, so its deadline is paid once.
     """
 
     def __init__(self, *, answer_seconds: float = 6.0, total_seconds: float = 90.0) -> None:
@@ -43,7 +45,11 @@ class Downloads:
         self._deaf: dict[str, DownloadError] = {}
 
     def fetch(self, release: Release, to: Path, tick: Tick = silent) -> None:
-        """Put the program at `to`, executable, with its checksum. Raises DownloadError."""
+        """Put the executable program at `to` after its checksum was verified.
+
+        Raises:
+            DownloadError: the release is not available.
+        """
         beside = to.with_name(to.name + ".download")
         try:
             self._get(release.url, beside, tick)

@@ -1,7 +1,7 @@
-"""Which programs there are, in which version, and where each comes from: data, and functions over kind-config/tools.
+"""Pinned programs: their versions and sources, as data and as functions over kind-config/tools.
 
-A version is written once, in the go.mod of the module that builds the program. Nothing is downloaded whose checksum
-does not stand in kind-config/tools/checksums.txt.
+Each version is written once, in the go.mod of the module that builds the program. Only files with a checksum in
+kind-config/tools/checksums.txt are downloaded.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ from ..paths import kind_config
 from ..protocol import BinaryError
 
 EMBEDDED = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl", "kwok", "kwokctl")
-"""What an embedded cluster is made of; kwokctl calls kubectl."""
+"""Programs of an embedded cluster; kwokctl calls kubectl."""
+KIND = ("kind", "kubectl", "kwok")
+"""Programs of a Kind cluster on this machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """An official build, with the checksum that kind-config/tools/checksums.txt has of it."""
+    """An official build, with its checksum from kind-config/tools/checksums.txt."""
 
     url: str
     sha256: str
@@ -33,7 +35,7 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One program: how to build it, and the release that is its equal, if its checksum is known."""
+    """One program: how to build it, and the equivalent release if its checksum is known."""
 
     name: str
     version: str
@@ -42,10 +44,12 @@ class Program:
     package: str
     ldflags: str
     release: Release | None
+    require: str = ""
+    """The path of the Go module that the program is part of."""
 
     @property
     def key(self) -> str:
-        """Changes with everything that the program is built from."""
+        """Digest of everything that the program is built from."""
         digest = hashlib.sha256()
         parts = [self.name, self.version, self.package, self.ldflags, *target()]
         digest.update("\0".join(parts).encode())
@@ -86,6 +90,23 @@ _KWOK = _Family(
     ldflags="-X sigs.k8s.io/kwok/pkg/consts.Version={version}",
     url=f"{_GITHUB}/kubernetes-sigs/kwok/releases/download/{{version}}/{{name}}-{{os}}-{{arch}}",
 )
+
+
+def _volcano(command: str) -> _Family:
+    return _Family(
+        module="volcano",
+        require="volcano.sh/volcano",
+        package=f"volcano.sh/volcano/cmd/{command}",
+        ldflags="-X volcano.sh/volcano/pkg/version.Version={version}",
+    )
+
+
+_KUEUE = _Family(
+    module="kueue",
+    require="sigs.k8s.io/kueue",
+    package="sigs.k8s.io/kueue/cmd/kueue",
+    ldflags="-X sigs.k8s.io/kueue/pkg/version.GitVersion={version}",
+)
 _FAMILIES = {
     "etcd": _Family(
         module="etcd",
@@ -102,6 +123,9 @@ _FAMILIES = {
     ),
     "kwok": _KWOK,
     "kwokctl": _KWOK,
+    "kueue": _KUEUE,
+    "vc-scheduler": _volcano("scheduler"),
+    "vc-controller-manager": _volcano("controller-manager"),
     **dict.fromkeys(
         (
             "kube-apiserver",
@@ -118,26 +142,42 @@ _FAMILIES = {
 
 
 _VERSIONED = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
-"""What is of the Kubernetes version that a run asks for; the others may be a minor version apart."""
+"""Programs of the Kubernetes version that a run selects; the other programs may be one minor version apart."""
 
 
 def kubernetes_versions() -> dict[str, Path]:
-    """The minor versions of Kubernetes that are pinned, and the module of each; the first is the default."""
+    """Return the pinned minor versions of Kubernetes with the module of each; the first is the default."""
     tools = kind_config() / "tools"
     pinned = required_version(tools / _KUBERNETES.module / "go.mod", _KUBERNETES.require)
     others = sorted(tools.glob(f"{_KUBERNETES.module}-*"))
     return {minor_of(pinned): tools / _KUBERNETES.module, **{it.name.rpartition("-")[2]: it for it in others}}
 
 
+def versions(name: str) -> dict[str, Path]:
+    """Return the pinned versions of a program with the module of each; the first is the default.
+
+    The modules of other versions than the default are beside the default's, as `MODULE-VERSION`.
+    """
+    family, tools = _FAMILIES[name], kind_config() / "tools"
+    modules = [tools / family.module, *sorted(tools.glob(f"{family.module}-*"))]
+    return {required_version(it / "go.mod", family.require): it for it in modules}
+
+
 def minor_of(version: str) -> str:
-    """`1.36` of `v1.36.3`."""
+    """Return the minor version: `1.36` for `v1.36.3`."""
     return ".".join(version.removeprefix("v").split(".")[:2])
 
 
-def program(name: str, kubernetes: str | None = None) -> Program:
-    """The program of that name, for this platform; `kubernetes` is a minor version, for what there is in several.
+def program(name: str, kubernetes: str | None = None, version: str = "") -> Program:
+    """Return the program of that name for this platform.
 
-    Raises BinaryError if there is none.
+    Args:
+        name: Name of the program.
+        kubernetes: Minor version, for programs of Kubernetes that are pinned in several.
+        version: Version, for instance `v0.19.1`; empty for the default.
+
+    Raises:
+        BinaryError: no program has this name, or it is not pinned in this version.
     """
     if name not in _FAMILIES:
         raise BinaryError(f"no program is called {name!r}", "kind-config/tools", f"name one of: {', '.join(_FAMILIES)}")
@@ -145,34 +185,41 @@ def program(name: str, kubernetes: str | None = None) -> Program:
     module = kind_config() / "tools" / family.module
     if kubernetes is not None and name in _VERSIONED:
         module = kubernetes_versions()[kubernetes]
+    if version:
+        pinned = versions(name)
+        if version not in pinned:
+            todo = f"name one of: {', '.join(pinned)}"
+            raise BinaryError(f"{name} {version} is not pinned", "kind-config/tools", todo)
+        module = pinned[version]
     version = required_version(module / "go.mod", family.require)
     system, arch = target()
     words = {"name": name, "version": version, "minor": version.split(".")[1], "os": system, "arch": arch}
     url = family.url.format(**words)
     known = checksums().get(url)
     release = Release(url, known, family.member.format(**words) if family.member else None) if known else None
-    return Program(name, version, module, family.package.format(**words), family.ldflags.format(**words), release)
+    package, ldflags = family.package.format(**words), family.ldflags.format(**words)
+    return Program(name, version, module, package, ldflags, release, family.require)
 
 
 def checksums() -> dict[str, str]:
-    """The SHA-256 of every file that may be downloaded, by URL."""
+    """Return the SHA-256 of every file that may be downloaded, by URL."""
     lines = (kind_config() / "tools" / "checksums.txt").read_text("utf-8").splitlines()
     return {url: digest for digest, url in (line.split() for line in lines if line and not line.startswith("#"))}
 
 
-def programs(names: Iterable[str], kubernetes: str | None = None) -> list[Program]:
-    return [program(name, kubernetes) for name in names]
+def programs(names: Iterable[str], kubernetes: str | None = None, version: str = "") -> list[Program]:
+    return [program(name, kubernetes, version) for name in names]
 
 
 def required_version(go_mod: Path, require: str) -> str:
-    """The version of a module that a go.mod requires, for instance `v1.36.3`."""
+    """Return the version of a module that a go.mod requires, for instance `v1.36.3`."""
     match = re.search(rf"^\s*(?:require\s+)?{re.escape(require)}\s+(v\S+)", go_mod.read_text("utf-8"), re.MULTILINE)
     if not match:
-        raise BinaryError(f"{require} is not required there", str(go_mod), "repair kind-config/tools (git status)")
+        raise BinaryError(f"go.mod does not require {require}", str(go_mod), "repair kind-config/tools (git status)")
     return match[1]
 
 
 def target() -> tuple[str, str]:
-    """Operating system and architecture as Go names them, for instance `("linux", "amd64")`."""
+    """Return operating system and architecture as Go names them, for instance `("linux", "amd64")`."""
     machine = platform.machine().lower()
     return sys.platform, {"x86_64": "amd64", "aarch64": "arm64"}.get(machine, machine)

@@ -1,7 +1,7 @@
-"""Copy one URL to one file: the body of the process that download.py starts and may kill.
+"""Copy one URL to one file: the script of the process that download.py starts and may kill.
 
-Run as a script; imports nothing of ours. Exit status 0 means that all of it came; else one line on stderr says why not,
-and the status is ANSWERED if a web server said no.
+Imports no module of ours. Exit status 0 means that the file is complete. Otherwise one line on stderr states the
+reason, and the status is ANSWERED if a web server refused.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ ANSWERED = 3
 
 
 def main(url: str, to: str) -> int:
-    """The file is there from the first byte of the answer on."""
+    """Copy the URL. The file exists from the first byte of the answer on."""
     try:
         with urllib.request.urlopen(url) as answer, Path(to).open("wb") as file:  # noqa: S310 - URLs are our constants
             while piece := answer.read1(1 << 18):

@@ -1,1 +1,1 @@
-"""Whether evictions were needed, and needed once. Two monitors."""
+"""Four monitors of evictions: each was needed (a pod, or a Workload of Kueue), in proportion, and none is repeated."""

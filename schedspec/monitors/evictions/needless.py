@@ -1,8 +1,8 @@
-"""No eviction goes beyond the need.
+"""Monitor: no eviction exceeds the need.
 
-The one rule: a victim was needless if it could have stayed on its node with everything that has been bound there since
-still fitting, and its queue within its limits; computed from what the cluster showed, not from what the scheduler
-thought. A gang that had to go whole is one victim: it was needed if not all of its members could have stayed.
+An eviction was needless if the victim could have stayed on its node beside every pod bound there since, with its queue
+within its limits. The input is the history, not the scheduler's state. A gang that had to be evicted as a whole counts
+as one victim: its eviction was needed unless all members could have stayed.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
         unit = _unit(ledger, act, rules)
         if all(_was_needless(ledger, member, unit, rules) for member in unit):
             yield Violation(
-                NAME, act.time, act.name, f"evicted, yet {act.node} had room for it and for all that came since"
+                NAME, act.time, act.name, f"evicted although {act.node} had room for it and for all pods bound since"
             )
 
 
 def _unit(ledger: Ledger, act: Act, rules: Rules) -> list[Act]:
-    """The evictions that stand and fall with this one: all of its gang, if the gang could not lose one alone."""
+    """Return the evictions that belong together: all of the gang's, if the gang could not lose a single pod."""
     key = group_of(act.pod)
     group = ledger.at(act.position, Kind.PODGROUP, key)
     if group is None or not rules.has_say("gang", SWITCHES.get(act.action, "enableReclaimable")):
@@ -47,7 +47,7 @@ def _was_needless(ledger: Ledger, act: Act, unit: list[Act], rules: Rules) -> bo
 
 
 def _when_served(ledger: Ledger, act: Act, together: list[Act]) -> int | None:
-    """Where the last bind onto the victim's node stands before anything else left that node; None if nothing came."""
+    """Return the position of the last bind to the victim's node before another pod left that node, if any."""
     gone = {other.uid for other in together}
     came: int | None = None
     for position in range(act.position + 1, len(ledger.versions)):
@@ -64,7 +64,7 @@ def _when_served(ledger: Ledger, act: Act, together: list[Act]) -> int | None:
 
 
 def _could_have_stayed(ledger: Ledger, act: Act, end: int, unit: list[Act], rules: Rules) -> bool:
-    """Whether the victim, and those of its unit that were on the same node, would fit there beside all that came."""
+    """Whether the victim, and the members of its unit on the same node, would fit there beside all pods bound since."""
     node = ledger.at(end, Kind.NODE, act.node)
     if node is None:
         return False
@@ -85,9 +85,9 @@ def _could_have_stayed(ledger: Ledger, act: Act, end: int, unit: list[Act], rule
 
 
 def _still_to_come(ledger: Ledger, act: Act, end: int) -> list[Object]:
-    """Pods that the victim went for and that were bound to its node only after something else had left it as well.
+    """Return pods of the victim's preemptor that were bound to its node only after another pod had left it too.
 
-    Where the scheduler does not say for whom it went, these are the rest of the gangs that came.
+    If the scheduler does not name the preemptor, return the other members of the gangs that were bound.
     """
     came = {group_of(bind.pod) for bind in ledger.binds() if act.position < bind.position <= end} - {""}
     groups = {group_of(pod) for pod in ledger.all_at(act.position, Kind.POD)}
@@ -103,7 +103,7 @@ def _still_to_come(ledger: Ledger, act: Act, end: int) -> list[Object]:
 
 
 def _above_quota(ledger: Ledger, act: Act, end: int, unit: list[Act], rules: Rules) -> bool:
-    """Whether the room that had to be made was the queue's, not the node's (preempt at the queue's ceiling)."""
+    """Whether the queue, not the node, needed the capacity (preemption at the queue's capability)."""
     queue = ledger.queue_of(act.position, act.pod)
     for name in usage.lineage(ledger, end, queue, rules):
         held = amounts.total((usage.held_below(ledger, end, name, rules), taken([member.pod for member in unit])))

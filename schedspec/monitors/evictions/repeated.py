@@ -1,6 +1,6 @@
-"""No pod is evicted twice for the same cause.
+"""Monitor: no pod is evicted twice for the same cause.
 
-That is a re-created pod which starts again and is evicted again for the same preemptor.
+A violation is a re-created pod that starts again and is evicted again for the same preemptor.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ NAME = "repeated-eviction"
 
 
 def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
-    """The cause is what the scheduler wrote on the victim; pods of one name are one pod and its successors."""
+    """Yield repeated evictions.
+
+    The cause is the scheduler's message; pods of one name are one pod and its successors.
+    """
     del rules
     seen: dict[tuple[str, str], str] = {}
     for act in ledger.evictions():

@@ -1,1 +1,1 @@
-"""What queues may have and what is kept for them. Two monitors, and the arithmetic that they share."""
+"""Two monitors of queues, capability and guarantee, and the arithmetic that they share."""

@@ -1,4 +1,4 @@
-"""No bind lifts a queue, or one of its ancestors, above its capability; nor above its quota of cards."""
+"""Monitor: no bind lifts a queue or one of its ancestors above its capability or its quota of cards."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAME = "capability"
 
 
 def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
-    """A limit counts as broken only if every version of the queue that was valid in the last second says so."""
+    """Yield violations. A limit counts if every version of the queue that was valid in the last second has it."""
     if not rules.queue_plugin:
         return
     free = bool(rules.argument("capacity-card", "cardUnlimitedCpuMemory"))
@@ -25,7 +25,7 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
 
     for act in ledger.binds():
         queue = ledger.queue_of(act.position, act.pod)
-        asked = {n: v for n, v in amounts.of_pod(act.pod).items() if v > 0 and n != "pods"}
+        requested = {n: v for n, v in amounts.of_pod(act.pod).items() if v > 0 and n != "pods"}
         if rules.queue_plugin == "capacity-card":
             yield from _cards(ledger, act, queue)
             if not counts(act.pod):
@@ -33,7 +33,8 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
         for name in usage.lineage(ledger, act.position, queue, rules):
             held = usage.held_below(ledger, act.position, name, rules, counts)
             over = [
-                amounts.above(held, usage.capability(v), asked) for v in ledger.lately(act.position, Kind.QUEUE, name)
+                amounts.above(held, usage.capability(v), requested)
+                for v in ledger.lately(act.position, Kind.QUEUE, name)
             ]
             if over and all(over):
                 yield Violation(
@@ -60,7 +61,7 @@ def _cards(ledger: Ledger, act: Act, queue: str) -> Iterator[Violation]:
 
 
 def _model(ledger: Ledger, position: int, pod: Object) -> str:
-    """The model of card that a pod got: the one that its node has."""
+    """Return the model of the cards that a pod got: the model of its node."""
     wanted = _card(pod).split("|")
     node = ledger.at(position, Kind.NODE, str(pod["spec"]["nodeName"])) or {"metadata": {}}
     has = {v for k, v in (node["metadata"].get("labels") or {}).items() if k.endswith(".product")}

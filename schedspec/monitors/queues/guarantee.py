@@ -1,4 +1,4 @@
-"""What is guaranteed to a queue is kept free for it, and reclaim never cuts into it."""
+"""Monitor: the guarantee of a queue stays free for the queue, and reclaim never cuts into it."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
 
 
 def _bind(ledger: Ledger, act: Act, queue: str, rules: Rules) -> Iterator[Violation]:
-    """After a bind beyond the own guarantee, what is left of the cluster still covers what is guaranteed to others."""
-    asked = {n: v for n, v in amounts.of_pod(act.pod).items() if v > 0 and n != "pods"}
+    """Check that after a bind beyond the own guarantee the free capacity covers the guarantees of the other queues."""
+    requested = {n: v for n, v in amounts.of_pod(act.pod).items() if v > 0 and n != "pods"}
     held = usage.usage(ledger, act.position)
     nodes = ledger.all_at(act.position, Kind.NODE)
     left = amounts.total(amounts.parse(node.get("status", {}).get("allocatable")) for node in nodes)
@@ -44,7 +44,7 @@ def _bind(ledger: Ledger, act: Act, queue: str, rules: Rules) -> Iterator[Violat
         own = usage.guarantee(ledger.at(act.position, Kind.QUEUE, queue) or other)
         short = [
             dimension
-            for dimension in asked
+            for dimension in requested
             if missing.get(dimension, NONE) > left.get(dimension, NONE)
             and held[queue].get(dimension, NONE) > own.get(dimension, NONE)
         ]

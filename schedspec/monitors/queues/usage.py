@@ -1,7 +1,7 @@
-"""What queues hold and what they say, at a position of the ledger.
+"""The usage of queues and the limits in their specs, at a position of the ledger.
 
-The one rule: a queue holds what its bound pods ask for, until they are over or marked as victims; in a tree an ancestor
-holds what its descendants hold.
+A queue uses what its bound pods request, until the pods end or are marked as victims. In a tree, an ancestor uses what
+its descendants use.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..rules import Rules
 
 CARD_QUOTA = "volcano.sh/card.quota"
 Counts = Callable[[Object], bool]
-"""Whether a pod counts at all."""
+"""Whether a pod counts."""
 
 
 def always(_pod: Object) -> bool:
@@ -25,7 +25,7 @@ def always(_pod: Object) -> bool:
 
 
 def usage(ledger: Ledger, position: int, counts: Counts = always) -> dict[str, Amounts]:
-    """What each queue holds, ancestors not included, of the pods that count."""
+    """Return the usage of each queue by counted pods, without its descendants."""
     pods: dict[str, list[Object]] = {}
     for pod in ledger.holding(position):
         if counts(pod) and not is_leaving(pod) and (queue := ledger.queue_of(position, pod)):
@@ -34,7 +34,7 @@ def usage(ledger: Ledger, position: int, counts: Counts = always) -> dict[str, A
 
 
 def lineage(ledger: Ledger, position: int, queue: str, rules: Rules) -> Iterator[str]:
-    """The queue and, where queues form a tree, its ancestors below the root."""
+    """Yield the queue and, where queues form a tree, its ancestors below the root."""
     seen: set[str] = set()
     while queue and queue not in seen and queue != "root":
         yield queue
@@ -44,7 +44,7 @@ def lineage(ledger: Ledger, position: int, queue: str, rules: Rules) -> Iterator
 
 
 def held_below(ledger: Ledger, position: int, queue: str, rules: Rules, counts: Counts = always) -> Amounts:
-    """What a queue holds, its descendants included, of the pods that count."""
+    """Return the usage of a queue and its descendants by counted pods."""
     held = usage(ledger, position, counts)
     return amounts.total(part for name, part in held.items() if queue in lineage(ledger, position, name, rules))
 
@@ -59,6 +59,6 @@ def guarantee(queue: Object) -> Amounts:
 
 
 def card_quota(queue: Object) -> Amounts:
-    """The quota by card model, or nothing."""
+    """Return the quota by card model; empty without one."""
     text = (queue["metadata"].get("annotations") or {}).get(CARD_QUOTA)
     return amounts.parse(json.loads(text)) if text else {}

@@ -1,5 +1,7 @@
 "use strict";
-/* The page is complete without this. It adds: search, the cursor with the state at its time, arrows on demand, copying. */
+/* The page is complete without this. It adds: search, the cursor with the state at its time, arrows on demand, a drawer
+   for each pod, keys (/ search, n and p the next and the previous failure), copying. What a reader has chosen is in the
+   address: #overview?verdict=failed&q=words, #scenario?t=1.25&pod=uid. */
 (() => {
   const $ = (root, what) => root.querySelector(what);
   const all = (root, what) => [...root.querySelectorAll(what)];
@@ -12,6 +14,14 @@
     if (cls) it.className = cls;
     return it;
   };
+  /* An amount as the page's other texts have it: 8 gpus, 500m cpu, 8Gi memory. */
+  const spoken = (name, amount) => {
+    if (name === "nvidia.com/gpu") return `${amount} gpu${amount === 1 ? "" : "s"}`;
+    if (name === "cpu" && amount && (amount < 1 || !Number.isInteger(amount * 100))) return `${amount * 1000}m cpu`;
+    const units = [["Ei", 60], ["Pi", 50], ["Ti", 40], ["Gi", 30], ["Mi", 20], ["Ki", 10]];
+    const unit = /memory|storage|hugepages/.test(name) && amount ? units.find(([, power]) => amount % 2 ** power === 0) : null;
+    return `${unit ? amount / 2 ** unit[1] + unit[0] : amount} ${name}`;
+  };
   const seconds = (t) => `${t.toFixed(3)} s`;
 
   // ------------------------------------------------------------------------------------------------- light and dark
@@ -23,9 +33,23 @@
     try { localStorage.setItem("schedspec-theme", html.dataset.theme); } catch { /* a page from a file may not keep it */ }
   });
 
+  // ------------------------------------------------------------------------------------------------- place and address
+  const address = () => {
+    const [id, query = ""] = location.hash.slice(1).split("?");
+    return { id: decodeURIComponent(id), chosen: new URLSearchParams(query) };
+  };
+  /* Keep what is chosen in the address, without a new entry in the browser's history. */
+  let writing = 0;
+  const keep = (id, chosen) => {
+    const query = new URLSearchParams(Object.entries(chosen).filter(([, value]) => value)).toString();
+    clearTimeout(writing);
+    writing = setTimeout(() => history.replaceState(null, "", `#${id}${query ? `?${query}` : ""}`), 150);
+  };
+
   // ------------------------------------------------------------------------------------------------------- overview
   const filters = $(document, "#filters");
   const entries = all(document, ".entry");
+  const controls = { q: "#search", verdict: "#by-verdict", feature: "#by-feature", tag: "#by-tag", least: "#by-seconds" };
   const filter = () => {
     const value = (id) => $(document, id)?.value ?? "";
     const words = value("#search").toLowerCase().split(/\s+/).filter(Boolean);
@@ -41,12 +65,45 @@
     for (const group of all(document, ".rule, .feature")) group.style.display = all(group, ".entry").some((it) => !it.hidden) ? "" : "none";
     $(document, "#found").textContent = shown === entries.length ? "" : `${shown} of ${entries.length}`;
   };
-  filters.addEventListener("input", filter);
+  filters.addEventListener("input", () => {
+    filter();
+    keep("overview", Object.fromEntries(Object.entries(controls).map(([name, id]) => [name, ($(document, id)?.value ?? "").replace(/^0$/, "")])));
+  });
+  const filterAsAddressed = () => {
+    const { id, chosen } = address();
+    if (id !== "overview") return;
+    for (const [name, control] of Object.entries(controls)) { const it = $(document, control); if (it) it.value = chosen.get(name) ?? (name === "least" ? "0" : ""); }
+    filter();
+  };
   filters.addEventListener("submit", (event) => event.preventDefault());
   document.addEventListener("keydown", (event) => {
     const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement?.tagName ?? "");
     if (event.key === "/" && !typing && !document.body.classList.contains("reading")) { event.preventDefault(); $(document, "#search").focus(); }
+    if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "n" || event.key === "p") toFailure(event.key === "n" ? 1 : -1);
   });
+
+  /* The next failure, or the previous one, seen from the page that is open; around the end. */
+  const toFailure = (step) => {
+    const failed = entries.filter((it) => it.dataset.verdict === "failed").map((it) => $(it, "a").getAttribute("href"));
+    if (!failed.length) return;
+    const places = entries.map((it) => $(it, "a").getAttribute("href"));
+    const here = places.indexOf(`#${$(document, ".scenario.open")?.id}`);
+    const later = failed.filter((it) => (places.indexOf(it) - here) * step > 0);
+    location.hash = here < 0 ? failed.at(step > 0 ? 0 : -1) : (step > 0 ? later[0] ?? failed[0] : later.at(-1) ?? failed.at(-1));
+  };
+  for (const it of all(document, ".to-failure")) it.addEventListener("click", () => toFailure(Number(it.dataset.step)));
+
+  /* Lines of YAML for a value of JSON. */
+  const yaml = (value, indent = "") => {
+    const flat = (it) => it === null || typeof it !== "object" || !Object.keys(it).length;
+    const scalar = (it) => typeof it === "string" && /^[A-Za-z][\w./ -]*$/.test(it) && !/^(true|false|null|yes|no)$/i.test(it) && !it.endsWith(" ") ? it : JSON.stringify(it);
+    if (flat(value)) return [indent + scalar(value)];
+    if (Array.isArray(value)) {
+      return value.flatMap((it) => { const lines = yaml(it, `${indent}  `); return [`${indent}- ${lines[0].trimStart()}`, ...lines.slice(1)]; });
+    }
+    return Object.entries(value).flatMap(([key, it]) => flat(it) ? [`${indent}${scalar(key)}: ${scalar(it)}`] : [`${indent}${scalar(key)}:`, ...yaml(it, `${indent}  `)]);
+  };
 
   // ------------------------------------------------------------------------------------------------------ a scenario
   class Page {
@@ -73,7 +130,12 @@
         it.addEventListener("keydown", (event) => { if (event.key === "Enter") go(); });
       }
       for (const row of all(section, "tr[data-evict]")) row.addEventListener("click", () => this.choose(row.dataset.evict));
-      section.addEventListener("keydown", (event) => { if (event.key === "Escape") this.choose(null); });
+      this.pod = null;
+      this.side = $(section, ".drawer");
+      section.addEventListener("click", (event) => { const it = event.target.closest(".podlink"); if (it) this.drawer(it.dataset.uid); });
+      section.addEventListener("keydown", (event) => {
+        if (event.key === "Escape") { this.choose(null); this.drawer(null); }
+      });
     }
     get left() { return this.points[0][1]; }
     get right() { return this.points.at(-1)[1]; }
@@ -112,8 +174,17 @@
         chosen.classList.add("chosen");
         $(this.svg, `.steplink[data-step="${chosen.dataset.step}"] .step`)?.classList.add("chosen");
       }
+      this.remember();
       clearTimeout(this.timer);
       this.timer = setTimeout(() => this.show(t), 30);
+    }
+    remember() { keep(this.section.id, { t: this.t === undefined ? "" : this.t.toFixed(3), evict: this.chosen ?? "", pod: this.pod ?? "" }); }
+    /* Show what an address asks for. */
+    async restore(chosen) {
+      if (!this.svg) return;
+      if (chosen.get("evict") && chosen.get("evict") !== this.chosen) await this.choose(chosen.get("evict"));
+      if (chosen.get("t")) this.move(Number(chosen.get("t")));
+      if (chosen.get("pod")) await this.drawer(chosen.get("pod"));
     }
     say(it) {
       if (it.classList.contains("skipped")) return;
@@ -129,6 +200,12 @@
       }
       return this.loaded;
     }
+    link(name, uid) {
+      const it = element("button", name, "podlink");
+      it.type = "button";
+      it.dataset.uid = uid;
+      return it;
+    }
     swatch(queue) { return element("i", "", this.colours.get(queue) ?? "swatch"); }
 
     /* The state that the cluster had shown by that time. */
@@ -143,7 +220,7 @@
         const live = new Map();
         for (const it of story.moments) {
           if (it.at > t || it.cleanup) break;
-          if (it.change === "gone") live.delete(it.uid); else live.set(it.uid, it.state);
+          if (it.change === "gone") live.delete(it.uid); else live.set(it.uid, { ...it.state, uid: it.uid });
         }
         for (const state of live.values()) (state.node ? placed : waiting).push([story.name, state]);
       }
@@ -156,14 +233,14 @@
       }
       const now = $(state, ".now");
       now.replaceChildren();
-      this.list(now, "Waiting", waiting, 20, ([name, it]) => [element("strong", name), `: ${it.waits ?? "the scheduler has not said anything"}`]);
-      this.list(now, "On nodes", placed, 40, ([name, it]) => [this.swatch(it.queue), `${name} `, element("small",
+      this.list(now, "Waiting", waiting, 20, ([name, it]) => [this.link(name, it.uid), `: ${it.waits ?? "the scheduler has published no reason"}`]);
+      this.list(now, "On nodes", placed, 40, ([name, it]) => [this.swatch(it.queue), this.link(name, it.uid), " ", element("small",
         `${it.evicted ? "evicted, leaving" : it.leaving ? "leaving" : it.phase ?? "Pending"} on ${it.node}`)], "pods");
       $(this.section, "h2 .when").textContent = `at ${seconds(t)}`;
     }
     amounts(given) {
       const rows = Object.entries(given ?? {}).filter(([name], _, them) => them.length === 1 || !["memory", "ephemeral-storage"].includes(name));
-      return rows.map(([name, amount]) => `${amount} ${name.includes("/") ? "cards" : name}`).join(", ") || "–";
+      return rows.map(([name, amount]) => spoken(name, Number(amount))).join(", ") || "–";
     }
     list(into, title, rows, most, render, cls = "") {
       if (!rows.length) return;
@@ -175,6 +252,8 @@
 
     clicked(event) {
       const link = event.target.closest("a");
+      const pod = event.target.closest(".pod");
+      if (!link && pod) return this.drawer(pod.dataset.uid);
       if (!link) return this.choose(null);
       event.preventDefault();
       if (link.dataset.evict) this.choose(link.dataset.evict);
@@ -187,6 +266,7 @@
       for (const it of all(this.section, ".arrows, .evict, .pod, tr[data-evict]")) it.classList.remove("chosen", "involved");
       this.svg.classList.toggle("choosing", number !== null);
       this.callout.hidden = number === null;
+      this.remember();
       if (number === null) return;
       for (const it of all(this.section, `[data-evict="${number}"]`)) it.classList.add("chosen");
       const record = await this.record();
@@ -206,6 +286,52 @@
       const votes = Object.entries(act.votes ?? {}).map(([plugin, vote]) => `${plugin} ${vote}`).join(", ");
       this.callout.replaceChildren(close, title, element("p", `“${$(this.section, `tr[data-evict="${number}"] .words`).textContent}”`));
       if (act.tier || votes) this.callout.append(element("p", `${act.action}${act.tier ? `, decided by tier ${act.tier}` : ""}${votes ? `: ${votes}` : ""}`));
+    }
+
+    /* One pod: why it waited over time, its events, its versions, its logs. */
+    async drawer(uid) {
+      this.pod = uid === this.pod ? null : uid;
+      this.side.hidden = this.pod === null;
+      this.remember();
+      if (this.pod === null) return;
+      const record = await this.record();
+      const plain = (text) => (record.namespace ? String(text).replaceAll(`${record.namespace}/`, "") : String(text));
+      const story = (record.objects ?? []).find((it) => it.kind === "pod" && it.moments.some((moment) => moment.uid === uid));
+      if (!story) { this.side.hidden = true; return; }
+      const moments = story.moments.filter((it) => it.uid === uid && !it.cleanup);
+      const last = moments.at(-1).state;
+      const close = element("button", "×", "close");
+      close.type = "button";
+      close.setAttribute("aria-label", "Close");
+      close.addEventListener("click", () => this.drawer(null));
+      const amounts = Object.entries(last.requests ?? {}).map(([name, it]) => spoken(name, Number(it))).join(", ");
+      const head = element("h2", `Pod ${story.name}`);
+      const facts = element("p", [last.queue && `queue ${last.queue}`, last.node && `on ${last.node}`, last.priority && `priority ${last.priority}`, amounts].filter(Boolean).join(" · "), "facts");
+      this.side.replaceChildren(close, head, facts);
+      let why = "";
+      const reasons = moments.filter((it) => { const said = it.state.waits ?? ""; const other = said && said !== why; why = said; return other; });
+      this.rows("Why it waited", reasons.map((it) => [it.at, plain(it.state.waits)]));
+      const events = (record.objects ?? []).filter((it) => it.kind === "event").flatMap((it) => it.moments)
+        .filter((it) => !it.cleanup && it.change !== "gone" && (it.state.uid ? it.state.uid === uid : it.state.about === `Pod ${story.name}`)).sort((a, b) => a.at - b.at);
+      this.rows("Events", events.map((it) => [it.at, plain(`${it.state.reason}: ${it.state.message}`)]));
+      const list = element("div", "", "versions");
+      for (const it of moments) {
+        const one = element("details");
+        const state = it.change === "gone" ? "gone" : [it.state.phase, it.state.node && `on ${it.state.node}`, it.state.evicted && "evicted", it.state.leaving && "leaving"].filter(Boolean).join(", ");
+        one.append(element("summary", `${seconds(it.at)} ${it.change}: ${state || "–"}`));
+        one.addEventListener("toggle", () => { if (one.open && !$(one, "pre")) one.append(element("pre", yaml(it.object ?? it.state).join("\n"))); });
+        list.append(one);
+      }
+      this.side.append(element("h3", `Versions (${moments.length})`), list);
+      const log = (record.logs ?? {})[story.name];
+      if (log) this.side.append(element("h3", "Log"), element("pre", log));
+      this.side.focus();
+    }
+    rows(title, found) {
+      if (!found.length) return;
+      const rows = element("table");
+      for (const [at, text] of found) { const row = element("tr"); row.append(element("td", seconds(at), "num"), element("td", text, "words")); rows.append(row); }
+      this.side.append(element("h3", title), rows);
     }
 
     more() {
@@ -236,17 +362,25 @@
 
   const pages = new Map();
   const open = () => {
-    const target = location.hash ? document.getElementById(location.hash.slice(1)) : null;
+    const { id, chosen } = address();
+    const target = document.getElementById(id || document.body.dataset.start || "overview");
     const page = target?.closest(".page");
     for (const it of all(document, ".page.open")) it.classList.remove("open");
     page?.classList.add("open");
     document.body.classList.toggle("reading", Boolean(page));
     const section = target?.closest(".scenario");
     if (section && !pages.has(section.id)) pages.set(section.id, new Page(section));
-    if (section === target) scrollTo(0, 0);
+    if (section) pages.get(section.id).restore(chosen);
+    filterAsAddressed();
+    if (page === target) scrollTo(0, 0);
     document.title = section ? `${$(section, "h1").firstChild.textContent.trim()} · schedspec` : document.title;
     html.dataset.ready = "true";
   };
+  for (const box of all(document, ".differences input")) {
+    const show = () => box.closest(".view").classList.toggle("only-differences", box.checked);
+    box.addEventListener("change", show);
+    show();
+  }
   addEventListener("hashchange", open);
   open();
 })();

@@ -1,0 +1,61 @@
+"""Read files that another machine wrote: results and records of shards, which a pull request may have changed.
+
+Only a regular file of bounded size is read. Every failure to decode it is one typed error, which names the file and the
+problem and never repeats the content.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from .errors import HarnessError
+
+T = TypeVar("T")
+MOST_BYTES = 32 << 20
+"""The size limit of one file."""
+MOST_MEMORY = 1 << 30
+"""The memory limit of all decoded content, as `memory_of` estimates it; `{}` alone takes a hundred times its size."""
+
+
+class RefusedFileError(HarnessError):
+    """A file has another form or content than expected."""
+
+
+def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
+    """Return the content of a regular file. Raises RefusedFileError."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with os.fdopen(handle, "rb") as file:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise RefusedFileError(f"{path}: not a regular file; remove it")
+            content = file.read(most + 1)
+    except OSError as problem:
+        raise RefusedFileError(f"{path}: cannot be read: {problem.strerror}") from None
+    if len(content) > most:
+        raise RefusedFileError(f"{path}: larger than {most >> 20} MiB; leave it out, or run fewer scenarios at a time")
+    return content
+
+
+def memory_of(content: bytes) -> int:
+    """Return the bytes of memory that JSON content takes at most once it is decoded, from what it consists of."""
+    return 5 * len(content) + 250 * content.count(b"{") + 110 * content.count(b",") + 40 * content.count(b"[")
+
+
+def decode(path: Path, content: bytes, type_: type[T], what: str, most: int = MOST_MEMORY) -> T:
+    """Return the JSON content of a file as `type_`; `what` names the kind of file. Raises RefusedFileError."""
+    if memory_of(content) > most:
+        problem = f"takes too much memory beside what was read before ({MOST_MEMORY >> 20} MiB in all)"
+        raise RefusedFileError(f"{path}: {problem}; leave it out, or read fewer files at a time")
+    try:
+        return msgspec.json.decode(content, type=type_)
+    except msgspec.ValidationError as problem:
+        raise RefusedFileError(f"{path}: not {what}: {problem}") from None
+    except (msgspec.MsgspecError, UnicodeError):
+        raise RefusedFileError(f"{path}: not {what}: not JSON") from None
+    except (ValueError, RecursionError):
+        raise RefusedFileError(f"{path}: not {what}: a number or a nesting beyond all bounds") from None

@@ -1,0 +1,114 @@
+"""Check what a queue holds, in every state that the cluster showed.
+
+A queue holds what its pods on nodes request, until they are over or marked as victims: the numbers of the monitors and
+of the report. With a policy whose queues form a tree, a queue holds what its descendants hold, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+
+from ..api.kinds import Kind
+from ..monitors import Rules, amounts
+from ..monitors.amounts import NONE, spoken
+from ..monitors.ledger import is_leaving, is_over
+from ..observe import view as views
+from ..observe.expect import Check, Outcome
+from ..observe.history import History, Object, Version, View
+from .workloads import no_queue
+
+
+def never_below(queue: str, resource: str, least: Decimal, rules: Rules) -> Check:
+    """From the first state in which the queue holds so much, it holds no less in any state."""
+    expected = f"queue {queue} never holds less than {spoken(resource, least)}"
+
+    def check(view: View) -> Outcome:
+        most, broken = NONE, None
+        for version, held in _holdings(view, queue, resource, rules):
+            broken = broken or (_at(version, resource, held) if held < least <= most else None)
+            most = max(most, held)
+        seen = f"it has held {spoken(resource, most)} at most so far"
+        return _outcome(view, queue, expected, broken, seen, ok=most >= least)
+
+    return check
+
+
+def never_above(queue: str, resource: str, most: Decimal, rules: Rules) -> Check:
+    """In no state since the scenario began does the queue hold more than so much."""
+    expected = f"queue {queue} holds at most {spoken(resource, most)}"
+
+    def check(view: View) -> Outcome:
+        states = _holdings(view, queue, resource, rules)
+        broken = next((_at(version, resource, held) for version, held in states if held > most), None)
+        return _outcome(view, queue, expected, broken, "it holds no more", ok=True)
+
+    return check
+
+
+_Broken = tuple[Version, str]
+"""The version of a pod that made a state wrong, and what was seen then."""
+
+
+def _at(version: Version, resource: str, held: Decimal) -> _Broken:
+    return version, f"it held {spoken(resource, held)}"
+
+
+def _outcome(view: View, queue: str, expected: str, broken: _Broken | None, seen: str, *, ok: bool) -> Outcome:
+    ref, missing = view.history.ref(Kind.QUEUE, queue), no_queue(view, queue)
+    if broken is None:
+        return Outcome(ok and not missing, expected, missing or seen, (ref,))
+    version, what = broken
+    at = max(0.0, view.history.seconds(version.at))
+    text = f"{what} at {at:.2f} s, when pod {version.ref.name} changed"
+    return Outcome(False, expected, text, (ref, version.ref), hopeless=0.0)
+
+
+def _holdings(view: View, queue: str, resource: str, rules: Rules) -> Iterator[tuple[Version, Decimal]]:
+    """What the queue held after each version of a pod that changed it, oldest first."""
+    groups, parents = _queues_of_groups(view.history), _parents(view.history) if rules.is_tree else {}
+    holding: dict[str, Decimal] = {}
+    held = NONE
+    for version in view.versions(Kind.POD):
+        now = _counts(version, queue, resource, groups, parents)
+        before = holding.get(version.uid, NONE)
+        if now == before:
+            continue
+        holding[version.uid] = now
+        held += now - before
+        yield version, held
+
+
+def _counts(version: Version, queue: str, resource: str, groups: dict[str, str], parents: dict[str, str]) -> Decimal:
+    pod = version.object
+    if version.change == "gone" or not pod["spec"].get("nodeName") or is_over(pod) or is_leaving(pod):
+        return NONE
+    return (
+        amounts.of_pod(pod).get(resource, NONE)
+        if queue in _line(groups.get(views.group_of(pod), ""), parents)
+        else NONE
+    )
+
+
+def _line(queue: str, parents: dict[str, str]) -> list[str]:
+    """The queue and its ancestors."""
+    line: list[str] = []
+    while queue and queue not in line:
+        line.append(queue)
+        queue = parents.get(queue, "")
+    return line
+
+
+def _queues_of_groups(history: History) -> dict[str, str]:
+    """PodGroup → the queue that its last version names."""
+    versions = (it for kind in views.QUEUED for it in history.versions(kind))
+    return {it.ref.name: views.queue_named_by(it.object) for it in versions}
+
+
+def _parents(history: History) -> dict[str, str]:
+    return {it.ref.name: str(_spec(it.object).get("parent") or "") for it in history.versions(Kind.QUEUE)}
+
+
+def _spec(obj: Object) -> Object:
+    spec: Object = obj.get("spec") or {}
+    return spec

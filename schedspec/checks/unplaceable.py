@@ -1,0 +1,48 @@
+"""Find pods that wait for what no node has ever had: a scenario in which they wait would pass for a spelling mistake.
+
+A pod asks for nodes by its node selector and by the names of the resources that it requests. A scenario that asserts
+the reason of the wait (`"train" waits because of "…"`) is about that, and its pods are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ..api.kinds import Kind
+from ..gherkin.tables import nearest
+from ..observe import view as views
+from ..observe.history import History
+
+_ALWAYS = {"cpu", "memory", "pods", "ephemeral-storage"}
+
+
+def find(history: History, sentences: Sequence[str]) -> list[str]:
+    """One line for each wish of a waiting pod that no node of the scenario has ever met."""
+    nodes = [version.object for version in history.versions(Kind.NODE)]
+    if not nodes:
+        return []
+    labels = {f"{key}={value}" for node in nodes for key, value in (node["metadata"].get("labels") or {}).items()}
+    resources = {name for node in nodes for name in (node.get("status") or {}).get("allocatable") or {}} | _ALWAYS
+    found: dict[str, None] = {}
+    for pod in history.now().mine(Kind.POD):
+        workload = views.workload_of(pod)
+        if views.waits(pod) and not any(f'"{workload}"' in it and _is_reason(it) for it in sentences):
+            name = str(pod["metadata"]["name"])
+            for wish in _wishes(pod["spec"], labels, resources):
+                found[f"pod {name} waits for what no node has: {wish}"] = None
+    return list(found)
+
+
+def _is_reason(sentence: str) -> bool:
+    return "because of" in sentence or "因" in sentence
+
+
+def _wishes(spec: dict[str, Any], labels: set[str], resources: set[str]) -> Iterator[str]:
+    for key, value in (spec.get("nodeSelector") or {}).items():
+        if (label := f"{key}={value}") not in labels:
+            yield f"the label {label}{nearest(label, labels)}"
+    for container in spec.get("containers") or ():
+        for name in (container.get("resources") or {}).get("requests") or {}:
+            if name not in resources:
+                yield f"the resource {name}{nearest(name, resources)}"

@@ -1,0 +1,100 @@
+"""Join the results of a run, or of all shards of a run, from their `results.json` and the facts of each shard.
+
+The files may come from other machines. They are read with size limits, and an error names the file that exceeds one.
+This module knows neither pytest nor GitHub.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..api import untrusted
+from ..api.errors import HarnessError
+from ..results import FILE, Result, RunResults, read_all
+from .sharding import SHARD_FILE, ShardFacts
+
+
+class ResultsError(HarnessError):
+    """No results were found, or they are not those of one complete run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """All results of a run, or of all shards of a run."""
+
+    results: tuple[Result, ...]
+
+    @property
+    def passed(self) -> list[Result]:
+        return [it for it in self.results if it.verdict == "passed"]
+
+    @property
+    def bad(self) -> list[Result]:
+        """The results of what failed or could not be judged."""
+        return [it for it in self.results if it.verdict in ("failed", "error")]
+
+    @property
+    def skipped(self) -> list[Result]:
+        """The results of what was not run, or failed as known."""
+        return [it for it in self.results if it.verdict in ("skipped", "lacks", "known")]
+
+    @property
+    def seconds(self) -> float:
+        """The sum of the durations. Shards run in parallel, so their wall-clock time is shorter."""
+        return sum(it.seconds for it in self.results)
+
+    @property
+    def verdict(self) -> str:
+        """`passed`, `failed`, or `empty` if no scenario was judged."""
+        return "failed" if self.bad else "passed" if self.passed else "empty"
+
+
+def suite_of(runs: Iterable[RunResults]) -> Suite:
+    """Return the results of these runs, with tests that are no scenarios and files that could not be collected."""
+    return Suite(tuple(row for run in runs for row in (*run.results, *run.others)))
+
+
+def read(folders: Sequence[Path]) -> Suite:
+    """Return the results below these folders.
+
+    Raises:
+        ResultsError: There are none, a file cannot be read, or a shard is missing or present twice.
+    """
+    runs = list(read_all(folders))
+    if not runs:
+        raise ResultsError(f"no {FILE} found in: {', '.join(map(str, folders))}")
+    require_whole(facts for folder in folders for facts in _shards(folder))
+    return suite_of(runs)
+
+
+def require_whole(shards: Iterable[ShardFacts]) -> None:
+    """Check that every shard of one suite is present exactly once; a suite without shards passes.
+
+    Raises:
+        ResultsError: A shard is missing or duplicated, or the shards belong to different suites.
+    """
+    found = list(shards)
+    if not found:
+        return
+    suites = {(it.of, it.suite) for it in found}
+    if len(suites) > 1:
+        several = ", ".join(f"{it.shard}/{it.of} of suite {it.suite}" for it in found)
+        raise ResultsError(
+            f"these are shards of different suites: {several}\n"
+            "  do next: run all shards of one commit, with the same durations file and the same selection"
+        )
+    here = sorted(it.shard for it in found)
+    wanted = list(range(1, found[0].of + 1))
+    if here != wanted:
+        missing = [str(number) for number in wanted if number not in here]
+        twice = sorted({str(number) for number in here if here.count(number) > 1})
+        what = [f"missing: {', '.join(missing)}"] if missing else []
+        what += [f"there more than once: {', '.join(twice)}"] if twice else []
+        raise ResultsError(f"not every shard of {found[0].of} is there once; {'; '.join(what)}")
+
+
+def _shards(folder: Path) -> Iterator[ShardFacts]:
+    for file in sorted(folder.rglob(SHARD_FILE)):
+        yield untrusted.decode(file, untrusted.read_bytes(file), ShardFacts, "the facts of a shard")

@@ -1,0 +1,125 @@
+"""`schedspec check`: find mistakes in features, policies and queues without a cluster."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+
+from .. import distribution
+from . import collected, testing
+from .answers import count, explains_errors, output_option, print_json
+
+FEATURES, POLICY, QUEUES = "features", "policy", "queues"
+
+
+@click.command("check")
+@click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path))
+@output_option
+@explains_errors
+def check_command(paths: tuple[Path, ...], output: str) -> int:
+    """Check features, policies and queues without a cluster: sentences, tables, names, tags, examples; YAML by lint.
+
+    PATHS are feature files, folders of them, policies and manifests of Queues; the content decides how a file is
+    checked. Without PATHS, the command checks the features and policies of the repository. Queues are checked against
+    the policies among PATHS, else against the default policy. For pre-commit, .pre-commit-hooks.yaml has the hook
+    `schedspec-check`.
+
+    \b
+    Examples:
+      schedspec check
+      schedspec check features/lent.feature policies/team.yaml -o json
+      schedspec check volcano-scheduler.conf queues.yaml
+    """
+    kinds = {path: kind_of(path) for path in paths or _of_the_repository()}
+    features = [path for path, kind in kinds.items() if kind == FEATURES]
+    policies = [path for path, kind in kinds.items() if kind == POLICY]
+    queues = [path for path, kind in kinds.items() if kind == QUEUES]
+    found, checked = _features(features) if features else ([], 0)
+    found += [problem for path in policies for problem in _policy(path)]
+    found += _queues(queues, policies)
+    found += [_unknown(path) for path, kind in kinds.items() if not kind]
+    errors = [it for it in found if it["kind"] == "error"]
+    if output == "json":
+        print_json(found)
+    else:
+        for it in found:
+            place = f"{it['file']}:{it['line']}: " if it["file"] else ""
+            click.echo(f"{place}{'' if it['kind'] == 'error' else 'warning: '}{it['text']}")
+        for path in queues:
+            click.echo(f"checked {path} as queues against {', '.join(map(str, policies)) or 'the default policy'}")
+        judged = [count(checked, "scenario", "scenarios"), count(len(policies), "policy", "policies")]
+        judged += [count(len(queues), "file of queues", "files of queues")] if queues else []
+        click.echo(f"{', '.join(judged)}: {count(len(errors), 'error', 'errors')}")
+    return 1 if errors else 0
+
+
+def kind_of(path: Path) -> str:
+    """Return how to check a file, by its content: `features`, `policy` or `queues`; empty if it is none of them."""
+    if path.is_dir() or path.suffix == ".feature":
+        return FEATURES
+    text = path.read_text("utf-8", "replace")
+    if re.search(r"^(actions|tiers|default_scheduler_conf)\s*:", text, re.MULTILINE):
+        return POLICY
+    return QUEUES if re.search(r"^[-\s]*kind\s*:\s*[\"']?Queue\b", text, re.MULTILINE) else ""
+
+
+def _unknown(path: Path) -> dict[str, object]:
+    text = "this file is no feature, no policy (`actions:` and `tiers:`) and no manifest of a Queue"
+    return {"kind": "error", "file": str(path), "line": 1, "text": text}
+
+
+def _of_the_repository() -> list[Path]:
+    homes = testing.default_paths()
+    return [*homes, *(path for home in homes for path in _own_policies(home))]
+
+
+def _features(paths: Sequence[Path]) -> tuple[list[dict[str, object]], int]:
+    """Return the problems that pytest's collection reports, and the number of scenarios."""
+    found, printed = collected.collect(paths)
+    if found is None:
+        return [{"kind": "error", "file": "", "line": 0, "text": printed.strip()}], 0
+    return [problem for failure in found.failures for problem in _problems(failure)], found.scenarios
+
+
+def _problems(failure: str) -> Iterator[dict[str, object]]:
+    """Yield the problems of a failure.
+
+    A problem is `file:line: text`, continued by indented lines. A failure without such a line is one problem.
+    """
+    start = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+): (?P<text>.*(?:\n[ \t].*)*)", re.MULTILINE)
+    places = list(start.finditer(failure))
+    for it in places:
+        yield {"kind": "error", "file": it["file"], "line": int(it["line"]), "text": it["text"]}
+    if not places:
+        yield {"kind": "error", "file": "", "line": 0, "text": failure}
+
+
+def _own_policies(home: Path) -> list[Path]:
+    folders = [home / name for name in ("policies", "templates/policies")]
+    found = [path for folder in folders for path in sorted(folder.glob("*.yaml"))]
+    return [path for path in found if not path.resolve().is_relative_to(distribution.folder("templates"))]
+
+
+def _policy(path: Path) -> Iterator[dict[str, object]]:
+    return _linted(path.read_text("utf-8"), str(path))
+
+
+def _queues(paths: Sequence[Path], policies: Sequence[Path]) -> list[dict[str, object]]:
+    """Return the findings on queues under each policy, without the findings on the policy itself."""
+    manifests = [(str(path), path.read_text("utf-8")) for path in paths]
+    if not manifests:
+        return []
+    chosen = policies or [distribution.folder("templates") / "policies" / "default.yaml"]
+    found = [it for policy in chosen for it in _linted(policy.read_text("utf-8"), str(policy), manifests)]
+    names = {name for name, _ in manifests}
+    unique = {(it["file"], it["line"], it["text"]): it for it in found if it["file"] in names}
+    return list(unique.values())
+
+
+def _linted(text: str, source: str, manifests: Sequence[tuple[str, str]] = ()) -> Iterator[dict[str, object]]:
+    for it in distribution.load("scheduler.lint").lint(text, source, manifests):
+        kind = "error" if it.is_error else "warning"
+        yield {"kind": kind, "file": it.source, "line": it.line, "text": f"{it.field}: {it.text}; {it.remedy}"}

@@ -1,0 +1,85 @@
+"""`schedspec conformance`: run the scenarios of one or more profiles with a scheduler, and write its report."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import click
+import msgspec
+
+from .. import distribution, results
+from ..conformance import report_file
+from ..conformance.levels import MEANING, Level
+from .answers import explains_errors
+
+REPORT, BADGE = "conformance.yaml", "conformance.svg"
+
+
+@click.command("conformance")
+@click.option("--scheduler", default="schedspec", show_default=True, metavar="NAME", help="As pytest's --scheduler.")
+@click.option(
+    "--profile",
+    "profiles",
+    type=click.Choice([*map(str, Level), "all"]),
+    default=str(Level.CORE),
+    show_default=True,
+    help="; ".join(f"{level}: {meaning}" for level, meaning in MEANING.items()),
+)
+@click.option("--cluster", default="embedded", show_default=True, metavar="KIND", help="As pytest's --cluster.")
+@click.option(
+    "--from",
+    "existing",
+    type=click.Path(path_type=Path),
+    metavar="RUN",
+    help="Report on a run that exists (pytest's --out) instead of running the scenarios.",
+)
+@click.option("--out", type=click.Path(path_type=Path), default=Path("out/conformance"), show_default=True)
+@click.argument("options", nargs=-1, type=click.UNPROCESSED, metavar="[-- PYTEST OPTION…]")
+@explains_errors
+def conformance_command(
+    *, scheduler: str, profiles: str, cluster: str, existing: Path | None, out: Path, options: tuple[str, ...]
+) -> int:
+    """Run the scenarios of a profile with a scheduler, and write a report (YAML) and a badge (SVG).
+
+    The exit status is 0 if the scheduler is conformant in every profile, else 1.
+
+    \b
+    Examples:
+      schedspec conformance --scheduler kueue --profile core
+      schedspec conformance --scheduler volcano --profile all -- -n 2
+      schedspec conformance --from out/run --profile extended
+    """
+    levels = list(Level) if profiles == "all" else [Level(profiles)]
+    if existing is None:
+        _run(scheduler, levels, cluster, out, options)
+    found = report_file.make(results.read(existing or out), levels, _suite_version())
+    out.mkdir(parents=True, exist_ok=True)
+    (out / REPORT).write_bytes(msgspec.yaml.encode(found))
+    (out / BADGE).write_text(report_file.badge(found), "utf-8")
+    for it in found.profiles:
+        click.echo(
+            f"{it.name}: {it.result}; of {it.scenarios} scenarios {it.passed} passed, {len(it.failed)} failed, "
+            f"{len(it.known_differences)} differ as known, {len(it.lacking)} lack a capability, "
+            f"{len(it.unjudged)} were not judged"
+        )
+    click.echo(out / REPORT)
+    return 0 if all(it.result == "conformant" for it in found.profiles) else 1
+
+
+def _suite_version() -> str:
+    """Return the version of the suite; `checkout` where schedspec is not installed."""
+    try:
+        return metadata.version("schedspec")
+    except metadata.PackageNotFoundError:
+        return "checkout"
+
+
+def _run(scheduler: str, levels: list[Level], cluster: str, out: Path, options: tuple[str, ...]) -> None:
+    features = distribution.folder("features")
+    command = [sys.executable, "-m", "pytest", "-p", "schedspec.plugin", str(features), "-m", " or ".join(levels)]
+    command += ["--scheduler", scheduler, "--cluster", cluster, "--out", str(out), *options]
+    (out / results.FILE).unlink(missing_ok=True)
+    subprocess.run(command, env=distribution.environment(), check=False)

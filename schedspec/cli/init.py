@@ -1,0 +1,173 @@
+"""`schedspec init`: write a first feature, a policy and a workflow into a repository.
+
+In an empty repository the files are at its root. Any other repository gets one new folder (`queues/`) with its own ini
+file: `pytest queues` runs the features, and plain `pytest` collects none of them. No existing
+file changes but `.gitignore`, which is extended.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from ..clusters.protocol import ClusterError
+from . import repository
+from .answers import explains_errors
+
+_BEGINNING = Path(__file__).parent / "beginning"
+_USUAL = "queues"
+_WORKFLOW = ".github/workflows/schedspec.yml"
+_ACTION = re.compile(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}")
+
+
+class InitError(ClusterError):
+    """The options do not fit the repository, or an option has an invalid value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One file of the plan. `content` is its whole new content."""
+
+    path: Path
+    content: bytes
+
+    @property
+    def verb(self) -> str:
+        """The word that `init` prints before the path."""
+        if not self.path.is_file():
+            return "written"
+        return "extended" if self.path.read_bytes() != self.content else "is there"
+
+    def write(self) -> None:
+        """Write the file; create its folder."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.write_bytes(self.content)
+
+    def diff(self) -> str:
+        """Return the change in the format of `diff -u`; empty if the file does not change."""
+        if self.path.suffix == ".whl":
+            return "" if self.path.is_file() else f"new file {self.path} ({len(self.content)} bytes)\n"
+        present = self.path.read_text("utf-8").splitlines(keepends=True) if self.path.is_file() else []
+        names = (str(self.path) if present else os.devnull, str(self.path))
+        return "".join(difflib.unified_diff(present, self.content.decode().splitlines(keepends=True), *names))
+
+
+@click.command("init")
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path), default=Path())
+@click.option(
+    "--into", metavar="NAME", help="The folder for all files (default: queues, unless the repository is empty)."
+)
+@click.option("--dry-run", is_flag=True, help="Write nothing; show what would change, as a diff.")
+@click.option("--action", metavar="OWNER/REPO@COMMIT", help="The Action that the workflow uses.")
+@click.option("--wheel", metavar="FILE|URL", help="The wheel that the workflow installs.")
+@explains_errors
+def init_command(folder: Path, into: str | None, dry_run: bool, action: str | None, wheel: str | None) -> int:
+    """Write a first feature, a policy and a workflow. Existing files stay as they are; .gitignore is extended.
+
+    The workflow uses the Action or the wheel from which this schedspec was installed, unless an option names another.
+
+    \b
+    Examples:
+      schedspec init && schedspec test --cluster embedded
+      schedspec init --into scheduling/specs --dry-run
+      schedspec init --action OWNER/schedspec@0123456789abcdef0123456789abcdef01234567
+    """
+    home = _home(folder, into)
+    origin = _origin(action, wheel)
+    for it in _plan(folder, home, origin):
+        if dry_run:
+            click.echo(it.diff(), nl=False)
+            continue
+        verb = it.verb
+        click.echo(f"{verb:12} {it.path}")
+        if verb != "is there":
+            it.write()
+    options_file = repository.options_file(home)
+    if options_file is not None and not repository.is_home(home):
+        click.echo(f"{options_file} has options of pytest: add `schedspec_features` and `schedspec_steps` there")
+    if origin == repository.Origin():
+        click.echo("no workflow: name what it installs with --action OWNER/REPO@COMMIT, or --wheel FILE or URL")
+    if not dry_run:
+        click.echo(f"next: {'pytest' if home == Path() else f'pytest {home}'} --cluster embedded -v")
+    return 0
+
+
+def _home(folder: Path, into: str | None) -> Path:
+    """Return the folder for the files."""
+    if into is not None:
+        home = folder / into
+        if home != folder and repository.options_file(home) and not repository.is_home(home):
+            raise InitError("the folder has pytest options of its own", str(home), "name another folder with --into")
+        return home
+    homes = repository.homes(folder) if folder.is_dir() else []
+    if homes:
+        return homes[0]
+    if repository.is_empty(folder):
+        return folder
+    taken = (folder / _USUAL).exists()
+    return folder / ("schedspec-features" if taken else _USUAL)
+
+
+def _origin(action: str | None, wheel: str | None) -> repository.Origin:
+    if action is not None:
+        if not _ACTION.fullmatch(action):
+            raise InitError(
+                "an Action is OWNER/REPOSITORY@COMMIT, with the whole commit", f"--action {action}", "name an Action"
+            )
+        return repository.Origin(action=action)
+    if wheel is not None and wheel.startswith("https://"):
+        return repository.Origin(url=wheel)
+    if wheel is not None:
+        if not Path(wheel).is_file():
+            raise InitError("there is no such file", f"--wheel {wheel}", "build one: python -m pip wheel --no-deps .")
+        return repository.Origin(wheel=Path(wheel))
+    return repository.origin_of("schedspec")
+
+
+def _plan(folder: Path, home: Path, origin: repository.Origin) -> Iterator[Planned]:
+    """Yield all files in the order of writing; existing files keep their content."""
+    options_file = repository.options_file(home)
+    for source in sorted(path for path in (_BEGINNING / "into").rglob("*") if path.is_file() and path.suffix != ".pyc"):
+        target = home / source.relative_to(_BEGINNING / "into").as_posix().removesuffix(".txt")
+        if target.name != "pytest.ini" or options_file in (None, target):
+            yield _unless_there(target, source.read_bytes)
+    top = repository.top_of(folder)
+    inside = Path(os.path.relpath(home.absolute(), top)).as_posix()
+    below = "" if inside == "." else f"{inside}/"
+    ignore = folder / ".gitignore" if top == folder.absolute() else top / ".gitignore"
+    yield Planned(ignore, _ignored(ignore, [f"/{below}out/", "__pycache__/", ".pytest_cache/"]))
+    if origin == repository.Origin():
+        return
+    words = {
+        "INTO": "features" if inside == "." else inside,
+        "OUT": f"{below}out",
+        "BRANCH": repository.branch_of(top),
+        "ACTION": origin.action,
+    }
+    words["WHEEL"] = f"'{origin.url}'"
+    if origin.wheel is not None:
+        yield _unless_there(home / origin.wheel.name, origin.wheel.read_bytes)
+        words["WHEEL"] = f"./{below}{origin.wheel.name}"
+    source = _BEGINNING / ("workflow-action.yml" if origin.action else "workflow-wheel.yml")
+    text = re.sub(r"@([A-Z]+)@", lambda it: words[it[1]], source.read_text("utf-8"))
+    workflow = (folder if top == folder.absolute() else top) / _WORKFLOW
+    yield _unless_there(workflow, text.encode)
+
+
+def _unless_there(path: Path, content: Callable[[], bytes]) -> Planned:
+    return Planned(path, path.read_bytes() if path.is_file() else content())
+
+
+def _ignored(file: Path, wanted: list[str]) -> bytes:
+    """Return the content of a .gitignore, extended by the wanted lines that it lacks."""
+    text = file.read_text("utf-8") if file.is_file() else ""
+    present = {line.strip().strip("/") for line in text.splitlines()}
+    lacking = [line for line in wanted if line.strip("/") not in present]
+    start = text if not text or text.endswith("\n") else f"{text}\n"
+    return (start + "".join(f"{line}\n" for line in lacking)).encode()

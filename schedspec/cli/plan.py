@@ -1,0 +1,148 @@
+"""`schedspec plan`: what a change of policies, queues or nodes does to a cluster, before it is merged."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .. import distribution
+from ..api.errors import HarnessError
+from ..plan import foreign, rules, sources
+from ..report import plan as page
+from .answers import explains_errors, print_json
+
+
+@click.command("plan")
+@click.option(
+    "--state",
+    required=True,
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="A dump (`schedspec dump`), a SIGUSR2 dump, a recording, or files of kubectl get -o json.",
+)
+@click.option("--now", metavar="OLD", help="Folder, file or git revision as it is; default: the cluster itself.")
+@click.option("--proposed", required=True, metavar="NEW", help="Folder, file or git revision; or OLD..NEW.")
+@click.option("--policy", "policy_path", default="", metavar="PATH", help="The policy file in NEW, if several change.")
+@click.option(
+    "--load",
+    default="none",
+    show_default=True,
+    metavar="TRACE|RECORDING|drain|none",
+    help="What arrives after the state.",
+)
+@click.option("--map", "mapping", default="", metavar="FIELD=COLUMN,…", help="Columns of the trace, as of simulate.")
+@click.option("--preset", default="", metavar="NAME", help="Columns of a public trace: philly or openb.")
+@click.option(
+    "--run-times",
+    default="age",
+    show_default=True,
+    metavar="age|range|TIME",
+    help="How long running jobs still run: as long as their age; a third, once and three times that; a time.",
+)
+@click.option("--resource", default="", metavar="NAME", help="What amounts are counted in; default: the nodes' cards.")
+@click.option(
+    "--start-delay", default=1.0, show_default=True, metavar="SECONDS", help="From a pod's bind to its start."
+)
+@click.option("--grace", default=30.0, show_default=True, metavar="SECONDS", help="From a pod's eviction to its end.")
+@click.option("--until", default=float("inf"), metavar="SECONDS", help="Cut the load after this virtual time.")
+@click.option(
+    "--features",
+    multiple=True,
+    type=click.Path(exists=True, path_type=Path),
+    help="The team's own features: which flip. Repeat for several.",
+)
+@click.option(
+    "--fail-on",
+    multiple=True,
+    metavar="CONDITION",
+    help="Exit with 1 if it holds, such as evictions>0, wait-p95>+10%, starvation. Repeat for several.",
+)
+@click.option("--max-age", default="30d", show_default=True, metavar="DAYS", help="Refuse an older state.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("out/plan"),
+    show_default=True,
+    help="Folder for the results of both worlds, plan.json, plan.md and the page plan.html.",
+)
+@click.option("-o", "--output", type=click.Choice(["text", "json", "markdown"]), default="text", help="Format.")
+@explains_errors
+def plan_command(**given: Any) -> int:
+    """Compare two worlds from one state: what the change does at once, over a load, and to the team's own rules.
+
+    The exit status is 0 if nothing is worse than --fail-on permits, 1 if something is, 2 on bad input.
+
+    \b
+    Examples:
+      schedspec plan --state state.jsonl.gz --proposed main..HEAD --fail-on 'evictions>0'
+      schedspec plan --state state.jsonl.gz --now old/ --proposed new/ --load recording --run-times range
+      schedspec plan --state list.json --proposed policies/team.yaml -o markdown >> "$GITHUB_STEP_SUMMARY"
+    """
+    room = distribution.load("scheduler.plan")
+    try:
+        conditions = room.parse_conditions([*given["fail_on"]])
+        plan = room.make_plan(_request(room, given))
+    except (HarnessError, ValueError) as problem:  # the typed errors of inputs: what, where, and what to do next
+        click.echo(str(problem), err=True)
+        return 2
+    plan.notes = [*foreign.foreign_notes(plan.subject.schedulers, plan.policies), *plan.notes]
+    if given["features"]:
+        found = rules.run_rules([*given["features"]], plan.policies)
+        plan.rules = distribution.load("scheduler.plan.answer").Rules(**found)
+    plan.failed = room.judge(plan, conditions)
+    _write(room, plan, given["out"])
+    if given["output"] == "json":
+        print_json(plan)
+    else:
+        click.echo((room.render_markdown if given["output"] == "markdown" else room.render_text)(plan), nl=False)
+    return 1 if plan.failed else 0
+
+
+def _request(room: Any, given: dict[str, Any]) -> Any:
+    now, proposed = given["now"], given["proposed"]
+    if sources.is_range(proposed):
+        if now is not None:
+            raise sources.SourceError(
+                "--now and a range exclude each other\n  do next: write --proposed OLD..NEW alone"
+            )
+        before, _, proposed = proposed.partition("..")
+        proposed = proposed.lstrip(".") or "HEAD"
+        now = sources.merge_base(before, proposed)
+    return room.Request(
+        given["state"],
+        None if now is None else room.Side(now, sources.files_of(now)),
+        room.Side(proposed, sources.files_of(proposed)),
+        given["policy_path"],
+        given["load"],
+        given["preset"],
+        given["mapping"],
+        given["run_times"],
+        given["resource"],
+        given["start_delay"],
+        given["grace"],
+        given["until"],
+        _days(given["max_age"]),
+        given["out"],
+        time.time(),
+    )
+
+
+def _days(text: str) -> float:
+    number, unit = text.rstrip("dh"), text[-1:]
+    try:
+        return float(number) * (3600.0 if unit == "h" else 86400.0)
+    except ValueError:
+        raise sources.SourceError(f"--max-age {text}: not a number of days\n  do next: write 30d or 12h") from None
+
+
+def _write(room: Any, plan: Any, out: Path) -> None:
+    """Write the plan and its page beside the results."""
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "plan.md").write_text(room.render_markdown(plan), "utf-8")
+    (out / "plan.json").write_bytes(distribution.load("scheduler.recording.events").write_line(plan))
+    suffix = "-expected" if len(plan.over_load) > 1 else ""
+    results = {side: out / f"{side}{suffix}.jsonl" for side in ("now", "proposed") if plan.over_load}
+    page.write(plan, results, out / "plan.html")

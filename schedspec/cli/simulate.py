@@ -1,0 +1,85 @@
+"""`schedspec simulate`: the scheduler's simulation, a page of its result, and many runs at once."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .. import distribution
+from ..report import load
+from ..simulate import sweep
+from ..simulate.monitored import Monitors
+from .answers import explains_errors
+from .scheduling import SchedulerCommand
+
+_BAD_INPUT = 2
+_SHOWN = 20
+"""Findings that are printed."""
+
+
+class SimulateCommand(SchedulerCommand):
+    """`scheduler simulate` with what this package adds to it."""
+
+    def _run(self, arguments: tuple[str, ...]) -> int:
+        context = click.get_current_context()
+        if {"-h", "--help"} & {*arguments}:
+            click.echo(context.get_help())
+            return 0
+        status: int = _simulate(self._parser(context).parse_args(arguments))
+        return status
+
+    def _parser(self, context: click.Context | None = None) -> argparse.ArgumentParser:
+        parser = super()._parser(context)
+        add = parser.add_argument
+        add("--page", metavar="FILE", type=Path, help="the page of the result (default: beside --out, as .html)")
+        add("--seeds", metavar="N", type=int, help="run a synthetic load with N seeds, on all cores")
+        add("--sweep", metavar="FILE", type=Path, action="append", default=[],
+            help="run this policy as well, and print ranges; may be given several times")  # fmt: skip
+        add("--index", metavar="I", type=int, help="of the runs of --seeds and --sweep only this one, from 0")
+        add("--no-monitors", action="store_true", help="leave out the monitors, which judge each bind and eviction")
+        add("--join", metavar="DIR", type=Path, help="print the ranges of the results below this folder, and end")
+        return parser
+
+
+@explains_errors
+def _simulate(given: argparse.Namespace) -> int:
+    if given.join is not None:
+        click.echo(sweep.join(given.join), nl=False)
+        return 0
+    if given.seeds is not None or given.sweep:
+        return sweep.run_all(given)
+    monitors: list[Monitors] = []
+
+    def make(policy: str, nodes: list[Any], queues: list[Any]) -> Monitors:
+        monitors.append(Monitors(policy, nodes, queues))
+        return monitors[0]
+
+    status: int = distribution.load("scheduler.simulate").main(given, None if given.no_monitors else make)
+    if status != _BAD_INPUT:
+        page = given.page or given.out.with_suffix(".html")
+        write_page(given.out, page, given.against)
+        click.echo(f"page: {page}")
+    found = [it for judge in monitors for it in judge.found]
+    for it in found[:_SHOWN]:
+        when = datetime.fromtimestamp(it["at"], UTC).isoformat()
+        why = f" ({it['reason']})" if it["reason"] else ""
+        click.echo(f"{it['monitor']}: {when}, cycle {it['cycle']}, {it['about']}: {it['text']}{why}", err=True)
+    if found:
+        click.echo(f"{len(found)} findings of monitors; {given.out} has all", err=True)
+    return status or bool(found)
+
+
+def write_page(result: Path, page: Path, before: Path | None) -> None:
+    """Write the page of a result, beside another one if `before` is given."""
+    if before is None:
+        worlds = [load.read(result, "now")]
+    else:
+        worlds = [load.read(before, "before", keeps_waits=True), load.read(result, "now", keeps_waits=True)]
+    load.write(load.make(worlds), page)
+
+
+simulate_command = SimulateCommand("simulate")

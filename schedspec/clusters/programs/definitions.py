@@ -1,0 +1,39 @@
+"""Custom resource definitions of a pinned program, from the source of its Go module.
+
+A scheduler's programs and definitions must be of one version. The files are copied into the cache once, so that a
+later run needs neither Go nor its module cache.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..paths import cache_root
+from . import build
+from .pinned import Program
+
+
+def definitions(program: Program, patterns: Sequence[str]) -> Path:
+    """Return the folder that holds every file of the module that matches one of the patterns.
+
+    Raises:
+        BinaryError: Go is not installed or cannot download the module.
+    """
+    root = cache_root() / "definitions"
+    folder = root / f"{program.name}-{program.version}-{program.key}"
+    if folder.is_dir():
+        return folder
+    source = build.module_source(program)
+    root.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".new-", dir=root) as new:
+        draft = Path(new) / "files"
+        draft.mkdir()
+        for pattern in patterns:
+            for path in sorted(source.glob(pattern)):
+                shutil.copyfile(path, draft / path.name)
+        if not folder.is_dir():  # another process may have been faster
+            draft.rename(folder)
+    return folder

@@ -1,0 +1,84 @@
+"""A cluster in virtual time: no process, no port, no waiting. Our own scheduler and its controllers are part of it.
+
+This is the one place where schedspec sees `scheduler.simulation`: as the protocol below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from .. import distribution
+from .protocol import ClusterFacts, ClusterKind, Progress, Served, Settings, SettingsError, nobody_waits
+
+Object = dict[str, Any]
+WORLD = "schedspec.dev/world"
+
+
+class VirtualCluster(Protocol):
+    """A cluster of `scheduler.simulation.cluster`: an API server, and time that passes only when advanced."""
+
+    def request(self, method: str, target: str, body: bytes = b"", content_type: str = "") -> tuple[int, bytes]:
+        """A request to the API server: status and body of its answer."""
+
+    def watch(self, watcher: Callable[[str, str, Object], None]) -> None:
+        """Notify `watcher` of all objects, and of each change: `v1/pods`, ADDED, MODIFIED or DELETED, the object."""
+
+    def now(self) -> float:
+        """Virtual seconds since the cluster was made."""
+
+    def wall(self) -> float:
+        """The virtual time, in seconds since 1970."""
+
+    def advance(self, seconds: float, *, until_shown: bool = False) -> None:
+        """Let virtual time pass, at most until an object changes if `until_shown`."""
+
+    def use_policy(self, text: str) -> str:
+        """Put a policy into force; its sha256. Raises ValueError for one that is refused."""
+
+    def close(self) -> None:
+        """End everything."""
+
+
+class SimulatedCluster:
+    """See the module."""
+
+    kind: ClusterKind = "simulated"
+    simulated = True
+    name = "simulated"
+    context = "simulated"
+    kubeconfig = Path("simulated")
+
+    def __init__(self, settings: Settings) -> None:
+        if settings.reuse or settings.keep:
+            what = "a simulated cluster ends with its run: it cannot be kept or reused"
+            raise SettingsError(what, "--reuse-cluster, --keep-cluster", "leave these options out")
+        self._virtual: VirtualCluster | None = None
+
+    @property
+    def virtual(self) -> VirtualCluster:
+        """The cluster itself; after `up`."""
+        assert self._virtual is not None
+        return self._virtual
+
+    def up(self, progress: Progress, served: Served = nobody_waits) -> None:
+        """Make it."""
+        if self._virtual is None:
+            progress("simulated: in virtual time, without a process")
+            simulation = distribution.load("scheduler.simulation.cluster")
+            self._virtual = cast("VirtualCluster", simulation.VirtualCluster(node_selector={WORLD: "true"}))
+            served()
+
+    def down(self) -> None:
+        """End it. The second call does nothing."""
+        if self._virtual is not None:
+            self._virtual.close()
+            self._virtual = None
+
+    def facts(self) -> ClusterFacts:
+        """For the header of the run."""
+        return ClusterFacts("v1.36.3", ("virtual time",), 0.0)
+
+    def load_image(self, archive: Path) -> None:
+        """Nothing to do: no node runs containers."""

@@ -1,0 +1,29 @@
+"""Conformance levels of scenarios, as tags. The list is closed; each scenario of the suite has exactly one level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Final
+
+
+class Level(StrEnum):
+    """A level; the value is the tag."""
+
+    CORE = "core"
+    EXTENDED = "extended"
+    DIALECT = "dialect"
+
+
+MEANING: Final[dict[Level, str]] = {
+    Level.CORE: "what every queue scheduler owes: all or none, quota as a ceiling, priority, no needless eviction",
+    Level.EXTENDED: "owed by a scheduler with the capability: lending, reclaim, hierarchy, shares, gang preemption",
+    Level.DIALECT: "what belongs to Volcano's objects and policies: phases, job policies, actions, tiers",
+}
+"""Description of each level for users."""
+
+
+def of_tags(tags: Iterable[str]) -> Level | None:
+    """Return the level among the tags of a scenario, or None if there is none or more than one."""
+    found = {Level(it) for it in tags if it in set(Level)}
+    return found.pop() if len(found) == 1 else None

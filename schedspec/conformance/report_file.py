@@ -1,0 +1,134 @@
+"""Build the conformance report of one scheduler: a YAML file that a project can publish, and a badge. Pure.
+
+In each profile, the numbers of passed, failed, known, lacking and unjudged scenarios add up to all of its scenarios.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+import msgspec
+
+from ..report.matrix import ORDER, title_of
+from ..results import Result, RunResults, Verdict
+from .levels import Level
+
+API = "schedspec.dev/v1"
+_URL = "https://"
+Outcome = Literal["conformant", "not conformant", "incomplete"]
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A scenario that did not pass."""
+
+    feature: str
+    scenario: str
+    why: str
+    link: str = ""
+    """Where a known difference is discussed."""
+
+
+class Profile(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The scenarios of one level."""
+
+    name: Level
+    result: Outcome
+    """`conformant`: all scenarios passed or need what the scheduler lacks; `incomplete`: some could not be judged."""
+    scenarios: int
+    passed: int
+    failed: list[Entry]
+    known_differences: list[Entry]
+    lacking: list[Entry]
+    """Scenarios that need a capability that the scheduler lacks."""
+    unjudged: list[Entry]
+    """Scenarios that could not be judged or were skipped."""
+
+
+class Implementation(msgspec.Struct, frozen=True):
+    """The scheduler."""
+
+    name: str
+    version: str
+
+
+class ConformanceReport(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The report of one scheduler in one version on one Kubernetes."""
+
+    api_version: str = API
+    kind: str = "ConformanceReport"
+    implementation: Implementation
+    kubernetes: str
+    cluster: str
+    suite_version: str
+    profiles: list[Profile]
+
+
+def make(run: RunResults, profiles: Sequence[Level], suite_version: str) -> ConformanceReport:
+    """Return the report of a run for these profiles. Several runs of one scenario count once, by the worst."""
+    worst: dict[tuple[str, str], Result] = {}
+    for result in run.results:
+        place = (result.feature, title_of(result.scenario, result.example))
+        before = worst.get(place)
+        if before is None or ORDER.index(result.verdict) < ORDER.index(before.verdict):
+            worst[place] = result
+    return ConformanceReport(
+        implementation=Implementation(run.scheduler, run.version),
+        kubernetes=run.kubernetes,
+        cluster=run.cluster,
+        suite_version=suite_version,
+        profiles=[_profile(level, [it for it in worst.values() if it.level == level]) for level in profiles],
+    )
+
+
+def badge(report: ConformanceReport) -> str:
+    """Return a badge (SVG) with the result of each profile: `core 12 of 13`."""
+    parts = [f"{it.name} {it.passed} of {it.scenarios - len(it.lacking)}" for it in report.profiles]
+    bad = any(it.result != "conformant" for it in report.profiles)
+    left, right = f"schedspec {report.suite_version}", ", ".join(parts)
+    widths = [7 * len(text) + 12 for text in (left, right)]
+    colour = "#b07d00" if bad else "#2b7a3d"
+    title = f"{report.implementation.name} {report.implementation.version}: {right}"
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{sum(widths)}" height="20" role="img" aria-label="{title}">'
+        f"<title>{title}</title>"
+        f'<rect width="{widths[0]}" height="20" fill="#444"/>'
+        f'<rect x="{widths[0]}" width="{widths[1]}" height="20" fill="{colour}"/>'
+        f'<g fill="#fff" font-family="Verdana,sans-serif" font-size="11">'
+        f'<text x="6" y="14">{left}</text><text x="{widths[0] + 6}" y="14">{right}</text></g></svg>\n'
+    )
+
+
+def _profile(level: Level, results: Sequence[Result]) -> Profile:
+    failed, known = _entries(results, "failed"), _entries(results, "known")
+    unjudged = _entries(results, "error", "skipped")
+    result: Outcome = "not conformant" if failed or known else "incomplete" if unjudged or not results else "conformant"
+    return Profile(
+        name=level,
+        result=result,
+        scenarios=len(results),
+        passed=sum(it.verdict == "passed" for it in results),
+        failed=failed,
+        known_differences=known,
+        lacking=_entries(results, "lacks"),
+        unjudged=unjudged,
+    )
+
+
+def _entries(results: Iterable[Result], *verdicts: Verdict) -> list[Entry]:
+    found = [it for it in results if it.verdict in verdicts]
+    return [
+        Entry(
+            feature=it.feature, scenario=title_of(it.scenario, it.example), why=_first_line(it.why), link=_link(it.why)
+        )
+        for it in found
+    ]
+
+
+def _first_line(why: str) -> str:
+    return why.strip().partition("\n")[0]
+
+
+def _link(why: str) -> str:
+    _, url, rest = why.partition(_URL)
+    return f"{url}{rest.split()[0].rstrip('),.')}" if rest.split() else ""

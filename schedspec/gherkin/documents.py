@@ -1,0 +1,269 @@
+"""Parse feature files: their parts with line numbers, and the sentences of each scenario, before pytest binds any.
+
+The parser is pytest-bdd's, so that a file is read here exactly as it is run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gherkin.dialect import Dialect
+from gherkin.errors import CompositeParserException
+from gherkin.parser import Parser
+from pytest_bdd.exceptions import GherkinParseError, TokenError
+from pytest_bdd.feature import features as parsed_features
+from pytest_bdd.gherkin_parser import Background, GherkinDocument, Tag, handle_gherkin_parser_error
+from pytest_bdd.gherkin_parser import Feature as Document
+from pytest_bdd.gherkin_parser import Rule as RuleNode
+from pytest_bdd.gherkin_parser import Scenario as ScenarioNode
+from pytest_bdd.gherkin_parser import Step as StepNode
+from pytest_bdd.parser import PARAM_RE, render_string
+from pytest_bdd.types import STEP_TYPE_BY_PARSER_KEYWORD
+
+__all__ = [
+    "Document",
+    "Keywords",
+    "Part",
+    "RuleNode",
+    "ScenarioNode",
+    "ScenarioSentences",
+    "Sentence",
+    "Tag",
+    "UnreadableFeatureError",
+    "document_of",
+    "filled",
+    "first_steps",
+    "forget",
+    "keywords_of",
+    "parts_of",
+    "placed_scenarios",
+    "read_document",
+    "rules_of",
+    "scenarios_of",
+    "sentences_in",
+]
+
+Part = RuleNode | ScenarioNode | Background
+"""The parts of a feature file, each with a line of its own."""
+
+
+class UnreadableFeatureError(Exception):
+    """The feature file is not valid Gherkin. `problems` are the line and text of each error of the parser."""
+
+    def __init__(self, problems: Sequence[tuple[int, str]]) -> None:
+        super().__init__("; ".join(f"line {line}: {text}" for line, text in problems))
+        self.problems = tuple(problems)
+
+
+@dataclass(frozen=True, slots=True)
+class Keywords:
+    """The keywords of one language."""
+
+    headings: Mapping[str, str]
+    """Those with a colon, and what each begins: feature, rule, background, scenario, outline, examples."""
+    steps: tuple[str, ...]
+    """Given, When, Then, And, But; `*` is none of them."""
+
+    def usual(self, kind: str) -> str:
+        """Return the most common keyword for a kind of heading: not Example for Scenario, nor 剧本 for 场景."""
+        words = [word for word, it in self.headings.items() if it == kind]
+        return "Scenario" if "Scenario" in words else words[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One step of a scenario, with the values of its example filled in."""
+
+    type: str
+    keyword: str
+    text: str
+    line: int
+    table: tuple[tuple[str, ...], ...] = ()
+    """Its rows, the header first."""
+    table_lines: tuple[int, ...] = ()
+    """The line of each of them."""
+    docstring_line: int = 0
+    """0 without a docstring."""
+    values: tuple[tuple[str, str], ...] = ()
+    """The values that the step has from the row of examples: column and value of each placeholder."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The header of its table."""
+        return self.table[0] if self.table else ()
+
+    @property
+    def rows(self) -> list[dict[str, str]]:
+        """The rows of its table by the names of the columns."""
+        return [dict(zip(self.columns, row, strict=False)) for row in self.table[1:]]
+
+    def __str__(self) -> str:
+        return f"{self.keyword.strip()} {self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioSentences:
+    """All sentences of one scenario for one row of its examples, those of the backgrounds first."""
+
+    scenario: ScenarioNode
+    row: Mapping[str, str]
+    row_line: int
+    """0 without examples."""
+    sentences: tuple[Sentence, ...]
+
+
+def read_document(path: Path) -> Document:
+    """Return the parsed file, with line numbers.
+
+    Raises:
+        UnreadableFeatureError: The file is not valid Gherkin.
+    """
+    forget(path)
+    return document_of(path.read_text("utf-8"))
+
+
+def forget(path: Path) -> None:
+    """Remove a file from pytest-bdd's cache, because the file may have changed."""
+    parsed_features.pop(str(path), None)
+
+
+def document_of(text: str) -> Document:
+    """Return the parsed text of a feature file, with line numbers.
+
+    Raises:
+        UnreadableFeatureError: The text is not valid Gherkin; the error has all problems that the parser found.
+    """
+    try:
+        return GherkinDocument.from_dict(Parser().parse(text)).feature
+    except CompositeParserException as problem:
+        raise UnreadableFeatureError([_parse_error(it) for it in problem.errors]) from None
+    except KeyError:  # the parser has no word for a file without a feature
+        raise UnreadableFeatureError([(1, "there is no Feature in this file")]) from None
+
+
+def _parse_error(error: Any) -> tuple[int, str]:
+    """Return line and text of a parser error, in pytest-bdd's words if it has any."""
+    line, text = int(error.location["line"]), str(error).partition(": ")[2]
+    try:
+        handle_gherkin_parser_error(str(error), line, "", "")
+    except TokenError:
+        text = "no keyword begins this line"
+    except GherkinParseError as known:
+        text = str(known.message)
+    return line, text.strip()
+
+
+def keywords_of(language: str) -> Keywords:
+    """Return the keywords of a language as `# language:` names it; the English ones for an unknown language."""
+    it: Any = Dialect.for_name(language) or Dialect.for_name("en")
+    headings = {
+        "feature": it.feature_keywords,
+        "rule": it.rule_keywords,
+        "background": it.background_keywords,
+        "scenario": it.scenario_keywords,
+        "outline": it.scenario_outline_keywords,
+        "examples": it.examples_keywords,
+    }
+    steps = (it.given_keywords, it.when_keywords, it.then_keywords, it.and_keywords, it.but_keywords)
+    return Keywords(
+        headings={str(word): kind for kind, words in headings.items() for word in words},
+        steps=tuple(word.strip() for words in steps for word in words if word.strip() != "*"),
+    )
+
+
+def placed_scenarios(document: Document) -> Iterator[tuple[str | None, ScenarioNode]]:
+    """Yield every scenario of the file with the name of its Rule, in the order of the file."""
+    for child in document.children:
+        if child.scenario:
+            yield None, child.scenario
+        elif child.rule:
+            yield from ((child.rule.name, inner.scenario) for inner in child.rule.children if inner.scenario)
+
+
+def scenarios_of(document: Document) -> Iterator[ScenarioNode]:
+    """Yield every scenario of the file, including those in Rules, in the order of the file."""
+    return (node for _, node in placed_scenarios(document))
+
+
+def rules_of(document: Document) -> Iterator[RuleNode]:
+    """Return the Rules of the file."""
+    return (child.rule for child in document.children if child.rule)
+
+
+def parts_of(document: Document) -> Iterator[Part]:
+    """Yield Rules, scenarios and backgrounds in the order of their first lines."""
+    for child in [*document.children, *(inner for rule in rules_of(document) for inner in rule.children)]:
+        yield from (part for part in (child.rule, child.scenario, child.background) if part)
+
+
+def filled(text: str, row: Mapping[str, str]) -> str:
+    """Return a text of an outline with the values of a row of its examples."""
+    return str(render_string(text, row))
+
+
+def sentences_in(document: Document) -> Iterator[ScenarioSentences]:
+    """Yield the sentences of every scenario, in the order of the file. Reads the document, so no scenario is bound."""
+    shared = _background(document.children)
+    for child in document.children:
+        if child.scenario:
+            yield from _sentences_of(child.scenario, shared)
+        elif child.rule:
+            own = [*shared, *_background(child.rule.children)]
+            for inner in child.rule.children:
+                if inner.scenario:
+                    yield from _sentences_of(inner.scenario, own)
+
+
+def _background(children: Sequence[Any]) -> list[tuple[str, StepNode]]:
+    return [pair for child in children if child.background for pair in _typed(child.background.steps, "given")]
+
+
+def _sentences_of(node: ScenarioNode, before: Sequence[tuple[str, StepNode]]) -> Iterator[ScenarioSentences]:
+    steps = [*before, *_typed(node.steps, before[-1][0] if before else "given")]
+    rows = [
+        (
+            {head.value: cell.value or "" for head, cell in zip(table.table_header.cells, row.cells, strict=True)},
+            row.location.line,
+        )
+        for table in node.examples
+        if table.table_header is not None
+        for row in table.table_body or ()
+    ]
+    for row, line in rows or [({}, 0)]:
+        yield ScenarioSentences(node, row, line, tuple(_sentence(kind, step, row) for kind, step in steps))
+
+
+def _typed(steps: Sequence[StepNode], kind: str) -> Iterator[tuple[str, StepNode]]:
+    for step in steps:
+        kind = STEP_TYPE_BY_PARSER_KEYWORD.get(step.keyword_type, kind)
+        yield kind, step
+
+
+def _sentence(kind: str, step: StepNode, row: Mapping[str, str]) -> Sentence:
+    rows = step.datatable.rows if step.datatable is not None else []
+    raw = [[cell.value or "" for cell in it.cells] for it in rows]
+    doc = step.docstring.content if step.docstring is not None else ""
+    used = {
+        name for text in (step.text, doc, *(cell for cells in raw for cell in cells)) for name in PARAM_RE.findall(text)
+    }
+    return Sentence(
+        kind,
+        step.keyword,
+        filled(step.text, row),
+        step.location.line,
+        tuple(tuple(filled(cell, row) for cell in cells) for cells in raw),
+        tuple(it.location.line for it in rows),
+        step.docstring.location.line if step.docstring is not None else 0,
+        tuple((name, value) for name, value in row.items() if name in used),
+    )
+
+
+def first_steps(document: Document) -> Iterator[tuple[StepNode, bool]]:
+    """Yield the first step of each scenario and background, and whether its keyword determines the step's type."""
+    for part in parts_of(document):
+        steps = getattr(part, "steps", ())
+        if steps:
+            yield steps[0], steps[0].keyword_type in STEP_TYPE_BY_PARSER_KEYWORD

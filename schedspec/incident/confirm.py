@@ -1,0 +1,40 @@
+"""Run a feature that was written in the simulated cluster, and tell whether it holds."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from .. import distribution, results
+from ..api.errors import HarnessError
+
+_SECONDS = 120.0
+
+
+def problem_of(feature: Path) -> str:
+    """Return why a feature does not pass in the simulated cluster; empty if it does."""
+    with tempfile.TemporaryDirectory() as folder:
+        options = ["--cluster", "simulated", "--out", folder, "-q", "-p", "no:cacheprovider"]
+        command = [sys.executable, "-m", "pytest", "-p", "schedspec.plugin", str(feature.resolve()), *options]
+        try:
+            ran = subprocess.run(
+                command,
+                env=distribution.environment(),
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=_SECONDS,
+                cwd=folder,
+            )
+            found = results.read(Path(folder) / results.FILE).results
+        except subprocess.TimeoutExpired:
+            return f"it did not end within {_SECONDS:g} s"
+        except HarnessError:
+            return "\n".join(ran.stdout.strip().splitlines()[-5:]) or ran.stderr.strip()[-500:] or "no output"
+    failed = [it for it in found if it.verdict != "passed"]
+    if failed or not found:
+        lines = [line for line in ran.stdout.splitlines() if line.startswith(("E ", "  expected", "  seen"))]
+        return "\n".join(lines[:6]) or ran.stdout.strip()[-800:] or "no scenario ran"
+    return ""

@@ -1,0 +1,134 @@
+"""Write a case as a feature: nodes, queues, classes and work as tables, what happens as sentences.
+
+The one rule: no name or text of the state reaches a sentence. Names come from the vocabulary, and comments are cleaned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .. import distribution
+from ..api.kinds import GPU
+
+_WORDS = {GPU: "gpus"}
+_NODE = {"cpu": "64", "memory": "256Gi"}
+"""What a node has of a dimension that does not matter."""
+_MOST_TEXT = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """What a feature says beside its case."""
+
+    title: str
+    policy: str
+    """`the policy "capacity"` or `the policy of "file.yaml"`."""
+    thens: Sequence[str]
+    comments: Sequence[str] = ()
+    tags: Sequence[str] = ()
+
+
+def write_feature(case: Any, story: Any, text: Text) -> str:
+    """Return the feature of a case whose play is `story`."""
+    lines = [" ".join(f"@{it}" for it in text.tags)] if text.tags else []
+    lines += [f"Feature: {text.title}"]
+    lines += [f"  # {clean(it)}" for it in text.comments]
+    lines += ["", f"  Scenario: {text.title}", f"    Given {text.policy}"]
+    lines += _table("And these nodes:", [_node(it) for it in case.nodes])
+    lines += _table("And these queues:", [_queue(it) for it in case.queues if not _is_plain(it)])
+    lines += _table("And these priority classes:", [{"class": it.name, "value": str(it.value)} for it in case.classes])
+    lines += _steps(case, story)
+    lines += [f"    {'And' if number else 'Then'} {it}" for number, it in enumerate(text.thens)]
+    return "\n".join(lines) + "\n"
+
+
+def clean(text: str) -> str:
+    """Return a text of somebody else as one line of plain characters."""
+    plain = "".join(it if it.isprintable() else " " for it in text)
+    return plain if len(plain) <= _MOST_TEXT else f"{plain[: _MOST_TEXT - 1]}…"
+
+
+def _is_plain(queue: Any) -> bool:
+    """Whether a queue exists in every cluster as it is."""
+    return bool(queue.name == "root" or queue == type(queue)("default") or queue == type(queue)("default", "root"))
+
+
+def _steps(case: Any, story: Any) -> Iterator[str]:
+    """Yield the sentences of the steps: givens as long as possible, the last step as the When."""
+    asked = False
+    for number, step in enumerate(case.steps):
+        last = number == len(case.steps) - 1
+        kind = type(step).__name__
+        asked = asked or last or kind in ("Leave", "Change", "Complete")
+        lead = "When" if last or (asked and kind != "Submit") else "And"
+        match kind:
+            case "Submit":
+                if number and type(case.steps[number - 1]).__name__ == "Submit" and not asked | last:
+                    yield "    And a second has passed"
+                rest = story.rests[number + 1] if number + 1 < len(story.rests) else None
+                lead = "When" if asked else "And"
+                done = "are submitted" if asked else _what_became(step, rest)
+                yield from _table(f"{lead} these jobs {done}:", [_job(it) for it in step.work])
+                if asked and not last:
+                    yield from (f'    Then "{it.name}" runs or is refused' for it in step.work)
+            case "Join":
+                word = "join:" if asked else ""
+                yield from _table(f"{lead} these nodes {word}".rstrip() + ("" if word else ":"), map(_node, step.nodes))
+            case "Leave":
+                yield f'    When node "{step.node}" leaves with its pods'
+            case "Change":
+                yield from _table("When these queues change:", [_queue(step.queue)])
+            case "Complete":
+                yield f'    When "{step.job}" completes'
+
+
+def _what_became(step: Any, rest: Any) -> str:
+    placed = [len((rest.placed if rest else {}).get(it.name, ())) for it in step.work]
+    if all(number == it.pods for number, it in zip(placed, step.work, strict=True)):
+        return "run"
+    return "wait" if not any(placed) else "are submitted"
+
+
+def _node(node: Any) -> dict[str, str]:
+    return {"node": node.name, **_NODE, **_columns(node.has)}
+
+
+def _queue(queue: Any) -> dict[str, str]:
+    row = {"queue": queue.name}
+    for name, usual in (("parent", ""), ("weight", 1), ("priority", 0)):
+        if (value := getattr(queue, name)) != usual and not (name == "parent" and value == "root"):
+            row[name] = str(value)
+    for name in ("capability", "deserved", "guarantee"):
+        if amounts := _columns(getattr(queue, name)):
+            row[name] = ", ".join(f"{resource} {amount}" for resource, amount in amounts.items())
+    return row if queue.reclaimable else {**row, "reclaimable": "no"}
+
+
+def _job(work: Any) -> dict[str, str]:
+    row = {"job": work.name}
+    row |= {"queue": work.queue} if work.queue != "default" else {}
+    row |= {"priority": work.priority} if work.priority else {}
+    row |= {"replicas": str(work.pods)} if work.pods > 1 else {}
+    row |= {"min available": str(work.minimum)} if work.minimum < work.pods else {}
+    row |= _columns(work.requests)
+    return row if work.preemptable else {**row, "preemptable": "false"}
+
+
+def _columns(amounts: Any) -> dict[str, str]:
+    said = distribution.load("scheduler.incident.play").quantities(amounts)
+    return {_WORDS.get(name, name): amount for name, amount in said.items()}
+
+
+def _table(sentence: str, rows: Any) -> list[str]:
+    found = list(rows)
+    if not found:
+        return []
+    names = list(dict.fromkeys(name for row in found for name in row))
+    cells = [names, *([row.get(name, "") for name in names] for row in found)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(names))]
+    lines = [
+        "      | " + " | ".join(it.ljust(width) for it, width in zip(row, widths, strict=True)) + " |" for row in cells
+    ]
+    return [f"    {sentence}", *lines]

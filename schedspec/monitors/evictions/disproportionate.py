@@ -1,0 +1,99 @@
+"""The evictions for one workload are in proportion to what it requests.
+
+What is evicted is at most, summed over the pods that were placed for it, each pod's request plus the largest eviction
+unit: a pod, or a gang that goes whole. Only evictions whose message names the workload are judged. One dimension
+within the bound is enough: victims that free cards may hold many cpus.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterator, Sequence
+
+from ...api.kinds import Kind
+from ..amounts import NONE, Amounts, Object, above, of_pod, total
+from ..gangs import SWITCHES
+from ..ledger import Act, Ledger, Violation, group_of, is_leaving, taken
+from ..rules import Rules
+
+NAME = "disproportionate-eviction"
+
+
+def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
+    """Judge the evictions of each cause, as long as no node and no queue changes in between."""
+    changes = _changes(ledger)
+    causes: dict[tuple[str, int], list[Act]] = {}
+    for act in ledger.evictions():
+        if act.message:
+            causes.setdefault((act.cause, bisect.bisect(changes, act.position)), []).append(act)
+    for (cause, _), acts in causes.items():
+        waiting = _waiting(ledger, acts)
+        if not waiting:
+            continue
+        evicted, units = taken([act.pod for act in acts]), _units(ledger, acts, rules)
+        largest = {name: max(unit.get(name, NONE) for unit in units) for name in evicted}
+        bound = total([*map(of_pod, waiting), *([largest] * len(waiting))])
+        requested = total(map(of_pod, waiting))
+        shared = [name for name, amount in evicted.items() if name != "pods" and amount and requested.get(name)]
+        broken = above(evicted, bound, shared)
+        if shared and len(broken) == len(shared):
+            text = f"{cause}: too much evicted in all, {', '.join(broken)} that are in proportion"
+            yield Violation(NAME, acts[-1].time, acts[-1].name, text)
+
+
+def _changes(ledger: Ledger) -> list[int]:
+    """Return the positions at which a node or a queue was changed or deleted: room may have to be freed anew then."""
+    found: list[int] = []
+    generations: dict[tuple[Kind, str], int] = {}
+    for position, seen in enumerate(ledger.versions):
+        if seen.ref.kind in (Kind.NODE, Kind.QUEUE):
+            key = (seen.ref.kind, seen.ref.name)
+            generation = int(seen.object["metadata"].get("generation") or 0)
+            if seen.change == "gone" or generation != generations.setdefault(key, generation):
+                found.append(position)
+            generations[key] = generation
+    return found
+
+
+def _waiting(ledger: Ledger, acts: Sequence[Act]) -> list[Object]:
+    """Return the pods that the evictions were for: those of the named workload that waited and then got a node.
+
+    Where none got a node, all that waited.
+    """
+    waited: dict[str, Object] = {}
+    words = set(acts[0].cause.split())
+    for act in acts:
+        for pod in ledger.all_at(act.position, Kind.POD):
+            if not pod["spec"].get("nodeName") and group_of(pod) in words:
+                waited.setdefault(pod["metadata"]["uid"], pod)
+    placed = {
+        seen.object["metadata"]["uid"]
+        for seen in ledger.versions[acts[0].position :]
+        if seen.ref.kind == Kind.POD
+        and (seen.object["spec"].get("nodeName") or seen.object.get("status", {}).get("nominatedNodeName"))
+    }
+    return [pod for uid, pod in waited.items() if uid in placed] or list(waited.values())
+
+
+def _units(ledger: Ledger, acts: Sequence[Act], rules: Rules) -> list[Amounts]:
+    """Return what each eviction unit takes: a pod, or all evicted pods of a gang that cannot go on."""
+    of_group: dict[str, list[Act]] = {}
+    for act in acts:
+        of_group.setdefault(group_of(act.pod) or act.uid, []).append(act)
+    units = []
+    for key, evicted in of_group.items():
+        if _is_broken(ledger, key, evicted, rules):
+            units.append(taken([act.pod for act in evicted]))
+        else:
+            units += [of_pod(act.pod) for act in evicted]
+    return units
+
+
+def _is_broken(ledger: Ledger, key: str, evicted: Sequence[Act], rules: Rules) -> bool:
+    """Whether the gang has fewer pods than its minimum after the evictions."""
+    position = evicted[-1].position
+    group = ledger.at(position, Kind.PODGROUP, key)
+    if group is None or not rules.has_say("gang", SWITCHES.get(evicted[0].action, "enableReclaimable")):
+        return False
+    left = [pod for pod in ledger.holding(position) if group_of(pod) == key and not is_leaving(pod)]
+    return len(left) < int(group["spec"].get("minMember") or 0)

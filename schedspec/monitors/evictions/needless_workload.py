@@ -1,0 +1,99 @@
+"""Monitor: no Workload of Kueue is evicted that could have stayed.
+
+Kueue admits and evicts a Workload as a whole and counts quota, not nodes. The one rule: an eviction was needless if,
+when the preemptor runs, the evicted Workload would fit beside everything that runs: in what the nodes have in all,
+within the capability of its queue and of the queue's ancestors, and with the guarantees of the other queues kept free.
+Where something else ended meanwhile, or the nodes changed, the monitor does not judge.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ...api.kinds import Kind
+from .. import amounts
+from ..amounts import NONE, Amounts, Object
+from ..ledger import Act, Ledger, Violation, group_of, is_leaving, is_over, taken
+from ..queues import usage
+from ..rules import Rules
+
+NAME = "needless-workload-eviction"
+_PREEMPTOR = re.compile(r"accommodate a workload \(UID: ([^,)]+)")
+
+
+def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
+    for unit in _units(ledger):
+        first, key = unit[0], group_of(unit[0].pod)
+        end = _when_served(ledger, first)
+        if end is None or _ended_meanwhile(ledger, first, end) or _total(ledger, end) != _total(ledger, first.position):
+            continue
+        beside = [pod for pod in ledger.holding(end) if not is_leaving(pod) and group_of(pod) != key]
+        if _fits(ledger, end, [act.pod for act in unit], beside, rules):
+            text = f"Workload {key} was evicted although its quota was free beside everything that runs"
+            yield Violation(NAME, first.time, first.name, text)
+
+
+def _units(ledger: Ledger) -> list[list[Act]]:
+    """Return the evictions of each Workload, by preemptor: those of its pods that belong together."""
+    units: dict[tuple[str, str], list[Act]] = {}
+    for act in ledger.evictions():
+        preemptor, key = _PREEMPTOR.search(act.message), group_of(act.pod)
+        if preemptor and ledger.at(act.position, Kind.WORKLOAD, key) is not None:
+            units.setdefault((key, preemptor[1]), []).append(act)
+    return list(units.values())
+
+
+def _when_served(ledger: Ledger, act: Act) -> int | None:
+    """Return the position of the last bind of the preemptor's pods after the eviction, if it was served."""
+    found = _PREEMPTOR.search(act.message)
+    uid = found[1] if found else ""
+    keys = {
+        f"{it['metadata'].get('namespace', '')}/{it['metadata']['name']}"
+        for it in ledger.all_at(act.position, Kind.WORKLOAD)
+        if it["metadata"]["uid"] == uid
+    }
+    return max(
+        (it.position for it in ledger.binds() if it.position > act.position and group_of(it.pod) in keys), default=None
+    )
+
+
+def _ended_meanwhile(ledger: Ledger, act: Act, end: int) -> bool:
+    """Whether a pod other than a victim ended between the eviction and the bind."""
+    evicted = {it.uid for it in ledger.evictions()}
+    before = {pod["metadata"]["uid"] for pod in ledger.holding(act.position)} - evicted
+    between = ledger.versions[act.position : end + 1]
+    return any(
+        seen.ref.kind == Kind.POD
+        and seen.object["metadata"]["uid"] in before
+        and (seen.change == "gone" or is_over(seen.object))
+        for seen in between
+    )
+
+
+def _total(ledger: Ledger, position: int) -> Amounts:
+    nodes = ledger.all_at(position, Kind.NODE)
+    return amounts.total(amounts.parse(node.get("status", {}).get("allocatable")) for node in nodes)
+
+
+def _fits(ledger: Ledger, end: int, unit: list[Object], beside: list[Object], rules: Rules) -> bool:
+    gave = {name: amount for name, amount in taken(unit).items() if amount > 0}
+    total, queue = _total(ledger, end), ledger.queue_of(end, unit[0])
+    kin = list(usage.lineage(ledger, end, queue, rules))
+    for name in kin:
+        own = [pod for pod in beside if name in usage.lineage(ledger, end, ledger.queue_of(end, pod), rules)]
+        limits = usage.capability(ledger.at(end, Kind.QUEUE, name) or {})
+        if amounts.above(taken([*own, *unit]), limits, gave):
+            return False
+    kept = amounts.total([taken([*beside, *unit]), *_unmet(ledger, end, beside, set(kin), rules)])
+    return not amounts.above(kept, total, gave)
+
+
+def _unmet(ledger: Ledger, end: int, beside: list[Object], kin: set[str], rules: Rules) -> Iterator[Amounts]:
+    """Yield what each other queue is guaranteed and does not hold."""
+    for queue in ledger.all_at(end, Kind.QUEUE):
+        name = str(queue["metadata"]["name"])
+        if name not in kin:
+            own = [pod for pod in beside if name in usage.lineage(ledger, end, ledger.queue_of(end, pod), rules)]
+            held = taken(own)
+            yield {it: max(amount - held.get(it, NONE), NONE) for it, amount in usage.guarantee(queue).items()}

@@ -1,0 +1,57 @@
+"""Monitor: the pods of a gang that has to stay within a rack or a spine are never in two of them.
+
+What a gang asks for is read from its PodGroup, of Volcano or of Kubernetes, as it was at the time of the bind. A node
+is in the rack that its label names; this holds for HyperNodes too, because the harness makes them from the labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..api.kinds import LEVELS, Kind
+from .ledger import Act, Ledger, Violation, group_of, is_leaving
+from .rules import Rules
+
+NAME = "topology"
+_GROUPS = (Kind.PODGROUP, Kind.GANG)
+
+
+def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
+    """Compare the domains of all bound pods of a gang after each of its binds."""
+    del rules  # a scheduler that does not know the topology has to let the gang wait
+    for act in ledger.binds():
+        label = _required(ledger, act)
+        found = _domains(ledger, act, label) if label else {}
+        if len(found) > 1:
+            where = ", ".join(f"{name or 'no domain'}: {pods}" for name, pods in sorted(found.items()))
+            yield Violation(NAME, act.time, act.name, f"its gang has to be in one {_level(label)}, and is in {where}")
+
+
+def _required(ledger: Ledger, act: Act) -> str:
+    """Return the node label whose value has to be the same for all pods of the gang; empty if there is none."""
+    key = group_of(act.pod)
+    for kind in _GROUPS if key else ():
+        group = ledger.at(act.position, kind, key)
+        if group is None:
+            continue
+        asked = group["spec"].get("networkTopology") or {}
+        if asked.get("mode", "hard") != "soft" and asked.get("highestTierName") in LEVELS:
+            return LEVELS[asked["highestTierName"]]
+        keys = (group["spec"].get("schedulingConstraints") or {}).get("topology") or ()
+        return next((str(it.get("key", "")) for it in keys), "")
+    return ""
+
+
+def _domains(ledger: Ledger, act: Act, label: str) -> dict[str, int]:
+    """Return how many pods of the gang are in each domain. A node that is gone counts for none."""
+    found: dict[str, int] = {}
+    for pod in ledger.holding(act.position):
+        node = ledger.at(act.position, Kind.NODE, pod["spec"]["nodeName"])
+        if group_of(pod) == group_of(act.pod) and not is_leaving(pod) and node is not None:
+            name = str((node["metadata"].get("labels") or {}).get(label, ""))
+            found[name] = found.get(name, 0) + 1
+    return found
+
+
+def _level(label: str) -> str:
+    return next((level for level, key in LEVELS.items() if key == label), label)

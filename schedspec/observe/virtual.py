@@ -1,0 +1,111 @@
+"""Give the harness a simulated cluster as it uses any other: its API, its watches, its clock.
+
+Virtual time passes only while the run waits.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+
+from ..api.client import Api
+from ..api.kinds import SERVED
+from ..api.kinds import Resource as Served
+from ..api.names import Names
+from ..clusters.simulated import Object, VirtualCluster
+from .watcher import HistoryWriter
+
+_KINDS = {f"{served.api_version}/{served.plural}": kind for kind, served in SERVED.items()}
+
+_LOOKS = 0.1
+"""Virtual seconds between two looks, where nothing changes: a change ends a wait at once."""
+_WRITE = 0.03
+"""Virtual seconds that a write of the harness takes: controllers keep up with a test, as they do on a real cluster."""
+
+
+class _Answer:
+    """The part of an urllib3 response that `Api.raw` returns."""
+
+    def __init__(self, status: int, data: bytes) -> None:
+        self.status, self.data = status, data
+
+    def json(self) -> Any:
+        return msgspec.json.decode(self.data)
+
+
+class VirtualApi(Api):
+    """The API server of a simulated cluster."""
+
+    def __init__(self, virtual: VirtualCluster) -> None:
+        self._virtual = virtual
+        self.names = Names()
+        self.server = "simulated"
+        self._known: dict[tuple[str, str], Served] = {}
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def raw(  # type: ignore[override]
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, object] | None = None,
+        body: object = None,
+        content_type: str = "application/json",
+        **_: object,
+    ) -> _Answer:
+        """One request, answered at once."""
+        if method != "GET":
+            self._virtual.advance(_WRITE)
+        target = path + (f"?{urlencode(query)}" if query else "")
+        data = b"" if body is None else msgspec.json.encode(body)
+        return _Answer(*self._virtual.request(method, target, data, content_type))
+
+
+class VirtualWatches:
+    """In the place of `Watches`: each change is recorded as it is made."""
+
+    def __init__(self, virtual: VirtualCluster, recorder: HistoryWriter) -> None:
+        self._virtual, self._recorder = virtual, recorder
+
+    def start(self, timeout: float) -> None:
+        """Record everything from now on."""
+        del timeout
+        self._virtual.watch(self._saw)
+
+    def _saw(self, kind: str, change: str, item: Object) -> None:
+        if (known := _KINDS.get(kind)) is not None:
+            self._recorder.saw(known, dict(item, metadata=dict(item["metadata"])), gone=change == "DELETED")
+
+    def check(self) -> None:
+        """Nothing can break."""
+
+    def stop(self) -> None:
+        """The cluster ends with the session."""
+
+
+class VirtualClock:
+    """The clock of a simulated cluster. It begins where the machine's was: what began before it keeps its order."""
+
+    def __init__(self, virtual: VirtualCluster) -> None:
+        self._virtual, self._zero = virtual, time.monotonic() - virtual.now()
+
+    def monotonic(self) -> float:
+        return self._zero + self._virtual.now()
+
+    def wall(self) -> float:
+        return self._virtual.wall()
+
+    def sleep(self, seconds: float) -> None:
+        self._virtual.advance(seconds)
+
+    def wait(self, condition: threading.Condition, seconds: float) -> None:
+        del condition
+        self._virtual.advance(max(seconds, _LOOKS), until_shown=True)

@@ -1,0 +1,36 @@
+"""A plan of a cluster that another scheduler serves: what is known to differ there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..schedulers import known
+
+_KNOWN = Path(known.__file__).with_name("volcano_known.yaml")
+_TOUCHES = {
+    "gang": ("gang",),
+    "lifecycle": ("reclaim", "preempt"),
+    "queue_capacity": ("capacity",),
+    "queue_weights": ("proportion",),
+    "hierarchy": ("enableHierarchy", "hierarchy"),
+    "cross_queue_reclaim": ("reclaim",),
+}
+"""Folder of features → words of a policy that their differences concern."""
+_MOST = 4
+
+
+def foreign_notes(schedulers: list[str], policies: tuple[str, str]) -> list[str]:
+    """Return what a reader has to know first where the pods name another scheduler."""
+    others = sorted({*schedulers} - {"schedspec"})
+    if not others:
+        return []
+    notes = [f"{', '.join(others)} schedules this cluster; this plan was computed by schedspec's scheduler"]
+    if "volcano" not in others:
+        return notes
+    entries = {
+        it.instead
+        for it in known.read(_KNOWN)
+        if any(word in text for word in _TOUCHES.get(it.feature.partition("/")[0], ()) for text in policies)
+    }
+    found = [f"known difference of Volcano: {' '.join(text.split())}" for text in sorted(entries)]
+    return notes + found[:_MOST] + ([f"and {len(found) - _MOST} more known differences"] if len(found) > _MOST else [])

@@ -1,0 +1,72 @@
+"""The team's own scenarios under both policies, in virtual time: which flip."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from .. import distribution, results
+from ..api.errors import HarnessError
+
+_JUDGED = ("passed", "failed", "known")
+
+
+def run_rules(features: list[Path], policies: tuple[str, str]) -> dict[str, Any]:
+    """Run features with each policy; returns the fields of `scheduler.plan.answer.Rules`.
+
+    A policy that scenarios name is the changed one if its file in `policies/` beside the features has the text of a
+    side. A scenario that names another policy has the same verdict on both sides.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        before, problem = _verdicts(features, policies, policies[0], Path(folder) / "now")
+        after, worse = _verdicts(features, policies, policies[1], Path(folder) / "proposed")
+    flips = [
+        f"{name}: {before[name]} → {verdict}"
+        for name, verdict in sorted(after.items())
+        if name in before and before[name] != verdict
+    ]
+    return {"scenarios": len(after), "flips": flips, "problem": problem or worse}
+
+
+def _own_policies(features: list[Path], sides: tuple[str, str], policy: str, copy: Path) -> Path | None:
+    """Copy the team's policies with the changed one as it is on a side; None if it is not among them."""
+    beside = (above / "policies" for feature in features for above in (feature.resolve(), *feature.resolve().parents))
+    folder = next((it for it in beside if it.is_dir()), None)
+    changed = [it for it in sorted(folder.glob("*.yaml")) if it.read_text("utf-8") in sides] if folder else []
+    if folder is None or not changed:
+        return None
+    shutil.copytree(folder, copy)
+    for it in changed:
+        (copy / it.name).write_text(policy, "utf-8")
+    return copy
+
+
+def _verdicts(features: list[Path], sides: tuple[str, str], policy: str, folder: Path) -> tuple[dict[str, str], str]:
+    folder.mkdir()
+    file = folder / "policy.yaml"
+    file.write_text(policy, "utf-8")
+    options = [
+        "--cluster",
+        "simulated",
+        "--policy",
+        str(file),
+        "--out",
+        str(folder / "out"),
+        "-q",
+        "-p",
+        "no:cacheprovider",
+    ]
+    if own := _own_policies(features, sides, policy, folder / "policies"):
+        options += ["-o", f"schedspec_policies={own}"]
+    command = [sys.executable, "-m", "pytest", "-p", "schedspec.plugin", *map(str, features), *options]
+    ran = subprocess.run(command, env=distribution.environment(), capture_output=True, text=True, check=False)
+    try:
+        found = results.read(folder / "out" / "results.json").results
+    except HarnessError:
+        last = ran.stdout.strip().splitlines()[-1:] or ["no output"]
+        return {}, f"the scenarios could not be run: {last[0]}"
+    return {it.node_id: it.verdict for it in found if it.verdict in _JUDGED}, ""

@@ -1,0 +1,101 @@
+"""The two sets of files that a plan compares: folders, files, or revisions of this git repository."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..api.errors import HarnessError
+
+SUFFIXES = (".yaml", ".yml", ".json", ".conf")
+MOST_BYTES = 16 << 20
+"""Bytes of one file; larger ones are no policies or manifests."""
+_GIT_SECONDS = 60.0
+
+
+class SourceError(HarnessError):
+    """A set of files that cannot be read."""
+
+
+def is_range(text: str) -> bool:
+    """Whether a text is `main..HEAD`, and no folder of that name."""
+    return ".." in text and not Path(text).exists()
+
+
+def files_of(text: str) -> dict[str, str]:
+    """Return the files of a folder, a file or a revision, by path. Raises SourceError."""
+    path = Path(text)
+    if path.is_dir():
+        found = sorted(
+            it for it in path.rglob("*") if it.suffix in SUFFIXES and it.is_file() and not _is_hidden(it, path)
+        )
+        return {it.relative_to(path).as_posix(): _read(it) for it in found if it.stat().st_size <= MOST_BYTES}
+    if path.is_file():
+        return {path.name: _read(path)}
+    return _of_revision(text)
+
+
+def _is_hidden(path: Path, top: Path) -> bool:
+    return any(part.startswith(".") for part in path.relative_to(top).parts[:-1])
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError(f"{path}: cannot be read: {error}\n  do next: write it in UTF-8, or remove it") from error
+
+
+def merge_base(before: str, after: str) -> str:
+    """Return the commit that two revisions have in common: what a pull request changes counts from there."""
+    found = _git("merge-base", before, after, fails=False)
+    return found.strip() or before
+
+
+def _of_revision(revision: str) -> dict[str, str]:
+    if revision.startswith("-"):
+        raise SourceError(f"{revision}: no folder and no revision\n  do next: name a folder, or a revision as main")
+    listed = _git("ls-tree", "-r", "-z", "--name-only", "--full-tree", revision)
+    names = [it for it in listed.split("\0") if it.endswith(SUFFIXES) and not it.startswith(".")]
+    return _blobs(revision, names)
+
+
+def _blobs(revision: str, names: Sequence[str]) -> dict[str, str]:
+    """Return the files of a revision, in one process of git."""
+    request = "".join(f"{revision}:{name}\n" for name in names if "\n" not in name).encode()
+    content = _run(["git", "cat-file", "--batch"], request)
+    found: dict[str, str] = {}
+    for name in (it for it in names if "\n" not in it):
+        head, _, content = content.partition(b"\n")
+        size = int(head.rsplit(b" ", 1)[-1]) if head[-1:].isdigit() else 0
+        body, content = content[:size], content[size + 1 :]
+        if b" blob " in head and size <= MOST_BYTES:
+            try:
+                found[name] = body.decode()
+            except UnicodeDecodeError:
+                continue
+    return found
+
+
+def _git(*words: str, fails: bool = True) -> str:
+    try:
+        return _run(["git", *words]).decode("utf-8", "replace")
+    except SourceError:
+        if fails:
+            raise
+        return ""
+
+
+def _run(command: list[str], given: bytes = b"") -> bytes:
+    try:
+        done = subprocess.run(command, input=given, capture_output=True, check=False, timeout=_GIT_SECONDS)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise SourceError(f"{' '.join(command)}: {error}\n  do next: install git, or name a folder") from error
+    if done.returncode:
+        error_text = done.stderr.decode("utf-8", "replace").strip()
+        raise SourceError(
+            f"{' '.join(command[-1:])}: neither a folder nor a revision of this repository ({error_text})\n"
+            "  do next: name a folder, or fetch the revision (actions/checkout with fetch-depth: 0)"
+        )
+    return done.stdout

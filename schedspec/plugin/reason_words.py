@@ -1,0 +1,46 @@
+"""Check that our scheduler can publish the words of a reason: a scenario that waits for another word never passes.
+
+The words are those of the texts in the scheduler's source, which is read when the first scenario names a reason. A word
+may also be a name or a number of the scenario.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+from collections.abc import Iterable, Iterator
+
+from .. import distribution
+from ..gherkin.tables import nearest
+
+_ROOMS = ("actions", "framework", "model", "placement", "plugins", "preemption", "reasons")
+_WORD = re.compile(r"[^\W\d_][\w./-]*")
+
+
+def problem(text: str, names: Iterable[str]) -> str:
+    """Describe the words of a reason that the scheduler never publishes; empty if there are none."""
+    known, own = _words(), {word for name in names for word in _split(name)}
+    for word in _split(text):
+        if word not in known and word not in own:
+            return f"the scheduler gives no reason with the word {word!r}{nearest(word, known | own, 0.7)}"
+    return ""
+
+
+@functools.cache
+def _words() -> frozenset[str]:
+    files = (file for room in _ROOMS for file in distribution.folder("scheduler").joinpath(room).rglob("*.py"))
+    return frozenset(word for file in files for text in _texts(file.read_text("utf-8")) for word in _split(text))
+
+
+def _texts(source: str) -> Iterator[str]:
+    """Yield the texts of a module without its docstrings."""
+    tree = ast.parse(source)
+    prose = {id(it.value) for it in ast.walk(tree) if isinstance(it, ast.Expr)}
+    for it in ast.walk(tree):
+        if isinstance(it, ast.Constant) and isinstance(it.value, str) and id(it) not in prose:
+            yield it.value
+
+
+def _split(text: str) -> list[str]:
+    return [word.lower().rstrip(".-/") for word in _WORD.findall(text)]

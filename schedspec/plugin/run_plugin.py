@@ -1,0 +1,270 @@
+"""The pytest plugin of a run that uses schedspec: it connects pytest's hooks with the modules that do the work.
+
+Scenarios of feature files that are not ours (an ordinary pytest-bdd suite in the same run) pass through unchanged: each
+hook checks for the record that only our scenarios have.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .. import options
+from ..api import clock
+from ..api.errors import HarnessError
+from ..ci.plugin import Sharding
+from ..gherkin import bdd, collection, own_steps, selection, short_names
+from ..observe.expect import Expect
+from ..observe.history import History
+from ..report import files, record
+from ..report.files import Claim, FolderTakenError
+from ..scenario.run import SCENARIO_RUN
+from ..scenario.session import LiveSession
+from ..scenario.world import World
+from ..schedulers import UnsuitableClusterError
+from . import claims, gating, known_differences, progress, required_programs, results, run_facts, scenarios, summary
+from .hooks import HookSpecs
+from .report_plugin import RunReport
+
+OPTIONS: pytest.StashKey[options.Options] = pytest.StashKey()
+
+pytest_plugins = ["schedspec.plugin.monitor_plugin"]
+
+
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+    """Declare the options of a run, and register our steps before any conftest is loaded."""
+    options.declare(parser)
+    own_steps.register_ours(pluginmanager)
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Declare the hooks for other plugins."""
+    pluginmanager.add_hookspecs(HookSpecs)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Check the options. No cluster starts before a scenario needs it."""
+    config.pluginmanager.register(summary.Summary(config), "schedspec-summary")
+    chosen = options.read(config)
+    if chosen.settings.kind == "existing":
+        files.keep_private(config.add_cleanup, config.getoption("xmlpath", None))
+    config.stash[OPTIONS] = _with_a_folder_of_its_own(config, chosen)
+    try:
+        config.args[:] = selection.node_ids(config.args, config.invocation_params.dir)
+    except selection.NotSelectableError as problem:
+        raise pytest.UsageError(str(problem)) from None
+    config.stash[collection.FOLDERS] = tuple(_features(config))
+    config.stash[collection.RUN_FACTS] = run_facts.of_run(config.stash[OPTIONS])
+    own_steps.register_own(config, config.stash[OPTIONS].steps)
+    config.pluginmanager.register(progress.Progress(config), progress.NAME)
+    it, worker = config.stash[OPTIONS], summary.worker(config)
+    shards = Sharding(it.out, it.shard, it.shard_durations, writes=worker in ("", "gw0"), measures=not worker)
+    config.pluginmanager.register(shards, "schedspec-sharding")
+    report = RunReport(config, it.out, it.cucumber_messages)
+    config.pluginmanager.register(report, "schedspec-report")
+    for line in ("embedded: needs the embedded cluster", "kind: needs a Kind cluster", "slow: takes more than 10 s"):
+        config.addinivalue_line("markers", line)
+    gating.declare_markers(config)
+    config.pluginmanager.register(results.Results(config, it.out, it.adapter.title), "schedspec-results")
+
+
+def _features(config: pytest.Config) -> Iterator[Path]:
+    """Return the files and folders whose feature files are ours.
+
+    The setting `schedspec_features` names them; else it is the folder of the ini file with our settings; else what the
+    command line names.
+    """
+    here = config.invocation_params.dir
+    named = [here / argument.partition("::")[0] for argument in config.args]
+    yield from (it for it in named if it.suffix == ".feature")
+    set_by_name = config.stash[OPTIONS].features
+    if set_by_name:
+        yield from set_by_name
+    elif options.ini_is_ours(config):
+        yield config.rootpath
+    else:
+        yield from named
+
+
+def _with_a_folder_of_its_own(config: pytest.Config, given: options.Options) -> options.Options:
+    """Return the options with a folder that this run's workers share and no other run writes into."""
+    if summary.worker(config):
+        return dataclasses.replace(given, out=Path(config.workerinput["schedspec-out"]))  # type: ignore[attr-defined]
+    if config.option.collectonly:
+        return given
+    with summary.reporting(config):
+        try:
+            claim = Claim(given.out, named=given.out_is_named)
+        except FolderTakenError as taken:
+            raise pytest.UsageError(str(taken)) from None
+        config.add_cleanup(claim.release)
+        record.note_run(claim.folder, time.time())
+        return dataclasses.replace(given, out=claim.folder)
+    return given
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Pass the run's folder to a worker of xdist."""
+    node.workerinput["schedspec-out"] = str(config_out(node.config))
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Return the cluster, the scheduler and the options of this run."""
+    return config.stash[OPTIONS].header()
+
+
+def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
+    """Name the sentences of ours that the project has replaced, and the fixtures that hide short names of ours."""
+    hidden = config.stash.setdefault(collection.HIDDEN, set())
+    sentences = [f"schedspec: own sentence replaces ours: {pattern}" for pattern in sorted(hidden)]
+    shadowed: set[str] = config.stash.setdefault(short_names.SHADOWED, set())
+    return [*sentences, *sorted(shadowed)]
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Collect our feature files as test modules."""
+    return collection.collect_file(file_path, parent)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run every scenario several times if the scheduler's order is not deterministic."""
+    gating.repeat(metafunc, metafunc.config.stash[OPTIONS].runs)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip scenarios that need what the scheduler lacks, and store its known differences."""
+    chosen = config.stash[OPTIONS]
+    try:
+        gating.gate(items, chosen.adapter, chosen.kubernetes_version)
+        judged = sum(bdd.scenario_of(item) is not None and not item.get_closest_marker("skip") for item in items)
+        config.stash[scenarios.RECORDS] = chosen.records(judged)
+    except HarnessError as problem:
+        raise pytest.UsageError(str(problem)) from None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> None:
+    """Refuse a run whose programs are missing, before a cluster boots."""
+    config = session.config
+    if not (session.testsfailed or config.option.collectonly or summary.worker(config)):
+        _require_programs(config, [it.nodeid for it in session.items if not it.get_closest_marker("skip")])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_node_collection_finished(node: Any, ids: list[str]) -> None:
+    """Refuse a run of workers whose programs are missing; only workers collect its scenarios."""
+    _require_programs(node.config, ids)
+
+
+def _require_programs(config: pytest.Config, ids: list[str]) -> None:
+    if any(it.partition("::")[0].endswith(".feature") for it in ids):
+        required_programs.check(config.stash[OPTIONS], summary.progress_writer(config))
+
+
+@pytest.fixture(scope="session")
+def schedspec_live(request: pytest.FixtureRequest) -> Iterator[LiveSession]:
+    """Return the session: a cluster with the scheduler under test."""
+    config = request.config
+    session = LiveSession(
+        config.stash[OPTIONS], summary.worker(config), summary.run_of(config), summary.progress_writer(config)
+    )
+    session.claims = lambda: claims.of_items(request.session.items)
+    try:
+        session.open()
+    except UnsuitableClusterError as problem:
+        pytest.skip(str(problem))
+    finally:
+        progress.of(config).end_line()
+    try:
+        yield session
+    finally:
+        if session.owns:
+            summary.note(config, session)
+        session.close()
+
+
+@pytest.fixture
+def schedspec_world(schedspec_live: LiveSession, request: pytest.FixtureRequest) -> Iterator[World]:
+    """Yield the scenario's objects: a world that is empty at the start, and emptied at the end."""
+    running = scenarios.running(request.node, config_out(request.config))
+    running.session = live = schedspec_live
+    with live.scenario(running.name) as world:
+        running.world, running.facts = world, live.facts
+        running.scheduler = (live.options.adapter.title, live.scheduler_version)
+        request.config.hook.pytest_schedspec_begins(running=running)
+        scenarios.opened(running)
+        try:
+            yield world
+        finally:
+            scenarios.wait_for_reasons(running)
+            running.cleanup_began = clock.monotonic()
+
+
+@pytest.fixture
+def schedspec_history(schedspec_world: World) -> History:
+    """Return all object versions that the cluster has shown since the scenario began."""
+    return schedspec_world.history
+
+
+@pytest.fixture
+def schedspec_expect(schedspec_world: World) -> Expect:
+    """Return the conditions on the history: `eventually`, `consistently` and `never`."""
+    return schedspec_world.expect
+
+
+def config_out(config: pytest.Config) -> Path:
+    """Return the folder for this run's files."""
+    return config.stash[OPTIONS].out
+
+
+def pytest_bdd_before_scenario(request: pytest.FixtureRequest, feature: Any, scenario: Any) -> None:
+    """Begin the record of a scenario of ours."""
+    if collection.is_ours(request.node):
+        scenarios.begin(request.node, feature, scenario, config_out(request.config))
+
+
+def pytest_bdd_before_step(request: pytest.FixtureRequest, step: Any) -> None:
+    """Record that a sentence begins."""
+    if collection.is_ours(request.node):
+        scenarios.sentence_began(request.node, step)
+
+
+def pytest_bdd_after_step(request: pytest.FixtureRequest) -> None:
+    """Record that a sentence has passed."""
+    if collection.is_ours(request.node):
+        scenarios.sentence_ended(request.node, None)
+
+
+def pytest_bdd_step_error(request: pytest.FixtureRequest, exception: BaseException) -> None:
+    """Record that a sentence has failed, or could not be judged."""
+    if collection.is_ours(request.node):
+        scenarios.sentence_ended(request.node, exception)
+
+
+def pytest_bdd_after_scenario(request: pytest.FixtureRequest) -> None:
+    """Run the monitors while the objects still exist."""
+    if not collection.is_ours(request.node):
+        return
+    try:
+        scenarios.judge(request.node)
+    finally:
+        known_differences.settle(request.node)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Replace tracebacks of failures by their story."""
+    report = yield
+    scenarios.explain(item, call, report, config_out(item.config))
+    results.attach(item, call, report)
+    if report.failed and report.when == "call" and item.config.stash[OPTIONS].pause and SCENARIO_RUN in item.stash:
+        progress.pause(item.stash[SCENARIO_RUN], item.config)
+    return report

@@ -1,0 +1,93 @@
+"""Compare the results of two runs: flipped verdicts, other numbers of evictions, other times until pods run.
+
+`schedspec report --against OTHER` prints it and adds it to the page. Feature, name and example match scenarios;
+of repeated runs the worst verdict and the mean of the numbers count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal
+
+import msgspec
+from markupsafe import Markup
+
+from ..results import RunResults
+from . import html, matrix
+from .matrix import Cell
+
+VIEW = "against"
+"""The anchor of the comparison on the page."""
+_SLOWER, _SECONDS = 1.5, 0.5
+"""Times differ from this factor and from so many seconds on: a machine is never equally fast twice."""
+
+Kind = Literal["verdict", "evictions", "time", "new", "gone"]
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """One difference: `before` is the other run's value, `after` this run's."""
+
+    kind: Kind
+    feature: str
+    scenario: str
+    before: str = ""
+    after: str = ""
+    why: str = ""
+    """The reason of a verdict that changed."""
+
+
+def compare(before: Iterable[RunResults], after: Iterable[RunResults]) -> list[Difference]:
+    """Return what differs between two runs, verdicts first. Pure."""
+    old, new = _cells(before), _cells(after)
+    order: tuple[Kind, ...] = ("verdict", "evictions", "time", "new", "gone")
+    found = [it for place in sorted(old.keys() | new.keys()) for it in _differences(place, old, new)]
+    return sorted(found, key=lambda it: order.index(it.kind))
+
+
+def lines(found: list[Difference]) -> Iterator[str]:
+    """Yield the differences for a terminal."""
+    for it in found:
+        change = f"{it.before} → {it.after}" if it.before and it.after else it.before or it.after
+        yield f"{_WORDS[it.kind]}: {it.feature}: {it.scenario}: {change}"
+    if not found:
+        yield "no difference: the same verdicts, evictions and times"
+
+
+def view(found: list[Difference], other: str) -> html.View:
+    """Return the page of the report that shows the differences."""
+    body = html.template("against.html.j2").render(found=found, words=_WORDS, other=other)
+    return html.View(VIEW, f"Against {other}", Markup(body))  # noqa: S704 - escaped by the template
+
+
+_WORDS: dict[Kind, str] = {
+    "verdict": "verdict",
+    "evictions": "evictions",
+    "time": "seconds until pods run",
+    "new": "only in this run",
+    "gone": "only in the other run",
+}
+_Place = tuple[str, str]
+
+
+def _cells(runs: Iterable[RunResults]) -> Mapping[_Place, Cell]:
+    """Return each scenario's cell; the worst if one run has several schedulers."""
+    found: dict[_Place, Cell] = {}
+    for row in matrix.make(runs).rows:
+        cells = [cell for cell in row.cells if cell is not None]
+        found[row.feature, row.scenario] = min(cells, key=lambda cell: matrix.ORDER.index(cell.verdict))
+    return found
+
+
+def _differences(place: _Place, old: Mapping[_Place, Cell], new: Mapping[_Place, Cell]) -> Iterator[Difference]:
+    before, after = old.get(place), new.get(place)
+    if before is None or after is None:
+        there = before or after
+        yield Difference("gone" if after is None else "new", *place, "", there.verdict if there is not None else "")
+        return
+    if before.verdict != after.verdict:
+        yield Difference("verdict", *place, before.verdict, after.verdict, after.why or before.why)
+    if before.evictions != after.evictions and None not in (before.evictions, after.evictions):
+        yield Difference("evictions", *place, f"{before.evictions:g}", f"{after.evictions:g}")
+    less, more = sorted((before.seconds_to_run or 0.0, after.seconds_to_run or 0.0))
+    if less and more - less > _SECONDS and more > _SLOWER * less:
+        yield Difference("time", *place, f"{before.seconds_to_run:.2f} s", f"{after.seconds_to_run:.2f} s")

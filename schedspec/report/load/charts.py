@@ -1,0 +1,191 @@
+"""Draw amounts over time and distributions of waits: as paths in a box of 1000 × 200, stretched by the page.
+
+`load.js` draws the same charts again at another zoom, from `Chart.packed`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from .steps import Floats, Steps
+from .world import World
+
+WIDTH, HEIGHT = 1000.0, 200.0
+COLUMNS = 240
+"""Columns of the picture without a script."""
+_POINTS = 200
+"""Points of a distribution."""
+_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 1209600,
+          2592000, 7776000, 31536000)  # fmt: skip
+REAL = 315_532_800.0
+"""A start before 1980 is no date: times are shown from the start."""
+_WAITS = ((1, "1 s"), (10, "10 s"), (60, "1 min"), (600, "10 min"), (3600, "1 h"), (21600, "6 h"), (86400, "1 d"),
+          (604800, "7 d"), (2592000, "30 d"))  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """A stacked area."""
+
+    colour: int
+    label: str
+    parts: Sequence[str]
+    """Names of the steps whose sum it shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line over the areas, of steps or at one height."""
+
+    kind: str
+    steps: str = ""
+    value: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """Paths of a chart: class and `d` of each; its ticks, as parts of the whole and texts."""
+
+    paths: Sequence[tuple[str, str, str]]
+    """Class, `d` and label."""
+    x_ticks: Sequence[tuple[float, str]]
+    y_ticks: Sequence[tuple[float, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Amounts of one world over time."""
+
+    name: str
+    title: str
+    unit: str
+    areas: Sequence[Area]
+    lines: Sequence[Line] = ()
+
+    def packed(self) -> dict[str, Any]:
+        """Return the chart for the script."""
+        return {
+            "unit": self.unit,
+            "areas": [{"colour": it.colour, "label": it.label, "parts": it.parts} for it in self.areas],
+            "lines": [{"kind": it.kind, "steps": it.steps, "value": it.value} for it in self.lines],
+        }
+
+    def draw(self, steps: Mapping[str, Steps], start: float, span: float) -> Drawn:
+        """Draw the whole time."""
+        edges = np.linspace(0.0, span, COLUMNS + 1)
+        below = np.zeros(COLUMNS)
+        stacked = []
+        for area in self.areas:
+            above = below + sum((steps[name].means(edges) for name in area.parts if name in steps), np.zeros(COLUMNS))
+            stacked.append((area, below, above))
+            below = above
+        lines = [
+            (line, steps[line.steps].means(edges) if line.steps else np.full(COLUMNS, line.value))
+            for line in self.lines
+            if not line.steps or line.steps in steps
+        ]
+        top = rounded_up(max([float(below.max(initial=0.0)), *(float(values.max()) for _, values in lines)]))
+        scale = HEIGHT / top
+        paths = [
+            (f"area q{area.colour}", _band(low * scale, high * scale), area.label) for area, low, high in stacked
+        ] + [(f"line {line.kind}", _stair(values * scale), line.kind) for line, values in lines]
+        return Drawn(paths, list(_time_ticks(start, span)), [(part / 2, f"{top * part / 2:g}") for part in range(3)])
+
+
+def rounded_up(value: float) -> float:
+    """Return the end of an axis: 1, 2, 4, 5 or 10 times a power of ten."""
+    if value <= 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(factor * power for factor in (1, 2, 4, 5, 10) if factor * power >= value * 0.999)
+
+
+def _stair(levels: Floats) -> str:
+    """Return a line of equally wide steps."""
+    return f"M0 {HEIGHT - levels[0]:.1f}{_run(levels, WIDTH / len(levels), 1)}"
+
+
+def _band(low: Floats, high: Floats) -> str:
+    """Return the area between two stairs; nothing where it is flat."""
+    if not (high - low).max(initial=0.0):
+        return ""
+    back = _run(low[::-1], WIDTH / len(low), -1)
+    return f"{_stair(high)}V{HEIGHT - low[-1]:.1f}{back}Z"
+
+
+def _run(levels: Floats, width: float, direction: int) -> str:
+    """Return steps from one side to the other."""
+    parts = []
+    last = len(levels) - 1
+    for index, level in enumerate(levels):
+        if index and level != levels[index - 1]:
+            parts.append(f"V{HEIGHT - level:.1f}")
+        if index == last or levels[index + 1] != level:
+            x = (index + 1) * width
+            parts.append(f"H{x if direction > 0 else WIDTH - x:.1f}")
+    return "".join(parts)
+
+
+def _time_ticks(start: float, span: float, most: int = 6) -> Iterable[tuple[float, str]]:
+    step = next((it for it in _STEPS if span / it <= most), _STEPS[-1])
+    first = start if start < REAL else 0.0
+    at = first + math.ceil((start - first) / step) * step
+    while at <= start + span:
+        yield (at - start) / span, moment(at, start, step)
+        at += step
+
+
+def moment(at: float, start: float, step: float = 1.0) -> str:
+    """Format a moment: a date, or the time from the start where the load has no dates."""
+    if start < REAL:
+        days, rest = divmod(round(at - start), 86400)
+        clock = f"{rest // 3600:02}:{rest // 60 % 60:02}" + (f":{rest % 60:02}" if step < 60 else "")
+        return f"{days}d" if step >= 86400 else f"{days}d {clock}" if days else clock
+    date = datetime.fromtimestamp(at, UTC)
+    return date.strftime("%m-%d" if step >= 86400 else "%m-%d %H:%M" if step >= 60 else "%H:%M:%S")
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """The share of jobs that started within a wait, by queue; the axis of waits is logarithmic."""
+
+    paths: Sequence[tuple[str, str, str]]
+    x_ticks: Sequence[tuple[float, str]]
+
+
+def distribution(world: World, colours: Mapping[str, int], other: World | None, longest: float) -> Distribution:
+    """Draw the waits of a world's queues, of all jobs, and of all jobs of another world."""
+    rest = [name for name in world.queues if name not in colours]
+    groups = [(f"line q{colour}", [name], name) for name, colour in colours.items() if name in world.queues]
+    groups += [("line q7", rest, "other queues")] if rest else []
+    paths = [(kind, _cumulated(world, names, longest), label) for kind, names, label in groups]
+    if other is not None:
+        paths.append(("line other", _cumulated(other, [*other.queues], longest), f"all queues, {other.title}"))
+    paths.append(("line all", _cumulated(world, [*world.queues], longest), "all queues"))
+    ticks = [(_log(seconds, longest), text) for seconds, text in _WAITS if seconds <= longest]
+    spaced = [it for index, it in enumerate(ticks) if not index or it[0] - ticks[index - 1][0] > 0.04]
+    return Distribution(paths, spaced)
+
+
+def _cumulated(world: World, names: Sequence[str], longest: float) -> str:
+    waits = np.sort(np.concatenate([np.array(world.queues[name].waits) for name in names] or [np.zeros(0)]))
+    jobs = sum(world.queues[name].jobs for name in names)
+    if not len(waits):
+        return ""
+    chosen = np.unique(np.linspace(0, len(waits) - 1, min(len(waits), _POINTS)).round().astype(int))
+    parts = [f"M0 {HEIGHT:g}"]
+    for index in chosen.tolist():
+        x, y = _log(float(waits[index]), longest) * WIDTH, HEIGHT * (1 - (index + 1) / jobs)
+        parts.append(f"H{x:.1f}V{y:.1f}")
+    return "".join([*parts, f"H{WIDTH:g}"])
+
+
+def _log(seconds: float, longest: float) -> float:
+    """Return the place of a wait on the axis: 0 for at most a second, 1 for the longest."""
+    return math.log(max(seconds, 1.0)) / math.log(max(longest, 2.0))

@@ -1,0 +1,219 @@
+"""Read a result file of `simulate` for the page.
+
+What is kept is bounded by the number of queues and by the limits below. Only the changes of what a queue holds, and the
+waits, grow with the load: a few numbers for each job.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from array import array
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ... import distribution
+from .steps import Changes, Steps
+
+WORST = 20
+"""Jobs whose wait is explained."""
+SERIES = 8
+"""Queues with a colour of their own in a chart; the last colour is that of all others."""
+CHANGES = 400_000
+"""Changes that a page holds exactly, all queues together."""
+FINDINGS = 50
+"""Findings of monitors that are shown."""
+NODES = "(nodes)"
+"""Stands for the preemptor of pods that went with their node."""
+
+
+@dataclass(slots=True)
+class Taken:
+    """What one queue lost to another."""
+
+    victim: str
+    preemptor: str
+    times: int = 0
+    """Decisions: pods of a job that went at one moment for one preemptor."""
+    pods: int = 0
+    card_hours: float = 0.0
+    """Lost work in card-hours."""
+
+
+@dataclass(slots=True)
+class Queue:
+    """One queue over the time of a run."""
+
+    name: str
+    held: Changes = field(default_factory=Changes)
+    waiting: Changes = field(default_factory=Changes)
+    samples: dict[str, tuple[list[float], list[float]]] = field(default_factory=dict)
+    waits: array[float] = field(default_factory=lambda: array("d"))
+    jobs: int = 0
+
+
+@dataclass(slots=True)
+class World:
+    """A result file, read."""
+
+    title: str
+    run: Any = None
+    end: Any = None
+    queues: dict[str, Queue] = field(default_factory=dict)
+    taken: dict[tuple[str, str], Taken] = field(default_factory=dict)
+    worst: list[Any] = field(default_factory=list)
+    """The jobs that waited longest, as their records, longest first."""
+    waited: dict[str, float] = field(default_factory=dict)
+    """Job → seconds until its first start, for the comparison of two worlds; empty unless asked for."""
+    start: float = 0.0
+    findings: list[Any] = field(default_factory=list)
+    """What monitors found, the first of it."""
+    found: int = 0
+
+    @property
+    def span(self) -> float:
+        """Seconds from the first submission to the end of the run."""
+        return max(float(self.end.at) - self.start, 1.0)
+
+    @property
+    def metrics(self) -> Mapping[str, Any]:
+        """The metrics of the run's last line."""
+        found: Mapping[str, Any] = self.end.metrics
+        return found
+
+    def by_use(self) -> list[str]:
+        """Return the queues, those that used most card-hours first."""
+        used = self.metrics["queues"]
+        return sorted(self.queues, key=lambda name: (-used.get(name, {}).get("used_card_hours", 0.0), name))
+
+    def steps(self, name: str, start: float, kind: str) -> Steps:
+        """Return a queue's `held` or `waiting`, or a sampled amount such as `deserved`, after `start`."""
+        it = self.queues[name]
+        if kind in ("held", "waiting"):
+            changes: Changes = getattr(it, kind)
+            return changes.steps(start, CHANGES // (2 * len(self.queues)), self.span)
+        times, values = it.samples.get(kind, ([], []))
+        return Steps.of([at - start for at in times], values)
+
+
+SAMPLED = ("deserved", "guarantee", "capability", "requested")
+
+
+def read(path: Path, title: str, *, keeps_waits: bool = False) -> World:
+    """Read a result file.
+
+    Args:
+        path: The file that `simulate` wrote.
+        title: The world's name on the page.
+        keeps_waits: Remember how long each job waited, for a comparison.
+
+    Raises:
+        ValueError: The file is no result, or was cut off (scheduler.simulate.InputError).
+    """
+    room = distribution.load("scheduler.simulate.records")
+    reader = _Reader(World(title), keeps_waits=keeps_waits)
+    takes: Mapping[type, Callable[[Any], None]] = {
+        room.Run: reader.take_run,
+        room.Sample: reader.take_sample,
+        room.JobRecord: reader.take_job,
+        room.Finding: reader.take_finding,
+        room.End: reader.take_end,
+    }
+    for record in room.read_result(path):
+        take = takes.get(type(record))
+        if take is not None:
+            take(record)
+    if reader.world.end is None or reader.world.run is None:
+        room = distribution.load("scheduler.simulate.errors")
+        raise room.InputError(str(path), "has no last line with metrics: the run was cut off", "run it again")
+    return reader.close()
+
+
+class _Reader:
+    """Takes the records of a result file in their order."""
+
+    def __init__(self, world: World, *, keeps_waits: bool) -> None:
+        self.world, self._keeps_waits = world, keeps_waits
+        self._longest: list[tuple[float, str, Any]] = []
+        self._stuck: list[tuple[float, str, Any]] = []
+        """Jobs that never started, the earliest."""
+        self._first = math.inf
+
+    def take_run(self, run: Any) -> None:
+        self.world.run = run
+
+    def take_sample(self, sample: Any) -> None:
+        for name, it in sample.queues.items():
+            samples = self._queue(name).samples
+            for kind in SAMPLED:
+                amount = getattr(it, kind)
+                if amount is not None:
+                    times, values = samples.setdefault(kind, ([], []))
+                    times.append(sample.at)
+                    values.append(amount)
+
+    def take_job(self, job: Any) -> None:
+        self._first = min(self._first, job.submitted)
+        queue = self._queue(job.queue)
+        queue.jobs += 1
+        _record_waiting(queue.waiting, job)
+        for began, until, cards in job.held:
+            queue.held.add(began, cards)
+            queue.held.add(until, -cards)
+        for eviction in job.evictions:
+            self._take_eviction(job, eviction)
+        if job.wait is None:
+            _keep(self._stuck, (-job.submitted, job.job, job))
+            return
+        queue.waits.append(job.wait)
+        _keep(self._longest, (job.wait, job.job, job))
+        if self._keeps_waits:
+            self.world.waited[job.job] = job.wait
+
+    def take_finding(self, finding: Any) -> None:
+        self.world.found += 1
+        if len(self.world.findings) < FINDINGS:
+            self.world.findings.append(finding)
+
+    def take_end(self, end: Any) -> None:
+        self.world.end = end
+
+    def close(self) -> World:
+        """Return the world; after the last record."""
+        world = self.world
+        world.start = self._first if self._first < math.inf else world.end.at
+        ended = world.end.at
+        stuck = [(ended - job.submitted, name, job) for _, name, job in self._stuck]
+        world.worst = [job for wait, _, job in heapq.nlargest(WORST, [*self._longest, *stuck]) if wait > 0]
+        return world
+
+    def _queue(self, name: str) -> Queue:
+        return self.world.queues.setdefault(name, Queue(name))
+
+    def _take_eviction(self, job: Any, it: Any) -> None:
+        by = it.preemptor_queue or (job.queue if it.preemptor else NODES)
+        taken = self.world.taken.setdefault((job.queue, by), Taken(job.queue, by))
+        taken.times += 1
+        taken.pods += it.pods
+        taken.card_hours += it.lost / 3600
+
+
+def _keep(heap: list[tuple[float, str, Any]], item: tuple[float, str, Any]) -> None:
+    """Keep the largest items."""
+    (heapq.heappush if len(heap) < WORST else heapq.heappushpop)(heap, item)
+
+
+def _record_waiting(waiting: Changes, job: Any) -> None:
+    """A job waits from its submission to its end while it holds nothing."""
+    waiting.add(job.submitted, 1)
+    runs = [(began, until) for began, until, _ in job.held]
+    if not job.cards and job.started is not None:
+        runs = [(job.started, math.inf if job.ended is None else job.ended)]
+    for began, until in runs:
+        waiting.add(began, -1)
+        if until < math.inf:
+            waiting.add(until, 1)
+    if job.ended is not None:
+        waiting.add(job.ended, -1)

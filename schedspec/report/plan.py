@@ -1,0 +1,36 @@
+"""Render a plan as a page: the difference first, then both worlds side by side, at once and over the load."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from . import files, html, load
+
+MOST = 200
+"""Rows of a table; the plan as JSON has all."""
+
+
+def write(plan: Any, results: Mapping[str, Path], path: Path) -> Path:
+    """Write the page.
+
+    Args:
+        plan: The answer (`scheduler.plan.Plan`).
+        results: The result file of each world, `now` and `proposed`; empty without a load.
+        path: The file.
+
+    Raises:
+        OSError: the file cannot be written.
+        ValueError: a result was cut off.
+    """
+    section = Markup()
+    if results:
+        worlds = [load.read(file, name, keeps_waits=True) for name, file in results.items()]
+        section = load.section(load.make(worlds))
+    files.make_folder(path.parent, private=False)
+    text = html.template("plan.html.j2").render(plan=plan, load=section, most=MOST)
+    path.write_text(text, "utf-8")
+    return path

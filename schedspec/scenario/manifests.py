@@ -1,0 +1,114 @@
+"""Read a team's real manifests: the queues, nodes and policy that `kubectl get -o yaml` prints or a repository keeps.
+
+1. `find` looks for the file beside the feature, then in the root of the run and in the working directory.
+2. `queues` and `nodes` keep what a user writes of an object and drop what a cluster adds (status, uid, versions), so
+   that the same file can be applied to an empty cluster. Documents of other kinds are left out.
+3. `policy` reads the text of a scheduler's configuration, from a plain file or from the ConfigMap that holds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ..api.errors import HarnessError
+from ..gherkin.tables import nearest
+from .nodes import SIMULATED, WORLD
+from .templates import Object, Rendered
+
+CONF = "volcano-scheduler.conf"
+"""The key of Volcano's ConfigMap that holds its configuration."""
+_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+class ManifestError(HarnessError):
+    """A manifest that does not exist, is no YAML, or holds nothing of the kind that a sentence asks for."""
+
+
+def find(name: str, folders: Sequence[Path]) -> Path:
+    """Return the first file of that name in the folders.
+
+    Raises:
+        ManifestError: No folder has the file.
+    """
+    for folder in folders:
+        if (folder / name).is_file():
+            return folder / name
+    there = sorted({it.name for folder in folders for it in folder.glob("*.y*ml")})
+    looked = ", ".join(dict.fromkeys(str(folder) for folder in folders))
+    raise ManifestError(f"there is no file {name!r}{nearest(name, there)}\n  looked in: {looked}")
+
+
+def queues(path: Path) -> list[Rendered]:
+    """Return the Queues of a file. Raises ManifestError."""
+    return _objects(path, "Queue", lambda obj: {**_head(obj), "spec": obj.get("spec") or {}})
+
+
+def nodes(path: Path) -> list[Rendered]:
+    """Return the Nodes of a file as KWOK nodes. Raises ManifestError."""
+    return _objects(path, "Node", _node)
+
+
+def policy(path: Path) -> str:
+    """Return the text of a scheduler's configuration. Raises ManifestError."""
+    text = path.read_text("utf-8")
+    maps = [obj for obj, _ in _documents(path, text) if obj.get("kind") == "ConfigMap"]
+    if not maps:
+        return text
+    data = maps[0].get("data") or {}
+    found = data.get(CONF, next(iter(data.values())) if len(data) == 1 else None)
+    if not isinstance(found, str):
+        raise ManifestError(f"{path}: the ConfigMap has no key {CONF}; it has: {', '.join(data) or 'none'}")
+    return found
+
+
+def _objects(path: Path, kind: str, keep: Callable[[Object], Object]) -> list[Rendered]:
+    text = path.read_text("utf-8")
+    found = [Rendered(keep(obj), path, text, node) for obj, node in _documents(path, text) if obj.get("kind") == kind]
+    if not found:
+        raise ManifestError(f"{path}: no object of kind {kind}")
+    return found
+
+
+def _documents(path: Path, text: str) -> Iterator[tuple[Object, yaml.nodes.Node]]:
+    """The objects of a file with their places in it; a List is its items."""
+    try:
+        loaded = list(zip(yaml.safe_load_all(text), yaml.compose_all(text, yaml.SafeLoader), strict=True))
+    except yaml.YAMLError as problem:
+        raise ManifestError(f"{path} is no YAML:\n  {problem}") from None
+    for obj, node in loaded:
+        items = obj.get("items") if isinstance(obj, dict) and str(obj.get("kind", "")).endswith("List") else None
+        for it in [obj] if items is None else items:
+            if isinstance(it, dict):
+                yield it, node
+
+
+def _head(obj: Object) -> Object:
+    """Return the identity of an object, and the labels and annotations that a user gave it."""
+    given = obj.get("metadata") or {}
+    meta: dict[str, Any] = {"name": given.get("name", "")}
+    if given.get("labels"):
+        meta["labels"] = dict(given["labels"])
+    notes = {key: value for key, value in (given.get("annotations") or {}).items() if key != _APPLIED}
+    return {
+        "apiVersion": obj.get("apiVersion", ""),
+        "kind": obj["kind"],
+        "metadata": meta | ({"annotations": notes} if notes else {}),
+    }
+
+
+def _node(obj: Object) -> Object:
+    """A node that KWOK plays: its labels, its taints but those of a node that is not ready, and what it offers."""
+    made, spec, status = _head(obj), obj.get("spec") or {}, obj.get("status") or {}
+    made["metadata"].setdefault("labels", {})[WORLD] = "true"
+    made["metadata"].setdefault("annotations", {})[SIMULATED] = "fake"
+    taints = [it for it in spec.get("taints") or () if not str(it.get("key", "")).startswith("node.kubernetes.io/")]
+    offers = status.get("allocatable") or status.get("capacity") or {}
+    return {
+        **made,
+        "spec": {"taints": taints} | ({"unschedulable": True} if spec.get("unschedulable") else {}),
+        "status": {"capacity": status.get("capacity") or offers, "allocatable": offers},
+    }

@@ -1,0 +1,140 @@
+"""Adapter for Kueue, with kube-scheduler for the placement of what Kueue admits.
+
+The program comes from the first of these places: a folder that the user names (`--scheduler-binaries`: `kueue` and the
+definitions in `crds/`); a build from the pinned module `kind-config/tools/kueue`. `--scheduler kueue@v0.19.1` chooses
+another pinned version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import yaml
+
+from ... import distribution
+from ...api.capabilities import Capability
+from ...api.marks import Mark, Marks
+from ...clusters import before_boot
+from ...clusters.programs import binaries
+from ...clusters.programs.definitions import definitions
+from ...clusters.programs.pinned import kubernetes_versions, minor_of, program, versions
+from ...clusters.protocol import BinaryError, Settings
+from ..adapter import Adapter, AdapterError, Site, UnsuitableClusterError
+from ..kube_scheduler_process import KubeSchedulerProcess
+from . import policy as policies
+from . import quota
+from .processes import SECRET_NAME, KueueProcesses
+
+PROGRAM = "kueue"
+DEFINITIONS = ("config/components/crd/bases/*.yaml",)
+"""Paths of the definitions in Kueue's source."""
+_CONVERTED = ("clusterqueues", "cohorts", "localqueues", "multikueueclusters", "workloads")
+"""Kinds whose definitions Kueue's manager of certificates expects to name a conversion webhook."""
+
+
+class Kueue(Adapter):
+    """Kueue with its own definitions. Queues of the scenario's tables become ClusterQueues, LocalQueues and Cohorts."""
+
+    name: ClassVar[str] = "kueue"
+    programs: ClassVar[Sequence[str]] = (PROGRAM,)
+    templates: ClassVar[str] = "kueue"
+    sees_all: ClassVar[bool] = True
+    lacks: ClassVar[Mapping[Capability, str]] = {
+        Capability.POLICY_FILES: "its policy is a configuration and preemption settings of its own",
+        Capability.POLICY_REFUSAL: "its policies have no contradictions of this kind",
+        Capability.ACTIONS: "its cycle has no steps that a policy could leave out",
+        Capability.CARDS: "this adapter makes one flavor, not one for each model of card",
+        Capability.QUEUE_PRIORITY: "a ClusterQueue has no priority",
+        Capability.PROTECTION: "nothing exempts a ClusterQueue or a Workload from preemption",
+        Capability.VALIDATION: "its webhooks are not installed",
+        Capability.JOB_TASKS: "a Job has pods of one kind",
+        Capability.JOB_POLICIES: "a Job has no policies on events",
+        Capability.COMMANDS: "it has no Commands",
+        Capability.PYTORCHJOBS: "no training operator is installed",
+        Capability.PHASES: "Workloads have conditions, no phases",
+        Capability.REASONS: "its reasons have other texts",
+        Capability.DESERVED: "the status of a ClusterQueue has no deserved amounts",
+        Capability.SPARE_PODS: "a Workload is admitted and evicted as a whole",
+        Capability.GROWTH: "an admitted Workload does not grow",
+        Capability.POD_NAMES: "Kubernetes names the pods of a Job",
+        Capability.PARTITIONS: "this adapter divides no podset into slices",
+        Capability.DISRUPTION_MODE: "a Workload is always evicted as a whole",
+    }
+    monitors_off: ClassVar[Mapping[str, str]] = {
+        "needless-eviction": "a Workload is evicted as a whole, by quota; needless-workload-eviction judges it",
+        "disproportionate-eviction": "a Workload is evicted as a whole; the monitor counts pods",
+    }
+    marks: ClassVar[Marks] = Marks(
+        evicted=(Mark("TerminationTarget", "True"),),
+        waits=(Mark("QuotaReserved", "False"), Mark("PodScheduled", "False", "Unschedulable")),
+        unit_evicted=Mark("Evicted", "True", "Preempted"),
+    )
+    known_file: ClassVar[Path | None] = Path(__file__).with_name("known.yaml")
+
+    def __init__(self, version: str = "") -> None:
+        super().__init__()
+        self._version = version
+        if version and version not in versions(PROGRAM):
+            raise AdapterError(f"kueue {version} is not pinned; there are: {', '.join(versions(PROGRAM))}")
+
+    def version(self, site: Site) -> str:
+        del site
+        return program(PROGRAM, version=self._version).version
+
+    def require_programs(self, settings: Settings, folder: Path | None, progress: Callable[[str], None]) -> None:
+        minor = before_boot.kubernetes_minor(settings)
+        option = "--scheduler-binaries"
+        binaries.require((PROGRAM,), folder=folder, progress=progress, option=option, version=self._version)
+        if minor in kubernetes_versions():  # else `scheduler` says so
+            binaries.require(("kube-scheduler",), folder=folder, progress=progress, option=option, kubernetes=minor)
+
+    def scheduler(self, site: Site) -> KueueProcesses:
+        folder = site.scheduler_programs
+        provided = binaries.provide((PROGRAM,), folder=folder, progress=site.progress, version=self._version)
+        minor = minor_of(site.cluster.facts().server_version)
+        if minor not in kubernetes_versions():
+            raise UnsuitableClusterError(f"no kube-scheduler, which places what Kueue admits, is pinned for {minor}")
+        placement = distribution.folder("templates") / "kube-scheduler" / "policies" / "default.yaml"
+        scheduler = KubeSchedulerProcess(site, minor, gates="")
+        return KueueProcesses(site, provided[PROGRAM], scheduler, placement.read_text("utf-8"))
+
+    def companions(
+        self, queues: Sequence[dict[str, Any]], nodes: Sequence[dict[str, Any]], policy: str
+    ) -> Sequence[dict[str, Any]]:
+        return quota.of_scenario(queues, nodes, policies.read(policy))
+
+    def definitions(self, site: Site) -> Path:
+        """Return a folder with Kueue's definitions and that of the Queue, which keeps a scenario's table.
+
+        Raises:
+            AdapterError: the definitions are not available.
+        """
+        folder = site.folder / "definitions"
+        folder.mkdir(parents=True, exist_ok=True)
+        for source in sorted(self._source(site).glob("*.yaml")):
+            found = yaml.safe_load(source.read_text("utf-8"))
+            (folder / source.name).write_text(yaml.safe_dump(converted(found)), "utf-8")
+        for source in sorted((distribution.folder("scheduler") / "crds").glob("*queue*.yaml")):
+            (folder / f"schedspec-{source.name}").write_bytes(source.read_bytes())
+        return folder
+
+    def _source(self, site: Site) -> Path:
+        if site.scheduler_programs is not None:
+            own = site.scheduler_programs / "crds"
+            if own.is_dir():
+                return own
+        try:
+            return definitions(program(PROGRAM, version=self._version), DEFINITIONS)
+        except BinaryError as problem:
+            raise AdapterError(str(problem)) from problem
+
+
+def converted(definition: dict[str, Any]) -> dict[str, Any]:
+    """Return a definition as Kueue's manager of certificates expects it. No version but the stored one is used."""
+    if definition["spec"]["names"]["plural"] in _CONVERTED:
+        client = {"url": f"https://127.0.0.1/convert/{SECRET_NAME}"}
+        webhook = {"clientConfig": client, "conversionReviewVersions": ["v1"]}
+        definition["spec"]["conversion"] = {"strategy": "Webhook", "webhook": webhook}
+    return definition

@@ -1,0 +1,52 @@
+"""A policy of Kueue in one file: its configuration, and the preemption settings of every ClusterQueue.
+
+* `configuration`: merged into Kueue's Configuration, for instance `{fairSharing: {…}}`.
+* `featureGates`: for instance `{TopologyAwareScheduling: false}`.
+* `gatesSince`: by the version that introduced them, `{v0.19.2: {PrioritizePreemptorWorkloads: true}}`; an older Kueue
+  would refuse them and runs without.
+* `clusterQueue`: merged into the spec of each ClusterQueue, for instance `{preemption: {reclaimWithinCohort: Any}}`.
+* `shares`: how the scenario's queues become quotas (quota.py): `amounts`, `parts`, `weights`, `flavors` or `use`.
+* `tiers`: what the monitors judge by, in the words of our policies.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+import yaml
+
+from ...api.errors import PolicyRefusedError
+
+
+class KueuePolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The parts of a policy file."""
+
+    configuration: dict[str, Any] = {}
+    featureGates: dict[str, bool] = {}  # noqa: N815 - Kueue's word
+    gatesSince: dict[str, dict[str, bool]] = {}  # noqa: N815 - like Kueue's words
+    clusterQueue: dict[str, Any] = {}  # noqa: N815 - Kueue's word
+    shares: Literal["amounts", "parts", "weights", "flavors", "use"] = "amounts"
+    tiers: list[dict[str, Any]] = []
+
+    def gates(self, version: str) -> dict[str, bool]:
+        """Return the feature gates that Kueue of this version knows."""
+        known = [gates for since, gates in self.gatesSince.items() if _numbers(since) <= _numbers(version)]
+        return {name: on for gates in (self.featureGates, *known) for name, on in gates.items()}
+
+
+def _numbers(version: str) -> list[int]:
+    """Return `[0, 19, 2]` for `v0.19.2`."""
+    return [int(part) for part in version.removeprefix("v").split("-")[0].split(".")]
+
+
+def read(text: str) -> KueuePolicy:
+    """Return the policy in a file.
+
+    Raises:
+        PolicyRefusedError: the file is not a policy of Kueue.
+    """
+    try:
+        return msgspec.convert(yaml.safe_load(text) or {}, KueuePolicy)
+    except (msgspec.ValidationError, yaml.YAMLError) as problem:
+        raise PolicyRefusedError(f"this is not a policy of Kueue:\n  {problem}", str(problem)) from None

@@ -1,0 +1,222 @@
+"""Translate the queues of a scenario into Kueue's objects. Pure.
+
+A queue becomes a ClusterQueue with a LocalQueue of the same name in the scenario's namespace; a queue with children
+becomes a Cohort. One Cohort above all of them holds what the nodes have and no queue deserves.
+
+| queue | ClusterQueue |
+| --- | --- |
+| deserved | nominalQuota |
+| capability | borrowingLimit = capability − deserved |
+| guarantee | lendingLimit = deserved − guarantee |
+| parent | cohortName; parentName of a Cohort |
+| weight | fairSharing.weight, where the policy shares by `weights`: the nominal quota is then the top Cohort's alone |
+
+Where a policy shares by `flavors`, a queue first uses a flavor of its own, of which it borrows nothing, and then a
+second flavor, whose quota is the top Cohort's alone. Where it shares by `use`, the queues are LocalQueues of one
+ClusterQueue with all that the nodes have, weighted by the cpus that they deserve.
+
+Where a policy shares by `parts`, the queues split what the nodes have by their weights: a ClusterQueue preempts only
+within its nominal quota.
+
+A resource that no queue of the scenario names and that is neither cpu nor a device is not limited: each ClusterQueue
+has more of it than any node, and lends nothing of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Any, Final
+
+from kubernetes.utils.quantity import parse_quantity
+
+from ...api.kinds import LEVELS
+from .policy import KueuePolicy
+
+Object = dict[str, Any]
+Amounts = dict[str, Decimal]
+
+API: Final = "kueue.x-k8s.io/v1beta2"
+FLAVOR: Final = "schedspec"
+IDLE: Final = "schedspec-idle"
+"""The second flavor, where a policy shares by `flavors`."""
+TOP: Final = "schedspec-root"
+WORLD: Final = "schedspec.dev/world"
+"""Label of every node of a scenario."""
+DEFAULT: Final = "default"
+_UNLIMITED: Final = Decimal(10**15)
+_NOT_QUOTA: Final = ("pods", "ephemeral-storage")
+
+
+class _Queue:
+    """The amounts of one queue."""
+
+    def __init__(self, obj: Object, *, weights: bool) -> None:
+        spec = obj.get("spec") or {}
+        self.name = str(obj["metadata"]["name"])
+        self.parent = str(spec.get("parent") or "root")
+        self.weight = spec.get("weight", 1)
+        self.capability = _parsed(spec.get("capability"))
+        self.guarantee = _parsed((spec.get("guarantee") or {}).get("resource"))
+        deserved = _parsed(spec.get("deserved"))
+        self.nominal = {} if weights else {**self.guarantee, **deserved}
+
+    @property
+    def named(self) -> set[str]:
+        return {*self.nominal, *self.capability, *self.guarantee}
+
+
+def of_scenario(queues: Sequence[Object], nodes: Sequence[Object], policy: KueuePolicy) -> list[Object]:
+    """Return the flavor, the Cohorts, the ClusterQueues and the LocalQueues of a scenario."""
+    weights = policy.shares == "weights"
+    found = {it.name: it for it in (_Queue(obj, weights=weights) for obj in queues)}
+    found.setdefault(DEFAULT, _Queue({"metadata": {"name": DEFAULT}}, weights=weights))
+    total = _total(nodes)
+    managed = {name for name in total if name == "cpu" or "/" in name}
+    managed |= {name for it in found.values() for name in it.named}
+    resources = sorted({*total, *managed, "cpu", "memory"})
+    if policy.shares == "use":
+        return _by_use(list(found.values()), total, resources, policy)
+    if policy.shares == "parts":
+        _split(total, [it for it in found.values() if it.name != DEFAULT or len(found) == 1])
+    children: dict[str, list[_Queue]] = {}
+    for it in found.values():
+        children.setdefault(it.parent if it.parent in found else "root", []).append(it)
+    shared = IDLE if policy.shares == "flavors" else FLAVOR
+    objects = _flavors(nodes, dict.fromkeys((FLAVOR, shared)))
+    objects.append(_cohort(TOP, "", _rest(total, children["root"]), managed, flavor=shared))
+    for it in found.values():
+        parent = it.parent if it.parent in found else TOP
+        if it.name in children:
+            own = _rest(it.nominal, children[it.name])
+            objects.append(_cohort(it.name, parent, own, managed, _limit(it, managed)))
+        else:
+            objects.append(_cluster_queue(it, parent, resources, managed, policy))
+            objects.append(_made("LocalQueue", it.name, {"clusterQueue": it.name}))
+    return objects
+
+
+def _flavors(nodes: Sequence[Object], names: Iterable[str]) -> list[Object]:
+    """Return the flavors, each of all nodes, with a Topology where nodes are in racks or spines."""
+    labels = {label for node in nodes for label in (node.get("metadata") or {}).get("labels") or {}}
+    levels = [{"nodeLabel": label} for label in reversed(LEVELS.values()) if label in labels]
+    if not levels:
+        return [_made("ResourceFlavor", name, {}) for name in names]
+    topology = _made("Topology", FLAVOR, {"levels": [*levels, {"nodeLabel": "kubernetes.io/hostname"}]})
+    spec = {"nodeLabels": {WORLD: "true"}, "topologyName": FLAVOR}
+    return [topology, *(_made("ResourceFlavor", name, spec) for name in names)]
+
+
+def _cluster_queue(
+    queue: _Queue, cohort: str, resources: Sequence[str], managed: set[str], policy: KueuePolicy
+) -> Object:
+    quotas = [_quota(queue, name) if name in managed else _unlimited(name) for name in resources]
+    flavors = [{"name": FLAVOR, "resources": quotas}]
+    if policy.shares == "flavors":
+        nothing = [{"name": name, "nominalQuota": "0"} if name in managed else _unlimited(name) for name in resources]
+        flavors = [{"name": FLAVOR, "resources": [{**it, "borrowingLimit": "0"} for it in quotas]}]
+        flavors.append({"name": IDLE, "resources": nothing})
+    spec: Object = {
+        "cohortName": cohort,
+        "namespaceSelector": {},
+        "resourceGroups": [{"coveredResources": list(resources), "flavors": flavors}],
+        **policy.clusterQueue,
+    }
+    if policy.shares == "weights":
+        spec["fairSharing"] = {"weight": str(queue.weight)}
+    return _made("ClusterQueue", queue.name, spec)
+
+
+def _by_use(queues: Sequence[_Queue], total: Amounts, resources: Sequence[str], policy: KueuePolicy) -> list[Object]:
+    quotas = [{"name": name, "nominalQuota": _shown(total.get(name, Decimal(0)))} for name in resources]
+    flavors = [{"name": FLAVOR, "resources": quotas}]
+    group = {"coveredResources": list(resources), "flavors": flavors}
+    spec = {"namespaceSelector": {}, "resourceGroups": [group], **policy.clusterQueue}
+    # The LocalQueue `default` is there already, and its ClusterQueue is immutable.
+    weights = {it.name: _shown(it.nominal.get("cpu", Decimal(it.weight))) for it in queues if it.name != DEFAULT}
+    local = [
+        _made("LocalQueue", name, {"clusterQueue": TOP, "fairSharing": {"weight": weight}})
+        for name, weight in weights.items()
+    ]
+    return [_made("ResourceFlavor", FLAVOR, {}), _made("ClusterQueue", TOP, spec), *local]
+
+
+def _quota(queue: _Queue, name: str) -> Object:
+    nominal = queue.nominal.get(name, Decimal(0))
+    found: Object = {"name": name, "nominalQuota": _shown(nominal)}
+    if name in queue.capability:
+        found["borrowingLimit"] = _shown(max(queue.capability[name] - nominal, Decimal(0)))
+    if name in queue.guarantee:
+        found["lendingLimit"] = _shown(max(nominal - queue.guarantee[name], Decimal(0)))
+    return found
+
+
+def _unlimited(name: str) -> Object:
+    return {"name": name, "nominalQuota": _shown(_UNLIMITED), "lendingLimit": "0"}
+
+
+def _limit(queue: _Queue, managed: set[str]) -> Amounts:
+    """Return how much a Cohort may borrow in each dimension that its capability limits."""
+    limits = {name: amount - queue.nominal.get(name, Decimal(0)) for name, amount in queue.capability.items()}
+    return {name: max(amount, Decimal(0)) for name, amount in limits.items() if name in managed}
+
+
+def _cohort(
+    name: str,
+    parent: str,
+    own: Amounts,
+    managed: set[str],
+    borrows: Mapping[str, Decimal] | None = None,
+    *,
+    flavor: str = FLAVOR,
+) -> Object:
+    quotas = []
+    for resource in sorted(managed):
+        quota: Object = {"name": resource, "nominalQuota": _shown(own.get(resource, Decimal(0)))}
+        if resource in (borrows or {}):
+            quota["borrowingLimit"] = _shown((borrows or {})[resource])
+        quotas.append(quota)
+    spec: Object = {"parentName": parent} if parent else {}
+    if quotas:
+        flavors = [{"name": flavor, "resources": quotas}]
+        spec["resourceGroups"] = [{"coveredResources": sorted(managed), "flavors": flavors}]
+    return _made("Cohort", name, spec)
+
+
+def _split(whole: Amounts, parts: Sequence[_Queue]) -> None:
+    """Give each queue its part of the whole as nominal quota, by weight."""
+    sum_of_weights = sum(int(it.weight) for it in parts)
+    for it in parts:
+        it.nominal = {name: amount * int(it.weight) / sum_of_weights for name, amount in whole.items()}
+
+
+def _rest(whole: Amounts, parts: Sequence[_Queue]) -> Amounts:
+    """Return what the parts leave of the whole; never less than nothing."""
+    taken = {name: sum((it.nominal.get(name, Decimal(0)) for it in parts), Decimal(0)) for name in whole}
+    return {name: max(amount - taken[name], Decimal(0)) for name, amount in whole.items()}
+
+
+def _total(nodes: Sequence[Object]) -> Amounts:
+    sums: Amounts = {}
+    for name, amount in _allocatable(nodes):
+        sums[name] = sums.get(name, Decimal(0)) + amount
+    return sums
+
+
+def _allocatable(nodes: Sequence[Object]) -> Iterator[tuple[str, Decimal]]:
+    for node in nodes:
+        amounts = _parsed((node.get("status") or {}).get("allocatable"))
+        yield from ((name, amount) for name, amount in amounts.items() if name not in _NOT_QUOTA)
+
+
+def _parsed(amounts: Mapping[str, Any] | None) -> Amounts:
+    return {name: Decimal(parse_quantity(str(value))) for name, value in (amounts or {}).items()}  # type: ignore[no-untyped-call]
+
+
+def _shown(amount: Decimal) -> str:
+    """Return a quantity as Kubernetes writes it: whole units, or thousandths."""
+    return f"{amount:.0f}" if amount == amount.to_integral_value() else f"{amount * 1000:.0f}m"
+
+
+def _made(kind: str, name: str, spec: Object) -> Object:
+    return {"apiVersion": API, "kind": kind, "metadata": {"name": name}, "spec": spec}

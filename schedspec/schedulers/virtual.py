@@ -1,0 +1,61 @@
+"""Our own scheduler where it is part of a simulated cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..api.errors import PolicyRefusedError
+from ..clusters.simulated import VirtualCluster
+
+
+class VirtualScheduler:
+    """A scheduler that runs in virtual time."""
+
+    def __init__(self, virtual: VirtualCluster) -> None:
+        self._virtual = virtual
+        self._policy = ""
+
+    def launch(self, policy: str) -> None:
+        """Put the policy into force: it runs already."""
+        self.use_policy(policy)
+
+    def start(self, policy: str) -> None:
+        """Return when it has listed everything."""
+        self.use_policy(policy)
+        self._virtual.advance(1.0)
+
+    def stop(self) -> None:
+        """It ends with its cluster."""
+
+    def handle(self) -> dict[str, Any]:
+        """No other process reaches it."""
+        return {}
+
+    def attach(self, handle: dict[str, Any]) -> None:
+        """No other process reaches it."""
+
+    def check(self) -> None:
+        """It raises from within the wait in which it dies."""
+
+    def use_policy(self, text: str) -> str:
+        """Put a policy into force; its sha256. Raises PolicyRefusedError."""
+        if text == self._policy:
+            return ""
+        try:
+            found = self._virtual.use_policy(text)
+        except ValueError as refused:
+            raise PolicyRefusedError(f"the scheduler refused the policy: {refused}", str(refused)) from None
+        self._policy = text
+        return found
+
+    def keep_recording(self, since: float, to: Path) -> bool:
+        """It records nothing."""
+        del since, to
+        return False
+
+    def last_lines(self, count: int) -> Sequence[str]:
+        """It has no log of its own."""
+        del count
+        return ()
