@@ -1,4 +1,4 @@
-"""What somebody does while work runs: finish it, delete it, command it, change queues, let nodes come and go."""
+"""Steps that act while work runs: finish it, delete it, command it, change queues, add and remove nodes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from schedspec.observe.expect import Expect
 from schedspec.observe.history import History
 from schedspec.scenario.world import World
 
-from .columns import NODES, QUEUE_CHANGES, nodes_made
+from .columns import NODES, QUEUE_CHANGES, nodes_made, with_cards
 
 JOB_COMMANDS = {"aborted": "AbortJob", "resumed": "ResumeJob"}
 QUEUE_COMMANDS = {"closed": "CloseQueue", "opened": "OpenQueue"}
@@ -23,7 +23,7 @@ QUEUE_COMMANDS = {"closed": "CloseQueue", "opened": "OpenQueue"}
 @when('"{name}" completes')
 @refers(name=WORKLOAD)
 def _(world: World, history: History, expect: Expect, name: str) -> None:
-    """Every pod of the workload is told to finish, with exit code 0, and has."""
+    """Every pod of the workload completes with exit code 0."""
     for pod in views.pods_of(history.now(), name):
         if views.runs(pod):
             world.finish(str(pod["metadata"]["name"]), exit_code=0)
@@ -33,7 +33,7 @@ def _(world: World, history: History, expect: Expect, name: str) -> None:
 @when('whichever of "{names}" runs completes')
 @refers(names=WORKLOAD)
 def _(world: World, history: History, expect: Expect, names: str) -> None:
-    """Of these workloads those that run are told to finish, and have."""
+    """Every pod of the running ones among these workloads completes with exit code 0."""
     view = history.now()
     running = [name for name in tables.names(names) if any(map(views.runs, views.pods_of(view, name)))]
     for name in running:
@@ -43,11 +43,11 @@ def _(world: World, history: History, expect: Expect, names: str) -> None:
         expect.eventually(pods.is_done(name), within=timeouts.COMPLETES)
 
 
-@when('"{name}" grows to {number:d} pods')
+@when('"{name}" grows to {number:d} pods', needs=(Capability.GROWTH,))
 @refers(name=WORKLOAD)
 @makes(lambda values, _: [(POD, f"{values['name']}-*")])
 def _(world: World, history: History, name: str, number: int) -> None:
-    """A gang that runs is to have more pods; its minimum stays as it is."""
+    """A running gang gets more pods; its minimum stays the same."""
     if history.now().get(Kind.VCJOB, name) is not None:
         world.replace(Kind.VCJOB, name, "/spec/tasks/0/replicas", number)
     else:
@@ -56,24 +56,24 @@ def _(world: World, history: History, name: str, number: int) -> None:
         world.apply("more", name=f"{name}-more", gang=name, replicas=number - len(there), cpu=cpu)
 
 
-@when('pod "{name}" completes')
+@when('pod "{name}" completes', needs=(Capability.POD_NAMES,))
 @refers(name=POD)
 def _(world: World, name: str) -> None:
-    """One pod is told to finish, with exit code 0."""
+    """One pod completes with exit code 0."""
     world.finish(name, exit_code=0)
 
 
-@when('pod "{name}" fails with exit code {code:d}')
+@when('pod "{name}" fails with exit code {code:d}', needs=(Capability.POD_NAMES,))
 @refers(name=POD)
 def _(world: World, name: str, code: int) -> None:
-    """One pod is told to finish, with this exit code."""
+    """One pod fails with this exit code."""
     world.finish(name, exit_code=code)
 
 
 @when('"{name}" is deleted')
 @refers(name=WORKLOAD)
 def _(world: World, history: History, expect: Expect, name: str) -> None:
-    """The workload is deleted as a user does, and its pods are gone."""
+    """The user deletes the workload, and its pods are gone."""
     kind = next((kind for kind in OWNERS if history.now().get(kind, name) is not None), Kind.VCJOB)
     world.delete(kind, name)
     expect.eventually(pods.is_gone(name), within=timeouts.EVICTED)
@@ -82,14 +82,14 @@ def _(world: World, history: History, expect: Expect, name: str) -> None:
 @when('job "{name}" is {done:Done}', needs=(Capability.JOBS, Capability.COMMANDS), Done=one_of(*JOB_COMMANDS))
 @refers(name=WORKLOAD)
 def _(world: World, history: History, name: str, done: str) -> None:
-    """A Command to the Job: aborted, resumed."""
+    """A Command aborts or resumes the Job."""
     _command(world, history, Kind.VCJOB, name, JOB_COMMANDS[done])
 
 
 @when('queue "{name}" is {done:Done}', needs=(Capability.QUEUES, Capability.COMMANDS), Done=one_of(*QUEUE_COMMANDS))
 @refers(name=QUEUE)
 def _(world: World, history: History, name: str, done: str) -> None:
-    """A Command to the Queue: closed, opened."""
+    """A Command closes or opens the Queue."""
     _command(world, history, Kind.QUEUE, name, QUEUE_COMMANDS[done])
 
 
@@ -121,13 +121,13 @@ def _(world: World, datatable: tables.Table) -> None:
 @table(NODES)
 @makes(nodes_made)
 def _(world: World, datatable: tables.Table) -> None:
-    """Simulated nodes join the cluster. Columns as of `these nodes:`."""
-    world.add_nodes(NODES.rows(datatable))
+    """KWOK nodes join the cluster. Columns as of `these nodes:`."""
+    world.add_nodes([with_cards(row) for row in NODES.rows(datatable)])
 
 
 @when('node "{name}" leaves with its pods')
 @refers(name=NODE)
 def _(world: World, expect: Expect, name: str) -> None:
-    """A node is gone, and at once every pod that was on it."""
+    """The node is deleted together with its pods."""
     world.remove_node(name)
     expect.eventually(nodes.is_empty(name), within=timeouts.EMPTY)

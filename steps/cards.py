@@ -1,29 +1,32 @@
-"""The cards of the cluster: workloads that ask for cards ask for the model that the scenario has named."""
+"""Steps on the cards of the cluster: work that requests cards gets the model that the scenario has named."""
 
 from __future__ import annotations
 
 import pytest
 
+from schedspec.gherkin import tables
 from schedspec.gherkin.step_decorators import given, makes
-from schedspec.gherkin.things import MODEL, NODE
+from schedspec.gherkin.things import CARD, MODEL, NODE, RESOURCE
 from schedspec.scenario.session import LiveSession
 from schedspec.scenario.world import World
 
 from .columns import Cards
 
 _NODE = "cards-1"
+_GPU = (RESOURCE, tables.RESOURCES["cards"])
 
 
 @pytest.fixture
-def cards() -> Cards:
-    """What this scenario has said of its cards."""
+def schedspec_cards() -> Cards:
+    """Return the scenario's model of card."""
     return Cards()
 
 
+@given('a cluster with {number:d} gpus "{model}"')
 @given('a cluster with {number:d} cards "{model}"')
-@makes(lambda values, _: [(MODEL, values["model"]), (NODE, _NODE), (NODE, "*")])
+@makes(lambda values, _: [(MODEL, values["model"]), (NODE, _NODE), (NODE, "*"), (CARD, values["model"]), _GPU])
 def _(world: World, live: LiveSession, cards: Cards, number: int, model: str) -> None:
-    """One node with so many cards: the cluster's own node where it has one, else a simulated one."""
+    """One node with so many cards: the cluster's own node if it has one, else a KWOK node."""
     cards.model = model
     if not live.cluster.simulated and world.adopt_nodes_with_cards(model, number):
         return

@@ -1,4 +1,4 @@
-"""The tables that more than one sentence takes, and what a scenario has said of its cards.
+"""Columns of the tables that several sentences take, and the scenario's model of card.
 
 Modules in `steps/` never import each other: pytest loads each of them by itself.
 """
@@ -7,29 +7,105 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
+from itertools import combinations
+from pathlib import Path
 from typing import Any
 
+from schedspec.api.kinds import GPU, LEVELS
 from schedspec.gherkin import tables
 from schedspec.gherkin.step_decorators import Thing
-from schedspec.gherkin.things import MODEL, NODE, QUEUE
+from schedspec.gherkin.things import CARD, MODEL, NODE, QUEUE, RESOURCE
+from schedspec.scenario import manifests
 
-_MODEL = 'name the model, or say before: a cluster with N cards "MODEL"'
+_AMOUNTS = ("guarantee", "deserved", "capability")
+"""Amounts of a queue, the smallest first."""
+_MODEL = 'name the model, or begin the scenario with: a cluster with N cards "MODEL"'
+
+
+def _gpus_twice(row: tables.Row) -> Iterator[tuple[str, str]]:
+    """Report a row that counts its devices as `gpus` and as `cards`."""
+    if "cards" in row and GPU in resources_of(row):
+        yield "", "cards and gpus are the same resource, nvidia.com/gpu: fill in one of the two columns"
+
+
+def resources_of(row: tables.Row) -> dict[str, str]:
+    """Return the amounts of the columns that have a resource's name."""
+    found = row.get(tables.BY_RESOURCE, {})
+    assert isinstance(found, dict)
+    return found
+
+
+def with_cards(row: tables.Row, model: str = "") -> tables.Row:
+    """Return the row with its `gpus` as cards if their model is known: a card is a gpu whose model counts.
+
+    Args:
+        row: A row of work or of nodes.
+        model: The scenario's model, for a row that names none.
+    """
+    gpus = resources_of(row).get(GPU)
+    if "card" not in row and model and ("cards" in row or gpus is not None):
+        row = {**row, "card": model}
+    if "card" not in row or gpus is None:
+        return row
+    rest = {name: amount for name, amount in resources_of(row).items() if name != GPU}
+    return {**row, tables.BY_RESOURCE: rest, "cards": int(gpus)}
 
 
 def cards_without_model(row: tables.Row) -> Iterator[tuple[str, str]]:
-    """Work that asks for cards says of which model, or its scenario has said it."""
+    """Report work that requests cards without a model, if the scenario names none either."""
+    yield from _gpus_twice(row)
     if row.get("cards") and "card" not in row:
-        yield MODEL, f"{row['cards']} cards of no model: {_MODEL}"
+        yield MODEL, f"{row['cards']} cards without a model: {_MODEL}"
 
 
 def _node_without_model(row: tables.Row) -> Iterator[tuple[str, str]]:
+    yield from _gpus_twice(row)
     if row.get("cards") and "card" not in row:
-        yield "", f"{row['cards']} cards of no model: name it in the column card"
+        yield "", f"{row['cards']} cards without a model: fill in column `card`"
 
 
 def _quota_without_model(row: tables.Row) -> Iterator[tuple[str, str]]:
     if isinstance(row.get("card_quota"), int):
-        yield MODEL, f"a quota of {row['card_quota']} cards of no model: {_MODEL}"
+        yield MODEL, f"a quota of {row['card_quota']} cards without a model: {_MODEL}"
+
+
+def needed_by_work(row: tables.Row) -> Iterator[Thing]:
+    """Yield what a row of work needs of the cluster: its queue, and the resources and the model of card of a node."""
+    row = with_cards(row)
+    if "queue" in row:
+        yield QUEUE, str(row["queue"])
+    yield from ((RESOURCE, name) for name in resources_of(row))
+    if row.get("cards"):
+        yield RESOURCE, GPU
+        yield from ((CARD, model) for model in str(row.get("card", "")).split("|") if model)
+
+
+def _needed_by_queue(row: tables.Row) -> Iterator[Thing]:
+    if "parent" in row:
+        yield QUEUE, str(row["parent"])
+    for name in _AMOUNTS:
+        amounts = row.get(name)
+        yield from ((RESOURCE, resource) for resource in (amounts if isinstance(amounts, dict) else ()))
+    quota = row.get("card_quota")
+    yield from ((CARD, model) for model in (quota if isinstance(quota, dict) else ()))
+
+
+def _quantities(row: tables.Row, name: str) -> Mapping[str, Decimal]:
+    found = row.get(name)
+    return {it: tables.amount(text) for it, text in found.items()} if isinstance(found, dict) else {}
+
+
+def _queue_flaws(row: tables.Row) -> Iterator[tuple[str, str]]:
+    """Report contradictions in a row of queues."""
+    yield from _quota_without_model(row)
+    for low, high in combinations(_AMOUNTS, 2):
+        less, more = _quantities(row, low), _quantities(row, high)
+        for resource in sorted(less.keys() & more.keys()):
+            if less[resource] > more[resource]:
+                given = {name: row[name] for name in (low, high)}
+                values = [str(it[resource]) for it in given.values() if isinstance(it, dict)]
+                yield "", f"{low} {resource} {values[0]} is above {high} {resource} {values[1]}"
 
 
 NODES = tables.Shape(
@@ -37,17 +113,20 @@ NODES = tables.Shape(
         "node": ("name", tables.name),
         "cpu": ("cpu", tables.quantity),
         "memory": ("memory", tables.quantity),
+        "gpus": (tables.of_resource(GPU), tables.whole_amount),
         "cards": ("cards", tables.count),
         "card": ("card", tables.word),
         "pods": ("pods", tables.count),
+        **{level: (level, tables.name) for level in LEVELS},
     },
     required=("node", "cpu", "memory"),
     judge=_node_without_model,
+    unique="node",
 )
 
 
 def card_quota(text: str) -> int | dict[str, int]:
-    """`8` of the scenario's model, or `NVIDIA-A100 2, NVIDIA-L40 4`. Raises ValueError."""
+    """Parse `8` of the scenario's model, or `NVIDIA-A100 2, NVIDIA-L40 4`. Raises ValueError."""
     if text.isdecimal():
         return int(text)
     return {model: tables.count(number) for model, number in tables.claims(text).items()}
@@ -66,26 +145,42 @@ QUEUES = tables.Shape(
         "card quota": ("card_quota", card_quota),
     },
     required=("queue",),
-    judge=_quota_without_model,
+    judge=_queue_flaws,
+    unique="queue",
+    needs=_needed_by_queue,
 )
 QUEUE_CHANGES = replace(QUEUES, refers={"queue": QUEUE})
-_CLAIMS = {name: (name, tables.claims) for name in ("capability", "deserved", "guarantee")}
-QUEUE_CLAIMS = replace(QUEUES, columns={**QUEUES.columns, **_CLAIMS})
+_CLAIMS = {name: (name, tables.claims) for name in _AMOUNTS}
+QUEUE_CLAIMS = replace(QUEUES, columns={**QUEUES.columns, **_CLAIMS}, judge=_quota_without_model)
 """A queue that the API server may refuse: its amounts need be none."""
 
 
 def nodes_made(_: Mapping[str, Any], rows: Sequence[tables.Row]) -> list[Thing]:
-    """The nodes of a table."""
-    return [(NODE, str(row.get("name", "*"))) for row in rows]
+    """Yield the nodes of a table, and their resources."""
+    nodes = [(NODE, str(row.get("name", "*"))) for row in rows]
+    cards = [(RESOURCE, GPU) for row in rows if row.get("cards")]
+    named = [(RESOURCE, name) for row in rows for name in resources_of(row)]
+    return [*nodes, *cards, *named, *((CARD, str(row["card"])) for row in rows if "card" in row)]
 
 
 def queues_made(_: Mapping[str, Any], rows: Sequence[tables.Row]) -> list[Thing]:
-    """The queues of a table."""
+    """Yield the queues of a table."""
     return [(QUEUE, str(row.get("name", "*"))) for row in rows]
 
 
 @dataclass
+class Beside:
+    """Finds a file that a sentence names: beside the feature, in the root of the run, or in the working directory."""
+
+    folders: Sequence[Path]
+
+    def __call__(self, name: str) -> Path:
+        """Return the path of the file. Raises ManifestError."""
+        return manifests.find(name, self.folders)
+
+
+@dataclass
 class Cards:
-    """The model of card of this scenario's cluster; empty where no sentence has named one."""
+    """The model of card of this scenario's cluster; empty if no sentence has named one."""
 
     model: str = ""

@@ -1,8 +1,9 @@
-"""Who is evicted, how often and in which order. A victim is a pod that the scheduler marked as one."""
+"""Steps on evictions: which pods, how many and in which order. A victim is a pod that the scheduler marked as one."""
 
 from __future__ import annotations
 
 from schedspec.api import timeouts
+from schedspec.api.capabilities import Capability
 from schedspec.api.kinds import Kind
 from schedspec.gherkin import tables
 from schedspec.gherkin.step_decorators import refers, table, then
@@ -31,7 +32,7 @@ def _(expect: Expect) -> None:
     _and_no_more(expect, queries.evicted_exactly([]))
 
 
-@then("exactly these pods are evicted, once each:")
+@then("exactly these pods are evicted, once each:", needs=(Capability.POD_NAMES,))
 @table(_PODS)
 def _(expect: Expect, datatable: tables.Table) -> None:
     """These pods, by name, and no others since the scenario began. Column: pod."""
@@ -52,9 +53,9 @@ def _(expect: Expect, number: int, datatable: tables.Table) -> None:
     workloads = _names(_WORKLOADS, datatable)
 
     def check(view: View) -> Outcome:
-        told = queries.evictions(view)
+        evictions = queries.evictions(view)
         return queries.exactly_of(
-            number, workloads, "lose a pod", (bool(queries.of_workload(told, it)) for it in workloads)
+            number, workloads, "lose a pod", (bool(queries.of_workload(evictions, it)) for it in workloads)
         )
 
     _and_no_more(expect, check)
@@ -66,10 +67,10 @@ def _(expect: Expect, name: str) -> None:
     """A pod of the workload is evicted."""
 
     def check(view: View) -> Outcome:
-        told = queries.evictions(view)
-        seen = ", ".join(it.pod for it in told) or "nothing was evicted"
-        about = tuple(view.history.ref(Kind.POD, it.pod) for it in told)
-        return Outcome(bool(queries.of_workload(told, name)), f"{name} is evicted", seen, about)
+        evictions = queries.evictions(view)
+        seen = ", ".join(it.pod for it in evictions) or "nothing was evicted"
+        about = tuple(view.history.ref(Kind.POD, it.pod) for it in evictions)
+        return Outcome(bool(queries.of_workload(evictions, name)), f"{name} is evicted", seen, about)
 
     expect.eventually(check, within=timeouts.EVICTED)
 
@@ -77,7 +78,7 @@ def _(expect: Expect, name: str) -> None:
 @then('"{name}" is evicted before any of "{others}"')
 @refers(name=_EITHER, others=_EITHER)
 def _(expect: Expect, name: str, others: str) -> None:
-    """The workload loses a pod before any of the others does."""
+    """The workload loses a pod before any of the other workloads does."""
     expect.eventually(queries.evicted_before(name, tables.names(others)), within=timeouts.EVICTED)
 
 

@@ -1,24 +1,24 @@
-"""Work of every kind: Volcano Jobs, services, Kubernetes Jobs, PyTorchJobs; submitted, running, bound, waiting."""
+"""Steps on work: Volcano Jobs, services, Kubernetes Jobs, PyTorchJobs; submitted, running, bound, waiting."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import cast
 
 import pytest
 
-from schedspec.api import timeouts
+from schedspec.api import clock, timeouts
 from schedspec.api.capabilities import Capability
+from schedspec.api.kinds import GPU, LEVELS
 from schedspec.checks import pods, reasons
 from schedspec.gherkin import tables
-from schedspec.gherkin.bdd import Sentence
+from schedspec.gherkin.documents import Sentence
 from schedspec.gherkin.step_decorators import Thing, given, makes, one_of, table, when
 from schedspec.gherkin.things import POD, PRIORITY_CLASS, WORKLOAD
 from schedspec.observe.expect import Expect
 from schedspec.scenario.world import World
 
-from .columns import Cards, cards_without_model
+from .columns import Cards, cards_without_model, needed_by_work, with_cards
 
 
 def _on(event: str) -> Callable[[str], object]:
@@ -26,9 +26,24 @@ def _on(event: str) -> Callable[[str], object]:
 
 
 def _shape(name: str, own: Mapping[str, tables.Column], *required: str) -> tables.Shape:
-    """Of work of one kind: its name, what all work has, and columns of its own."""
+    """Return the columns of work of one kind: its name, the common columns, and its own."""
     columns = {name: ("name", tables.name), **_COMMON, **own}
-    return tables.Shape(columns, (name, *required), cards_without_model, {"priority": PRIORITY_CLASS})
+    refers = {"priority": PRIORITY_CLASS}
+    unique = "" if required else name  # a job of several tasks has a row for each
+    return tables.Shape(columns, (name, *required), _flaws, refers, unique=unique, needs=needed_by_work)
+
+
+def _flaws(row: tables.Row) -> Iterator[tuple[str, str]]:
+    yield from cards_without_model(row)
+    wanted, least = cast("int", row.get("replicas", 1)), cast("int", row.get("min_available", 0))
+    if least > wanted and "task" not in row:
+        yield "", f"min available {least} is above replicas {wanted}: the gang could never start"
+    if (part := cast("int", row.get("partition", 1))) < 1 or wanted % part:
+        yield "", f"partition {part} does not divide replicas {wanted}"
+    if "partition_required" in row and "partition" not in row:
+        yield "", "partition required needs the column partition: how many pods a part has"
+    if "required" in row and "preferred" in row:
+        yield "", "required and preferred contradict each other: fill in one of the two columns"
 
 
 _COMMON: dict[str, tables.Column] = {
@@ -36,6 +51,7 @@ _COMMON: dict[str, tables.Column] = {
     "priority": ("priority", tables.name),
     "cpu": ("cpu", tables.quantity),
     "memory": ("memory", tables.quantity),
+    "gpus": (tables.of_resource(GPU), tables.whole_amount),
     "cards": ("cards", tables.count),
     "card": ("card", tables.word),
     "replicas": ("replicas", tables.count),
@@ -43,16 +59,30 @@ _COMMON: dict[str, tables.Column] = {
     "start after": ("start_after", tables.duration),
     "stop after": ("stop_after", tables.duration),
 }
+
+
+def _level(text: str) -> str:
+    """Parse a level of the network. Raises ValueError."""
+    if text not in LEVELS:
+        raise ValueError(f"is none of the levels {', '.join(LEVELS)}")
+    return text
+
+
+_OF_NETWORK: dict[str, tables.Column] = {"required": ("required", _level), "preferred": ("preferred", _level)}
 _OF_JOBS: dict[str, tables.Column] = {
     "task": ("task", tables.name),
     "min available": ("min_available", tables.count),
     "max retry": ("max_retry", tables.count),
     "on PodEvicted": ("policies", _on("PodEvicted")),
     "on TaskCompleted": ("task_policies", _on("TaskCompleted")),
+    **_OF_NETWORK,
+    "partition": ("partition", tables.count),
+    "partition required": ("partition_required", _level),
 }
 _OF_GANGS: dict[str, tables.Column] = {
     "min available": ("min_available", tables.count),
     "disruption": ("disruption", tables.word),
+    **_OF_NETWORK,
 }
 _JOB_OF_TASKS = _shape("job", _OF_JOBS, "task", "replicas")
 _TEMPLATES: dict[str, tuple[str, tables.Shape]] = {
@@ -70,7 +100,7 @@ WORK = one_of(*_TEMPLATES)
 
 _BY_KIND = {
     "jobs": Capability.JOBS,
-    "job": Capability.JOBS,
+    "job": Capability.JOB_TASKS,
     "PyTorchJobs": Capability.PYTORCHJOBS,
     "gangs": Capability.GANGS,
 }
@@ -79,18 +109,26 @@ _BY_COLUMN = {
     "on PodEvicted": Capability.JOB_POLICIES,
     "on TaskCompleted": Capability.JOB_POLICIES,
     "max retry": Capability.JOB_POLICIES,
+    "required": Capability.TOPOLOGY,
+    "preferred": Capability.PREFERRED_TOPOLOGY,
+    "partition": Capability.PARTITIONS,
 }
 
 
 def of_work(sentence: Sentence) -> set[Capability]:
-    """What a table of work needs: its kind, and what its columns say."""
+    """Return what a table of work needs of a scheduler: its kind, and its columns."""
     kind = sentence.text.split()[1]
     found = {_BY_COLUMN[name] for name in sentence.columns if name in _BY_COLUMN}
+    for row in sentence.rows:
+        wanted, least = row.get("replicas") or "1", row.get("min available") or row.get("replicas") or "1"
+        one_by_one = least == wanted or (least == "1" and kind != "gangs")
+        found |= set() if one_by_one else {Capability.SPARE_PODS}
+        found |= {Capability.PROTECTION} if row.get("preemptable") == "false" else set()
     return found | {_BY_KIND[kind]} if kind in _BY_KIND else found
 
 
 def _work(values: Mapping[str, object], rows: Sequence[tables.Row]) -> list[Thing]:
-    """What is there once work is submitted: its workloads, and their pods as far as their names are known."""
+    """Yield what exists after work is submitted: its workloads, and their pods as far as their names are known."""
     kind, made = values.get("work", "jobs"), []
     for row in rows:
         name = str(row.get("name", "*"))
@@ -104,25 +142,22 @@ def _work(values: Mapping[str, object], rows: Sequence[tables.Row]) -> list[Thin
 
 
 class Submit:
-    """Applies the rows of a table as workloads of one kind, and gives their names."""
+    """Applies the rows of a table as workloads of one kind, and returns their names."""
 
     def __init__(self, world: World, cards: Cards) -> None:
         self._world, self._cards = world, cards
 
     def __call__(self, what: str, table: tables.Table) -> list[str]:
         template, shape = _TEMPLATES[what]
-        rows = shape.rows(table)
-        for row in rows:
-            if "cards" in row and self._cards.model:
-                row.setdefault("card", self._cards.model)
+        rows = [with_cards(row, self._cards.model) for row in shape.rows(table)]
         self._world.apply_all((template, row) for row in rows)
         return [str(row["name"]) for row in rows]
 
 
 @pytest.fixture
-def submit(world: World, cards: Cards) -> Submit:
-    """How workloads of this scenario are submitted."""
-    return Submit(world, cards)
+def schedspec_submit(schedspec_world: World, schedspec_cards: Cards) -> Submit:
+    """Return a function that submits workloads of this scenario."""
+    return Submit(schedspec_world, schedspec_cards)
 
 
 @given("these {work:Work} are submitted:", needs=of_work, Work=WORK)
@@ -130,7 +165,7 @@ def submit(world: World, cards: Cards) -> Submit:
 @table(_SHAPES)
 @makes(_work)
 def _(submit: Submit, work: str, datatable: tables.Table) -> None:
-    """Work is jobs (of Volcano), services (Deployments), Kubernetes jobs or PyTorchJobs: name, queue, cards …"""
+    """Work is jobs (of Volcano), services (Deployments), Kubernetes jobs or PyTorchJobs: name, queue, gpus and more."""
     submit(work, datatable)
 
 
@@ -147,9 +182,9 @@ def _(submit: Submit, expect: Expect, work: str, datatable: tables.Table) -> Non
 @table(_SHAPES)
 @makes(_work)
 def _(submit: Submit, expect: Expect, work: str, datatable: tables.Table) -> None:
-    """Work is submitted, and the scheduler has said of each why it waits."""
+    """Work is submitted, and the scheduler has published for each why it waits."""
     for name in submit(work, datatable):
-        expect.decided(reasons.waits_and_was_told_why(name))
+        expect.decided(reasons.waits_with_reason(name))
         expect.now(pods.waits(name))
 
 
@@ -164,8 +199,8 @@ def _(submit: Submit, expect: Expect, work: str, datatable: tables.Table) -> Non
 
 @given("a second has passed")
 def _() -> None:
-    """What comes now is younger than all that is there: Kubernetes tells creation times in whole seconds."""
-    time.sleep(1.0)
+    """Later objects are younger than all existing ones: Kubernetes stores creation times in whole seconds."""
+    clock.sleep(1.0)
 
 
 @given("this job with tasks runs:", needs=of_work)
@@ -173,7 +208,20 @@ def _() -> None:
 @makes(_work)
 def _(world: World, expect: Expect, datatable: tables.Table) -> None:
     """One Volcano Job of several tasks, one a row: job, queue, task, replicas, cpu, on TaskCompleted."""
-    rows = _JOB_OF_TASKS.rows(datatable)
-    first = rows[0]
-    world.apply("job", name=first["name"], queue=first.get("queue", "default"), tasks=rows)
-    expect.eventually(pods.runs(str(first["name"])), within=timeouts.RUNS)
+    expect.eventually(pods.runs(_submit_tasks(world, datatable)), within=timeouts.RUNS)
+
+
+@when("this job with tasks is submitted:", needs=of_work)
+@table(_JOB_OF_TASKS)
+@makes(_work)
+def _(world: World, datatable: tables.Table) -> None:
+    """One Volcano Job of several tasks, one a row. Columns as of `this job with tasks runs:`."""
+    _submit_tasks(world, datatable)
+
+
+def _submit_tasks(world: World, table: tables.Table) -> str:
+    """Apply one Volcano Job of several tasks and return its name."""
+    rows = [with_cards(row) for row in _JOB_OF_TASKS.rows(table)]
+    name = str(rows[0]["name"])
+    world.apply("job", name=name, queue=rows[0].get("queue", "default"), tasks=rows)
+    return name

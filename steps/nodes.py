@@ -1,25 +1,33 @@
-"""Nodes: simulated ones of any shape, or the cluster's own."""
+"""Steps on nodes: KWOK nodes of any shape, or the cluster's own."""
 
 from __future__ import annotations
 
 from schedspec.gherkin import tables
 from schedspec.gherkin.step_decorators import given, makes, table
-from schedspec.gherkin.things import NODE
+from schedspec.gherkin.things import CARD, NODE, RESOURCE
+from schedspec.scenario import manifests
 from schedspec.scenario.world import World
 
-from .columns import NODES, nodes_made
+from .columns import NODES, Beside, nodes_made, with_cards
 
 
 @given("these nodes:")
 @table(NODES)
 @makes(nodes_made)
 def _(world: World, datatable: tables.Table) -> None:
-    """Simulated nodes: node, cpu, memory; also cards and card (the product), pods (how many it takes)."""
-    world.add_nodes(NODES.rows(datatable))
+    """KWOK nodes: node, cpu, memory; also gpus, any resource by its name, card (the product), pods, rack, spine."""
+    world.add_nodes([with_cards(row) for row in NODES.rows(datatable)])
+
+
+@given('the nodes of "{file}"')
+@makes(lambda _values, _rows: [(NODE, "*"), (RESOURCE, "*"), (CARD, "*")])
+def _(world: World, beside: Beside, file: str) -> None:
+    """KWOK nodes like those of a manifest (`kubectl get nodes -o yaml`), beside the feature or in the root."""
+    world.add_rendered_nodes(manifests.nodes(beside(file)))
 
 
 @given("the real nodes of the cluster")
-@makes(lambda _values, _rows: [(NODE, "*")])
+@makes(lambda _values, _rows: [(NODE, "*"), (RESOURCE, "*"), (CARD, "*")])
 def _(world: World) -> None:
     """The cluster's own nodes, with kubelets and containers."""
     world.adopt_real_nodes()

@@ -1,4 +1,4 @@
-"""Phases of jobs, PodGroups and queues, and the numbers of queues."""
+"""Steps on phases of jobs, PodGroups and queues, and on the numbers of queues."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from schedspec.api import timeouts
 from schedspec.api.capabilities import Capability
 from schedspec.checks import phases, reasons
 from schedspec.gherkin import tables
-from schedspec.gherkin.bdd import Sentence
+from schedspec.gherkin.documents import Sentence
 from schedspec.gherkin.step_decorators import one_of, refers, several_of, table, then
 from schedspec.gherkin.things import QUEUE, WORKLOAD
 from schedspec.observe.expect import Expect
@@ -49,8 +49,8 @@ def _(expect: Expect, name: str, phase: str) -> None:
 @then('the PodGroup of "{name}" stays {phase:Phase}', needs=(Capability.PHASES,), **PHASES)
 @refers(name=WORKLOAD)
 def _(expect: Expect, name: str, phase: str) -> None:
-    """The PodGroup keeps the phase, counted from when the scheduler has said why it waits."""
-    expect.decided(reasons.was_told_why(name))
+    """The PodGroup keeps the phase from the moment when the scheduler has published why the PodGroup waits."""
+    expect.decided(reasons.has_reason(name))
     expect.eventually(phases.group_is(name, phase), within=timeouts.PHASE)
     expect.consistently(phases.group_is(name, phase), during=timeouts.HOLDS)
 
@@ -65,18 +65,18 @@ def _(expect: Expect, name: str, names: str) -> None:
 @then('the PodGroup of "{name}" has minMember {members:d}', needs=(Capability.PHASES,))
 @refers(name=WORKLOAD)
 def _(expect: Expect, name: str, members: int) -> None:
-    """The workload's PodGroup asks for so many pods at once."""
+    """The workload's PodGroup requires so many pods at once."""
     expect.eventually(phases.group_needs(name, members), within=timeouts.SHOWN)
 
 
-@then('job "{name}" is {phase:JobPhase}', needs=(Capability.JOBS,), **PHASES)
+@then('job "{name}" is {phase:JobPhase}', needs=(Capability.JOBS, Capability.PHASES), **PHASES)
 @refers(name=WORKLOAD)
 def _(expect: Expect, name: str, phase: str) -> None:
-    """The job reaches a phase: Pending, Running, Completed, Failed, Aborted, Terminated …"""
+    """The job reaches a phase: Pending, Running, Completed, Failed, Aborted, Terminated, and more."""
     expect.eventually(phases.job_is(name, phase), within=timeouts.PHASE)
 
 
-@then('job "{name}" goes through {names:JobPhases}', needs=(Capability.JOBS,), **PHASES)
+@then('job "{name}" goes through {names:JobPhases}', needs=(Capability.JOBS, Capability.PHASES), **PHASES)
 @then('PyTorchJob "{name}" goes through {names:JobPhases}', (), **PHASES)
 @refers(name=WORKLOAD)
 def _(expect: Expect, name: str, names: str) -> None:
@@ -96,7 +96,7 @@ def _(expect: Expect, name: str, state: str) -> None:
 @then("these queues have:", needs=_of_status)
 @table(_STATUS)
 def _(expect: Expect, datatable: tables.Table) -> None:
-    """What the scheduler says the queues deserve and hold. Columns: queue, deserved, allocated."""
+    """The deserved and allocated amounts in the queues' status. Columns: queue, deserved, allocated."""
     for row in _STATUS.rows(datatable):
         name = str(row.pop("name"))
         for field, amounts in row.items():

@@ -1,4 +1,4 @@
-"""Pods of a workload: how many run, wait, and stay so."""
+"""Steps on pods of a workload: how many run or wait, and for how long."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from schedspec.api import timeouts
 from schedspec.api.capabilities import Capability
 from schedspec.checks import pods, reasons
 from schedspec.gherkin import tables
-from schedspec.gherkin.step_decorators import given, refers, table, then
-from schedspec.gherkin.things import POD, WORKLOAD
+from schedspec.gherkin.step_decorators import expects_refusal, given, refers, table, then
+from schedspec.gherkin.things import POD, REASON, WORKLOAD
 from schedspec.observe.expect import Expect, Outcome
 from schedspec.observe.history import View
 
@@ -31,16 +31,16 @@ def _(expect: Expect, name: str) -> None:
 @then('"{name}" stays pending')
 @refers(name=WORKLOAD)
 def _(expect: Expect, name: str) -> None:
-    """None of its pods gets a node, counted from when the scheduler has said why."""
-    expect.decided(reasons.waits_and_was_told_why(name))
+    """None of its pods gets a node, counted from when the scheduler has published why."""
+    expect.decided(reasons.waits_with_reason(name))
     expect.consistently(pods.waits(name), during=timeouts.HOLDS)
 
 
 @then('pod "{name}" stays pending')
 @refers(name=POD)
 def _(expect: Expect, name: str) -> None:
-    """The pod of that name gets no node, counted from when the scheduler has said why."""
-    expect.decided(reasons.pod_was_told_why(name))
+    """The pod of that name gets no node, counted from when the scheduler has published why."""
+    expect.decided(reasons.pod_has_reason(name))
     expect.consistently(pods.pod_waits(name), during=timeouts.HOLDS)
 
 
@@ -50,7 +50,7 @@ def _(expect: Expect, name: str) -> None:
 @then('exactly {number:d} pod of "{name}" runs')
 @refers(name=WORKLOAD)
 def _(expect: Expect, name: str, number: int) -> None:
-    """So many of its pods come to run, and no more."""
+    """So many of its pods run, and no more."""
     expect.settles(pods.count_runs(name, number), within=timeouts.RUNS, during=timeouts.HOLDS)
 
 
@@ -58,15 +58,15 @@ def _(expect: Expect, name: str, number: int) -> None:
 @then('{number:d} pods of "{name}" stay pending')
 @refers(name=WORKLOAD)
 def _(expect: Expect, name: str, number: int) -> None:
-    """So many of its pods get no node, counted from when the scheduler has said why."""
-    expect.decided(reasons.was_told_why(name))
+    """So many of its pods get no node, counted from when the scheduler has published why."""
+    expect.decided(reasons.has_reason(name))
     expect.settles(pods.count_waits(name, number), within=timeouts.RUNS, during=timeouts.HOLDS)
 
 
 @then("exactly {number:d} of these runs:")
 @table(_WORKLOADS)
 def _(expect: Expect, number: int, datatable: tables.Table) -> None:
-    """So many of these workloads run, with all of their pods, and of the others no pod has a node. Column: workload."""
+    """All pods of so many of these workloads run, and no pod of the other ones has a node. Column: workload."""
     check = pods.some_run(number, [str(row["name"]) for row in _WORKLOADS.rows(datatable)])
     expect.settles(check, within=timeouts.RUNS, during=timeouts.HOLDS)
 
@@ -82,11 +82,11 @@ def _(expect: Expect, names: str) -> None:
 @then('"{name}" runs or is refused')
 @refers(name=WORKLOAD)
 def _(expect: Expect, name: str) -> None:
-    """The scheduler has decided: the workload runs, or it has said why it waits."""
-    told = reasons.was_told_why(name)
+    """The scheduler has decided: the workload runs, or the scheduler has published why it waits."""
+    reason = reasons.has_reason(name)
 
     def decided(view: View) -> Outcome:
-        bound, why = pods.is_bound(name)(view), told(view)
+        bound, why = pods.is_bound(name)(view), reason(view)
         return Outcome(bound.ok or why.ok, f"{name} runs or is refused", f"{bound.seen}; {why.seen}", bound.about)
 
     expect.decided(decided)
@@ -102,13 +102,14 @@ def _(expect: Expect, name: str) -> None:
 @then('"{name}" has no pods')
 @refers(name=WORKLOAD)
 def _(expect: Expect, name: str) -> None:
-    """The workload is there and has no pods, and gets none."""
+    """The workload exists and has no pods, and gets none."""
     expect.eventually(pods.has_no_pods(name), within=timeouts.PHASE)
     expect.consistently(pods.has_no_pods(name), during=timeouts.HOLDS)
 
 
 @then('"{name}" waits because of "{text}"', needs=(Capability.REASONS,))
-@refers(name=WORKLOAD)
+@refers(name=WORKLOAD, text=REASON)
+@expects_refusal("name")
 def _(expect: Expect, name: str, text: str) -> None:
-    """What the scheduler published of the workload names this."""
+    """The scheduler's published reason for the workload names this."""
     expect.eventually(reasons.waits_because(name, text), within=timeouts.SAID)

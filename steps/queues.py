@@ -1,8 +1,9 @@
-"""Queues, priority classes and the policy: who may have what, and what is refused."""
+"""Steps on queues, priority classes and the policy: limits, and what is refused."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -10,15 +11,18 @@ from schedspec import distribution
 from schedspec.api.capabilities import Capability
 from schedspec.api.errors import PolicyRefusedError, RejectedError, Unmet
 from schedspec.gherkin import tables
-from schedspec.gherkin.bdd import Sentence
-from schedspec.gherkin.step_decorators import given, makes, refers, table, then, when
-from schedspec.gherkin.things import POLICY, POLICY_FILE, PRIORITY_CLASS
+from schedspec.gherkin.documents import Sentence
+from schedspec.gherkin.step_decorators import expects_refusal, given, makes, refers, table, then, when
+from schedspec.gherkin.things import POLICY, POLICY_FILE, PRIORITY_CLASS, QUEUE
 from schedspec.monitors.rules import Rules
+from schedspec.scenario import manifests
 from schedspec.scenario.world import World
 
-from .columns import QUEUE_CLAIMS, QUEUES, Cards, queues_made
+from .columns import QUEUE_CLAIMS, QUEUES, Beside, Cards, queues_made
 
-_CLASSES = tables.Shape({"class": ("name", tables.name), "value": ("value", tables.whole)}, ("class", "value"))
+_CLASSES = tables.Shape(
+    {"class": ("name", tables.name), "value": ("value", tables.whole)}, ("class", "value"), unique="class"
+)
 
 
 _BY_COLUMN = {
@@ -28,34 +32,49 @@ _BY_COLUMN = {
     "deserved": Capability.AMOUNTS,
     "guarantee": Capability.AMOUNTS,
     "card quota": Capability.CARDS,
+    "priority": Capability.QUEUE_PRIORITY,
 }
 
 
 def of_policy(sentence: Sentence) -> set[Capability]:
-    """What the policy of that name needs: what its plugins are for."""
+    """Return what the policy of that name needs of a scheduler, by its plugins."""
     name = sentence.text.split('"')[1]
     file = distribution.folder("templates") / "policies" / f"{name}.yaml"
     rules = Rules(file.read_text("utf-8") if file.is_file() else "")
     by_plugin = {"capacity": Capability.AMOUNTS, "capacity-card": Capability.CARDS}
     found = {Capability.POLICY, *([by_plugin[rules.queue_plugin]] if rules.queue_plugin in by_plugin else [])}
+    found |= {Capability.ACTIONS} if file.is_file() and _reorders(rules) else set()
     return found | {Capability.HIERARCHY} if rules.is_tree else found
 
 
+def _reorders(rules: Rules) -> bool:
+    """Whether the policy leaves out backfill, reclaims before it allocates, or orders by waiting time."""
+    before = rules.actions[: rules.actions.index("allocate")] if "allocate" in rules.actions else []
+    return "backfill" not in rules.actions or "reclaim" in before or rules.has("sla")
+
+
 def of_queues(sentence: Sentence) -> set[Capability]:
-    """What a table of queues needs: what its columns say."""
-    return {Capability.QUEUES, *(_BY_COLUMN[name] for name in sentence.columns if name in _BY_COLUMN)}
+    """Return what a table of queues needs of a scheduler, by its columns."""
+    closed = {Capability.PROTECTION for row in sentence.rows if row.get("reclaimable") == "no"}
+    return {Capability.QUEUES, *(_BY_COLUMN[name] for name in sentence.columns if name in _BY_COLUMN), *closed}
 
 
 class Refusals:
-    """What was refused since the scenario began; what nobody asks about in the end was not expected."""
+    """The refusals since the scenario began. A refusal that no sentence expects fails the scenario."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
 
 
 @pytest.fixture
-def refusals() -> Iterator[Refusals]:
-    """Collects refusals for the sentence that expects one."""
+def schedspec_beside(request: pytest.FixtureRequest) -> Beside:
+    """Return the finder of the files that a sentence names."""
+    return Beside(tuple(dict.fromkeys((request.node.path.parent, request.config.rootpath, Path.cwd()))))
+
+
+@pytest.fixture
+def schedspec_refusals() -> Iterator[Refusals]:
+    """Collect refusals for the sentence that expects one."""
     found = Refusals()
     yield found
     if found.texts:
@@ -69,6 +88,20 @@ def _(world: World, name: str) -> None:
     world.use_policy(name)
 
 
+@given('the policy of "{file}"', needs=(Capability.POLICY, Capability.POLICY_FILES))
+def _(world: World, beside: Beside, file: str) -> None:
+    """The scheduler decides by this file, or by the ConfigMap in it; it is beside the feature or in the root."""
+    path = beside(file)
+    world.use_policy_text(manifests.policy(path), path.name)
+
+
+@given('the queues of "{file}"', needs=(Capability.QUEUES,))
+@makes(lambda _values, _rows: [(QUEUE, "*")])
+def _(world: World, beside: Beside, file: str) -> None:
+    """The Queues of a manifest (`kubectl get queues -o yaml`), beside the feature or in the root."""
+    world.apply_rendered(manifests.queues(beside(file)))
+
+
 @given("work of higher priority takes the room of work of lower priority")
 def _(world: World) -> None:
     """The scheduler decides by its policy `gangs`: it preempts by priority."""
@@ -78,7 +111,7 @@ def _(world: World) -> None:
 @when('the policy "{name}" is given', needs=(Capability.POLICY, Capability.POLICY_REFUSAL))
 @refers(name=POLICY_FILE)
 def _(world: World, refusals: Refusals, name: str) -> None:
-    """The scheduler is given a policy that it may refuse."""
+    """The scheduler gets a policy that it may refuse."""
     try:
         world.use_policy(name)
     except PolicyRefusedError as refused:
@@ -97,7 +130,7 @@ def _(world: World, cards: Cards, datatable: tables.Table) -> None:
     world.apply_all(("queue", row) for row in rows)
 
 
-@when("this queue is submitted:", needs=lambda said: {*of_queues(said), Capability.VALIDATION})
+@when("this queue is submitted:", needs=lambda table: {*of_queues(table), Capability.VALIDATION})
 @table(QUEUE_CLAIMS)
 @makes(queues_made)
 def _(world: World, refusals: Refusals, datatable: tables.Table) -> None:
@@ -110,11 +143,12 @@ def _(world: World, refusals: Refusals, datatable: tables.Table) -> None:
 
 @then('it is refused because of "{text}"')
 @then('the policy is refused because of "{text}"')
+@expects_refusal()
 def _(refusals: Refusals, text: str) -> None:
-    """The last thing that was given was refused, and the refusal names this."""
-    said = refusals.texts.pop() if refusals.texts else "nothing was refused"
-    if text.lower() not in said.lower():
-        raise Unmet(f'a refusal that names "{text}"', said)
+    """The last submission was refused, and the refusal names this."""
+    message = refusals.texts.pop() if refusals.texts else "nothing was refused"
+    if text.lower() not in message.lower():
+        raise Unmet(f'a refusal that names "{text}"', message)
 
 
 @given("these priority classes:")

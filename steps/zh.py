@@ -1,8 +1,8 @@
-"""The sentences in Chinese: the same functions in other words, with tables whose columns are Chinese too.
+"""The sentences in Chinese: the same functions with other words, and tables with Chinese columns.
 
 A feature that begins with `# language: zh-CN` uses them; its keywords are Gherkin's own (功能, 规则, 场景, 假如, 当,
 那么).
-Names of queues, jobs and classes are Kubernetes names, and phases and policies are called as everywhere.
+Names of queues, jobs and classes are Kubernetes names; phases and policies keep their English names.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ COLUMNS = {
     "优先级": "priority",
     "优先级类": "class",
     "数值": "value",
+    "GPU 数": "gpus",
     "卡数": "cards",
     "卡型号": "card",
     "卡配额": "card quota",

@@ -1,5 +1,6 @@
+@extended
 Feature: A queue's quota counts cards by their model
-  Cards of one model are no substitute for cards of another: each model has a ceiling of its own.
+  Cards of one model do not replace cards of another: each model has a quota of its own.
 
   Background:
     Given the policy "card-quota"
@@ -31,7 +32,7 @@ Feature: A queue's quota counts cards by their model
       Then "train" waits because of "NVIDIA-A100"
       And "train" runs as a whole or not at all
 
-    Scenario: What one model's quota has left is of no use to another
+    Scenario: Unused quota of one model does not help another model
       Given these queues:
         | queue | card quota                  |
         | team  | NVIDIA-A100 1, NVIDIA-L40 4 |
@@ -45,7 +46,7 @@ Feature: A queue's quota counts cards by their model
       Then "else" runs
       And "more" stays pending
 
-  Rule: Whoever takes either of two models gets the one that it names first
+  Rule: A pod that accepts two models gets the first that it names
 
     Scenario: The preferred model is taken while its quota lasts, then the other
       Given these queues:

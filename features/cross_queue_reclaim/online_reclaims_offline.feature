@@ -1,10 +1,11 @@
+@extended
 Feature: Online services reclaim the cards of offline training
-  Inference and training share eight cards. Each queue may use all of them; who may take whose is decided by what the
-  work is (online or offline) and by its priority.
+  Inference and training share eight cards. Each queue may use all of them. Which work
+  may reclaim from which depends on its kind (online or offline) and its priority.
 
   Background:
     Given the policy "cross-queue-reclaim"
-    And a cluster with 8 cards "NVIDIA-GeForce-RTX-4090"
+    And a cluster with 8 gpus "NVIDIA-GeForce-RTX-4090"
     And these priority classes:
       | class  | value |
       | high   | 80000 |
@@ -17,53 +18,53 @@ Feature: Online services reclaim the cards of offline training
       | training    | 20000    | 8          |
       | training-b  | 20000    | 8          |
 
-  Rule: Offline jobs do not take from each other
+  Rule: Offline jobs do not reclaim from each other
 
     Scenario: A high-priority job waits for a low-priority job of another training queue
       Given these jobs run:
-        | job | queue    | priority | cards |
-        | low | training | low      | 8     |
+        | job | queue    | priority | gpus |
+        | low | training | low      | 8    |
       When these jobs are submitted:
-        | job  | queue      | priority | cards |
-        | high | training-b | high     | 2     |
+        | job  | queue      | priority | gpus |
+        | high | training-b | high     | 2    |
       Then the PodGroup of "high" is Inqueue
       And "high" stays pending
       And nothing is evicted
 
     Scenario: A high-priority job waits for low-priority jobs of its own and of another training queue
       Given these jobs run:
-        | job   | queue      | priority | cards |
-        | low-1 | training   | low      | 4     |
-        | low-2 | training-b | low      | 4     |
+        | job   | queue      | priority | gpus |
+        | low-1 | training   | low      | 4    |
+        | low-2 | training-b | low      | 4    |
       When these jobs are submitted:
-        | job  | queue    | priority | cards |
-        | high | training | high     | 2     |
+        | job  | queue    | priority | gpus |
+        | high | training | high     | 2    |
       Then the PodGroup of "high" is Inqueue
       And "high" stays pending
       And nothing is evicted
 
-  Rule: Online services do not take from each other
+  Rule: Online services do not reclaim from each other
 
     Scenario: A high-priority service waits for a low-priority service of another queue
       Given these services run:
-        | service | queue     | priority | cards |
-        | low     | inference | low      | 8     |
+        | service | queue     | priority | gpus |
+        | low     | inference | low      | 8    |
       When these services are submitted:
-        | service | queue       | priority | cards |
-        | high    | inference-b | high     | 2     |
+        | service | queue       | priority | gpus |
+        | high    | inference-b | high     | 2    |
       Then the PodGroup of "high" is Inqueue
       And "high" stays pending
       And nothing is evicted
 
-  Rule: A high-priority service takes the cards of medium- and low-priority training
+  Rule: A high-priority service reclaims the cards of medium- and low-priority training
 
     Scenario Outline: A high-priority service reclaims <victim>-priority training
       Given these jobs run:
-        | job   | queue    | priority | cards |
-        | train | training | <victim> | 8     |
+        | job   | queue    | priority | gpus |
+        | train | training | <victim> | 8    |
       When these services are submitted:
-        | service | queue     | priority | cards |
-        | chat    | inference | high     | 8     |
+        | service | queue     | priority | gpus |
+        | chat    | inference | high     | 8    |
       Then "chat" runs
       And exactly these pods are evicted, once each:
         | pod          |
@@ -77,12 +78,12 @@ Feature: Online services reclaim the cards of offline training
 
     Scenario: Both replicas of a service get their cards
       Given these jobs run:
-        | job     | queue      | priority | cards |
-        | train-1 | training   | low      | 4     |
-        | train-2 | training-b | medium   | 4     |
+        | job     | queue      | priority | gpus |
+        | train-1 | training   | low      | 4    |
+        | train-2 | training-b | medium   | 4    |
       When these services are submitted:
-        | service | queue     | priority | replicas | cards |
-        | chat    | inference | high     | 2        | 4     |
+        | service | queue     | priority | replicas | gpus |
+        | chat    | inference | high     | 2        | 4    |
       Then "chat" runs
       And exactly these pods are evicted, once each:
         | pod            |
@@ -91,24 +92,24 @@ Feature: Online services reclaim the cards of offline training
 
     Scenario: Training may as well be a plain Kubernetes Job
       Given these Kubernetes jobs run:
-        | job   | queue    | priority | cards |
-        | train | training | low      | 8     |
+        | job   | queue    | priority | gpus |
+        | train | training | low      | 8    |
       When these services are submitted:
-        | service | queue     | priority | cards |
-        | chat    | inference | high     | 8     |
+        | service | queue     | priority | gpus |
+        | chat    | inference | high     | 8    |
       Then "chat" runs
       And exactly 1 pod is evicted
       And "train" is evicted
 
-  Rule: A low-priority service does not take the cards of medium- or high-priority training
+  Rule: A low-priority service does not reclaim the cards of medium- or high-priority training
 
     Scenario Outline: A low-priority service waits for <holder>-priority training
       Given these jobs run:
-        | job   | queue    | priority | cards |
-        | train | training | <holder> | 8     |
+        | job   | queue    | priority | gpus |
+        | train | training | <holder> | 8    |
       When these services are submitted:
-        | service | queue     | priority | cards |
-        | chat    | inference | low      | 2     |
+        | service | queue     | priority | gpus |
+        | chat    | inference | low      | 2    |
       Then the PodGroup of "chat" is Inqueue
       And "chat" stays pending
       And nothing is evicted
@@ -118,19 +119,19 @@ Feature: Online services reclaim the cards of offline training
         | medium |
         | high   |
 
-  Rule: Room that becomes free goes to online services first, then by priority
+  Rule: Free capacity goes to online services first, then by priority
 
     Scenario: The service was submitted last and starts first
       Given these jobs run:
-        | job    | queue    | priority | cards |
-        | holder | training | high     | 8     |
+        | job    | queue    | priority | gpus |
+        | holder | training | high     | 8    |
       And these jobs wait:
-        | job    | queue      | priority | cards |
-        | low    | training-b | low      | 8     |
-        | medium | training-b | medium   | 8     |
+        | job    | queue      | priority | gpus |
+        | low    | training-b | low      | 8    |
+        | medium | training-b | medium   | 8    |
       And these services wait:
-        | service | queue     | priority | cards |
-        | chat    | inference | low      | 8     |
+        | service | queue     | priority | gpus |
+        | chat    | inference | low      | 8    |
       When "holder" completes
       Then "chat" runs
       And "medium" stays pending
@@ -147,15 +148,15 @@ Feature: Online services reclaim the cards of offline training
 
     Scenario: The service was submitted first and starts first
       Given these jobs run:
-        | job    | queue    | priority | cards |
-        | holder | training | high     | 8     |
+        | job    | queue    | priority | gpus |
+        | holder | training | high     | 8    |
       And these services wait:
-        | service | queue     | priority | cards |
-        | chat    | inference | low      | 8     |
+        | service | queue     | priority | gpus |
+        | chat    | inference | low      | 8    |
       And these jobs wait:
-        | job    | queue      | priority | cards |
-        | medium | training-b | medium   | 8     |
-        | low    | training-b | low      | 8     |
+        | job    | queue      | priority | gpus |
+        | medium | training-b | medium   | 8    |
+        | low    | training-b | low      | 8    |
       When "holder" completes
       Then "chat" runs
       And "medium" stays pending

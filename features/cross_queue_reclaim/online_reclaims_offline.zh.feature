@@ -1,4 +1,5 @@
 # language: zh-CN
+@extended
 功能: 在线业务抢占离线训练的卡
   推理与训练共用八张卡。每个队列都可以用满全部的卡；谁可以抢占谁，取决于工作负载的类型（在线或离线）和优先级。
   英文版：online_reclaims_offline.feature。
@@ -22,23 +23,23 @@
 
     场景: 高优先级作业等待另一训练队列的低优先级作业
       假如以下作业在运行：
-        | 作业 | 队列     | 优先级 | 卡数 |
-        | low  | training | low    | 8    |
+        | 作业 | 队列     | 优先级 | GPU 数 |
+        | low  | training | low    | 8      |
       当提交以下作业：
-        | 作业 | 队列       | 优先级 | 卡数 |
-        | high | training-b | high   | 2    |
+        | 作业 | 队列       | 优先级 | GPU 数 |
+        | high | training-b | high   | 2      |
       那么"high" 的 PodGroup 是 Inqueue
       而且"high" 一直等待
       而且没有 Pod 被驱逐
 
     场景: 高优先级作业等待本队列和另一训练队列的低优先级作业
       假如以下作业在运行：
-        | 作业  | 队列       | 优先级 | 卡数 |
-        | low-1 | training   | low    | 4    |
-        | low-2 | training-b | low    | 4    |
+        | 作业  | 队列       | 优先级 | GPU 数 |
+        | low-1 | training   | low    | 4      |
+        | low-2 | training-b | low    | 4      |
       当提交以下作业：
-        | 作业 | 队列     | 优先级 | 卡数 |
-        | high | training | high   | 2    |
+        | 作业 | 队列     | 优先级 | GPU 数 |
+        | high | training | high   | 2      |
       那么"high" 的 PodGroup 是 Inqueue
       而且"high" 一直等待
       而且没有 Pod 被驱逐
@@ -47,11 +48,11 @@
 
     场景: 高优先级服务等待另一队列的低优先级服务
       假如以下服务在运行：
-        | 服务 | 队列      | 优先级 | 卡数 |
-        | low  | inference | low    | 8    |
+        | 服务 | 队列      | 优先级 | GPU 数 |
+        | low  | inference | low    | 8      |
       当提交以下服务：
-        | 服务 | 队列        | 优先级 | 卡数 |
-        | high | inference-b | high   | 2    |
+        | 服务 | 队列        | 优先级 | GPU 数 |
+        | high | inference-b | high   | 2      |
       那么"high" 的 PodGroup 是 Inqueue
       而且"high" 一直等待
       而且没有 Pod 被驱逐
@@ -60,11 +61,11 @@
 
     场景大纲: 高优先级服务抢占优先级为 <被抢占者> 的训练
       假如以下作业在运行：
-        | 作业  | 队列     | 优先级     | 卡数 |
-        | train | training | <被抢占者> | 8    |
+        | 作业  | 队列     | 优先级     | GPU 数 |
+        | train | training | <被抢占者> | 8      |
       当提交以下服务：
-        | 服务 | 队列      | 优先级 | 卡数 |
-        | chat | inference | high   | 8    |
+        | 服务 | 队列      | 优先级 | GPU 数 |
+        | chat | inference | high   | 8      |
       那么"chat" 运行起来
       而且恰好以下 Pod 被驱逐，各一次：
         | Pod          |
@@ -78,12 +79,12 @@
 
     场景: 服务的两个副本都得到卡
       假如以下作业在运行：
-        | 作业    | 队列       | 优先级 | 卡数 |
-        | train-1 | training   | low    | 4    |
-        | train-2 | training-b | medium | 4    |
+        | 作业    | 队列       | 优先级 | GPU 数 |
+        | train-1 | training   | low    | 4      |
+        | train-2 | training-b | medium | 4      |
       当提交以下服务：
-        | 服务 | 队列      | 优先级 | 副本数 | 卡数 |
-        | chat | inference | high   | 2      | 4    |
+        | 服务 | 队列      | 优先级 | 副本数 | GPU 数 |
+        | chat | inference | high   | 2      | 4      |
       那么"chat" 运行起来
       而且恰好以下 Pod 被驱逐，各一次：
         | Pod            |
@@ -92,11 +93,11 @@
 
     场景: 训练也可以是普通的 Kubernetes 作业
       假如以下Kubernetes 作业在运行：
-        | 作业  | 队列     | 优先级 | 卡数 |
-        | train | training | low    | 8    |
+        | 作业  | 队列     | 优先级 | GPU 数 |
+        | train | training | low    | 8      |
       当提交以下服务：
-        | 服务 | 队列      | 优先级 | 卡数 |
-        | chat | inference | high   | 8    |
+        | 服务 | 队列      | 优先级 | GPU 数 |
+        | chat | inference | high   | 8      |
       那么"chat" 运行起来
       而且恰好 1 个 Pod 被驱逐，各一次
       而且"train" 被驱逐
@@ -105,11 +106,11 @@
 
     场景大纲: 低优先级服务等待优先级为 <占用者> 的训练
       假如以下作业在运行：
-        | 作业  | 队列     | 优先级   | 卡数 |
-        | train | training | <占用者> | 8    |
+        | 作业  | 队列     | 优先级   | GPU 数 |
+        | train | training | <占用者> | 8      |
       当提交以下服务：
-        | 服务 | 队列      | 优先级 | 卡数 |
-        | chat | inference | low    | 2    |
+        | 服务 | 队列      | 优先级 | GPU 数 |
+        | chat | inference | low    | 2      |
       那么"chat" 的 PodGroup 是 Inqueue
       而且"chat" 一直等待
       而且没有 Pod 被驱逐
@@ -123,15 +124,15 @@
 
     场景: 服务最后提交，最先启动
       假如以下作业在运行：
-        | 作业   | 队列     | 优先级 | 卡数 |
-        | holder | training | high   | 8    |
+        | 作业   | 队列     | 优先级 | GPU 数 |
+        | holder | training | high   | 8      |
       而且以下作业在等待：
-        | 作业   | 队列       | 优先级 | 卡数 |
-        | low    | training-b | low    | 8    |
-        | medium | training-b | medium | 8    |
+        | 作业   | 队列       | 优先级 | GPU 数 |
+        | low    | training-b | low    | 8      |
+        | medium | training-b | medium | 8      |
       而且以下服务在等待：
-        | 服务 | 队列      | 优先级 | 卡数 |
-        | chat | inference | low    | 8    |
+        | 服务 | 队列      | 优先级 | GPU 数 |
+        | chat | inference | low    | 8      |
       当"holder" 运行完成
       那么"chat" 运行起来
       而且"medium" 一直等待
@@ -148,15 +149,15 @@
 
     场景: 服务最先提交，最先启动
       假如以下作业在运行：
-        | 作业   | 队列     | 优先级 | 卡数 |
-        | holder | training | high   | 8    |
+        | 作业   | 队列     | 优先级 | GPU 数 |
+        | holder | training | high   | 8      |
       而且以下服务在等待：
-        | 服务 | 队列      | 优先级 | 卡数 |
-        | chat | inference | low    | 8    |
+        | 服务 | 队列      | 优先级 | GPU 数 |
+        | chat | inference | low    | 8      |
       而且以下作业在等待：
-        | 作业   | 队列       | 优先级 | 卡数 |
-        | medium | training-b | medium | 8    |
-        | low    | training-b | low    | 8    |
+        | 作业   | 队列       | 优先级 | GPU 数 |
+        | medium | training-b | medium | 8      |
+        | low    | training-b | low    | 8      |
       当"holder" 运行完成
       那么"chat" 运行起来
       而且"medium" 一直等待

@@ -1,9 +1,10 @@
-Feature: What becomes of a training job that lost a pod
-  The gang plugin is there, but has no say in reclaim: one pod of a gang may go, and the job's own policy deals with the rest.
+@dialect
+Feature: What happens to a training job that lost a pod
+  The gang plugin does not vote on reclaim: one pod of a gang may be evicted, and the job's own policy handles the rest.
 
   Background:
     Given the policy "cross-queue-reclaim-with-gang"
-    And a cluster with 8 cards "NVIDIA-GeForce-RTX-4090"
+    And a cluster with 8 gpus "NVIDIA-GeForce-RTX-4090"
     And these priority classes:
       | class | value |
       | high  | 80000 |
@@ -15,27 +16,27 @@ Feature: What becomes of a training job that lost a pod
 
   Rule: The job's policy on PodEvicted decides
 
-    # The gang loses one of its two tasks by design: that is what these scenarios are about.
+    # The gang loses one of its two tasks on purpose: these scenarios show what happens then.
     @without-monitor-gang
     Scenario: AbortJob ends the whole job
       Given these jobs run:
-        | job   | queue    | priority | replicas | cards | on PodEvicted |
-        | train | training | low      | 2        | 4     | AbortJob      |
+        | job   | queue    | priority | replicas | gpus | on PodEvicted |
+        | train | training | low      | 2        | 4    | AbortJob      |
       When these services are submitted:
-        | service | queue     | priority | cards |
-        | chat    | inference | high     | 4     |
+        | service | queue     | priority | gpus |
+        | chat    | inference | high     | 4    |
       Then "chat" runs
       And job "train" is Aborted
       And exactly 1 pod is evicted
 
     @without-monitor-gang
-    Scenario: RestartJob makes the whole job wait for room
+    Scenario: RestartJob makes the whole job wait for capacity
       Given these jobs run:
-        | job   | queue    | priority | replicas | cards | on PodEvicted |
-        | train | training | low      | 2        | 4     | RestartJob    |
+        | job   | queue    | priority | replicas | gpus | on PodEvicted |
+        | train | training | low      | 2        | 4    | RestartJob    |
       When these services are submitted:
-        | service | queue     | priority | cards |
-        | chat    | inference | high     | 4     |
+        | service | queue     | priority | gpus |
+        | chat    | inference | high     | 4    |
       Then "chat" runs
       And job "train" goes through Restarting, Pending
       And the PodGroup of "train" is Inqueue

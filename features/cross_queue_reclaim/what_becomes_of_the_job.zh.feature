@@ -1,4 +1,5 @@
 # language: zh-CN
+@dialect
 功能: 失去一个 Pod 的训练作业会怎样
   gang 插件已启用，但对跨队列抢占没有发言权：一组中的一个 Pod 可以被驱逐，其余由作业自己的策略处理。
   英文版：what_becomes_of_the_job.feature。
@@ -21,11 +22,11 @@
     @without-monitor-gang
     场景: AbortJob 结束整个作业
       假如以下作业在运行：
-        | 作业  | 队列     | 优先级 | 副本数 | 卡数 | Pod 被驱逐时 |
-        | train | training | low    | 2      | 4    | AbortJob     |
+        | 作业  | 队列     | 优先级 | 副本数 | GPU 数 | Pod 被驱逐时 |
+        | train | training | low    | 2      | 4      | AbortJob     |
       当提交以下服务：
-        | 服务 | 队列      | 优先级 | 卡数 |
-        | chat | inference | high   | 4    |
+        | 服务 | 队列      | 优先级 | GPU 数 |
+        | chat | inference | high   | 4      |
       那么"chat" 运行起来
       而且作业 "train" 是 Aborted
       而且恰好 1 个 Pod 被驱逐，各一次
@@ -33,11 +34,11 @@
     @without-monitor-gang
     场景: RestartJob 使整个作业等待空闲的卡
       假如以下作业在运行：
-        | 作业  | 队列     | 优先级 | 副本数 | 卡数 | Pod 被驱逐时 |
-        | train | training | low    | 2      | 4    | RestartJob   |
+        | 作业  | 队列     | 优先级 | 副本数 | GPU 数 | Pod 被驱逐时 |
+        | train | training | low    | 2      | 4      | RestartJob   |
       当提交以下服务：
-        | 服务 | 队列      | 优先级 | 卡数 |
-        | chat | inference | high   | 4    |
+        | 服务 | 队列      | 优先级 | GPU 数 |
+        | chat | inference | high   | 4      |
       那么"chat" 运行起来
       而且作业 "train" 依次是 Restarting, Pending
       而且"train" 的 PodGroup 是 Inqueue

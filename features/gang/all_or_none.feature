@@ -1,6 +1,6 @@
-Feature: What every gang scheduler owes
-  A gang is a number of pods that are useful together only. How it is written down differs from scheduler to scheduler: a
-  Volcano Job, or a PodGroup of Kubernetes itself. What is owed does not.
+Feature: What every gang scheduler must do
+  A gang is a number of pods that are useful together only. Schedulers differ in how a gang is written (a Volcano Job, or a
+  PodGroup of Kubernetes), but not in what they must do.
 
   Background:
     Given these nodes:
@@ -10,12 +10,14 @@ Feature: What every gang scheduler owes
 
   Rule: All or none
 
+    @core
     Scenario: A gang that fits runs
       When these gangs are submitted:
         | gang  | replicas | cpu |
         | train | 4        | 2   |
       Then "train" runs
 
+    @core
     Scenario: A gang that does not fit as a whole binds nothing, and runs as soon as it fits
       Given these gangs run:
         | gang  | replicas | cpu |
@@ -28,7 +30,8 @@ Feature: What every gang scheduler owes
       When "first" completes
       Then "second" runs
 
-    Scenario: What is above the minimum runs as far as there is room
+    @extended
+    Scenario: Pods above the minimum run as far as capacity allows
       When these gangs are submitted:
         | gang  | replicas | min available | cpu |
         | train | 6        | 3             | 2   |
@@ -36,7 +39,8 @@ Feature: What every gang scheduler owes
 
   Rule: Gangs that do not fit together do not block each other
 
-    Scenario: Of two gangs one runs, and then the other
+    @core
+    Scenario: Two gangs that compete run one after the other
       When these gangs are submitted:
         | gang | replicas | cpu |
         | red  | 3        | 2   |
@@ -48,6 +52,7 @@ Feature: What every gang scheduler owes
       When whichever of "red, blue" runs completes
       Then each of "red, blue" has run
 
+    @core
     Scenario: A small gang runs although a large one waits
       Given these gangs wait:
         | gang  | replicas | cpu |
@@ -59,14 +64,16 @@ Feature: What every gang scheduler owes
 
   Rule: A gang can grow
 
-    Scenario: More pods of a gang that runs
+    @extended
+    Scenario: A running gang gets more pods
       Given these gangs run:
         | gang  | replicas | cpu |
         | train | 2        | 2   |
       When "train" grows to 4 pods
       Then exactly 4 pods of "train" run
 
-    Scenario: Where there is no room for more, what runs goes on
+    @extended
+    Scenario: Without capacity for more pods, the running pods continue
       Given these gangs run:
         | gang  | replicas | cpu |
         | train | 2        | 3   |

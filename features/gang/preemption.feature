@@ -1,6 +1,6 @@
 Feature: Preempting gangs
-  What has a higher priority takes the room of what has a lower one; a gang is taken as a whole, unless it says that it
-  may lose single pods.
+  Work of higher priority preempts work of lower priority. A gang is evicted as a whole, unless its disruption mode permits
+  the loss of single pods.
 
   Background:
     Given work of higher priority takes the room of work of lower priority
@@ -13,8 +13,9 @@ Feature: Preempting gangs
       | high  | 1000  |
       | low   | 10    |
 
-  Rule: A gang takes the room of a gang
+  Rule: A gang can preempt a gang
 
+    @extended
     Scenario: The gang of higher priority runs
       Given these gangs run:
         | gang   | replicas | cpu | priority | disruption |
@@ -25,7 +26,8 @@ Feature: Preempting gangs
       Then "grand" runs
       And exactly 4 pods are evicted, once each
 
-    Scenario: Equal priority takes nothing
+    @core
+    Scenario: A gang of equal priority evicts nothing
       Given these gangs run:
         | gang  | replicas | cpu | priority | disruption |
         | first | 4        | 2   | high     | group      |
@@ -35,8 +37,9 @@ Feature: Preempting gangs
       Then "second" stays pending
       And nothing is evicted
 
-    Scenario: What does not help the whole gang is not taken
-      # Two pods of the gang would find room by evictions, the third never: its room is held by its equal.
+    @core
+    Scenario: No pod is evicted if the whole gang would not fit
+      # Evictions would free capacity for two pods of the gang, but not for the third: a gang of equal priority holds it.
       Given these gangs run:
         | gang   | replicas | cpu | priority | disruption |
         | humble | 2        | 2   | low      | group      |
@@ -47,9 +50,9 @@ Feature: Preempting gangs
       Then "grand" stays pending
       And nothing is evicted
 
-  Rule: A gang goes as its disruption mode says
+  Rule: Preemption respects the gang's disruption mode
 
-    @needs-disruption-mode
+    @needs-disruption-mode @extended
     Scenario Outline: A gang that is disrupted by the <mode>
       Given these gangs run:
         | gang   | replicas | cpu | priority | disruption |
@@ -65,9 +68,10 @@ Feature: Preempting gangs
         | pod   | 2       |
         | group | 4       |
 
-  Rule: A single pod does not break a gang
+  Rule: A single pod never evicts a part of a gang
 
-    Scenario: A pod of higher priority takes the gang as a whole, or waits
+    @extended
+    Scenario: A pod of higher priority preempts the gang as a whole, or waits
       Given these gangs run:
         | gang   | replicas | cpu | priority | disruption |
         | humble | 8        | 1   | low      | group      |

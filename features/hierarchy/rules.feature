@@ -1,3 +1,4 @@
+@extended
 Feature: Rules of the queue tree
 
   Background:
@@ -6,9 +7,9 @@ Feature: Rules of the queue tree
       | node | cpu | memory |
       | n1   | 8   | 16Gi   |
 
-  Rule: A sibling gives before a cousin
+  Rule: Pods of a sibling are evicted before pods of a cousin
 
-    Scenario: What the sibling has too much is enough
+    Scenario: The sibling's surplus suffices; the cousin keeps its pods
       Given these queues:
         | queue | parent | deserved |
         | a     | root   | cpu 4    |
@@ -28,7 +29,7 @@ Feature: Rules of the queue tree
       And "sibling" is evicted
       And "cousin" keeps running
 
-  Rule: A capability that is not set is the parent's
+  Rule: A queue without a capability is limited by its parent's
 
     Scenario: A team cannot outgrow its department
       Given these queues:
@@ -40,7 +41,6 @@ Feature: Rules of the queue tree
         | batch | a1    | 6        | 1             | 1   |
       Then exactly 5 pods of "batch" run
       And 1 pod of "batch" stays pending
-      And "batch" waits because of "capability"
 
   Rule: A queue at what it deserves cannot reclaim
 
@@ -61,8 +61,8 @@ Feature: Rules of the queue tree
 
   Rule: gang may stand a tier above capacity
 
-    Scenario: What gang alone would permit, capacity still has to permit
-      # The policy of the cloud provider: priority, gang and conformance in the first tier, capacity in the second.
+    Scenario: capacity can veto an eviction that gang allows
+      # The cloud provider's policy: priority, gang and conformance in the first tier, capacity in the second.
       Given the policy "hierarchy-cce"
       And these queues:
         | queue | parent | deserved |

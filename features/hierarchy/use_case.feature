@@ -1,3 +1,4 @@
+@extended
 Feature: A department takes back its share, from its sibling first
   Eight cpus. child-queue-a and child-queue-b deserve four each; within child-queue-a two teams deserve two each.
 
@@ -14,7 +15,7 @@ Feature: A department takes back its share, from its sibling first
       | subchild-queue-a1 | child-queue-a | cpu 2, memory 4Gi |                    |
       | subchild-queue-a2 | child-queue-a | cpu 2, memory 4Gi |                    |
 
-  Scenario: job-b takes one cpu from its sibling's queue and one from its cousin's
+  Scenario: job-b reclaims one cpu from its sibling's queue and one from its cousin's
     # The document's text puts job-b into subchild-queue-a2, its YAML into subchild-queue-a1; its outcome needs the former.
     Given these jobs run:
       | job   | queue             | task | replicas | min available | cpu | memory |

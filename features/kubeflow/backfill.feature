@@ -1,3 +1,4 @@
+@dialect
 Feature: A small PyTorchJob starts while a large one waits
   The queue has room for one job of six pods and a little more.
 

@@ -1,5 +1,6 @@
+@core
 Feature: A first job
-  From an empty cluster to a job that runs: the shortest way through everything.
+  The shortest path from an empty cluster to a running job.
 
   Background:
     Given these nodes:
@@ -14,10 +15,9 @@ Feature: A first job
       | job   | queue    | replicas | cpu |
       | train | research | 4        | 1   |
     Then "train" runs
-    And the PodGroup of "train" is Running
 
   Scenario: A job that does not fit as a whole waits as a whole
-    # There are cpus for three pods of two, and no node has room for the third: two would fit, and none is bound.
+    # The cluster has enough cpus for three pods of two, but no node has two left for the third. None of them is bound.
     Given these nodes:
       | node | cpu | memory |
       | n2   | 1   | 8Gi    |
@@ -26,4 +26,3 @@ Feature: A first job
       | job   | queue    | replicas | cpu |
       | train | research | 3        | 2   |
     Then "train" stays pending
-    And "train" waits because of "gang"

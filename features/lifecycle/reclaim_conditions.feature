@@ -1,5 +1,5 @@
 Feature: The conditions of reclaim
-  Each condition is met or not met while all others are met.
+  Each scenario varies one condition while all others are met.
 
   Background:
     Given these nodes:
@@ -8,6 +8,7 @@ Feature: The conditions of reclaim
 
   Rule: The victim's queue
 
+    @extended
     Scenario Outline: A queue that is <reclaimable> reclaimable
       Given the policy "proportion"
       And these queues:
@@ -28,6 +29,7 @@ Feature: The conditions of reclaim
         | yes         | yes   | runs          | 2       |
         | not         | no    | stays pending | 0       |
 
+    @extended
     Scenario Outline: A queue that is <relation> what it deserves
       Given the policy "capacity"
       And these queues:
@@ -50,6 +52,7 @@ Feature: The conditions of reclaim
 
   Rule: The victim itself
 
+    @dialect
     Scenario Outline: A pod whose annotation says preemptable <annotation>
       Given the policy "proportion"
       And these queues:
@@ -70,7 +73,8 @@ Feature: The conditions of reclaim
         | true       | runs          | 2       |
         | false      | stays pending | 0       |
 
-    Scenario: A pod that is bound and not yet running is not taken
+    @dialect
+    Scenario: A pod that is bound and does not run yet is not evicted
       Given the policy "proportion"
       And these queues:
         | queue | weight |
@@ -87,6 +91,7 @@ Feature: The conditions of reclaim
 
   Rule: The victim's gang, where gang and the queue plugin stand in one tier
 
+    @dialect
     Scenario Outline: A job of four pods that needs <min available>
       Given the policy "proportion-with-gang-in-one-tier"
       And these queues:
@@ -110,8 +115,9 @@ Feature: The conditions of reclaim
 
   Rule: Tiers and actions
 
-    Scenario: A gang that gang protects in its tier is left to the next tier
-      # proportion stands a tier below gang: gang permits nobody, so proportion decides, and the gang goes as a whole.
+    @dialect
+    Scenario: A gang that the plugin gang protects in one tier can be evicted by the next
+      # proportion is one tier below gang. gang permits no victim, so proportion decides, and the whole gang is evicted.
       Given the policy "proportion"
       And these queues:
         | queue | weight |
@@ -131,6 +137,7 @@ Feature: The conditions of reclaim
         | first    |
         | other    |
 
+    @extended
     Scenario: Without the reclaim action nothing is evicted
       Given the policy "without-reclaim"
       And these queues:

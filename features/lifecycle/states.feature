@@ -1,3 +1,4 @@
+@dialect
 Feature: The states of jobs, PodGroups and queues
 
   Background:
@@ -30,7 +31,7 @@ Feature: The states of jobs, PodGroups and queues
       And "wide" waits because of "6 requested"
 
     Scenario: A gang of which only a part fits waits as a whole
-      # There are cpus enough to admit it, and no node has room for the third pod.
+      # The cluster has enough cpus to admit the job, but no node has enough for the third pod.
       Given these nodes:
         | node | cpu | memory |
         | n2   | 4   | 16Gi   |
@@ -88,7 +89,7 @@ Feature: The states of jobs, PodGroups and queues
 
   Rule: A queue is open, closing, closed
 
-    Scenario: A closed queue takes no new jobs
+    Scenario: A closed queue accepts no new jobs
       When queue "team" is closed
       Then queue "team" is Closed
       When these jobs are submitted:
@@ -100,7 +101,7 @@ Feature: The states of jobs, PodGroups and queues
       Then queue "team" is Open
       And "late" runs
 
-    Scenario: A queue with work is closing until the work is done
+    Scenario: A queue with work stays Closing until the work is done
       Given these jobs run:
         | job   | queue | cpu |
         | train | team  | 1   |
@@ -110,7 +111,7 @@ Feature: The states of jobs, PodGroups and queues
       When "train" is deleted
       Then queue "team" is Closed
 
-  Rule: Pods that ask for nothing fill in
+  Rule: Pods without requests are backfilled
 
     Scenario: A pod without requests runs in a full cluster
       Given these jobs run:
@@ -122,7 +123,7 @@ Feature: The states of jobs, PodGroups and queues
       Then "probe" runs
       And "train" keeps running
 
-    Scenario: Without the backfill action it waits
+    Scenario: Without the backfill action a pod without requests waits
       Given the policy "without-backfill"
       When these jobs are submitted:
         | job   | queue |

@@ -1,4 +1,4 @@
-Feature: What is not admitted takes nothing
+Feature: A job that is not admitted uses nothing
   enqueue decides which PodGroups may have pods at all. Reclaim and preempt act for pods, so for a refused PodGroup they do nothing.
 
   Background:
@@ -8,7 +8,8 @@ Feature: What is not admitted takes nothing
 
   Rule: A refused PodGroup has no pods and reclaims nothing
 
-    Scenario: A job above its queue's capability stays outside
+    @dialect
+    Scenario: A job above its queue's capability is not admitted
       Given the policy "capacity"
       And these queues:
         | queue | deserved | capability |
@@ -25,6 +26,7 @@ Feature: What is not admitted takes nothing
       And "wide" waits because of "capability"
       And nothing is evicted
 
+    @core
     Scenario: A later, smaller job of the same queue is admitted
       Given the policy "capacity"
       And these queues:
@@ -41,7 +43,8 @@ Feature: What is not admitted takes nothing
 
   Rule: Preempt works within a queue
 
-    Scenario: A high-priority job takes the room of a low-priority job of its queue
+    @core
+    Scenario: A high-priority job preempts a low-priority job of its queue
       Given the policy "preempt"
       And these priority classes:
         | class | value |
@@ -57,10 +60,10 @@ Feature: What is not admitted takes nothing
         | job   | queue | priority | cpu |
         | grand | team  | high     | 4   |
       Then "grand" runs
-      And exactly these pods are evicted, once each:
-        | pod           |
-        | humble-task-0 |
+      And exactly 1 pod is evicted
+      And "humble" is evicted
 
+    @core
     Scenario: Equal priority preempts nothing
       Given the policy "preempt"
       And these priority classes:
@@ -78,8 +81,9 @@ Feature: What is not admitted takes nothing
       Then "second" stays pending
       And nothing is evicted
 
-    Scenario: Preempt does not reach into another queue
-      # Half of the cpus is what the queue deserves: nothing but the queue of the other job keeps this one waiting.
+    @core
+    Scenario: Preempt evicts nothing in another queue
+      # The queue deserves half of the cpus. The job waits only because the other job is in another queue.
       Given the policy "preempt"
       And these priority classes:
         | class | value |
@@ -98,8 +102,9 @@ Feature: What is not admitted takes nothing
       Then "grand" stays pending
       And nothing is evicted
 
-  Rule: A queue is governed by amounts or by weights, not by both
+  Rule: A policy uses amounts or weights for queues, not both
 
+    @dialect
     Scenario: capacity together with proportion is refused
       When the policy "capacity-and-proportion" is given
       Then the policy is refused because of "capacity"

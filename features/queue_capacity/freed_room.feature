@@ -1,10 +1,11 @@
-Feature: Freed room goes to the work that others left for
-  Nobody is evicted in vain, nobody is evicted twice for the same work, and nobody goes whose room is not needed.
+@extended
+Feature: Freed capacity goes to the work that it was freed for
+  No pod is evicted in vain, or twice for the same work, or without need for its capacity.
 
-  Rule: Room stays with the pod that it was freed for until that pod runs
+  Rule: Freed capacity is reserved for its pod until the pod runs
 
-    Scenario: A job with more pods than it needs keeps the room of the first while the victim stops
-      # The victim's queue is served first: whatever is not kept goes to it, and would have to be evicted again.
+    Scenario: A job with spare pods keeps the capacity of its first pod while the victim terminates
+      # The victim's queue is served first: capacity without a reservation would go to it, and it would be evicted again.
       Given the policy "capacity-without-enqueue"
       And these nodes:
         | node | cpu | memory |
@@ -26,10 +27,10 @@ Feature: Freed room goes to the work that others left for
       And exactly 1 pod is evicted
       And "next" stays pending
 
-  Rule: Of a gang that has to go those stay whose room nobody needs
+  Rule: Members of an evicted gang whose capacity nobody needs keep running
 
-    Scenario: The third pod of a job stays where it is
-      # Its queue may be left with the one pod that the job needs, but not with two.
+    Scenario: The third pod of a job keeps running
+      # The queue may keep the one pod that the job needs, but not two.
       Given the policy "capacity"
       And these nodes:
         | node | cpu | memory |
@@ -49,9 +50,47 @@ Feature: Freed room goes to the work that others left for
       And exactly 2 pods are evicted, once each
       And exactly 1 pod of "lender" runs
 
-  Rule: Who has left for a queue's ceiling does not come back above it
+    Scenario: A spare pod keeps running although a gang evicted later brings the queue to its share
+      # The nodes join one by one, so that the placement is the same in every run: "first" has one pod on n1 and one on
+      # n3, "later" one on n2 and one on n3. The third pod of "claim" fits only on n2. The pod of "first" on n3 is
+      # beside "later", and both pods of "first" together are what their queue deserves.
+      Given the policy "capacity"
+      And these nodes:
+        | node | cpu | memory |
+        | n1   | 2   | 16Gi   |
+      And these priority classes:
+        | class  | value |
+        | middle | 100   |
+        | low    | 10    |
+      And these queues:
+        | queue | deserved |
+        | guest | cpu 4    |
+        | owner | cpu 6    |
+      And these jobs are submitted:
+        | job   | queue | priority | replicas | min available | cpu |
+        | first | guest | low      | 2        | 1             | 2   |
+      And exactly 1 pod of "first" runs
+      When these nodes join:
+        | node | cpu | memory |
+        | n3   | 5   | 16Gi   |
+      Then exactly 2 pods of "first" run
+      When these nodes join:
+        | node | cpu | memory |
+        | n2   | 3   | 16Gi   |
+      And these jobs are submitted:
+        | job   | queue | priority | replicas | min available | cpu |
+        | later | guest | middle   | 2        | 2             | 3   |
+      Then "later" runs
+      When these jobs are submitted:
+        | job   | queue | replicas | cpu |
+        | claim | owner | 3        | 2   |
+      Then "claim" runs
+      And exactly 3 pods are evicted, once each
+      And exactly 1 pod of "first" runs
 
-    Scenario: A queue at its capability makes room among its own, though cpus are idle
+  Rule: A pod evicted for its queue's capability does not return above it
+
+    Scenario: A queue at its capability preempts its own pods although cpus are idle
       Given the policy "capacity-with-preempt"
       And these nodes:
         | node | cpu | memory |
@@ -72,3 +111,30 @@ Feature: Freed room goes to the work that others left for
       Then "fixes" runs
       And exactly 2 pods are evicted, once each
       And exactly 2 pods of "train" run
+
+  Rule: A job does not evict all that its queue holds above its capability
+
+    Scenario: A queue far above its capability keeps its pods when a small one waits
+      Given the policy "capacity-with-preempt"
+      And these nodes:
+        | node | cpu | memory |
+        | n1   | 8   | 16Gi   |
+      And these priority classes:
+        | class  | value |
+        | urgent | 1000  |
+        | low    | 10    |
+      And these queues:
+        | queue | capability |
+        | team  | cpu 8      |
+      And these jobs run:
+        | job   | queue | priority | replicas | min available | cpu |
+        | train | team  | low      | 8        | 1             | 1   |
+      When these queues change:
+        | queue | capability |
+        | team  | cpu 2      |
+      And these jobs are submitted:
+        | job   | queue | priority | cpu |
+        | fixes | team  | urgent   | 1   |
+      Then "fixes" stays pending
+      And nothing is evicted
+      And "fixes" waits because of "raise spec.capability of queue team to 9 cpu, or end jobs of it"

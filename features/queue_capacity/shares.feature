@@ -1,4 +1,4 @@
-Feature: What a queue may have, what it is owed, and what is kept for it
+Feature: The capability, the deserved amounts and the guarantee of a queue
   capability is a ceiling, deserved is owed and may be lent, guarantee is kept free even while nobody uses it.
 
   Background:
@@ -9,6 +9,7 @@ Feature: What a queue may have, what it is owed, and what is kept for it
 
   Rule: Capability is a ceiling, even in an empty cluster
 
+    @core
     Scenario: The third pod waits although two cpus are idle
       Given these queues:
         | queue | deserved | capability |
@@ -18,11 +19,11 @@ Feature: What a queue may have, what it is owed, and what is kept for it
         | train | team  | 3        | 1             | 1   |
       Then exactly 2 pods of "train" run
       And 1 pod of "train" stays pending
-      And "train" waits because of "capability"
 
-  Rule: What a queue does not use is lent, and given back when it asks
+  Rule: A queue lends what it does not use, and gets it back when it needs it
 
-    Scenario: Lent cpus come back when their owner asks, and go out again when it is done
+    @extended
+    Scenario: Lent cpus come back when their owner needs them, and are lent again when it is done
       Given these queues:
         | queue | deserved |
         | owner | cpu 2    |
@@ -38,8 +39,9 @@ Feature: What a queue may have, what it is owed, and what is kept for it
       When "mine" completes
       Then "batch" runs
 
-    Scenario: Of equal jobs the youngest gives first
-      # Kubernetes tells creation times in whole seconds: among pods of one second no rule says who goes.
+    @extended
+    Scenario: Of equal jobs the youngest is evicted first
+      # Kubernetes has creation times in whole seconds: among pods of one second no rule decides which is evicted.
       Given these queues:
         | queue | deserved |
         | owner | cpu 2    |
@@ -59,7 +61,8 @@ Feature: What a queue may have, what it is owed, and what is kept for it
       And "younger" is evicted
       And "older" keeps running
 
-    Scenario: A queue at what it deserves loses nothing
+    @extended
+    Scenario: A queue at its deserved share loses no pods
       Given these queues:
         | queue | deserved |
         | owner | cpu 2    |
@@ -74,9 +77,10 @@ Feature: What a queue may have, what it is owed, and what is kept for it
       Then "more" stays pending
       And nothing is evicted
 
-  Rule: A guarantee is kept free, and never taken
+  Rule: A guarantee stays free and is never reclaimed
 
-    Scenario: A guest cannot use what is guaranteed to another queue
+    @extended
+    Scenario: A queue cannot use what is guaranteed to another queue
       Given these queues:
         | queue | deserved | guarantee |
         | owner | cpu 2    | cpu 2     |
@@ -87,6 +91,7 @@ Feature: What a queue may have, what it is owed, and what is kept for it
       Then exactly 2 pods of "batch" run
       And 1 pod of "batch" stays pending
 
+    @extended
     Scenario: Reclaim stops at the guarantee
       Given these queues:
         | queue | deserved | guarantee |
@@ -102,8 +107,9 @@ Feature: What a queue may have, what it is owed, and what is kept for it
       And exactly 1 pod is evicted
       And exactly 2 pods of "mine" run
 
-    Scenario: A pod whose eviction would cut into the guarantee stays
-      # The queue is above what it deserves, and has nothing smaller to give.
+    @extended
+    Scenario: A pod whose eviction would cut into the guarantee keeps running
+      # The queue exceeds its deserved share, but has no smaller pod that could be evicted.
       Given these queues:
         | queue | deserved | guarantee |
         | owner | cpu 2    | cpu 2     |
@@ -119,6 +125,7 @@ Feature: What a queue may have, what it is owed, and what is kept for it
 
   Rule: A queue's values can change while it is in use
 
+    @extended
     Scenario: A higher capability lets the waiting pods run
       Given these queues:
         | queue | deserved | capability |
@@ -132,6 +139,7 @@ Feature: What a queue may have, what it is owed, and what is kept for it
         | team  | cpu 1    | cpu 3      |
       Then "train" runs
 
+    @extended
     Scenario: A lower deserved lets another queue reclaim
       Given these queues:
         | queue | deserved |
@@ -153,6 +161,7 @@ Feature: What a queue may have, what it is owed, and what is kept for it
 
   Rule: Values that contradict each other are refused
 
+    @extended
     Scenario Outline: <what> is refused
       When this queue is submitted:
         | queue | deserved   | guarantee   | capability   | weight   |

@@ -1,3 +1,4 @@
+@extended
 Feature: What a queue deserves follows weights, cluster and requests
 
   Background:
@@ -5,7 +6,7 @@ Feature: What a queue deserves follows weights, cluster and requests
 
   Rule: Deserved follows the weights
 
-    Scenario: One to three of four cpus
+    Scenario: Weights of one and three share four cpus
       Given these nodes:
         | node | cpu | memory |
         | n1   | 4   | 16Gi   |
@@ -26,7 +27,7 @@ Feature: What a queue deserves follows weights, cluster and requests
 
   Rule: Deserved follows the cluster
 
-    Scenario: A node that joins raises it
+    Scenario: A new node raises the deserved share
       Given these nodes:
         | node | cpu | memory |
         | n1   | 4   | 16Gi   |
@@ -50,7 +51,7 @@ Feature: What a queue deserves follows weights, cluster and requests
         | a     | cpu 4    |
         | b     | cpu 4    |
 
-    Scenario: A node that leaves lowers it
+    Scenario: A removed node lowers the deserved share
       Given these nodes:
         | node | cpu | memory |
         | n1   | 4   | 16Gi   |
@@ -71,9 +72,9 @@ Feature: What a queue deserves follows weights, cluster and requests
       And exactly 2 pods of "a-do" run
       And exactly 2 pods of "b-do" run
 
-  Rule: Deserved is never more than a queue asks for
+  Rule: A queue never deserves more than it requests
 
-    Scenario: The small queue uses what the large one does not ask for
+    Scenario: The small queue uses what the large one does not request
       Given these nodes:
         | node | cpu | memory |
         | n1   | 4   | 16Gi   |

@@ -1,0 +1,24 @@
+@extended @kueue-issue-13607
+Feature: Kueue 13607: quota that cannot be had outranks quota that is free
+  https://github.com/kubernetes-sigs/kueue/issues/13607, repaired in v0.19.1. A queue has quota of its own, which it may
+  not exceed, and after it idle quota of the whole cluster. Its own quota is used, no running work may be evicted, and
+  the work waits for its own quota although the other is free.
+
+  Scenario: Work beyond its queue's own share uses what the cluster has idle
+    Given the policy "own-share-then-idle"
+    And these nodes:
+      | node | cpu | memory |
+      | n1   | 8   | 16Gi   |
+    And these queues:
+      | queue   | parent | deserved |
+      | org     | root   | cpu 4    |
+      | team    | org    | cpu 2    |
+      | sibling | org    | cpu 2    |
+    And these jobs run:
+      | job  | queue | cpu |
+      | held | team  | 2   |
+    When these jobs are submitted:
+      | job  | queue | cpu |
+      | more | team  | 2   |
+    Then "more" runs
+    And nothing is evicted

@@ -1,0 +1,24 @@
+@extended @volcano-issue-4947
+Feature: Volcano 4947: an evicted pod takes its room back and is evicted again
+  https://github.com/volcano-sh/volcano/issues/4947, open since 2026-01-14. After the eviction the
+  victim's queue holds nothing, so it is served first, and its pod is bound again before the pod that it was evicted for.
+
+  Scenario: A pod that gave its room to another queue waits
+    Given the policy "capacity"
+    And these nodes:
+      | node | cpu | memory |
+      | n1   | 8   | 16Gi   |
+    And these queues:
+      | queue | deserved |
+      | guest | cpu 3    |
+      | owner | cpu 5    |
+    And these jobs run:
+      | job    | queue | cpu |
+      | lender | guest | 4   |
+      | small  | owner | 1   |
+    When these jobs are submitted:
+      | job   | queue | cpu |
+      | claim | owner | 4   |
+    Then "claim" runs
+    And exactly 1 pod is evicted
+    And "small" keeps running

@@ -1,0 +1,29 @@
+Feature: The parts of a job have racks of their own, close to each other
+  Pods that share a model's layers talk the most: eight of them form a part that requires a rack. The parts talk less, and
+  the whole job requires a spine. A Volcano Job has `partitionPolicy` for this.
+
+  Background:
+    Given the policy "topology"
+    And these nodes:
+      | node | cpu | memory | rack   | spine   |
+      | n1   | 4   | 16Gi   | rack-a | spine-1 |
+      | n2   | 4   | 16Gi   | rack-b | spine-1 |
+      | n3   | 4   | 16Gi   | rack-c | spine-2 |
+      | n4   | 4   | 16Gi   | rack-d | spine-2 |
+
+  @extended
+  Scenario: Each part is in one rack, and all of them are in one spine
+    When these jobs are submitted:
+      | job   | replicas | cpu | required | partition | partition required |
+      | train | 4        | 2   | spine    | 2         | rack               |
+    Then "train" runs
+    And every pod of "train" is in one spine
+    And the pods of "train" are in 2 racks
+
+  @extended
+  Scenario: A job waits where its parts would find racks only in two spines
+    When these jobs are submitted:
+      | job   | replicas | cpu | required | partition | partition required |
+      | train | 6        | 2   | spine    | 2         | rack               |
+    Then "train" stays pending
+    And nothing is evicted
