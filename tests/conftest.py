@@ -1,17 +1,21 @@
-"""What holds for all tests, and hypothesis profiles: ``default`` for every run, ``quick`` for a first look, ``nightly``
-for the long one.
+"""Configuration of all tests: asynchronous tests, signals, and the hypothesis profiles.
 
-``--hypothesis-profile=NAME`` chooses another than ``default``.
+`--hypothesis-profile=NAME` selects a profile: `default`, `quick` (20 examples), `shrink` (also shrinks what it finds)
+or `nightly` (10,000 examples).
 """
 
 from __future__ import annotations
 
+import functools
+import inspect
 import signal
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from pytest_bdd.utils import CONFIG_STACK
+
+from tests.support.fake_server import run_until_complete
 
 # A shell that runs this in the background has it ignore Ctrl-C, and with it the programs that tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -26,6 +30,18 @@ settings.register_profile("quick", max_examples=20, derandomize=True, phases=_FI
 settings.register_profile("shrink", max_examples=200, derandomize=True, **_COMMON)
 settings.register_profile("nightly", max_examples=10_000, **_COMMON)
 settings.load_profile("default")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run an `async def` test in an event loop of its own, within `@pytest.mark.deadline(seconds)` or 20 s."""
+    test = pyfuncitem.obj
+    if not inspect.iscoroutinefunction(test):
+        return None
+    arguments = {name: pyfuncitem.funcargs[name] for name in inspect.signature(test).parameters}
+    deadline = pyfuncitem.get_closest_marker("deadline")
+    run_until_complete(functools.partial(test, **arguments), *(deadline.args if deadline else ()))
+    return True
 
 
 @pytest.fixture(autouse=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import re
 import tomllib
 from pathlib import Path
@@ -19,6 +20,7 @@ LOCKED = {
     "requirements-docs.lock": [*OURS, *GROUPS["docs"]],
     "requirements-mutation.lock": GROUPS["mutation"],
     "deploy/suite/requirements.lock": OURS,
+    "requirements-build.lock": PROJECT["build-system"]["requires"],
 }
 """Lock file → what CONTRIBUTING.md says that it is made from."""
 
@@ -51,6 +53,18 @@ def test_every_package_has_its_hashes_and_none_has_a_host(lock: str) -> None:
     assert "://" not in text
 
 
-def test_the_suite_in_a_cluster_has_the_versions_that_are_tested() -> None:
+@pytest.mark.parametrize("lock", ["deploy/suite/requirements.lock", "requirements-build.lock"])
+def test_a_smaller_lock_has_the_versions_that_are_tested(lock: str) -> None:
     tested = pinned("requirements.lock")
-    assert {name: it for name, it in pinned("deploy/suite/requirements.lock").items() if tested.get(name) != it} == {}
+    assert {name: it for name, it in pinned(lock).items() if tested.get(name) != it} == {}
+
+
+def test_the_build_system_is_pinned_with_all_that_it_needs() -> None:
+    wanted, known = [Requirement(text) for text in PROJECT["build-system"]["requires"]], set[str]()
+    while wanted:
+        name = canonicalize_name(wanted.pop().name)
+        if name not in known:
+            known.add(name)
+            needed = map(Requirement, importlib.metadata.requires(name) or ())
+            wanted += [it for it in needed if it.marker is None or it.marker.evaluate({"extra": ""})]
+    assert known <= pinned("requirements-build.lock").keys()

@@ -1,4 +1,4 @@
-"""Tests keep to their rooms: what several rooms need lives in tests/support, and nobody imports benchmarks."""
+"""Tests keep to their rooms: shared code is in tests/support, and no test imports benchmarks. Names are short."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def room(module: str) -> str:
@@ -35,3 +36,13 @@ def test_a_test_imports_from_its_own_room_and_from_support_only(file: Path) -> N
         name for name in imported(file) if room(name) not in (own, "tests.support") or name.startswith("benchmarks")
     }
     assert not strangers, f"move what is shared to tests/support: {', '.join(sorted(strangers))}"
+
+
+def test_names_of_tests_have_at_most_80_characters() -> None:
+    found = {
+        node.name
+        for file in HERE.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, FUNCTIONS)
+    }
+    assert sorted(name for name in found if name.startswith("test_") and len(name) > 80) == []

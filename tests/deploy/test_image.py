@@ -1,4 +1,4 @@
-"""How the scheduler becomes an image: from which base, from which sources, and what is told where it cannot."""
+"""The scheduler's image: its base, its sources, and the error where no base is available."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ from typing import cast
 
 import pytest
 
+from hack.images import debian_root
+from hack.images import python_base as builder
 from schedspec.clusters.docker import Docker
-from schedspec.clusters.images import python_base, scheduler_image
+from schedspec.clusters.images import archives, python_base, scheduler_image
 from schedspec.clusters.protocol import BinaryError
 
 ROOT = Path(__file__).parents[2]
+BUILT = "python-3.11-0123456789ab.tar"
+OWN = "schedspec.local/python:3.11-0123456789ab"
 
 
 class Engine:
@@ -45,8 +49,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copytree(ROOT / "deploy", root / "deploy")
     (root / "scheduler" / "live").mkdir(parents=True)
     (root / "scheduler" / "live" / "app.py").write_text("x = 1\n")
-    for module in (python_base, scheduler_image):
-        monkeypatch.setattr(module, "part", lambda folder: root / folder)
+    monkeypatch.setattr(scheduler_image, "part", lambda folder: root / folder)
     monkeypatch.setenv("SCHEDSPEC_CACHE", str(tmp_path / "cache"))
     return root
 
@@ -56,16 +59,17 @@ def provided(engine: Engine) -> str:
 
 
 def test_a_base_that_the_engine_has_comes_before_all_others(checkout: Path) -> None:
-    assert provided(Engine(has=(python_base.OFFICIAL, python_base.own()))) == python_base.OFFICIAL
-    engine = Engine(has=(python_base.own(),), offers=(python_base.OFFICIAL,))
-    assert (provided(engine), engine.calls) == (python_base.own(), [])
+    archives.place(BUILT).touch()
+    assert provided(Engine(has=(python_base.OFFICIAL, OWN))) == python_base.OFFICIAL
+    engine = Engine(has=(OWN,), offers=(python_base.OFFICIAL,))
+    assert (provided(engine), engine.calls) == (OWN, [])
 
 
 def test_a_base_that_was_made_here_is_taken_from_the_cache(checkout: Path) -> None:
-    python_base._archive().write_bytes(b"a root")
+    archives.place(BUILT).touch()
     engine = Engine(offers=(python_base.OFFICIAL,))
-    assert provided(engine) == python_base.own()
-    assert engine.calls == [f"import {python_base._archive()} {python_base.own()}"]
+    assert provided(engine) == OWN
+    assert engine.calls == [f"import {archives.place(BUILT)} {OWN}"]
 
 
 def test_a_registry_that_is_reached_saves_making_a_base(checkout: Path) -> None:
@@ -74,10 +78,27 @@ def test_a_registry_that_is_reached_saves_making_a_base(checkout: Path) -> None:
     assert engine.calls == [f"pull {python_base.OFFICIAL}"]
 
 
-def test_where_no_base_is_to_be_had_it_says_what_to_do(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(BinaryError, match=r"(?s)python:3\.11-slim\S* is reached.*do next: .*install mmdebstrap"):
+def test_without_a_base_the_error_says_how_to_build_one(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = r"(?s)python:3\.11-slim\S* is not reached.*do next: .*python -m hack\.images\.python_base build"
+    with pytest.raises(BinaryError, match=expected):
         provided(Engine())
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(BinaryError, match=r"(?s)mmdebstrap is not installed.*do next: apt-get install mmdebstrap"):
+        builder.ensure(cast(Docker, Engine()), lambda _: None)
+
+
+def test_a_base_is_built_only_where_there_is_none(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    built: list[Path] = []
+
+    def make(recipe: Path, to: Path, tick: object, instead: str) -> None:
+        built.append(recipe)
+        to.touch()
+
+    monkeypatch.setattr(debian_root, "make", make)
+    for engine in (Engine(has=(python_base.OFFICIAL,)), Engine(offers=(python_base.OFFICIAL,)), Engine(), Engine()):
+        builder.ensure(cast(Docker, engine), lambda _: None)
+    assert built == [builder.RECIPE]
+    assert provided(Engine()) == python_base.own()
 
 
 def test_the_base_is_the_dockerfiles_and_of_the_python_that_wheels_are_fetched_for() -> None:
@@ -85,14 +106,18 @@ def test_the_base_is_the_dockerfiles_and_of_the_python_that_wheels_are_fetched_f
     assert python_base.OFFICIAL.startswith(f"python:{python_base.PYTHON}-")
 
 
-@pytest.mark.parametrize(
-    "file", ["scheduler/live/app.py", "deploy/requirements.lock", "deploy/Dockerfile", "deploy/base"]
-)
+@pytest.mark.parametrize("file", ["scheduler/live/app.py", "deploy/requirements.lock", "deploy/Dockerfile"])
 def test_the_tag_changes_with_whatever_the_image_is_made_from(checkout: Path, file: str) -> None:
     before = scheduler_image.tag()
     assert scheduler_image.tag() == before
     with (checkout / file).open("a") as changed:
         changed.write("# more\n")
+    assert scheduler_image.tag() != before
+
+
+def test_the_tag_changes_with_the_base_that_was_built_here(checkout: Path) -> None:
+    before = scheduler_image.tag()
+    archives.place(BUILT).touch()
     assert scheduler_image.tag() != before
 
 

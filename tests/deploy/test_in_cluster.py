@@ -1,4 +1,4 @@
-"""The harness's view of a deployed scheduler: what it waits for, and what it says of one that does not run."""
+"""The harness and a deployed scheduler: what it waits for, and its error for one that does not run."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from schedspec.clusters import Settings
 from schedspec.clusters.programs import binaries
 from schedspec.schedulers import deployment, in_cluster
 from schedspec.schedulers.in_cluster import SchedulerInCluster
-from schedspec.schedulers.readiness import NotYetError
+from schedspec.schedulers.readiness import NotReadyError
 
 OLD, NEW = "actions: allocate\n", "actions: enqueue\n"
 
 
 class Server:
-    """An API server with two replicas of a scheduler. ``kubelet_waits``: looks until a policy is there."""
+    """An API server with two replicas of a scheduler. `kubelet_waits`: looks until a policy is there."""
 
     def __init__(self, kubelet_waits: int = 0) -> None:
         self.pods = {name: pod(name) for name in ("schedspec-a", "schedspec-b")}
@@ -80,7 +80,7 @@ def pod(name: str, *, ready: bool = True, **status: Any) -> dict[str, Any]:
 
 def face(server: Server, tmp_path: Path) -> SchedulerInCluster:
     scheduler = SchedulerInCluster(
-        tmp_path, cast(Api, server), tmp_path / "kubeconfig", load=print, programs=None, tell=print
+        tmp_path, cast(Api, server), tmp_path / "kubeconfig", load=print, programs=None, progress=print
     )
     scheduler.attach({"pods": ["schedspec-a", "schedspec-b"], "policy": OLD})
     return scheduler
@@ -107,7 +107,7 @@ def test_a_replica_is_told_of_with_its_last_words(tmp_path: Path, status: dict[s
 def test_a_replica_that_is_gone_is_told_of(tmp_path: Path) -> None:
     server = Server()
     del server.pods["schedspec-b"]
-    with pytest.raises(SchedulerDiedError, match=r"pod schedspec-b .* is gone"):
+    with pytest.raises(SchedulerDiedError, match=r"pod schedspec-b .* was deleted"):
         face(server, tmp_path).check()
 
 
@@ -147,10 +147,10 @@ def test_a_rollout_waits_for_every_replica_of_this_image(tmp_path: Path) -> None
     server = Server()
     scheduler = face(server, tmp_path)
     assert scheduler._rolled_out("t") == ("schedspec-a", "schedspec-b")
-    with pytest.raises(NotYetError, match="0 of 2 replicas"):
+    with pytest.raises(NotReadyError, match="0 of 2 replicas"):
         scheduler._rolled_out("another")
     server.pods["schedspec-b"] = pod("schedspec-b", ready=False)
-    with pytest.raises(NotYetError, match="1 of 2 replicas"):
+    with pytest.raises(NotReadyError, match="1 of 2 replicas"):
         scheduler._rolled_out("t")
 
 

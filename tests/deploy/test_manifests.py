@@ -1,4 +1,4 @@
-"""deploy/ is what the scheduler needs, and no more than a hardened cluster lets in."""
+"""The manifests in deploy/ have what the scheduler needs and what a hardened cluster admits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HARDENED = {
     "allowPrivilegeEscalation": False,
     "capabilities": {"drop": ["ALL"]},
 }
-IMPORTED_AS = {"pyyaml": "yaml", "prometheus-client": "prometheus_client"}
+IMPORTED_AS = {"pyyaml": "yaml", "prometheus-client": "prometheus_client", "google-re2": "re2"}
 
 
 def _versions(lock: Path) -> dict[str, str]:
@@ -153,7 +153,20 @@ def test_only_scrapers_may_ask_the_pods(of: str, deployment: dict[str, Any]) -> 
     assert deployment["template"]["metadata"]["labels"][chosen["key"]] in chosen["values"]
     (rule,) = policy["ingress"]
     assert [peer.keys() for peer in rule["from"]] == [{"namespaceSelector"}]
-    assert policy["policyTypes"] == ["Ingress"]
+    (out,) = policy["egress"]
+    assert policy["policyTypes"] == ["Ingress", "Egress"]
+    assert [(it["protocol"], it["port"]) for it in out["ports"]] == [("TCP", 443), ("TCP", 6443), ("TCP", 8443)]
+
+
+def test_an_account_changes_no_lease_but_its_own() -> None:
+    documents = list(yaml.safe_load_all((DEPLOY / "rbac.yaml").read_text()))
+    roles = {it["metadata"]["name"]: it["rules"] for it in documents if it["kind"] == "Role"}
+    for binding in (it for it in documents if it["kind"] == "RoleBinding"):
+        (account,) = binding["subjects"]
+        for rule in roles[binding["roleRef"]["name"]]:
+            assert rule["verbs"] == ["create"] or rule["resourceNames"] == [account["name"]]
+    leases = [rule for it in documents if it["kind"] == "ClusterRole" for rule in it["rules"]]
+    assert [rule for rule in leases if "leases" in rule["resources"]] == []
 
 
 def test_every_manifest_is_applied() -> None:

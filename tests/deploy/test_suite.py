@@ -1,4 +1,4 @@
-"""The suite as an Indexed Job: what its pods may do, how a shard and the collecting go, and all of it on Kind."""
+"""The suite as an Indexed Job: the rights of its pods, its shards and their collection, and a run on Kind."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 import yaml
 
+from hack.images import suite_image
 from schedspec import distribution
 from schedspec.clusters import Settings, provide
 from schedspec.clusters.docker import Docker
-from schedspec.clusters.images import suite_image
 from schedspec.clusters.paths import kind_config
 from schedspec.clusters.programs import binaries
 
@@ -124,9 +124,9 @@ def test_collecting_takes_what_there_is_and_fails_for_what_there_is_not(
 def test_the_tag_changes_with_the_features(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = suite_image.tag()
     assert suite_image.tag() == before
-    (tmp_path / "f.feature").write_text("Feature: f\n")
-    parts = suite_image.part
-    monkeypatch.setattr(suite_image, "part", lambda name: tmp_path if name == "features" else parts(name))
+    (tmp_path / "features").mkdir()
+    (tmp_path / "features" / "f.feature").write_text("Feature: f\n")
+    monkeypatch.setattr(suite_image, "ROOT", tmp_path)
     assert suite_image.tag() != before
 
 

@@ -1,8 +1,9 @@
-"""What is taken from others is named by its content: actions by commit, images by digest, Go by a file."""
+"""Everything from outside is pinned by content: actions by commit, images by digest, Go modules by go.sum."""
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,23 @@ def test_actions_are_named_by_commit_with_their_version_beside(workflow: Path) -
     used = re.findall(r"uses: (?!\./)(\S+)(.*)", workflow.read_text("utf-8"))  # ./ is the Action of this repository
     assert [name for name, _ in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", name)] == []
     assert [name for name, comment in used if not re.fullmatch(r" # v\d+\.\d+\.\d+", comment)] == []
+
+
+def test_the_action_installs_nothing_without_its_hash() -> None:
+    installs = [
+        command
+        for step in yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))["runs"]["steps"]
+        for command in step.get("run", "").replace("\\\n", " ").splitlines()
+        if "pip" in command and " install " in command
+    ]
+    own = [command for command in installs if "--no-deps" in command and "--no-build-isolation" in command]
+    assert [command for command in installs if command not in own and "--require-hashes" not in command] == []
+    assert len(own) == 1
+
+
+def test_the_build_system_is_one_version() -> None:
+    requires = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["build-system"]["requires"]
+    assert [it for it in requires if "==" not in it] == []
 
 
 def test_an_action_is_used_at_one_commit_everywhere() -> None:

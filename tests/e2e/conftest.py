@@ -1,4 +1,4 @@
-"""A project of somebody else's: the wheel in an environment of its own, and a folder with features, far from here."""
+"""A foreign project: the wheel in an environment of its own, and a folder with features outside of this repository."""
 
 from __future__ import annotations
 

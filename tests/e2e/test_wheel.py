@@ -80,7 +80,7 @@ spec:
     cpu: {{ cpu }}
 """,
     "scheduler/__init__.py": "raise ImportError('the user has another scheduler')\n",
-    "pytest.ini": "[pytest]\n",
+    "pytest.ini": "[pytest]\nschedspec_steps = steps\n",
 }
 
 
@@ -115,8 +115,8 @@ def test_a_project_is_collected_and_what_it_hides_is_said_once(project: Path, ca
     done = call("pytest", "--collect-only", "-q", "-n0")
     assert done.returncode == 0, done.stdout
     assert "::The owner is served::The owner gets three cpus back" in done.stdout
-    assert done.stdout.count('own sentence in the place of ours: "{name}" runs') == 1
-    assert call("pytest", "--collect-only").stdout.count("own templates in the place of ours: queue.yaml.j2") == 1
+    assert done.stdout.count('own sentence replaces ours: "{name}" runs') == 1
+    assert call("pytest", "--collect-only").stdout.count("own templates replace ours: queue.yaml.j2") == 1
 
 
 @pytest.mark.parametrize(("asked", "found"), [("lent.feature:21", 1), ("lent.feature::The owner is served", 1)])
@@ -125,10 +125,28 @@ def test_a_line_and_a_name_select_from_another_folder(project: Path, call: Call,
     assert f"{found} test collected" in done.stdout, done.stdout
 
 
-def test_a_conftest_that_names_the_plugin_does_not_register_it_twice(project: Path, call: Call) -> None:
+@pytest.mark.parametrize("settings", ["[pytest]\n", FILES["pytest.ini"]], ids=["alone", "beside a setting"])
+def test_a_conftest_may_name_the_plugin(project: Path, call: Call, settings: str) -> None:
+    (project / "pytest.ini").write_text(settings)
     (project / "conftest.py").write_text('pytest_plugins = ["schedspec.plugin"]\n')
+    (project / "features/lent.feature").write_text("Feature: f\n  Scenario: s\n    Given a second has passed\n")
     done = call("pytest", "--collect-only", "-q")
-    assert done.returncode == 0, done.stdout
+    assert (done.returncode, "1 test collected" in done.stdout) == (0, True), done.stdout
+
+
+def test_a_run_that_asks_for_nothing_of_ours_imports_one_module(tmp_path: Path, call: Call) -> None:
+    test = "import sys\n\ndef test_it():\n    assert [it for it in sys.modules if 'schedspec' in it] == {}\n"
+    (tmp_path / "test_it.py").write_text(test.format(["schedspec", "schedspec.plugin"]))
+    (tmp_path / "it.feature").write_text("Feature: f\n  Scenario: s\n    Given nothing\n")
+    done = call("pytest", "-q", "-n0")
+    assert "1 passed" in done.stdout, done.stdout
+
+
+def test_a_module_of_steps_that_cannot_be_imported_is_an_error_of_usage(project: Path, call: Call) -> None:
+    (project / "steps/broken.py").write_text("import a_module_that_nobody_has\n")
+    done = call("pytest", "--collect-only", "-q")
+    assert done.returncode == 4, done.stdout
+    assert "No module named 'a_module_that_nobody_has'\n  where: schedspec_steps in the ini file" in done.stdout
 
 
 @pytest.fixture
@@ -161,9 +179,9 @@ def test_an_empty_folder_begins(tmp_path: Path, call: Call) -> None:
     done = call("schedspec", "check")
     assert (done.returncode, "2 scenarios, 1 policy: no errors" in done.stdout) == (0, True), done.stdout
     assert {path.name for path in tmp_path.iterdir()} >= {
-        "conftest.py",
         "features",
         "policies",
+        "steps",
         ".github",
         "pytest.ini",
     }
@@ -171,12 +189,12 @@ def test_an_empty_folder_begins(tmp_path: Path, call: Call) -> None:
 
 def test_the_features_that_come_with_it_are_taken_into_a_project(tmp_path: Path, call: Call) -> None:
     shutil.copytree(call("schedspec", "features").stdout.strip(), tmp_path / "features")
-    done = call("pytest", "--collect-only", "-q", "features/gang")
+    done = call("schedspec", "test", "--collect-only", "-q", "features/gang")
     assert (done.returncode, "13 tests collected" in done.stdout) == (0, True), done.stdout
 
 
 def test_the_scheduler_is_found_whatever_stands_in_the_folder(project: Path, call: Call) -> None:
-    done = call("schedspec", "lint", "policies/house.yaml")
+    done = call("schedspec", "scheduler", "lint", "policies/house.yaml")
     assert (done.returncode, "0 errors" in done.stdout) == (0, True), done.stdout
 
 
@@ -192,8 +210,8 @@ def test_scheduler_and_controllers_run_as_two_processes(environment: Environment
         async with client_of(kubeconfig) as client:
             await prepare(client, 1, [])
             given = ("--kubeconfig", kubeconfig, "--listen", "127.0.0.1:0")
-            control = start("schedspec", "controllers", *given)
-            schedule = start("schedspec", "run", *given, "--policy", policy, "--controllers", "none")
+            control = start("schedspec", "scheduler", "controllers", *given)
+            schedule = start("schedspec", "scheduler", "run", *given, "--policy", policy, "--controllers", "none")
             await client.create(JOBS, job, "default")
             async with asyncio.timeout(60):
                 while len([pod for pod in (await client.list(PODS)).items if pod.spec.node_name]) < 2:

@@ -1,6 +1,6 @@
-"""``python -m tests.mutation``: change one thing at a time in actions and plugins, and see whether a test notices.
+"""`python -m tests.mutation`: change one thing at a time in actions and plugins, and see whether a test notices.
 
-The one rule: the checkout is never changed; each worker mutates a copy of its own. cosmic-ray makes the mutants.
+cosmic-ray makes the mutants. The checkout is never changed; each worker mutates a copy of its own.
 """
 
 from __future__ import annotations

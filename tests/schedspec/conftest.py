@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy  # noqa: F401 - a process loads it once; a run inside of pytest forgets what it has imported itself
 import pytest
+
+from schedspec.clusters.programs import binaries
 
 STEPS = '''
 from pytest_bdd import given, when, then, parsers
@@ -29,6 +32,13 @@ def lost():
 '''
 
 Run = Callable[..., pytest.RunResult]
+
+
+@pytest.fixture(autouse=True)
+def without_programs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the runs of `specs`, which boot no cluster, begin without programs: nothing is built for them."""
+    if "specs" in request.fixturenames and "bare_machine" not in request.fixturenames:
+        monkeypatch.setattr(binaries, "require", lambda *_words, **_named: None)
 
 
 @pytest.fixture

@@ -1,10 +1,15 @@
-"""The options of a run: on the command line, in the ini file, shown in the header, refused with what to do."""
+"""The options of a run: on the command line, in the ini file, in the header, and refused with a remedy."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+
+from schedspec.clusters import Settings
+from schedspec.options import Options
+from schedspec.schedulers import Own
 
 Run = Callable[..., pytest.RunResult]
 FEATURE = "Feature: f\n  Scenario: s\n    Then all is well\n"
@@ -29,7 +34,7 @@ REFUSED = {
     "nodes to adopt of a cluster that is ours": (
         ["--adopt-nodes", "n1,n2"],
         [
-            "*'n1,n2' is for an existing cluster, and this run is to use 'auto'",
+            "*'n1,n2' is for an existing cluster, but the cluster of this run is 'auto'",
             "*--adopt-nodes*",
             "*--cluster existing*",
         ],
@@ -37,7 +42,7 @@ REFUSED = {
     "an unknown scheduler": (
         ["--scheduler", "/no/such/program --fast"],
         [
-            "*'/no/such/program --fast' names no scheduler, and no program that can be run",
+            "*'/no/such/program --fast' is neither a scheduler nor a program that can be run",
             "*--scheduler (schedspec_scheduler *",
             "*name one of: schedspec, *MODULE:CLASS*",
         ],
@@ -47,10 +52,13 @@ REFUSED = {
         ["--scheduler", "no.such:Thing"],
         ["*'no.such:Thing' cannot be imported*", "*", "*"],
     ),
-    "an adapter that is none": (["--scheduler", "json:JSONDecoder"], ["*'json:JSONDecoder' is no adapter*", "*", "*"]),
+    "an adapter that is none": (
+        ["--scheduler", "json:JSONDecoder"],
+        ["*'json:JSONDecoder' is not an adapter*"] + 2 * ["*"],
+    ),
     "a scheduler in a cluster that takes no image": (
         ["--scheduler-in-cluster", "--cluster", "embedded"],
-        ["*--scheduler-in-cluster needs a Kind cluster: no image can be brought into one of kind embedded"],
+        ["*--scheduler-in-cluster needs a Kind cluster: a cluster of kind embedded cannot load its image"],
     ),
     "another scheduler in the cluster": (
         ["--scheduler-in-cluster", "--scheduler", "none"],
@@ -66,13 +74,21 @@ REFUSED = {
         ["--scheduler-binaries", "no"],
         ["*no' is not a folder", "*--scheduler-binaries *", "*"],
     ),
+    "a folder without the scheduler's programs": (
+        ["--scheduler", "volcano", "--scheduler-binaries", "."],
+        ["*' has no program vc-scheduler, vc-controller-manager", "*--scheduler-binaries *", "*do next: put *"],
+    ),
+    "a moment to record that is none": (
+        ["--record", "never"],
+        ["*'never' is not known", "*--record *", "*name one of: always, failed"],
+    ),
     "gangs in an API that is none": (
         ["--gang-api", "slurm"],
-        ["*'slurm' is no API that schedspec takes gangs in", "*--gang-api *", "*name one of: volcano, kubernetes"],
+        ["*'slurm' is no gang API of schedspec", "*--gang-api *", "*name one of: volcano, kubernetes"],
     ),
     "gangs in an API that the scheduler does not take": (
         ["--gang-api", "kubernetes", "--scheduler", "volcano"],
-        ["*'kubernetes' is no API that volcano takes gangs in", "*--gang-api *", "*name one of: volcano"],
+        ["*'kubernetes' is no gang API of volcano", "*--gang-api *", "*name one of: volcano"],
     ),
     "a scale that is no number": (
         ["--timeout-scale", "x"],
@@ -94,6 +110,15 @@ def test_bad_options_are_refused_before_anything_starts(specs: Run, arguments: l
     result = specs(*arguments, f=FEATURE)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([f"ERROR: {lines[0].removeprefix('ERROR: ')}", *lines[1:]])
+
+
+@pytest.mark.parametrize(
+    ("named", "scenarios", "keeps"),
+    [("", 19, True), ("", 20, False), ("always", 500, True), ("failed", 1, False)],
+)
+def test_a_small_run_keeps_the_recordings_of_what_passed(named: str, scenarios: int, keeps: bool) -> None:
+    given = Options(Settings(), Own(), None, None, 1.0, Path("out"), record=named)
+    assert given.records(scenarios) is keeps
 
 
 def test_an_unreadable_kubeconfig_is_refused(

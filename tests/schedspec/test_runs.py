@@ -160,7 +160,7 @@ WRONG = {
         "  expected: all 2 pods of train run (within 4 s; given up after *",
         "      seen: 0 of 2 run*; there is no queue absent; there are: *",
         "*Job train: QueueNotUsable: queue absent does not exist; *",
-        "  pending, and why the scheduler says so:",
+        "  pending, with the scheduler's reason:",
         "    podgroup train: queue absent: does not exist",
         "everything that was seen: *",
     ],
@@ -172,7 +172,7 @@ WRONG = {
         "  queues:",
         "    queue *resource *capability *deserved *guarantee *held",
         "    q * cpu *",
-        "  pending, and why the scheduler says so:",
+        "  pending, with the scheduler's reason:",
         "*train*: ?*",
     ],
     "A variable is missing": [
@@ -199,11 +199,11 @@ WRONG = {
     ],
     "A policy is absent": [
         'wrong.feature:25: Given the policy "absent"',
-        "  there is no policy absent.yaml; there are: *, capacity.yaml, *",
+        "  there is no policy absent.yaml; there are: capacity-*",
     ],
     "The cluster is not empty": [
         "wrong.feature:35: Given a node of 1 cpus",
-        "  the scenario does not start from an empty cluster; there are: queue strange",
+        "  the cluster is not empty before the scenario; there are: queue strange",
         "    do next: delete them, or *",
     ],
     "It runs and should wait": [
@@ -218,13 +218,13 @@ WRONG = {
     ],
     "The scheduler dies": [
         "wrong.feature:5[45]: *",
-        "  the scheduler under test was killed by signal 9; nothing is scheduled any more",
+        "  the scheduler under test was killed by signal 9; scheduling has stopped",
         "    log: *scheduler.log",
         "    | listening on 127.0.0.1:*",
     ],
     "It stays dead": [
         "wrong.feature:57: Given a node of 4 cpus",
-        "  the scheduler under test was killed by signal 9; nothing is scheduled any more",
+        "  the scheduler under test was killed by signal 9; scheduling has stopped",
     ],
 }
 

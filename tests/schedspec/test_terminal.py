@@ -12,7 +12,7 @@ BUILD = [
     ("etcd v1: building with Go, 0 s; 1 more after it; 0 s in all"),
     ("etcd v1: building with Go, 5 s; 1 more after it; 5 s in all"),
     ("kwok v2: downloading the release, 0 s; 0 more after it; 9 s in all"),
-    ("kwok v2: no release to be had (offline); Go builds it"),
+    ("kwok v2: no release available (offline); building with Go"),
     ("kwok v2: building with Go, 5 s; 0 more after it; 14 s in all"),
 ]
 
@@ -21,7 +21,7 @@ def written(*, live: bool) -> str:
     stream = io.StringIO()
     lines = Lines(stream, live=live)
     for text in BUILD:
-        lines.tell(text)
+        lines.show(text)
     lines.close()
     return stream.getvalue()
 
@@ -30,7 +30,7 @@ def test_a_log_has_one_line_for_what_is_done_with_a_program() -> None:
     assert written(live=False).splitlines() == [
         "etcd v1: building with Go",
         "kwok v2: downloading the release",
-        "kwok v2: no release to be had (offline); Go builds it",
+        "kwok v2: no release available (offline); building with Go",
         "kwok v2: building with Go",
     ]
 
@@ -45,8 +45,8 @@ def test_a_terminal_has_one_line_a_program_written_anew() -> None:
 def test_a_late_tick_does_not_write_over_another_line() -> None:
     stream = io.StringIO()
     lines = Lines(stream, live=True)
-    lines.tell("one", "a")
-    lines.tell("two", "b")
+    lines.show("one", "a")
+    lines.show("two", "b")
     lines.update("one, 1 s", "a")
     assert stream.getvalue() == "one\ntwo"
 

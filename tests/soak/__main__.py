@@ -1,5 +1,5 @@
 """Every feature five times in a row, each time in another order, on the embedded cluster and on Kind where it can run;
-then an hour of churn with hostile objects among it (:mod:`tests.soak.churn`).
+then an hour of churn with hostile objects among it (`tests.soak.churn`).
 
 python -m tests.soak [--rounds N] [--minutes N] [--seed N] [--cluster embedded|kind]...
 """

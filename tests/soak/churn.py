@@ -1,8 +1,7 @@
-"""An hour of work that comes and goes with hostile objects among it: memory stays flat, every gang starts, and in the
-end the scheduler's state is the API server's.
+"""Run work that comes and goes for an hour with hostile objects: memory stays flat, and every gang starts.
 
-The one rule: what is compared in the end is what the scheduler itself writes of its state (SIGUSR2), once everything
-hostile is gone and nothing changes any more.
+In the end, once everything hostile is gone and nothing changes any more, the state that the scheduler writes (SIGUSR2)
+must equal the API server's.
 """
 
 from __future__ import annotations
@@ -23,10 +22,11 @@ from typing import Any
 from schedspec.clusters import Settings
 from schedspec.clusters.embedded import EmbeddedCluster
 from scheduler.controllers.runtime.objects import COMMANDS, JOBS
-from scheduler.kube import NAMESPACES, NODES, PODGROUPS, PODS, QUEUES, ApiError, Client, Conflict, NotFound
+from scheduler.kube import NAMESPACES, NODES, PODGROUPS, PODS, QUEUES, ApiError, Client, Conflict, NotFound, Patch
 from scheduler.kube.resource import Resource
 from scheduler.recording.events import Decided, ObjectSeen
 from scheduler.recording.segments import read_segment, segments
+from tests.soak.hostile import ATTACKS
 from tests.support.live.api_objects import ROOT, apply_crds, client_of, pod_body, queue, settled_node
 from tests.support.live.scheduler_process import Scheduler
 
@@ -39,6 +39,8 @@ tiers:
 """
 NASTY = ("", "-1", "1e400", "NaN", "null", "{}", "[", '{"a": ', "9" * 40, "🂡", "../..", "true")
 KEYS = ("volcano.sh/task-priority", "volcano.sh/preemptable", "volcano.sh/card.request", "sla-waiting-time")
+ATTACKS_AMONG_OBJECTS, PART = 0.05, 40
+"""How often a whole attack comes instead of an object, and by what its size is divided."""
 LASTS, MOST_BAD = 10.0, 60
 """Seconds for which a gang lives; hostile objects at a time."""
 PATIENCE = 300.0
@@ -68,7 +70,9 @@ class Churn:
             await self._client.create(PODS, pod_body(f"{name}-{i}", name, cpu="100m"), GOOD)
         while not all([(await self._client.get(PODS, f"{name}-{i}", GOOD)).spec.node_name for i in range(3)]):
             if time.monotonic() > began + PATIENCE:
-                raise AssertionError(f"{name} has not started within {PATIENCE:g} s")
+                group = await self._client.get(PODGROUPS, name, GOOD)
+                why = [f"{c.type}={c.status}: {c.message}" for c in group.status.conditions or ()]
+                raise AssertionError(f"{name} has not started within {PATIENCE:g} s: {group.status.phase}, {why}")
             await asyncio.sleep(0.02)
         self.starts.append(time.monotonic() - began)
         self._alive.append((began, name))
@@ -81,14 +85,20 @@ class Churn:
         await self._remove(PODGROUPS, name, GOOD)
 
     async def bad(self) -> None:
-        """One more hostile object; the oldest goes where there are many."""
+        """One more hostile object, or a small attack; the oldest go where there are many."""
         self._number += 1
-        resource, body = self._hostile(f"b{self._number}")
-        try:
-            await self._client.create(resource, body, BAD if resource.namespaced else "")
-            self._bad.append((resource, body["metadata"]["name"]))
-        except ApiError:
-            self.refused += 1  # the definitions do their part
+        name = f"b{self._number}"
+        if self._random.random() < ATTACKS_AMONG_OBJECTS:
+            attack = self._random.choice(list(ATTACKS.values()))
+            objects = list(attack.make(name, max(1, attack.number // PART)))
+        else:
+            objects = [self._hostile(name)]
+        for resource, body in objects:
+            try:
+                await self._client.create(resource, body, BAD if resource.namespaced else "")
+                self._bad.append((resource, body["metadata"]["name"]))
+            except ApiError:
+                self.refused += 1  # the definitions do their part
         while len(self._bad) > MOST_BAD:
             await self._end_bad()
 
@@ -132,6 +142,9 @@ class Churn:
     async def _remove(self, resource: Resource[Any], name: str, namespace: str) -> None:
         with contextlib.suppress(NotFound, Conflict):
             await self._client.delete(resource, name, namespace, grace=0 if resource is PODS else None)
+            if resource is COMMANDS:
+                patch = {"metadata": {"finalizers": None}}
+                await self._client.patch(resource.bare, name, patch, namespace, kind=Patch.MERGE)
 
 
 def _named(name: str, spec: dict[str, Any], annotations: dict[str, str]) -> dict[str, Any]:
@@ -191,6 +204,8 @@ async def _soak(minutes: float, seed: int, say: Any) -> list[str]:
                 wrong += await _churned(Churn(client, seed), scheduler, minutes, say)
                 await asyncio.sleep(3)
                 wrong += await _differences(client, scheduler)
+            except AssertionError as error:
+                wrong += [f"{error}; the scheduler said last:\n{scheduler.log.read_text()[-3000:]}"]
             finally:
                 scheduler.kill()
     finally:

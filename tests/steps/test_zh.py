@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from schedspec.gherkin import bdd
+from schedspec.gherkin import bdd, documents
 from steps.zh import COLUMNS
 
 ROOT = Path(__file__).parents[2]
@@ -23,7 +23,7 @@ Call = tuple[Callable[..., object], dict[str, Any], list[list[str]]]
 
 def calls(path: Path) -> Iterator[tuple[list[str], list[Call]]]:
     """For every scenario, and every row of its examples, its tags and what its sentences come to."""
-    for _, node in bdd.placed_scenarios(bdd.read_document(path)):
+    for _, node in documents.placed_scenarios(documents.read_document(path)):
         template = bdd.scenario_wrapper_template_registry[bdd.bind(path, node)]
         rows = [row for examples in template.examples for row in examples.as_contexts()] or [{}]
         yield from ((sorted(template.tags), [call(step) for step in template.render(row).steps]) for row in rows)

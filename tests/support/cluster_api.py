@@ -1,4 +1,4 @@
-"""What the live tests say to an API server: plain objects, raw answers."""
+"""Requests of the live tests to an API server: plain objects, raw answers."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import urllib3
 import yaml
 
 from schedspec.clusters.protocol import Cluster
+from tests.support.fake_server import SAFETY_NET
 
 Object = dict[str, Any]
 
@@ -76,11 +77,11 @@ class Api:
         self.create(f"{self.pods}/{pod}/binding", {"metadata": {"name": pod}, "target": target})
 
 
-def within(seconds: float, value: Callable[[], Any], what: Callable[[Any], bool] = bool) -> Any:
-    """The first value for which `what` holds; asked every 10 ms. Fails with the last one."""
-    end = time.monotonic() + seconds
+def within(value: Callable[[], Any], what: Callable[[Any], bool] = bool) -> Any:
+    """Return the first value for which `what` holds, read every 10 ms. Fails with the last one."""
+    end = time.monotonic() + SAFETY_NET
     while not what(seen := value()):
-        assert time.monotonic() < end, f"not within {seconds} s; last seen: {seen}"
+        assert time.monotonic() < end, f"not within {SAFETY_NET:g} s; last seen: {seen}"
         time.sleep(0.01)
     return seen
 
@@ -102,7 +103,7 @@ def pod(name: str, on: str = "", restart: str = "Never", **annotations: str) -> 
 def a_node(api: Api, name: str) -> Iterator[str]:
     """A Ready node with room for 400 pods; gone afterwards, with its pods."""
     api.create("/api/v1/nodes", node(name, **{"cpu": "64", "memory": "256Gi", "pods": "400", "nvidia.com/gpu": "8"}))
-    within(20, lambda: condition(api.get(f"/api/v1/nodes/{name}"), "Ready"), lambda seen: seen == "True")
+    within(lambda: condition(api.get(f"/api/v1/nodes/{name}"), "Ready"), lambda seen: seen == "True")
     yield name
     for left in api.call("GET", f"{api.pods}?fieldSelector=spec.nodeName%3D{name}")["items"]:
         api.delete(f"{api.pods}/{left['metadata']['name']}", grace=0)
@@ -114,6 +115,13 @@ def condition(thing: Object | None, kind: str) -> str | None:
         if each["type"] == kind:
             return str(each["status"])
     return None
+
+
+def make_not_ready(api: Api, node_name: str) -> None:
+    """A fault of the node, written as a kubelet would."""
+    broken = [{"type": "Ready", "status": "False", "reason": "Broken"}]
+    path = f"/api/v1/nodes/{node_name}/status"
+    api.call("PATCH", path, {"status": {"conditions": broken}}, "application/strategic-merge-patch+json")
 
 
 def heartbeat(api: Api, node_name: str) -> str:

@@ -152,9 +152,9 @@ class ForeignCluster:
                 ):
                     self.api.apply(definition, "them")
                     where = f"/apis/{definition['spec']['group']}/{definition['spec']['versions'][0]['name']}"
-                    within(20, lambda it=definition, at=where: self._lists(f"{at}/{it['spec']['names']['plural']}"))
+                    within(lambda it=definition, at=where: self._lists(f"{at}/{it['spec']['names']['plural']}"))
         for obj in THEIRS:
-            within(20, lambda it=obj: self._refusal(it), lambda said: not said)
+            within(lambda it=obj: self._refusal(it), lambda said: not said)
         queue = {"state": "Open", "allocated": {"cpu": "8"}}
         for name in ("root", "default", "team-a", "team-a-child"):
             path = f"/apis/{_VOLCANO}/queues/{name}/status"
@@ -163,9 +163,7 @@ class ForeignCluster:
                 "PATCH", path, query={"fieldManager": "volcano", "force": "true"}, body=body, content_type=APPLY
             )
         self._make_user(cluster)
-        within(
-            30, lambda: len([pod for pod in self.pods("team") if pod["status"]["phase"] == "Running"]), lambda n: n == 2
-        )
+        within(lambda: len([pod for pod in self.pods("team") if pod["status"]["phase"] == "Running"]), lambda n: n == 2)
 
     def _lists(self, path: str) -> bool:
         return self.api.raw("GET", path).status == 200
@@ -227,7 +225,7 @@ class ForeignCluster:
 
 
 def name_of(event: Object) -> str:
-    """The object of an audited write, as :meth:`ForeignCluster.everything` calls it."""
+    """The object of an audited write, as `ForeignCluster.everything` calls it."""
     ref = event["objectRef"]
     return f"{ref['resource']} {ref.get('namespace', '')}/{ref.get('name', '')}"
 

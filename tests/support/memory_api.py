@@ -11,6 +11,7 @@ from typing import Any
 from schedspec.api.client import APPLY, MERGE, Object, rejection
 from schedspec.api.errors import RejectedError
 from schedspec.api.kinds import Resource
+from schedspec.api.names import Names
 
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
@@ -31,6 +32,7 @@ class MemoryApi:
     server = "https://memory"
 
     def __init__(self, *objects: tuple[str, Object]) -> None:
+        self.names = Names()
         self._versions = itertools.count(1)
         self.objects: dict[str, Object] = {}
         for path, obj in objects:

@@ -1,4 +1,4 @@
-"""A program on a terminal of its own: what it shows there, and what somebody types."""
+"""A program on a pseudo-terminal: what it prints and what a user types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks that know when waiting is in vain: of work that is not there, and of pods that run and should wait."""
+"""Checks that fail at once: for missing workloads, and for pods that run and should wait."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ OF_WORK = {
     "as a whole or not at all": pods.is_whole,
     "has run": pods.has_run,
     "has no pods": pods.has_no_pods,
-    "was told why": reasons.was_told_why,
-    "waits and was told why": reasons.waits_and_was_told_why,
+    "was told why": reasons.has_reason,
+    "waits and was told why": reasons.waits_with_reason,
     "waits because": lambda name: reasons.waits_because(name, "room"),
     "its PodGroup": lambda name: phases.group_is(name, "Pending"),
     "the course of its PodGroup": lambda name: phases.group_went_through(name, ["Pending"]),
@@ -113,9 +113,9 @@ def test_work_gets_no_node_in_a_queue_that_is_not_there(
 
 
 WAITING = {
-    "the workload": reasons.waits_and_was_told_why("train"),
-    "the pod": reasons.pod_was_told_why("train-task-0"),
-    "nothing of it waits": reasons.was_told_why("train"),
+    "the workload": reasons.waits_with_reason("train"),
+    "the pod": reasons.pod_has_reason("train-task-0"),
+    "nothing of it waits": reasons.has_reason("train"),
     "for a reason": reasons.waits_because("train", "room"),
 }
 
@@ -125,7 +125,7 @@ def test_a_pod_that_runs_and_should_wait_says_since_when(
     scene: Scene, check: Check, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = iter(scene.history.began + at for at in (0.2, 0.44, 0.9))
-    monkeypatch.setattr("schedspec.observe.history.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("schedspec.observe.history.clock.monotonic", lambda: next(clock))
     scene.pod("Pending", node="n1")
     scene.pod("Running", node="n1")
     scene.pod("Running", node="n1", annotations={"seen": "again"})
@@ -134,9 +134,9 @@ def test_a_pod_that_runs_and_should_wait_says_since_when(
 
 
 def test_a_pod_that_is_bound_and_should_wait_says_where(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("schedspec.observe.history.time.monotonic", lambda: scene.history.began + 0.3)
+    monkeypatch.setattr("schedspec.observe.history.clock.monotonic", lambda: scene.history.began + 0.3)
     scene.pod("Pending", node="n1")
-    assert reasons.waits_and_was_told_why("train")(scene.now()).seen == "it is on n1 since 0.30 s"
+    assert reasons.waits_with_reason("train")(scene.now()).seen == "it is on n1 since 0.30 s"
     assert pods.waits("train")(scene.now()).seen == "it is on n1 since 0.30 s"
 
 
@@ -154,3 +154,9 @@ def test_a_pod_that_is_about_to_go_leaves_hope(scene: Scene, state: dict[str, An
 def test_a_pod_that_waits_and_was_told_why_is_what_was_asked_for(scene: Scene) -> None:
     scene.pod("Pending", UNSCHEDULABLE)
     assert all(check(scene.now()).ok for check in WAITING.values())
+
+
+def test_work_that_wants_no_pods_never_runs(scene: Scene) -> None:
+    scene.show(Kind.VCJOB, "train", spec={"tasks": [{"replicas": 0}]})
+    outcome = pods.runs("train")(scene.now())
+    assert (outcome.ok, outcome.seen) == (False, "it wants no pods: replicas 0")

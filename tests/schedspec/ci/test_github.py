@@ -1,4 +1,4 @@
-"""What a run says on GitHub: from JUnit files that pytest has really written, failures and all."""
+"""The summary and annotations of a run on GitHub, from results that real runs have written."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from schedspec.ci import github, results
-from schedspec.ci.results import Case, Place, Results, ResultsError
+from schedspec.api.errors import HarnessError
+from schedspec.ci import github, joined
+from schedspec.ci.joined import ResultsError, Suite
+from schedspec.results import Place, Result
 
 Run = Callable[..., pytest.RunResult]
 
@@ -25,105 +28,145 @@ UNDEFINED = "Feature: g\n  Scenario: s\n    Given one\n    Then two\n"
 
 
 @pytest.fixture
-def read(specs: Run, pytester: pytest.Pytester) -> Callable[..., Results]:
+def read(specs: Run, pytester: pytest.Pytester) -> Callable[..., Suite]:
     """Run these features and read what pytest wrote."""
 
-    def run(*arguments: str, **features: str) -> Results:
+    def run(*arguments: str, **features: str) -> Suite:
         specs("--junitxml", "out/junit.xml", "-o", "strict=false", *arguments, **features)
-        return results.read([pytester.path / "out"])
+        return joined.read([pytester.path / "out"])
 
     return run
 
 
-def case(name: str, text: str = "why", places: int = 1) -> Case:
-    blamed = tuple(Place("features/x.feature", line, "Then it runs: 0 of 1") for line in range(1, places + 1))
-    return Case(name, "features/x.feature", "failed", 1.0, text, blamed)
+def case(name: str, text: str = "why") -> Result:
+    place = Place("features/x.feature", 1, "Then it runs: 0 of 1")
+    file = place.path
+    return Result(feature=file, node_id=f"{file}::{name}", verdict="failed", seconds=1.0, text=text, places=[place])
 
 
-def test_results_are_counted(read: Callable[..., Results]) -> None:
+def test_results_are_counted(read: Callable[..., Suite]) -> None:
     found = read("--continue-on-collection-errors", good=FEATURE, bad=UNDEFINED)
-    assert [found.count(it) for it in ("passed", "failed", "error")] == [1, 1, 1]
+    assert sorted(it.verdict for it in found.results) == ["error", "failed", "passed"]
     assert (found.verdict, github.headline(found)) == ("failed", "2 of 3 scenarios failed")
 
 
-def test_a_failure_is_annotated_at_its_line(read: Callable[..., Results]) -> None:
+def test_a_failure_is_annotated_at_its_line(read: Callable[..., Suite]) -> None:
     (line,) = github.annotate(read(good=FEATURE), prefix="specs")
-    assert line.startswith("::error file=specs/good.feature,line=5,title=bad%2C with a comma::")
+    assert line.startswith("::error file=specs/good.feature,line=7,title=bad%2C with a comma::")
 
 
-def test_every_undefined_sentence_is_annotated_at_its_line(read: Callable[..., Results]) -> None:
+def test_every_undefined_sentence_is_annotated_at_its_line(read: Callable[..., Suite]) -> None:
     lines = list(github.annotate(read(bad=UNDEFINED)))
     assert lines == [
-        "::error file=bad.feature,line=3,title=bad.feature::no step says: Given one",
-        "::error file=bad.feature,line=4,title=bad.feature::no step says: Then two",
+        "::error file=bad.feature,line=3,title=bad.feature::no step matches: Given one",
+        "::error file=bad.feature,line=4,title=bad.feature::no step matches: Then two",
     ]
 
 
 def test_ten_are_annotated_and_the_others_counted() -> None:
-    lines = list(github.annotate(Results(tuple(case(f"c{number}") for number in range(12)))))
+    lines = list(github.annotate(Suite(tuple(case(f"c{number}") for number in range(12)))))
     assert [line.startswith("::error") for line in lines] == [True] * 10 + [False]
     assert lines[-1] == "::notice::2 more failures are in the step summary"
 
 
 def test_commands_are_escaped() -> None:
-    (line,) = github.annotate(
-        Results((Case("50%: a,b", "x", "failed", 1.0, "", (Place("x.feature", 3, "100%\r\nmore"),)),))
-    )
+    (line,) = github.annotate(Suite((replace(case("50%: a,b"), places=[Place("x.feature", 3, "100%\r\nmore")]),)))
     assert line == "::error file=x.feature,line=3,title=50%25%3A a%2Cb::100%25%0D%0Amore"
 
 
-def test_outputs_are_what_a_workflow_asks(read: Callable[..., Results]) -> None:
+def test_outputs_are_what_a_workflow_asks(read: Callable[..., Suite]) -> None:
     said = github.outputs(read(good=FEATURE), "out/run", "out/run/report.html")
     assert said == (
         "verdict=failed\npassed=1\nfailed=1\nerrors=0\nskipped=0\nreport=out/run\npage=out/run/report.html\n"
     )
 
 
-def test_the_summary_has_the_story_and_the_files(read: Callable[..., Results]) -> None:
+def test_the_summary_has_the_story_and_the_files(read: Callable[..., Suite]) -> None:
     said = github.summary(read(good=FEATURE))
     assert said.startswith("## schedspec: 1 of 2 scenarios failed\n")
-    assert "<code>good.feature:5</code> (<code>report.html#" in said
+    assert "<code>good.feature:7</code> (in the report: <code>#" in said
     assert "</code>) bad, with a comma</summary>" in said
     assert "in the sentence: Then all is lost" in said
-    assert "| `good.feature` | 1 | 1 |" in said
+    assert "| `good.feature` | 1 | 1 |  |" in said
+
+
+def test_the_summary_is_one_screen_whose_details_are_folded() -> None:
+    failed = replace(
+        case("a | b"), expected="exactly 1 eviction", seen="2 evictions: a-0, a-1", because="reclaimed for chat"
+    )
+    skipped = replace(case("later"), verdict="skipped", places=[])
+    said = github.summary(Suite((failed, skipped)))
+    head, _, folded = said.partition("<details>")
+    assert head.splitlines() == [
+        "## schedspec: 1 of 1 scenario failed, 1 skipped",
+        "",
+        "| scenario | expected | seen | because |",
+        "| --- | --- | --- | --- |",
+        r"| `features/x.feature:1` a \| b | exactly 1 eviction | 2 evictions: a-0, a-1 | reclaimed for chat |",
+        "",
+        "",
+    ]
+    assert "<details open>" not in said
+    assert folded.count("<details>") == folded.count("</details>") - 1
+    (line,) = github.annotate(Suite((failed,)))
+    assert line.endswith("::Then it runs: 0 of 1%0Areclaimed for chat")
+
+
+def test_many_failures_leave_the_summary_on_one_screen() -> None:
+    head = github.summary(Suite(tuple(case(f"c{number}", "x" * 900) for number in range(90)))).partition("<details>")[0]
+    assert len(head.splitlines()) < 30
+    assert "… and 70 more: see the stories below." in head
+
+
+def test_the_summary_links_to_the_line_of_the_commit_and_to_the_uploaded_files() -> None:
+    variables = {
+        "GITHUB_SERVER_URL": "https://github.com",
+        "GITHUB_REPOSITORY": "o/r",
+        "GITHUB_SHA": "abc",
+        "GITHUB_RUN_ID": "7",
+    }
+    said = github.summary(Suite((case("a"),)), links=github.Links.of(variables, "specs"))
+    assert "[`features/x.feature:1`](https://github.com/o/r/blob/abc/specs/features/x.feature#L1)" in said
+    assert "[Download the report](https://github.com/o/r/actions/runs/7#artifacts)" in said
+    assert "](http" not in github.summary(Suite((case("a"),)), links=github.Links.of({}))
 
 
 def test_a_story_cannot_break_out_of_its_fence() -> None:
-    said = github.summary(Results((case("x <b>", "```\n</details>\n````"),)))
+    said = github.summary(Suite((case("x <b>", "```\n</details>\n````"),)))
     assert "\n`````text\n```\n</details>\n````\n`````\n" in said
     assert "x &lt;b&gt;</summary>" in said
 
 
 def test_the_summary_stays_below_the_limit_of_github() -> None:
-    said = github.summary(Results(tuple(case(f"c{number}", "x" * 150 + "\n" * 70) for number in range(6000))))
+    said = github.summary(Suite(tuple(case(f"c{number}", "x" * 150 + "\n" * 70) for number in range(6000))))
     assert len(said.encode()) < 1 << 20
-    assert "more failures, which the uploaded report has" in said
+    assert "more failures: see the uploaded report" in said
 
 
-def test_a_run_of_nothing_says_so(read: Callable[..., Results]) -> None:
+def test_a_run_of_nothing_says_so(read: Callable[..., Suite]) -> None:
     found = read("-k", "absent", good=FEATURE)
     assert (found.verdict, github.headline(found)) == ("empty", "no scenario was run")
 
 
-def test_no_junit_file_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ResultsError, match="no JUnit file"):
-        results.read([tmp_path])
+def test_a_folder_without_results_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ResultsError, match=r"no results\.json found"):
+        joined.read([tmp_path])
 
 
 def test_a_broken_file_is_named(tmp_path: Path) -> None:
-    (tmp_path / "junit.xml").write_text("<testsuites>")
-    with pytest.raises(ResultsError, match=r"junit\.xml: no element found"):
-        results.read([tmp_path])
+    (tmp_path / "results.json").write_text("{")
+    with pytest.raises(HarnessError, match=r"results\.json"):
+        joined.read([tmp_path])
 
 
 def test_shards_of_a_run_join(specs: Run, pytester: pytest.Pytester) -> None:
     for number in (1, 2, 3):
         specs("--shard", f"{number}/3", "--junitxml", f"out/{number}/junit.xml", "--out", f"out/{number}", a=FEATURE)
-    found = results.read([pytester.path / "out"])
-    assert (found.count("passed"), found.count("failed")) == (1, 1)
+    found = joined.read([pytester.path / "out"])
+    assert (len(found.passed), len(found.bad)) == (1, 1)
     (pytester.path / "out/2/shard.json").unlink()
     with pytest.raises(ResultsError, match="missing: 2"):
-        results.read([pytester.path / "out"])
+        joined.read([pytester.path / "out"])
 
 
 def test_a_run_leaves_its_durations_for_the_next(specs: Run, pytester: pytest.Pytester) -> None:

@@ -1,4 +1,4 @@
-"""Shards: every scenario in exactly one of them, none much longer than the others, on every machine the same."""
+"""Shards: every scenario is in exactly one, their durations are balanced, and every machine splits alike."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schedspec.ci import sharding
-from schedspec.ci.results import ResultsError, require_whole
+from schedspec.ci.joined import ResultsError, require_whole
 from schedspec.ci.sharding import Shard, ShardError, ShardFacts
 
 names = st.lists(st.text(min_size=1, max_size=4), unique=True, max_size=30)

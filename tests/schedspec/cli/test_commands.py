@@ -1,4 +1,4 @@
-"""What the one command answers: help with examples, completion, JSON, and errors without a traceback."""
+"""The command line: help with examples, completion, JSON, and errors without a traceback."""
 
 from __future__ import annotations
 
@@ -65,11 +65,13 @@ def test_a_shell_gets_its_completion(said: Said, shell: str) -> None:
 @pytest.mark.parametrize(
     ("words", "begun", "offered"),
     [
-        ([], "re", {"replay", "report"}),
+        ([], "re", {"reduce", "report"}),
+        (["scheduler"], "re", {"replay"}),
         (["up"], "--kind", {"--kind-image", "--kind-config"}),
+        (["scheduler", "run"], "--leader", {"--leader-elect"}),
         (["run"], "--leader", {"--leader-elect"}),
-        (["controllers"], "--queue-", {"--queue-selector", "--queue-command-namespace"}),
-        (["explain"], "--cy", {"--cycle"}),
+        (["scheduler", "controllers"], "--queue-", {"--queue-selector", "--queue-command-namespace"}),
+        (["scheduler", "explain"], "--cy", {"--cycle"}),
     ],
 )
 def test_words_are_completed(words: list[str], begun: str, offered: set[str]) -> None:
@@ -77,9 +79,32 @@ def test_words_are_completed(words: list[str], begun: str, offered: set[str]) ->
     assert {item.value for item in completes.get_completions(words, begun)} == offered
 
 
-def test_a_wrong_word_is_refused_with_the_usage(said: Said) -> None:
-    done = said("stepz")
-    assert (done.returncode, "No such command 'stepz'" in done.stderr) == (2, True)
+@pytest.mark.parametrize(
+    ("words", "near"),
+    [(["stepz"], "steps"), (["scheduler", "repaly"], "replay"), (["lintt"], "lint"), (["schedular"], "scheduler")],
+)
+def test_a_wrong_command_gets_the_nearest(said: Said, words: list[str], near: str) -> None:
+    done = said(*words)
+    assert (done.returncode, f"no such command: {words[-1]!r} (is {near!r} meant?)" in done.stderr) == (2, True)
+
+
+def test_commands_of_the_scheduler_have_the_help_and_the_errors_of_all_others(said: Said) -> None:
+    texts = {
+        name: said("scheduler", name, "--help").stdout for name in ("run", "controllers", "lint", "explain", "replay")
+    }
+    for name, text in texts.items():
+        assert text.startswith(f"Usage: python -m schedspec scheduler {name} [OPTIONS]")
+        assert "  -h, --help " in text and "Show this message and exit." in text  # noqa: PT018
+        assert "python -m scheduler" not in text
+    for words in (["scheduler", "explain"], ["explain"], ["up", "--cluster", "none"]):
+        text = said(*words).stderr
+        assert [text.count(it) for it in ("Usage: ", "\nTry '", "\nError: ")] == [1, 1, 1], text
+
+
+@pytest.mark.parametrize("name", ["lint", "explain", "replay", "run", "controllers"])
+def test_commands_of_the_scheduler_keep_their_old_names(said: Said, name: str) -> None:
+    alone, below = said(name, "--help").stdout, said("scheduler", name, "--help").stdout
+    assert alone.partition("Options:")[2] == below.partition("Options:")[2] != ""
 
 
 @pytest.mark.parametrize("command", ["run", "controllers"])
@@ -111,6 +136,13 @@ def test_steps_have_words_and_all_columns(said: Said) -> None:
     assert '| Then | `"{name}" runs` | Every pod that the workload wants is Running. |' in page
 
 
+def test_steps_prints_a_list_of_columns_once(said: Said) -> None:
+    lines = [line.strip() for line in said("steps").stdout.splitlines()]
+    lists = [line for line in lines if line.startswith("columns") and " as of " not in line and "," in line]
+    assert len(lists) == len({*lists}) > 3
+    assert lines.count("columns: as of `these {work:Work} are submitted:`") >= 3
+
+
 def test_every_table_of_a_step_says_its_columns() -> None:
     from schedspec.gherkin import bdd, catalogue  # noqa: PLC0415 - pytest_bdd is imported where it is needed
 
@@ -127,14 +159,14 @@ def test_check_says_what_is_wrong_with_file_and_line(said: Said, tmp_path: Path)
     done = said("check", "-o", "json")
     errors = {(it["file"], it["text"].partition("\n")[0]) for it in json.loads(done.stdout) if it["kind"] == "error"}
     assert done.returncode == 1
-    assert ("features/lending.feature", 'no step says: And "build" flies') in errors
+    assert ("features/lending.feature", 'no step matches: And "build" flies') in errors
     assert any(file == "policies/broken.yaml" for file, _ in errors)
 
 
 def test_check_and_pytest_say_the_same(said: Said, tmp_path: Path) -> None:
     said("init")
     feature = tmp_path / "features/lending.feature"
-    text = feature.read_text().replace("| cpu 2 ", "| cpu two").replace("  Back", "  Backgroud: lost\n\n  Back")
+    text = feature.read_text().replace("| gpus 2 ", "| gpus two").replace("  Back", "  Backgroud: lost\n\n  Back")
     feature.write_text(text + '      And "biuld" keeps running\n      And nothing is evicted\n        | a |\n')
     errors = [it for it in json.loads(said("check", "-o", "json").stdout) if it["kind"] == "error"]
     found = [f"{it['file']}:{it['line']}: {it['text']}" for it in errors]
@@ -143,14 +175,6 @@ def test_check_and_pytest_say_the_same(said: Said, tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert len(found) >= 4
     assert "\n".join(found) in done.stdout
-
-
-def test_init_leaves_what_is_there(said: Said, tmp_path: Path) -> None:
-    (tmp_path / "pytest.ini").write_text("[pytest]\n")
-    assert "is there     pytest.ini" in said("init").stdout
-    assert (tmp_path / "pytest.ini").read_text() == "[pytest]\n"
-    assert said("check").returncode == 0
-    assert (tmp_path / ".github/workflows/schedspec.yml").is_file()
 
 
 FEATURE = "Feature: f\n  Scenario: good\n    Given nothing\n  Scenario: bad\n    Given trouble\n"
@@ -182,7 +206,7 @@ def test_ci_tells_github_and_fails(said: Said, tmp_path: Path) -> None:
     assert sorted(records) == ["failed", "passed"]  # the report says the same
     summary = (tmp_path / "github_step_summary").read_text()
     assert "1 of 2 scenarios failed" in summary
-    assert "(<code>report.html#features-f-4</code>) bad</summary>" in summary
+    assert "(in the report: <code>#features-f-4</code>) bad</summary>" in summary
     assert {"junit.xml", "durations.json", "report.html"} <= set(os.listdir(tmp_path / "out/ci"))
     assert (tmp_path / "github_output").read_text().endswith("report=out/ci\npage=out/ci/report.html\n")
 

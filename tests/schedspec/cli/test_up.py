@@ -1,4 +1,4 @@
-"""A cluster for a person: `up` prints how to reach it, runs with `--reuse-cluster` take it, `down` removes it."""
+"""`up` prints how to reach the cluster, runs with `--reuse-cluster` use it, `down` deletes it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Call = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def call(tmp_path: Path) -> Iterator[Call]:
-    """Run a module of Python in a folder, with a registry of clusters of its own, which is empty in the end."""
+    """Run a Python module in a folder, with a registry of clusters of its own that ends empty."""
     environment = {**distribution.environment(), "SCHEDSPEC_STATE": str(tmp_path / "state")}
 
     def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -65,7 +65,7 @@ def test_runs_take_the_cluster_that_is_up_and_leave_it(call: Call, tmp_path: Pat
     for _ in range(2):
         done = call("pytest", "-p", "schedspec.plugin", "-q", "--cluster", "embedded", "--reuse-cluster", "f.feature")
         assert done.returncode == 0, done.stdout
-        assert "taken over, it was running" in done.stdout
+        assert "reusing the running cluster" in done.stdout
         assert "was running already" in done.stdout
     kubectl = binaries.provide(("kubectl",), folder=None, progress=print)["kubectl"].path
     nodes = subprocess.run(

@@ -1,4 +1,4 @@
-"""Downloads are judged by content and end in time, whatever the network does."""
+"""Downloads are checked by content and end in time, whatever the network does."""
 
 from __future__ import annotations
 

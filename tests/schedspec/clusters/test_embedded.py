@@ -1,4 +1,4 @@
-"""An embedded cluster boots, two do not meet, and nothing of it outlives its owner."""
+"""An embedded cluster boots, two clusters do not collide, and no process outlives its owner."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_cluster_is_ready_when_up_returns(embedded: EmbeddedCluster, api: Api)
     assert 0 < facts.boot_seconds < 60
     with a_node(api, "first-node") as name:
         api.create(api.pods, pod("first", name))  # its namespace has a service account already
-        within(20, lambda: phase(api.get(f"{api.pods}/first")), lambda seen: seen == "Running")
+        within(lambda: phase(api.get(f"{api.pods}/first")), lambda seen: seen == "Running")
 
 
 @pytest.mark.embedded
@@ -67,7 +67,7 @@ def test_cel_in_admission_policies_is_enforced(api: Api) -> None:
             return str(error)
         return ""
 
-    assert "no such key" in within(20, refusal)
+    assert "no such key" in within(refusal)
 
 
 @pytest.mark.embedded
@@ -82,9 +82,9 @@ def test_cel_in_definitions_of_resources_is_enforced(api: Api) -> None:
     crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     api.create(crds, {"metadata": {"name": "ranges.example.test"}, "spec": definition})
     path = f"{crds}/ranges.example.test"
-    within(20, lambda: condition(api.get(path), "Established"), lambda seen: seen == "True")
+    within(lambda: condition(api.get(path), "Established"), lambda seen: seen == "True")
     ranges = "/apis/example.test/v1/ranges"
-    within(20, lambda: api.get(ranges))
+    within(lambda: api.get(ranges))
     wrong = {"apiVersion": "example.test/v1", "kind": "Range", "metadata": {"name": "r"}, "spec": {"low": 2, "high": 1}}
     with pytest.raises(ApiError, match="low is above high"):
         api.create(ranges, wrong)
@@ -136,18 +136,18 @@ def test_nothing_outlives_a_run_that_is_ended(state: Path, when: str, end: signa
     ) as run:
         assert run.stdout is not None
         next(line for line in run.stdout if when in line.split())
-        record = within(20, lambda: next(iter(Registry().records()), None))
+        record = within(lambda: next(iter(Registry().records()), None))
         if when == "booting":
-            within(20, lambda: programs_of(record.home))
+            within(lambda: programs_of(record.home))
         run.send_signal(end)
     _gone(record)
 
 
 def _gone(record: ClusterRecord) -> None:
-    within(20, lambda: not programs_of(record.home))
-    within(20, lambda: not record.home.exists())
-    within(20, lambda: not Registry().records())
-    within(20, lambda: [port for port in record.ports if _listens(port)], lambda left: not left)
+    within(lambda: not programs_of(record.home))
+    within(lambda: not record.home.exists())
+    within(lambda: not Registry().records())
+    within(lambda: [port for port in record.ports if _listens(port)], lambda left: not left)
 
 
 def _listens(port: int) -> bool:
@@ -233,7 +233,7 @@ def test_a_controller_manager_that_gave_up_waiting_is_started_again(state: Path,
     cluster.down()
     assert [line.partition(": ")[2] for line in said][-2:] == [
         "booting",
-        "the API server was late; starting kube-controller-manager again",
+        "the API server was late; restarting kube-controller-manager",
     ]
 
 

@@ -1,4 +1,4 @@
-"""What switches gang scheduling on is the same on Kind as on an embedded cluster, for each version of Kubernetes."""
+"""Kind and embedded clusters enable gang scheduling alike, for each version of Kubernetes."""
 
 from __future__ import annotations
 

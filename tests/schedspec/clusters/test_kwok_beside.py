@@ -1,4 +1,4 @@
-"""KWOK beside a cluster, and clusters that somebody else made: what is not ours is left alone."""
+"""KWOK beside a cluster that we did not create leaves foreign objects alone."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ from schedspec.clusters.kwok import Kwok
 from schedspec.clusters.processes import programs_of
 from schedspec.clusters.protocol import SCENARIO
 from schedspec.clusters.registry import Registry
-from tests.support.cluster_api import Api, a_node, condition, heartbeat, node, phase, pod, within
+from tests.support.cluster_api import Api, a_node, condition, heartbeat, make_not_ready, node, phase, pod, within
 
 pytestmark = pytest.mark.embedded
 
 ROOT = Path(__file__).parents[3]
-NOT_READY = {"status": {"conditions": [{"type": "Ready", "status": "False", "reason": "Broken"}]}}
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +53,7 @@ def test_kwok_plays_the_annotated_nodes_only(bare: EmbeddedCluster, api: Api, tm
     kwok.start()
     try:
         api.create(api.pods, pod("on-simulated", "simulated"))
-        within(20, lambda: phase(api.get(f"{api.pods}/on-simulated")), lambda seen: seen == "Running")
+        within(lambda: phase(api.get(f"{api.pods}/on-simulated")), lambda seen: seen == "Running")
         api.create(api.pods, pod("on-real", "real"))
         time.sleep(0.5)
         assert phase(api.get(f"{api.pods}/on-real")) == "Pending"
@@ -75,9 +74,9 @@ def test_the_status_of_a_simulated_node_is_renewed_and_a_fault_of_it_stays(
     kwok.start()
     try:
         with a_node(api, "alive"), a_node(api, "broken"):
-            api.call("PATCH", "/api/v1/nodes/broken/status", NOT_READY, "application/strategic-merge-patch+json")
+            make_not_ready(api, "broken")
             before = heartbeat(api, "alive")
-            within(20, lambda: heartbeat(api, "alive"), lambda seen: seen > before)
+            within(lambda: heartbeat(api, "alive"), lambda seen: seen > before)
             assert condition(api.get("/api/v1/nodes/alive"), "Ready") == "True"
             assert condition(api.get("/api/v1/nodes/broken"), "Ready") == "False"
     finally:
@@ -97,7 +96,7 @@ import time; time.sleep(60)
         assert run.stdout.readline() == b"up\n"
         assert len(programs_of(tmp_path)) == 1
         run.kill()
-    within(20, lambda: not programs_of(tmp_path))
+    within(lambda: not programs_of(tmp_path))
 
 
 def test_kwok_that_reaches_no_cluster_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,7 +120,7 @@ def test_an_existing_cluster_is_used_and_left_as_it_was(bare: EmbeddedCluster, a
     played["metadata"]["labels"] = {SCENARIO: "spec-x"}
     other.create("/api/v1/nodes", theirs)
     other.create("/api/v1/nodes", played)
-    within(20, lambda: condition(other.get("/api/v1/nodes/played"), "Ready"), lambda seen: seen == "True")
+    within(lambda: condition(other.get("/api/v1/nodes/played"), "Ready"), lambda seen: seen == "True")
     assert condition(other.get("/api/v1/nodes/theirs"), "Ready") is None  # whoever made it may have a KWOK of its own
     other.close()
     home = cluster.kubeconfig.parent

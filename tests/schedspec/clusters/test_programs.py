@@ -1,7 +1,8 @@
-"""Programs come whole or not at all, once for everybody, from the first place that has them."""
+"""Programs are installed complete or not at all, once for all users, from the first source that has them."""
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import os
 import re
@@ -17,6 +18,7 @@ import pytest
 from schedspec.clusters.programs import build
 from schedspec.clusters.programs.binaries import Provider, named_folder
 from schedspec.clusters.programs.cache import Cache
+from schedspec.clusters.programs.definitions import definitions
 from schedspec.clusters.programs.download import Downloads
 from schedspec.clusters.programs.pinned import (
     EMBEDDED,
@@ -64,7 +66,9 @@ def test_go_builds_what_cannot_be_downloaded_once(
     binary = _provider(tmp_path, said).provide([tool])["tool"]
     assert (binary.origin, str(binary)) == ("built with Go", "tool v1 (built with Go)")
     assert subprocess.run([binary.path], capture_output=True, text=True, check=True).stderr == "v1\n"
-    assert [line for line in said if "no release to be had" in line and "404" in line and line.endswith("Go builds it")]
+    assert [
+        line for line in said if "no release available" in line and "404" in line and line.endswith("building with Go")
+    ]
     assert any("building with Go, 0 s; 0 more after it" in line for line in said)
     said.clear()
     assert _provider(tmp_path, said).provide([tool])["tool"].path == binary.path
@@ -231,3 +235,27 @@ def test_the_pinned_programs_name_one_version_of_kubernetes() -> None:
     assert f"gitVersion={found['kubectl'].version}" in found["kubectl"].ldflags
     with pytest.raises(BinaryError, match="no program is called 'minikube'"):
         program("minikube")
+
+
+def test_definitions_are_copied_from_the_source_of_a_module_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "source"
+    (source / "crd").mkdir(parents=True)
+    (source / "crd" / "queue.yaml").write_text("kind: CustomResourceDefinition\n")
+    (source / "crd" / "notes.txt").write_text("")
+    monkeypatch.setenv("SCHEDSPEC_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(build, "module_source", lambda _: source)
+    scheduler = program("vc-scheduler")
+    folder = definitions(scheduler, ["crd/*.yaml"])
+    assert [path.name for path in folder.iterdir()] == ["queue.yaml"]
+    monkeypatch.setattr(build, "module_source", lambda _: pytest.fail("the cache has the definitions"))
+    assert definitions(scheduler, ["crd/*.yaml"]) == folder
+    assert [path.name for path in folder.parent.iterdir()] == [folder.name]
+
+
+@needs_go
+def test_a_module_whose_download_fails_is_an_error_that_quotes_go(module: Path) -> None:
+    absent = dataclasses.replace(_tool(module), require="example.test/absent")
+    with pytest.raises(BinaryError, match=r"example\.test/absent"):
+        build.module_source(absent)

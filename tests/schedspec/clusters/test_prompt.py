@@ -1,4 +1,4 @@
-"""What people see at a prompt: `python -m schedspec`."""
+"""The output of `python -m schedspec`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records tell who owns what; two runs do not choose the same ports; what is abandoned is swept."""
+"""Records name the owner of each cluster, two runs never choose the same ports, and orphans are swept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the user asks for is refused early and readably, and an existing cluster is never met by accident."""
+"""Bad settings are refused early and readably, and an existing cluster is never used by accident."""
 
 from __future__ import annotations
 

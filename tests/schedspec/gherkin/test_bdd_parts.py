@@ -1,4 +1,4 @@
-"""Each private part of pytest-bdd and pytest that the harness leans on: an upgrade that moves one fails here first."""
+"""Each private part of pytest-bdd and pytest that the harness uses: an upgrade that changes one fails here."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from schedspec.gherkin import bdd
+from schedspec.gherkin import bdd, documents, plain_failure
 
 FEATURE = """\
 Feature: f
@@ -59,24 +59,24 @@ def feature(tmp_path: Path) -> Path:
 
 
 def test_a_document_knows_the_line_of_everything(feature: Path) -> None:
-    (scenario,) = bdd.scenarios_of(bdd.read_document(feature))
+    (scenario,) = documents.scenarios_of(documents.read_document(feature))
     assert scenario.location.line == 6
     assert [row.location.line for row in scenario.examples[0].table_body or ()] == [11, 12]
 
 
 def test_a_file_that_has_changed_is_read_again(feature: Path) -> None:
-    bdd.bind(feature, next(bdd.scenarios_of(bdd.read_document(feature))))
+    bdd.bind(feature, next(documents.scenarios_of(documents.read_document(feature))))
     feature.write_text(FEATURE.replace("There are <n>", "Others"))
-    assert bdd.bind(feature, next(bdd.scenarios_of(bdd.read_document(feature)))).__name__ == "Others"
+    assert bdd.bind(feature, next(documents.scenarios_of(documents.read_document(feature)))).__name__ == "Others"
 
 
 def test_a_bound_scenario_claims_its_place_in_the_feature(feature: Path) -> None:
-    function = bdd.bind(feature, next(bdd.scenarios_of(bdd.read_document(feature))))
+    function = bdd.bind(feature, next(documents.scenarios_of(documents.read_document(feature))))
     assert (function.__code__.co_filename, function.__code__.co_firstlineno) == (str(feature), 6)
 
 
 def test_sentences_are_filled_row_by_row_background_first(feature: Path) -> None:
-    said = bdd.said_in(bdd.read_document(feature))
+    said = documents.sentences_in(documents.read_document(feature))
     found = [(it.row, [(one.type, one.text, one.line) for one in it.sentences]) for it in said]
     assert found == [
         ({"n": "1", "how": "well"}, [("given", "there are 2 pods", 3), ("then", "all is well", 7)]),
@@ -114,24 +114,26 @@ def test_every_definition_that_was_imported_is_known() -> None:
 )
 def test_what_is_no_gherkin_has_a_line(feature: Path, text: str, line: int) -> None:
     feature.write_text(text)
-    with pytest.raises(bdd.UnreadableFeatureError) as raised:
-        bdd.read_document(feature)
+    with pytest.raises(documents.UnreadableFeatureError) as raised:
+        documents.read_document(feature)
     assert [it for it, _ in raised.value.problems][:1] == [line]
 
 
 def test_everything_that_is_no_gherkin_is_told(feature: Path) -> None:
     feature.write_text("Feature: f\n  Scenario: s\n    Given x\n  oops\n    Given y\n  oops\n")
-    with pytest.raises(bdd.UnreadableFeatureError) as raised:
-        bdd.read_document(feature)
+    with pytest.raises(documents.UnreadableFeatureError) as raised:
+        documents.read_document(feature)
     assert [line for line, _ in raised.value.problems] == [4, 6]
 
 
 def test_what_is_read_from_the_document_is_what_runs(feature: Path) -> None:
     """The static checks read the document, a run what pytest-bdd makes of it: types, texts, tables, order."""
     feature.write_text(LONG)
-    document = bdd.read_document(feature)
-    read = [it.sentences for it in bdd.said_in(document)]
-    templates = [bdd.scenario_wrapper_template_registry[bdd.bind(feature, it)] for it in bdd.scenarios_of(document)]
+    document = documents.read_document(feature)
+    read = [it.sentences for it in documents.sentences_in(document)]
+    templates = [
+        bdd.scenario_wrapper_template_registry[bdd.bind(feature, it)] for it in documents.scenarios_of(document)
+    ]
     rows = [
         (it, row) for it in templates for row in [*(row for one in it.examples for row in one.as_contexts())] or [{}]
     ]
@@ -143,19 +145,19 @@ def test_what_is_read_from_the_document_is_what_runs(feature: Path) -> None:
 
 def test_a_sentence_knows_its_lines_and_what_it_has_from_its_example(feature: Path) -> None:
     feature.write_text(LONG)
-    (first, *_) = bdd.said_in(bdd.read_document(feature))
+    (first, *_) = documents.sentences_in(documents.read_document(feature))
     (table,) = [it for it in first.sentences if it.table]
     assert (table.line, table.table_lines, table.values) == (10, (11, 12), (("n", "1"),))
     assert first.sentences[-1].docstring_line == 14
 
 
 def test_the_headings_of_a_language_are_known_by_kind() -> None:
-    assert bdd.keywords_of("zh-CN").headings["场景大纲"] == "outline"
-    assert bdd.keywords_of("en").usual("scenario") == "Scenario"
-    assert "而且" in bdd.keywords_of("zh-CN").steps
+    assert documents.keywords_of("zh-CN").headings["场景大纲"] == "outline"
+    assert documents.keywords_of("en").usual("scenario") == "Scenario"
+    assert "而且" in documents.keywords_of("zh-CN").steps
 
 
 def test_a_plain_failure_prints_its_lines_and_nothing_else() -> None:
-    failure = bdd.plain_failure(["one", "two"], "short", "x.feature", 3)
+    failure = plain_failure.failure_of(["one", "two"], "short", "x.feature", 3)
     assert str(failure) == "one\ntwo"
     assert (failure.reprcrash.message, failure.reprcrash.lineno) == ("short", 3)

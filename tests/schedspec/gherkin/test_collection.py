@@ -1,4 +1,4 @@
-"""A feature file is collected as it is, and what is wrong with it is told with file and line before anything runs."""
+"""A feature file is collected unchanged; its errors are reported with file and line before any scenario runs."""
 
 from __future__ import annotations
 
@@ -131,15 +131,15 @@ def test_items_have_the_line_of_their_scenario(pytester: pytest.Pytester, specs:
 WRONG = {
     "an undefined step": (
         "Feature: f\n  Scenario: s\n    Given there are 2 pods\n    Then all is wel\n",
-        ["bad.feature:4: no step says: Then all is wel", "*the nearest is: then all is well"],
+        ["bad.feature:4: no step matches: Then all is wel", "*the nearest is: then all is well"],
     ),
     "an undefined step of an example": (
         "Feature: f\n  Scenario Outline: s\n    Given there are <n> pods\n    Examples:\n      | n |\n      | x |\n",
-        ["bad.feature:3: no step says: Given there are x pods (with n=x, of line 6)*"],
+        ["bad.feature:3: no step matches: Given there are x pods (with n=x, of line 6)*"],
     ),
     "an undefined step of a background": (
         "Feature: f\n  Background:\n    Given a moon\n  Scenario: s\n    Then all is well\n",
-        ["bad.feature:3: no step says: Given a moon"],
+        ["bad.feature:3: no step matches: Given a moon"],
     ),
     "a step of another kind": (
         "Feature: f\n  Scenario: s\n    Given all is well\n",
@@ -237,11 +237,11 @@ def test_what_cannot_be_parsed_hides_nothing_else(specs: Run) -> None:
         "    is Then meant?",
         "bad.feature:5: no keyword begins this line: Scenaro: t",
         "    is Scenario: meant?",
-        "bad.feature:6: no step says: Given there are 2 pds",
+        "bad.feature:6: no step matches: Given there are 2 pds",
         "    the nearest is: given there are {n:d} pods",
         "bad.feature:8: inconsistent cell count within the table: | c |",
         "bad.feature:9: no keyword begins this line: oops",
-        "bad.feature:11: no step says: Then all is wel",
+        "bad.feature:11: no step matches: Then all is wel",
         "    the nearest is: then all is well",
     ]
 
@@ -271,7 +271,7 @@ def test_two_steps_that_match_are_an_error_that_names_both(specs: Run) -> None:
     result = specs(bad="Feature: f\n  Scenario: s\n    Then all is well\n", steps=steps)
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(
-        ["bad.feature:3: 2 steps say: Then all is well", "*'all is well' at conftest.py:*", "*'all is {what}' at *"]
+        ["bad.feature:3: 2 steps match: Then all is well", "*'all is well' at conftest.py:*", "*'all is {what}' at *"]
     )
 
 
@@ -293,7 +293,7 @@ def test_a_parameter_in_quotes_ends_at_the_quote(specs: Run) -> None:
     steps = "\n@own_given('\"{a}\" runs')\ndef one(a):\n    '''One.'''\n    assert a == 'x'\n"
     assert specs(good='Feature: f\n  Scenario: s\n    Given "x" runs\n', steps=steps).ret == 0
     result = specs(good='Feature: f\n  Scenario: s\n    Given "x" and "y" runs\n', steps=steps)
-    result.stdout.fnmatch_lines(['good.feature:3: no step says: Given "x" and "y" runs*'])
+    result.stdout.fnmatch_lines(['good.feature:3: no step matches: Given "x" and "y" runs*'])
 
 
 OWN = '''
@@ -379,7 +379,7 @@ def test_a_projects_own_sentences_are_held_to_what_they_declare(specs: Run, step
         (
             {"mien": "actions: allocat\ntiers: []\n"},
             [],
-            ["bad.feature:3: the scheduler does not take the policy 'mien':", "    mien.yaml:1: actions: *"],
+            ["bad.feature:3: the scheduler rejects the policy 'mien':", "    mien.yaml:1: actions: *"],
         ),
         ({"mien": "actions: allocat\ntiers: []\n"}, ["--scheduler", "volcano"], []),  # which is not ours to judge
     ],

@@ -1,11 +1,16 @@
-"""The samples of docs/harness.md are run: a page whose imports do not exist is found here, not by its reader."""
+"""Run the samples of docs/harness.md, so that a page with imports that do not exist fails here."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+
+from schedspec.api.kinds import Kind, Ref
+from schedspec.observe.history import History
 
 PAGE = Path(__file__).parents[3] / "docs" / "harness.md"
 SAMPLES = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
@@ -23,8 +28,6 @@ def test_the_sentences_of_the_page_are_found_at_collection(pytester: pytest.Pyte
 
 
 def test_the_check_of_the_page_tells_what_it_saw() -> None:
-    from schedspec.observe.history import History  # noqa: PLC0415 - as the sample imports
-
     made: dict[str, object] = {}
     exec(compile(SAMPLES[1], str(PAGE), "exec"), made)
     outcome = made["runs"]("chat")(History("ns").now())  # type: ignore[operator]
@@ -32,5 +35,27 @@ def test_the_check_of_the_page_tells_what_it_saw() -> None:
     assert outcome.seen
 
 
+@pytest.mark.parametrize(
+    ("leaving", "found"), [(4, []), (5, ["5 pods leave at once, 0.00 s after the scenario began"])]
+)
+def test_the_monitor_of_the_page_judges_every_state(leaving: int, found: list[str]) -> None:
+    made: dict[str, Any] = {}
+    exec(compile(SAMPLES[2], str(PAGE), "exec"), made)
+    history = History("ns")
+    for number in range(leaving):
+        meta = {
+            "name": f"p{number}",
+            "namespace": "ns",
+            "uid": f"u{number}",
+            "deletionTimestamp": "2026-01-01T00:00:00Z",
+        }
+        pod = {"metadata": meta, "spec": {}, "status": {}}
+        history.record(Ref(Kind.POD, f"p{number}", "ns"), "added", pod)
+    for number in range(leaving):  # at the end nobody leaves any more: only the states in between show it
+        ref = Ref(Kind.POD, f"p{number}", "ns")
+        history.record(ref, "gone", history.story(ref)[-1].object)
+    assert made["pytest_schedspec_judge"](SimpleNamespace(history=history)) == found
+
+
 def test_every_python_sample_of_the_page_is_run_here() -> None:
-    assert len(SAMPLES) == 2
+    assert len(SAMPLES) == 3

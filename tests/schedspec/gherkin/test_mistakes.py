@@ -1,4 +1,4 @@
-"""Mistakes in feature files that used to pass, or to fail late: each is told at collection, at its own line.
+"""Mistakes in feature files are reported at collection, each at its line.
 
 The sentences are ours; no cluster is needed. What is right is not refused: the second table.
 """
@@ -6,45 +6,14 @@ The sentences are ours; no cluster is needed. What is right is not refused: the 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from schedspec import distribution
-from schedspec.gherkin import bdd, step_check
+from schedspec.gherkin.tables import ANY_RESOURCE
 from schedspec.gherkin.things import PRIORITY_CLASS, RunFacts
-
-Tell = Callable[..., list[str]]
-
-POLICIES = {
-    "capacity": "",
-    "broken": "the scheduler does not take the policy 'broken':\n    broken.yaml:1: actions: no",
-}
-
-
-def policy(name: str, lints: bool) -> str:
-    if name not in POLICIES:
-        return f"there is no policy {name!r} (is 'capacity' meant?); there are: broken, capacity"
-    return POLICIES[name] if lints else ""
-
-
-@pytest.fixture
-def tell(tmp_path: Path, request: pytest.FixtureRequest) -> Tell:
-    """What the collection says of a feature file: `line: text`."""
-    definitions = bdd.definitions_for(request.node.getparent(pytest.Module))
-
-    def told(feature: str, facts: RunFacts = RunFacts(policy)) -> list[str]:  # noqa: B008 - it is frozen
-        path = tmp_path / "some.feature"
-        path.write_text(feature, "utf-8")
-        document = bdd.read_document(path)
-        found = [
-            *step_check.check_document(document, {"smoke"}),
-            *step_check.check_steps(document, feature.splitlines(), step_check.StepIndex(definitions), facts),
-        ]
-        return [f"{it.line}: {it.text}" for it in sorted(found, key=lambda it: it.line)]
-
-    return told
+from tests.schedspec.gherkin.conftest import Tell, policy
 
 
 def scenario(text: str) -> str:
@@ -57,10 +26,11 @@ def table(sentence: str, *rows: str) -> str:
 
 
 JOBS = (
-    "job, queue, priority, cpu, memory, cards, card, replicas, preemptable, start after, stop after, "
-    "task, min available, max retry, on PodEvicted, on TaskCompleted"
+    "job, queue, priority, cpu, memory, gpus, cards, card, replicas, preemptable, start after, stop after, "
+    "task, min available, max retry, on PodEvicted, on TaskCompleted, "
+    "required, preferred, partition, partition required"
 )
-NODES = "node, cpu, memory, cards, card, pods"
+NODES = "node, cpu, memory, gpus, cards, card, pods, rack, spine"
 JOB = table("When these jobs are submitted:", "job | cpu", "build | 1")
 SINGLE: dict[str, tuple[str, list[str]]] = {
     # tables and text blocks
@@ -102,7 +72,7 @@ SINGLE: dict[str, tuple[str, list[str]]] = {
             "2: this line is a description, and is not run: Scenaro: lost\n    is Scenario: meant?",
             (
                 "3: this line is a description, and is not run: Then nothing is evicted\n"
-                "    no step may stand here: is the line Scenario: above it missing, or misspelt?"
+                "    no step is allowed here: is the line Scenario: above it missing, or misspelt?"
             ),
         ],
     ),
@@ -116,7 +86,7 @@ SINGLE: dict[str, tuple[str, list[str]]] = {
     ),
     "a keyword with a blank before its colon": (
         "Feature: f\n  Rule : r\n  Scenario: s\n    Then nothing is evicted\n",
-        ["2: this line is a description, and is not run: Rule : r\n    no blank stands before the colon, as in Rule:"],
+        ["2: this line is a description, and is not run: Rule : r\n    remove the blank before the colon, as in Rule:"],
     ),
     "a misspelt Rule in the description of a Rule": (
         "Feature: f\n  Rule: r\n    Some prose.\n\n  Rle: two\n    Scenario: s\n      Then nothing is evicted\n",
@@ -138,11 +108,11 @@ SINGLE: dict[str, tuple[str, list[str]]] = {
     # kinds of steps
     "a first step that does not say what it is": (
         scenario("    And a second has passed\n    Then nothing is evicted\n"),
-        ["3: the first step says what it is: Given, When or Then, not And"],
+        ["3: begin the first step with its kind: Given, When or Then, not And"],
     ),
     "a first step with an asterisk": (
         "Feature: f\n  Background:\n    * a second has passed\n  Scenario: s\n    Then nothing is evicted\n",
-        ["3: the first step says what it is: Given, When or Then, not *"],
+        ["3: begin the first step with its kind: Given, When or Then, not *"],
     ),
     "a Then sentence under Given": (
         scenario("    Given nothing is evicted\n"),
@@ -156,7 +126,7 @@ SINGLE: dict[str, tuple[str, list[str]]] = {
     "every unknown column": (
         scenario(table("Given these nodes:", "node | cpus | memory | colour", "n1 | 4 | 8Gi | red")),
         [
-            f"4: unknown columns 'cpus' (is 'cpu' meant?), 'colour'; this table takes: {NODES}",
+            f"4: unknown columns 'cpus' (is 'cpu' meant?), 'colour'; this table takes: {NODES}; {ANY_RESOURCE}",
             "4: the column 'cpu' is missing; there are: node, cpus, memory, colour",
         ],
     ),
@@ -164,8 +134,8 @@ SINGLE: dict[str, tuple[str, list[str]]] = {
         scenario(table("When these services are submitted:", "service | workers", "chat | 2")),
         [
             (
-                "4: unknown column 'workers'; this table takes: service, queue, priority, cpu, memory, cards, card, "
-                "replicas, preemptable, start after, stop after"
+                "4: unknown column 'workers'; this table takes: service, queue, priority, cpu, memory, gpus, cards, "
+                f"card, replicas, preemptable, start after, stop after; {ANY_RESOURCE}"
             )
         ],
     ),
@@ -185,7 +155,7 @@ SINGLE: dict[str, tuple[str, list[str]]] = {
         scenario(JOB + '    When job "build" is abortd\n'),
         [
             (
-                '6: no step says: When job "build" is abortd\n'
+                '6: no step matches: When job "build" is abortd\n'
                 '    the nearest is: when job "{name}" is {done:Done} ({done}: aborted, resumed)'
             )
         ],
@@ -194,7 +164,7 @@ SINGLE: dict[str, tuple[str, list[str]]] = {
         scenario(JOB + '    Then the PodGroup of "build" is Inqeue\n'),
         [
             (
-                '6: no step says: Then the PodGroup of "build" is Inqeue\n'
+                '6: no step matches: Then the PodGroup of "build" is Inqeue\n'
                 '    the nearest is: then the PodGroup of "{name}" is {phase:Phase} '
                 "({phase}: Pending, Inqueue, Running, Unknown, Completed)"
             )
@@ -203,15 +173,20 @@ SINGLE: dict[str, tuple[str, list[str]]] = {
     # cards
     "work with cards of no model": (
         scenario(table("When these jobs are submitted:", "job | cards", "a | 2", "b | 0")),
-        ['5: 2 cards of no model: name the model, or say before: a cluster with N cards "MODEL"'],
+        ['5: 2 cards without a model: name the model, or begin the scenario with: a cluster with N cards "MODEL"'],
     ),
     "a node with cards of no model": (
         scenario(table("Given these nodes:", "node | cpu | memory | cards", "n1 | 4 | 8Gi | 4")),
-        ["5: 4 cards of no model: name it in the column card"],
+        ["5: 4 cards without a model: fill in column `card`"],
     ),
     "a quota of no model": (
         scenario(table("Given these queues:", "queue | card quota", "a | 8")),
-        ['5: a quota of 8 cards of no model: name the model, or say before: a cluster with N cards "MODEL"'],
+        [
+            (
+                "5: a quota of 8 cards without a model: name the model, "
+                'or begin the scenario with: a cluster with N cards "MODEL"'
+            )
+        ],
     ),
     # policies
     "a policy that there is not": (
@@ -220,7 +195,7 @@ SINGLE: dict[str, tuple[str, list[str]]] = {
     ),
     "a policy that the scheduler refuses": (
         scenario('    Given the policy "broken"\n'),
-        ["3: the scheduler does not take the policy 'broken':\n    broken.yaml:1: actions: no"],
+        ["3: the scheduler rejects the policy 'broken':\n    broken.yaml:1: actions: no"],
     ),
     # names
     "work that nothing submits": (
@@ -246,7 +221,7 @@ SINGLE: dict[str, tuple[str, list[str]]] = {
     "a table without names, which hides no name": (
         scenario(table("When these jobs are submitted:", "jobb", "a") + '    Then "a" runs\n'),
         [
-            f"4: unknown column 'jobb' (is 'job' meant?); this table takes: {JOBS}",
+            f"4: unknown column 'jobb' (is 'job' meant?); this table takes: {JOBS}; {ANY_RESOURCE}",
             "4: the column 'job' is missing; there are: jobb",
         ],
     ),
@@ -303,7 +278,7 @@ SINGLE: dict[str, tuple[str, list[str]]] = {
     # in Chinese
     "a Chinese keyword with a wide colon": (
         "# language: zh-CN\n功能: f\n  场景：丢了\n  场景: s\n    那么没有 Pod 被驱逐\n",
-        ["3: this line is a description, and is not run: 场景：丢了\n    write the colon of ASCII, as in 场景:"],
+        ["3: this line is a description, and is not run: 场景：丢了\n    write an ASCII colon, as in 场景:"],
     ),
     "an English keyword in a Chinese file": (
         "# language: zh-CN\n功能: f\n  Scenario: lost\n  场景: s\n    那么没有 Pod 被驱逐\n",
@@ -323,7 +298,7 @@ SINGLE: dict[str, tuple[str, list[str]]] = {
         [
             (
                 "4: this line is a description, and is not run: 那么没有 Pod 被驱逐\n"
-                "    no step may stand here: is the line 场景: above it missing, or misspelt?"
+                "    no step is allowed here: is the line 场景: above it missing, or misspelt?"
             )
         ],
     ),

@@ -1,4 +1,4 @@
-"""Tables of a feature: read as they are meant, refused where they are not."""
+"""Tables of a feature: correct ones are read, ambiguous ones refused."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ def test_rows_become_parameters_and_empty_cells_none() -> None:
         ([["queue", "weight"], ["a", "1"], ["b", "x"]], "row 2: weight 'x': write a whole number"),
         ([["queue", "deserved"], ["a", "4"]], "row 1: deserved '4': write a list of resources"),
         ([["queue", "reclaimable"], ["a", "maybe"]], "row 1: reclaimable 'maybe': write yes or no"),
-        ([["queue"], ["research\n  maxRetry: 9"]], "row 1: queue 'research\\n  maxRetry: 9': write a name as"),
+        (
+            [["queue"], ["research\n  maxRetry: 9"]],
+            "row 1: queue 'research\\n  maxRetry: 9': write a valid Kubernetes name",
+        ),
         ([["queue", "cpu"], ["a", '1", memory: "5Gi']], "row 1: cpu '1\", memory: \"5Gi': write a quantity"),
         ([["queue", "cpu"], ["a", "1 "]], "row 1: cpu '1 ': write a quantity"),
         ([["queue", "cpu"], ["a", "-1"]], "row 1: cpu '-1': write a quantity"),
@@ -56,3 +59,35 @@ def test_a_table_that_cannot_be_read_is_refused(table: list[list[str]], text: st
     with pytest.raises(tables.TableError) as raised:
         tables.rows(table, COLUMNS, required=("queue",))
     assert text in str(raised.value)
+
+
+RESOURCES = {"job": ("name", tables.name), "gpus": (tables.of_resource("nvidia.com/gpu"), tables.whole_amount)}
+
+
+def test_a_column_that_is_named_by_a_resource_is_an_amount_of_it() -> None:
+    table = [["job", "gpus", "amd.com/gpu", "ephemeral-storage"], ["a", "8", "2", "1Gi"], ["b", "", "1", ""]]
+    assert tables.rows(table, RESOURCES) == [
+        {"name": "a", "resources": {"nvidia.com/gpu": "8", "amd.com/gpu": "2", "ephemeral-storage": "1Gi"}},
+        {"name": "b", "resources": {"amd.com/gpu": "1"}},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("columns", "table", "text"),
+    [
+        (RESOURCES, [["job", "amd.com/gpu"], ["a", "half"]], "row 1: amd.com/gpu 'half': write a whole number"),
+        (RESOURCES, [["job", "gpu's"], ["a", "1"]], "unknown column \"gpu's\" (is 'gpus' meant?)"),
+        (COLUMNS, [["queue", "amd.com/gpu"], ["a", "1"]], "unknown column 'amd.com/gpu'"),
+    ],
+)
+def test_a_column_of_a_resource_is_refused_where_it_cannot_be_read(
+    columns: dict[str, tables.Column], table: list[list[str]], text: str
+) -> None:
+    with pytest.raises(tables.TableError) as raised:
+        tables.rows(table, columns)
+    assert text in str(raised.value)
+
+
+@pytest.mark.parametrize("word", ["gpus", "gpu", "cards", "nvidia.com/gpu"])
+def test_amounts_know_the_words_of_columns(word: str) -> None:
+    assert tables.amounts(f"cpu 4, {word} 8") == {"cpu": "4", "nvidia.com/gpu": "8"}

@@ -1,4 +1,4 @@
-"""Each monitor finds the act it is for, and nothing in a history without it."""
+"""Each monitor finds its violation, and reports nothing in a history without it."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ class WrittenHistory:
         ref = Ref(kind, name, metadata.get("namespace", ""))
         self.versions.append(Version(number, number / 10, number / 10, change, ref, obj))  # type: ignore[arg-type]
 
-    def node(self, name: str, **allocatable: str) -> None:
-        self.show(Kind.NODE, name, status={"allocatable": {"pods": "110", **allocatable}})
+    def node(self, name: str, *, rack: str = "", **allocatable: str) -> None:
+        labels = {"schedspec.dev/rack": rack} if rack else {}
+        self.show(Kind.NODE, name, metadata={"labels": labels}, status={"allocatable": {"pods": "110", **allocatable}})
 
     def queue(self, name: str, **spec: Any) -> None:
         self.show(Kind.QUEUE, name, spec=spec)
@@ -267,3 +268,124 @@ def test_a_monitor_can_be_turned_off_by_name() -> None:
     history = a_cluster()
     history.bind("batch-0", "batch", "n1", "5")
     assert [f.monitor for f in judge(history.versions, Rules(POLICY), off=["node"])] == []
+
+
+PREEMPT = POLICY.replace("reclaim", "preempt")
+FOR_URGENT = "preempted for ns/urgent of queue guest; tier 1 decided (priority permits)"
+
+
+@pytest.mark.parametrize(("evicted", "found"), [(2, []), (3, ["disproportionate-eviction"])])
+def test_more_evictions_than_a_pod_and_the_largest_victim_are_found(evicted: int, found: list[str]) -> None:
+    history = a_cluster()
+    history.queue("guest", capability={"cpu": "1"})
+    history.group("urgent", "guest")
+    for index in range(4):
+        history.bind(f"batch-{index}", "batch", "n1", "1")
+    history.wait("urgent-0", "urgent", "1")
+    for index in range(evicted):
+        history.evict(f"batch-{index}", FOR_URGENT)
+    history.bind("urgent-0", "urgent", "n1", "1")
+    assert [name for name in findings(history, PREEMPT) if name.startswith("dis")] == found
+
+
+def test_a_gang_that_goes_whole_is_in_proportion_to_one_pod() -> None:
+    history = a_cluster()
+    history.group("gang", "guest", 4)
+    history.group("urgent", "guest")
+    for index in range(4):
+        history.bind(f"gang-{index}", "gang", "n1", "1")
+    history.wait("urgent-0", "urgent", "1")
+    for index in range(4):
+        history.evict(f"gang-{index}", FOR_URGENT)
+    history.bind("urgent-0", "urgent", "n1", "1")
+    assert findings(history, PREEMPT) == []
+
+
+def test_evictions_after_a_queue_has_changed_are_judged_on_their_own() -> None:
+    history = a_cluster()
+    history.group("urgent", "guest")
+    for index in range(4):
+        history.bind(f"batch-{index}", "batch", "n1", "1")
+    history.wait("urgent-0", "urgent", "1")
+    for index in range(4):
+        history.evict(f"batch-{index}", FOR_URGENT)
+        changed = {"capability": {"cpu": str(4 - index)}}
+        history.show(Kind.QUEUE, "guest", metadata={"generation": index + 1}, spec=changed)
+    history.bind("urgent-0", "urgent", "n1", "1")
+    assert [name for name in findings(history, PREEMPT) if name.startswith("dis")] == []
+
+
+class WorkloadHistory(WrittenHistory):
+    """Two queues on eight cpus; Kueue evicts two Workloads of `guest` for one of `owner`."""
+
+    def __init__(self, requested: str, *, capability: str = "8", reserved: str = "0", ends: bool = False) -> None:
+        super().__init__()
+        self.node("n1", cpu="4")
+        self.node("n2", cpu="4")
+        self.queue("owner", deserved={"cpu": "4"})
+        self.queue("guest", capability={"cpu": capability})
+        self.queue("third", guarantee={"resource": {"cpu": reserved}})
+        for name, queue in (("claim", "owner"), ("one", "guest"), ("two", "guest")):
+            self.show(Kind.WORKLOAD, name, metadata={"namespace": "ns"}, spec={"queueName": queue})
+        self.bind("one-0", "one", "n1", "4")
+        self.bind("two-0", "two", "n2", "4")
+        self.wait("claim-0", "claim", requested)
+        if ends:
+            self.bind("other-0", "other", "n1", "0")
+        why = "Preempted to accommodate a workload (UID: claim-uid, JobUID: j) due to reclamation within the cohort"
+        self.evict("one-0", why)
+        self.evict("two-0", why)
+        if ends:
+            self.show(Kind.POD, "other-0", "gone", **self.pods["other-0"])
+        self.bind("claim-0", "claim", "n1", requested)
+
+
+class TestNeedlessWorkload:
+    NAME = "needless-workload-eviction"
+
+    def test_each_of_two_workloads_could_have_stayed(self) -> None:
+        assert findings(WorkloadHistory("4")).count(self.NAME) == 2
+
+    def test_both_were_needed(self) -> None:
+        assert self.NAME not in findings(WorkloadHistory("8"))
+
+    def test_nodes_do_not_count_but_the_quota_does(self) -> None:
+        assert self.NAME not in findings(WorkloadHistory("5"))
+
+    def test_the_capability_of_its_queue_is_a_reason(self) -> None:
+        assert self.NAME not in findings(WorkloadHistory("4", capability="3"))
+
+    def test_the_guarantee_of_another_queue_is_a_reason(self) -> None:
+        assert self.NAME not in findings(WorkloadHistory("4", reserved="1"))
+
+    def test_what_ended_meanwhile_is_not_held_against_kueue(self) -> None:
+        assert self.NAME not in findings(WorkloadHistory("4", ends=True))
+
+
+REQUIRED = {"networkTopology": {"mode": "hard", "highestTierName": "rack"}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "second", "found"),
+    [
+        (Kind.PODGROUP, REQUIRED, "n2", ["topology"]),
+        (Kind.PODGROUP, REQUIRED, "n3", []),
+        (Kind.PODGROUP, {"networkTopology": {"mode": "soft"}}, "n2", []),
+        (Kind.PODGROUP, {}, "n2", []),
+        (Kind.GANG, {"schedulingConstraints": {"topology": [{"key": "schedspec.dev/rack"}]}}, "n2", ["topology"]),
+        (Kind.PODGROUP, REQUIRED, "outside", ["topology"]),
+    ],
+    ids=["hard, two racks", "hard, one rack", "soft", "no topology", "of Kubernetes", "hard, a node in no rack"],
+)
+def test_a_gang_that_requires_a_rack_is_found_in_two(
+    kind: Kind, spec: dict[str, Any], second: str, found: list[str]
+) -> None:
+    history = WrittenHistory()
+    for name, rack in {"n1": "rack-a", "n2": "rack-b", "n3": "rack-a", "outside": ""}.items():
+        history.node(name, rack=rack, cpu="4")
+    history.queue("guest")
+    history.show(kind, "train", metadata={"namespace": "ns"}, spec={"queue": "guest", "minMember": 1, **spec})
+    history.bind("train-0", "train", "n1", "1")
+    history.bind("train-1", "train", second, "1")
+
+    assert findings(history) == found

@@ -1,4 +1,4 @@
-"""Expectations over a history that grows while they wait: what passes, what fails, and what is said then."""
+"""Expectations on a history that grows while they wait: results and texts."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 
 from schedspec.api.errors import HarnessError, Unmet
 from schedspec.api.kinds import Kind, Ref
+from schedspec.observe import queries
 from schedspec.observe.expect import Expect, Outcome
 from schedspec.observe.history import History, View
 
@@ -122,12 +123,25 @@ def hopeless(after: float) -> Callable[[View], Outcome]:
 def test_what_nothing_can_undo_is_given_up_at_once(history: History, wait: str) -> None:
     expect = Expect(history)
     began = time.monotonic()
-    with pytest.raises(Unmet, match=r"expected: a miracle \(within 600 s; given up after 0\.0") as raised:
+    with pytest.raises(Unmet, match=r"expected: a miracle \(failed at once\)") as raised:
         expect.eventually(hopeless(0), within=600) if wait == "eventually" else expect.settles(
             hopeless(0), within=600, during=1
         )
     assert time.monotonic() - began < 60
     assert raised.value.about == (POD,)
+
+
+def test_what_cannot_be_undone_is_told_beside_that_the_wait_failed_at_once(history: History) -> None:
+    check = queries.evicted_count(0)
+    for name in ("a", "b"):
+        meta = {"name": name, "namespace": "ns", "uid": name, "resourceVersion": "1"}
+        mark = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "message": "preempted"}
+        marked = {"metadata": meta, "spec": {}, "status": {"phase": "Running", "conditions": [mark]}}
+        history.record(Ref(Kind.POD, name, "ns"), "added", marked)
+    with pytest.raises(
+        Unmet, match=r"exactly 0 evictions \(failed at once: 2 evictions already\)\n.*2 evictions: a, b"
+    ):
+        Expect(history).eventually(check, within=600)
 
 
 def test_what_may_be_in_flux_is_given_up_when_it_stays_so(history: History) -> None:

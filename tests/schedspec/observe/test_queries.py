@@ -1,4 +1,4 @@
-"""Questions about what has happened, asked of histories made by hand."""
+"""Queries of histories that the tests build."""
 
 from __future__ import annotations
 
@@ -106,11 +106,11 @@ def test_a_view_sees_no_further_than_itself(view: View) -> None:
 @pytest.mark.parametrize(
     ("check", "ok", "seen"),
     [
-        (queries.evicted_exactly(["c-0", "b-0"]), True, "b-0, c-0"),
-        (queries.evicted_exactly(["b-0"]), False, "b-0, c-0"),
-        (queries.evicted_exactly([]), False, "b-0, c-0"),
-        (queries.evicted_count(2), True, "b-0, c-0"),
-        (queries.evicted_count(1), False, "b-0, c-0"),
+        (queries.evicted_exactly(["c-0", "b-0"]), True, "2 evictions: b-0, c-0"),
+        (queries.evicted_exactly(["b-0"]), False, "2 evictions: b-0, c-0"),
+        (queries.evicted_exactly([]), False, "2 evictions: b-0, c-0"),
+        (queries.evicted_count(2), True, "2 evictions: b-0, c-0"),
+        (queries.evicted_count(1), False, "2 evictions: b-0, c-0"),
         (queries.evicted_before("b", ["c"]), True, "in this order: b-0, c-0"),
         (queries.evicted_before("c", ["b"]), False, "in this order: b-0, c-0"),
         (queries.evicted_before("a", ["c"]), False, "in this order: b-0, c-0"),
@@ -128,7 +128,7 @@ def test_claims_about_the_past(view: View, check: Check, ok: bool, seen: str) ->
 
 def test_nothing_that_happened_is_said_so() -> None:
     view = History("ns").now()
-    assert queries.evicted_exactly([])(view).seen == "nothing was evicted"
+    assert queries.evicted_exactly([])(view).seen == "no eviction"
     assert queries.start_in_order(["a"])(view).seen == "none has started"
 
 

@@ -1,4 +1,4 @@
-"""Watches against a server that ends, forgets, refuses and comes back: nothing is lost, nothing is seen twice."""
+"""Watches of a server that disconnects, expires, refuses and recovers: each version is recorded exactly once."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ def shown(*events: tuple[str, dict[str, Any]]) -> Answer:
 
 
 class Script:
-    """What the server answers, in this order; then its watches stay open and silent."""
+    """The answers of the server, in order. After them, its watches stay open and silent."""
 
     def __init__(self) -> None:
         self.answers: list[Answer] = []
-        self.asked: list[dict[str, str]] = []
+        self.queries: list[dict[str, str]] = []
         self.done = threading.Event()
 
     def take(self, query: dict[str, str]) -> Answer | None:
-        self.asked.append(query)
+        self.queries.append(query)
         return self.answers.pop(0) if self.answers else None
 
 
@@ -111,7 +111,7 @@ def api(script: Script, tmp_path: Path) -> Iterator[Api]:
 
 @pytest.fixture
 def watched(script: Script, api: Api) -> Iterator[Callable[..., History]]:
-    """Play these answers, and give the history once the server has nothing more to say."""
+    """Play these answers, and yield the history once the server has no more answers."""
     recorder = HistoryWriter()
     history = recorder.begin("ns")
     watches = Watches(api, recorder, [Kind.NODE])
@@ -120,7 +120,7 @@ def watched(script: Script, api: Api) -> Iterator[Callable[..., History]]:
         script.answers += answers
         watches.start(5)
         end = time.monotonic() + 10
-        while len(script.asked) <= len(answers) and time.monotonic() < end:
+        while len(script.queries) <= len(answers) and time.monotonic() < end:
             history.wait(len(history), 0.01)
             watches.check()
         return history
@@ -142,19 +142,19 @@ def test_a_list_and_what_comes_after_it(watched: Callable[..., History]) -> None
 def test_a_long_list_comes_in_pages(watched: Callable[..., History], script: Script) -> None:
     history = watched(listed(5, node("a", 3), more="next"), listed(5, node("b", 4)))
     assert changes(history) == [("added", "a"), ("added", "b")]
-    assert [query.get("continue") for query in script.asked[:2]] == [None, "next"]
+    assert [query.get("continue") for query in script.queries[:2]] == [None, "next"]
 
 
 def test_a_watch_that_ends_goes_on_from_where_it_was(watched: Callable[..., History], script: Script) -> None:
     history = watched(listed(5), shown(("ADDED", node("a", 6))), shown(("MODIFIED", node("a", 8))))
     assert changes(history) == [("added", "a"), ("changed", "a")]
-    assert [query.get("resourceVersion") for query in script.asked] == [None, "5", "6", "8"]
+    assert [query.get("resourceVersion") for query in script.queries] == [None, "5", "6", "8"]
 
 
 def test_a_bookmark_moves_the_place_and_is_no_object(watched: Callable[..., History], script: Script) -> None:
     history = watched(listed(5), shown(("BOOKMARK", {"metadata": {"resourceVersion": "90"}})))
     assert changes(history) == []
-    assert script.asked[-1]["resourceVersion"] == "90"
+    assert script.queries[-1]["resourceVersion"] == "90"
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_stopping_ends_a_watch_that_is_silent(script: Script, api: Api) -> None:
     watches = Watches(api, HistoryWriter(), [Kind.NODE])
     script.answers.append(listed(5))
     watches.start(5)
-    while len(script.asked) < 2:
+    while len(script.queries) < 2:
         time.sleep(0.01)
     before = time.monotonic()
     watches.stop()

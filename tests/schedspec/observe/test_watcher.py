@@ -1,4 +1,4 @@
-"""The recorder: what lists and watches become in a history."""
+"""The history that lists and watches are recorded into."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Chinese scenario from keyword to report: collected, selected, told and recorded in its own words."""
+"""A Chinese scenario from keyword to report: collected, selected and reported in its own words."""
 
 from __future__ import annotations
 

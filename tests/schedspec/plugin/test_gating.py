@@ -1,4 +1,4 @@
-"""What a scheduler lacks is skipped, what is known of it is expected to fail, and its runs are counted."""
+"""Missing capabilities skip a scenario, known differences are expected failures, and repeated runs are counted."""
 
 from __future__ import annotations
 
@@ -26,6 +26,11 @@ def things(datatable):
 def otherwise():
     """It is not met."""
     raise Unmet("this", "that")
+
+@own_then("exactly {number:d} pods are evicted{more}")
+def evicted(number, more):
+    """It is not met either."""
+    raise Unmet(f"{number} evictions", "none")
 
 @own_then("it breaks")
 def breaks():
@@ -100,19 +105,33 @@ OUTLINE = (
     "Feature: f\n  Scenario Outline: it is <how>\n    Then all is <what>\n\n"
     "    Examples:\n      | how | what |\n      | good | well |\n      | bad | lost |\n"
 )
-ENTRY = "- {feature: %s/f.feature, scenario: '%s', instead: 'the other thing', upstream: 'https://example.org/1'%s}\n"
+ENTRY = (
+    "- {feature: %s/f.feature, scenario: '%s', instead: 'the other thing', upstream: 'https://example.org/1',"
+    " signatures: [{sentence: 'exactly 2 pods are evicted%s', expected: {evictions: 2}}]%s}\n"
+)
 
 
-def known(path: Path, scenario: str, more: str = "") -> None:
-    (path / "known.yaml").write_text(ENTRY % (path.name, scenario, more))
+def known(path: Path, scenario: str, more: str = "", sentence: str = "") -> None:
+    (path / "known.yaml").write_text(ENTRY % (path.name, scenario, sentence, more))
+
+
+@pytest.mark.parametrize(
+    "sentence", ["it is otherwise", "exactly 3 pods are evicted, at most", "exactly 2 pods are evicted, at least"]
+)
+def test_a_scenario_that_fails_in_another_way_is_not_known(specs: Run, adapters: Path, sentence: str) -> None:
+    known(adapters, "s", sentence=", at most")
+    feature = f"Feature: f\n  Scenario: s\n    Then {sentence}\n"
+    result = specs("--scheduler", "my_adapters:Known", steps=STEPS, f=feature)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*This failure is another one*", f"sentence: {sentence}"])
 
 
 def test_a_known_difference_is_an_expected_failure(specs: Run, adapters: Path) -> None:
-    known(adapters, "s")
+    known(adapters, "s", sentence=", at most")
     result = specs(
         *("--scheduler", "my_adapters:Known", "-rx"),
         steps=STEPS,
-        f="Feature: f\n  Scenario: s\n    Then it is otherwise\n",
+        f="Feature: f\n  Scenario: s\n    Then exactly 2 pods are evicted, at most\n",
     )
     result.assert_outcomes(xfailed=1)
     result.stdout.fnmatch_lines(["XFAIL*known difference: the other thing (https://example.org/1)*"])
@@ -137,10 +156,10 @@ def test_a_known_difference_forgives_no_defect(specs: Run, adapters: Path) -> No
 
 
 def test_one_row_of_the_examples_can_be_known(specs: Run, adapters: Path) -> None:
-    known(adapters, "it is <how>", ", example: {how: bad}")
-    steps = STEPS + '\n@own_then("all is lost indeed")\ndef lost_indeed():\n    """x"""\n    raise Unmet("a", "b")\n'
-    feature = OUTLINE.replace("| lost |", "| lost indeed |")
-    specs("--scheduler", "my_adapters:Known", steps=steps, f=feature).assert_outcomes(passed=1, xfailed=1)
+    known(adapters, "it is <how>", ", example: {how: bad}", sentence=" *")
+    feature = OUTLINE.replace("all is <what>", "<what>").replace("| well", "| all is well")
+    feature = feature.replace("| lost |", "| exactly 2 pods are evicted at all |")
+    specs("--scheduler", "my_adapters:Known", steps=STEPS, f=feature).assert_outcomes(passed=1, xfailed=1)
 
 
 def test_another_version_of_kubernetes_is_another_matter(specs: Run, adapters: Path) -> None:

@@ -1,4 +1,4 @@
-"""What somebody sees and can do at a terminal while features run; and that a log has none of it."""
+"""Progress on a terminal while features run; a log file contains none of it."""
 
 from __future__ import annotations
 

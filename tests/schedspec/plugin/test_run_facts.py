@@ -1,4 +1,4 @@
-"""What the collection takes as known of the cluster of a run, before there is one."""
+"""Facts of the cluster that the collection assumes before a cluster exists."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KUBECONFIG = {
 @pytest.mark.parametrize(
     ("cluster", "errors"), [(["embedded"], 1), (["existing", "--kube-context", "prod"], 0)], ids=["ours", "of others"]
 )
-def test_a_priority_class_that_no_sentence_makes_may_be_there_on_a_cluster_of_others_only(
+def test_a_foreign_priority_class_is_allowed_on_an_existing_cluster_only(
     specs: Run, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, cluster: list[str], errors: int
 ) -> None:
     path = pytester.path / "kubeconfig"

@@ -24,7 +24,7 @@ class Browser:
 
     @contextmanager
     def page(self, path: Path, anchor: str = "", *, width: int = 1440, **more: Any) -> Iterator[Any]:
-        """A page of a file, ready. ``more``: what playwright's ``new_context`` takes."""
+        """A page of a file, ready. `more`: what playwright's `new_context` takes."""
         context = self._chromium.new_context(viewport={"width": width, "height": 1000}, **more)
         context.set_default_timeout(30_000)
         page = context.new_page()

@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
 from playwright.sync_api import expect
 
-from schedspec.report import html
+from schedspec.report import html, matrix
+from schedspec.results import Result, RunResults
 from tests.schedspec.report.browser import Browser, chromium
-from tests.schedspec.report.scene import large, reclaim
+from tests.support.scene import blocked, large, reclaim
 
 ANCHOR = "area-some-7"
 FAILED, INFERRED = f"{ANCHOR}-fails", f"{ANCHOR}-inferred"
@@ -97,7 +98,7 @@ def test_a_chosen_sentence_moves_the_cursor_and_shows_the_state_at_that_time(bro
         told = state.inner_text()
         assert "chat-5f7-x2: 1 node: 1 lacks nvidia.com/gpu" in told
         assert "low-1-task-0 Running on card-node-1" in told
-        assert re.search(r"training\s+4 cpu, 8 cards", told)
+        assert re.search(r"training\s+4 cpu, 8 gpus", told)
         assert page.locator(f"#{ANCHOR} .cursors").get_attribute("visibility") == "visible"
 
 
@@ -162,6 +163,75 @@ def test_search_and_filters_leave_what_fits(browser: Browser, report: Path) -> N
         expect(shown).to_have_count(1)
 
 
+def test_what_is_filtered_and_where_a_reader_is_are_in_the_address(browser: Browser, report: Path) -> None:
+    with browser.page(report) as page:
+        page.fill("#search", "keeps waiting")
+        page.select_option("#by-verdict", "failed")
+        page.wait_for_url(lambda url: "verdict=failed" in url)
+        page.reload()
+        expect(page.locator(".entry:visible")).to_have_count(1)
+        assert page.input_value("#search") == "keeps waiting"
+    with browser.page(report, f"{ANCHOR}?t=0.500&evict=2") as page:
+        expect(page.locator(f"#{ANCHOR} h2 .when")).to_have_text(re.compile("^at 0.5"))
+        assert "low-1-task-0" in page.locator(f"#{ANCHOR} .callout").inner_text()
+        page.click(f"#{ANCHOR} .said[data-step='1']")
+        page.wait_for_url(lambda url: "t=0.500" not in url)
+
+
+def test_keys_lead_to_the_next_failure_and_back(browser: Browser, tmp_path: Path) -> None:
+    change = msgspec.structs.replace
+    records = [change(reclaim(fails=number % 2 == 1), example=f"r{number}", line=7 + number) for number in range(5)]
+    with browser.page(html.write(records, tmp_path / "report.html")) as page:
+        seen = []
+        for key in ("n", "n", "n", "p"):
+            page.keyboard.press(key)
+            page.wait_for_timeout(50)
+            seen.append(page.locator(".scenario.open").get_attribute("id"))
+        assert seen == [
+            f"{ANCHOR[:-1]}{8}-r1",
+            f"{ANCHOR[:-1]}{10}-r3",
+            f"{ANCHOR[:-1]}{8}-r1",
+            f"{ANCHOR[:-1]}{10}-r3",
+        ]
+
+
+def test_a_pods_drawer_has_its_versions_as_yaml_its_events_and_reasons(browser: Browser, report: Path) -> None:
+    with browser.page(report, ANCHOR) as page:
+        page.click(f"#{ANCHOR} .pod[data-uid='uid-low-1-task-0'] .bar")
+        drawer = page.locator(f"#{ANCHOR} .drawer")
+        expect(drawer).to_be_visible()
+        told = drawer.inner_text()
+        for words in ("Pod low-1-task-0", "queue training", "on card-node-1", "Evict: reclaimed for", "Versions ("):
+            assert words in told
+        drawer.locator("summary").first.click()
+        assert "name: low-1-task-0" in drawer.locator("pre").first.inner_text()
+        assert "nvidia.com/gpu" in drawer.locator("pre").first.inner_text()
+        page.wait_for_url(lambda url: "pod=uid-low-1-task-0" in url)
+        page.keyboard.press("Escape")
+        expect(drawer).to_be_hidden()
+        page.click(f"#{ANCHOR} .podlink >> nth=0")
+        expect(drawer).to_be_visible()
+
+
+def test_a_waiting_pods_drawer_tells_why_over_time(browser: Browser, tmp_path: Path) -> None:
+    made = blocked()
+    with browser.page(html.write([made], tmp_path / "report.html"), f"{made.anchor}?pod=uid-chat-1") as page:
+        told = page.locator(f"#{made.anchor} .drawer").inner_text()
+        assert "Why it waited" in told
+        assert "which needs all 8 pods (gang, tier 1)" in told
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_nothing_is_wider_than_the_screen(browser: Browser, tmp_path: Path, width: int) -> None:
+    records = [blocked(), msgspec.structs.replace(reclaim(), feature_file="features/a/" + "long" * 20 + ".feature")]
+    left_out = [Result(feature="features/x.feature", scenario="S", verdict="lacks", why="needs-" + "x" * 200)]
+    path = html.write(records, tmp_path / "report.html", skipped=left_out)
+    for anchor in ("", records[0].anchor, records[1].anchor, f"{records[0].anchor}?pod=uid-chat-1"):
+        with browser.page(path, anchor, width=width) as page:
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            assert page.locator("main").bounding_box()["width"] > width * 0.9
+
+
 def test_a_command_is_copied(browser: Browser, report: Path) -> None:
     with browser.page(report, ANCHOR, permissions=["clipboard-read", "clipboard-write"]) as page:
         page.click(f"#{ANCHOR} .commands .copy >> nth=0")
@@ -222,3 +292,24 @@ def test_five_thousand_pods_on_a_thousand_nodes_stay_readable_and_usable(browser
         expect(page.locator("tr[data-evict]:visible")).to_have_count(30)
         page.click(".showall")
         expect(page.locator("tr[data-evict]:visible")).to_have_count(500)
+
+
+def test_the_matrix_opens_on_itself_and_leaves_differences_on_request(browser: Browser, tmp_path: Path) -> None:
+    def run(scheduler: str, *verdicts: str) -> RunResults:
+        rows = [
+            Result(feature=f"features/{name}/x.feature", scenario=name, example={}, run=1, verdict=cast("Any", verdict))
+            for name, verdict in zip(("gang", "queue", "cards"), verdicts, strict=True)
+        ]
+        return RunResults(scheduler=scheduler, version="v1", kubernetes="v1.36.3", cluster="embedded", results=rows)
+
+    made = matrix.make([run("schedspec", "passed", "passed", "passed"), run("volcano", "failed", "passed", "lacks")])
+    matrix.write(made, tmp_path)
+    with browser.page(tmp_path / "matrix.html", width=390) as page:
+        assert page.locator("#schedulers").is_visible()
+        assert not page.locator("#overview").is_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        expect(page.locator(".folder:visible")).to_have_count(3)
+        page.check("#differences-only")
+        expect(page.locator(".folder:visible")).to_have_count(1)
+        assert page.locator(".folder:visible tbody th, .folder:visible tr.differs th").first.inner_text() == "gang"
+        assert "features/gang\t1 of 1\t0 of 1" in page.locator(".folders").inner_text()

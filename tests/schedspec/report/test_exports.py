@@ -1,4 +1,4 @@
-"""A run for other tools: Cucumber Messages and a Perfetto trace, read back by the libraries of their makers."""
+"""Exports: Cucumber Messages and a Perfetto trace, read back by their own libraries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 from schedspec.cli.report import report_command
 from schedspec.report import build, cucumber, perfetto, record
 from schedspec.report.record import Failure, RecordError, ScenarioRecord, Sentence
-from tests.schedspec.report.scene import reclaim
+from tests.support.scene import reclaim
 
 FEATURE = """\
 Feature: Some feature
@@ -70,7 +70,7 @@ def read(path: Path) -> list[dict[str, object]]:
     return rows
 
 
-def test_runs_and_shards_are_joined_into_one_page_with_the_exports_that_are_asked_for(root: Path) -> None:
+def test_runs_and_shards_join_into_one_page_with_the_selected_exports(root: Path) -> None:
     for n in (1, 2):
         record.write(outline(n, fails=n == 2), root / f"shard-{n}" / "scenarios" / "x")
     page, trace, messages = root / "page.html", root / "trace.pftrace", root / "run.ndjson"

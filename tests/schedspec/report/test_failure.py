@@ -1,4 +1,4 @@
-"""What a failed scenario says: the whole text, its limits, and that it survives xdist and JUnit."""
+"""The text of a failed scenario: complete, within its limits, and unchanged by xdist and JUnit."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ from schedspec.report import failure
 from schedspec.scenario.run import ScenarioRun, SentenceRun
 
 Run = Callable[..., pytest.RunResult]
+
+
+POLICY = "# As it should be.\nactions: allocate\n"
 
 
 def meta(name: str, namespace: str = "ns", **more: Any) -> dict[str, Any]:
@@ -63,7 +66,7 @@ def a_history() -> History:
 
 
 def a_run(history: History, sentences: int = 1) -> ScenarioRun:
-    config = SimpleNamespace(rootpath=Path("/repo"))
+    config = SimpleNamespace(rootpath=Path("/repo"), invocation_params=SimpleNamespace(dir=Path("/repo")))
     run = ScenarioRun(
         cast("pytest.Item", SimpleNamespace(config=config)),
         feature="Jobs",
@@ -72,7 +75,7 @@ def a_run(history: History, sentences: int = 1) -> ScenarioRun:
         line=3,
         folder=Path("out/run/x"),
     )
-    run.world = cast("Any", SimpleNamespace(history=history, policy="# As it should be.\nactions: allocate\n"))
+    run.world = cast("Any", SimpleNamespace(history=history, policy=POLICY, policy_name="team"))
     run.sentences = [SentenceRun("Given ", f"thing {n}", 4 + n, 1.0, 1.5, "passed") for n in range(sentences - 1)]
     run.sentences.append(SentenceRun("Then ", '"train" runs', 9, 2.0, 22.0, "failed"))
     return run
@@ -82,13 +85,13 @@ UNMET = Unmet("the pod of train runs", "0 of 1 run", (Ref(Kind.VCJOB, "train", "
 
 
 def test_the_story_of_a_failure() -> None:
-    told = [line.replace(" 0.01 ", " 0.00 ") for line in failure.tell(a_run(a_history()), UNMET)]
+    told = [line.replace(" 0.01 ", " 0.00 ") for line in failure.render(a_run(a_history()), UNMET)]
     assert told == [
         'features/jobs.feature:9: Then "train" runs',
         "  expected: the pod of train runs (within 20 s)",
         "      seen: 0 of 1 run",
         "  scenario: A job runs (namespace ns)",
-        "  policy: As it should be.",
+        "  policy: team (As it should be.)",
         "  what happened, by seconds since the scenario began:",
         '       0.00 > Then "train" runs (20.00 s) fails',
         "       0.00 pod train-task-0: Pending, waits: queue research is full",
@@ -96,7 +99,7 @@ def test_the_story_of_a_failure() -> None:
         "  queues:",
         "    queue     resource  capability  deserved  guarantee  held",
         "    research  cpu       4           2         1          -",
-        "  pending, and why the scheduler says so:",
+        "  pending, with the scheduler's reason:",
         "    pod train-task-0: queue research is full",
         "everything that was seen: out/run/x",
     ]
@@ -114,15 +117,15 @@ def test_a_story_is_no_longer_than_sixty_lines_whatever_happened() -> None:
         history.record(Ref(Kind.QUEUE, f"q{n}"), "added", {"metadata": meta(f"q{n}", ""), "spec": {}})
         event = {"metadata": meta(f"e{n}"), "reason": "r", "message": "m" * 500, "involvedObject": {}}
         history.record(Ref(Kind.EVENT, f"e{n}", "ns"), "added", event)
-    told = failure.tell(a_run(history, sentences=40), UNMET)
+    told = failure.render(a_run(history, sentences=40), UNMET)
     assert len(told) <= 60
     assert max(map(len, told)) <= 160
     assert told[0].startswith("features/jobs.feature:9")
     assert any(re.search(r"… \d+ earlier", line) for line in told)
-    uncut = failure.tell(a_run(history, sentences=40), UNMET, cut=False)
+    uncut = failure.render(a_run(history, sentences=40), UNMET, cut=False)
     assert len(uncut) > 400
     assert max(map(len, uncut)) > 500
-    whole = failure.tell(a_run(history, sentences=40), UNMET, whole=True)
+    whole = failure.render(a_run(history, sentences=40), UNMET, whole=True)
     assert len(whole) > 400
 
 
@@ -130,7 +133,7 @@ def test_a_pod_of_which_the_scheduler_says_nothing_is_told_so() -> None:
     history = a_history()
     silent = {"metadata": meta("train-task-1"), "spec": {}, "status": {"phase": "Pending"}}
     history.record(Ref(Kind.POD, "train-task-1", "ns"), "added", silent)
-    assert "    pod train-task-1: the scheduler has not said anything" in failure.tell(a_run(history), UNMET)
+    assert "    pod train-task-1: the scheduler has published no reason" in failure.render(a_run(history), UNMET)
 
 
 def test_names_are_told_as_people_say_them() -> None:
@@ -139,13 +142,58 @@ def test_names_are_told_as_people_say_them() -> None:
     about = {"kind": "Pod", "name": "train-task-0"}
     event = {"metadata": meta("e2"), "reason": "Evict", "message": f"for {group} of actions/1", "involvedObject": about}
     history.record(Ref(Kind.EVENT, "e2", "ns"), "added", event)
-    told = "\n".join(failure.tell(a_run(history), UNMET))
+    told = "\n".join(failure.render(a_run(history), UNMET))
     assert "Evict: for build of actions/1" in told
-    assert group in "\n".join(failure.tell(a_run(history), UNMET, whole=True))
+    assert group in "\n".join(failure.render(a_run(history), UNMET, whole=True))
 
 
 def test_the_headline_begins_with_what_was_seen() -> None:
     assert failure.headline(a_run(a_history()), UNMET) == '0 of 1 run (Then "train" runs)'
+
+
+def test_a_long_reason_stands_in_full_on_as_many_lines_as_it_takes() -> None:
+    history, reason = a_history(), " ".join(f"word-{n}" for n in range(100))
+    for n in range(200):
+        gated = {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "message": reason}]}
+        pod = {
+            "metadata": meta(f"train-task-{n}", labels={"volcano.sh/job-name": "train"}),
+            "status": gated,
+            "spec": {},
+        }
+        history.record(Ref(Kind.POD, f"train-task-{n}", "ns"), "added", pod)
+    told = failure.render(a_run(history, sentences=60), UNMET)
+    assert len(told) <= 60
+    assert max(map(len, told)) <= 160
+    pending = told[told.index("  pending, with the scheduler's reason:") :]
+    assert f"200 pods of train: {reason}" in " ".join(" ".join(pending).split())
+
+
+def test_pods_are_counted_once_and_those_with_a_node_apart_from_the_others() -> None:
+    history = a_history()
+    for n in range(14):
+        name = f"many-task-{n}"
+        pod = {
+            "metadata": meta(name, labels={"volcano.sh/job-name": "train"}),
+            "spec": {},
+            "status": {"phase": "Pending"},
+        }
+        history.record(Ref(Kind.POD, name, "ns"), "added", pod)
+        if n < 8:
+            bound = {**pod, "spec": {"nodeName": "gpu-1"}}
+            history.record(Ref(Kind.POD, name, "ns"), "changed", bound)
+            history.record(Ref(Kind.POD, name, "ns"), "changed", {**bound, "status": {"phase": "Running"}})
+            history.record(Ref(Kind.POD, name, "ns"), "changed", bound)
+    told = "\n".join(failure.render(a_run(history), UNMET))
+    assert "14 pods of train: Pending\n" in told
+    assert "8 pods of train: Pending, on gpu-1\n" in told
+
+
+def test_memory_is_told_in_the_units_in_which_it_is_written() -> None:
+    history = a_history()
+    queue = {"metadata": meta("big", ""), "spec": {"deserved": {"memory": "8589934592"}}}
+    history.record(Ref(Kind.QUEUE, "big"), "added", queue)
+    told = "\n".join(failure.render(a_run(history), UNMET))
+    assert re.search(r"big +memory +- +8Gi", told)
 
 
 def test_alike_pods_that_do_the_same_are_told_together_in_the_order_of_time() -> None:
@@ -157,7 +205,7 @@ def test_alike_pods_that_do_the_same_are_told_together_in_the_order_of_time() ->
         bound = {**pod, "spec": {"nodeName": f"n{n}"}, "status": {"phase": "Running"}}
         history.record(Ref(Kind.POD, f"batch-{n}", "ns"), "changed", bound)
     unmet = Unmet("the pods of batch end", "3 run", (Ref(Kind.VCJOB, "batch", "ns"),))
-    told = [re.sub(r"^ +[\d.]+ ", "", line) for line in failure.tell(a_run(history), unmet)]
+    told = [re.sub(r"^ +[\d.]+ ", "", line) for line in failure.render(a_run(history), unmet)]
     assert told[told.index('> Then "train" runs (20.00 s) fails') + 1 :][:2] == [
         "3 pods of batch: Pending",
         "3 pods of batch: Running, on n0, n1, n2",
@@ -174,7 +222,7 @@ def test_what_queues_hold_is_summed_from_pods_not_read_from_a_status_that_lags()
     history.record(Ref(Kind.POD, "p", "ns"), "added", pod)
     run = a_run(history)
     run.world.policy = "tiers: [{plugins: [{name: capacity}]}]"  # type: ignore[union-attr]
-    assert "    research  cpu       4           2         1          1.5" in failure.tell(run, UNMET)
+    assert "    research  cpu       4           2         1          1.5" in failure.render(run, UNMET)
 
 
 @pytest.mark.parametrize(
@@ -278,7 +326,7 @@ from schedspec.scenario.run import SCENARIO_RUN
 def used(request):
     """It is there."""
     from schedspec.observe.history import History
-    request.node.stash[SCENARIO_RUN].world = SimpleNamespace(history=History("ns"), policy="")
+    request.node.stash[SCENARIO_RUN].world = SimpleNamespace(history=History("ns"), policy="", policy_name="")
 
 def pytest_schedspec_judge(running):
     return ["monitor nodes: n1 is overcommitted"]

@@ -1,8 +1,9 @@
-"""The files of a run: its user's alone, in a folder of its own, and no reason for another verdict."""
+"""The files of a run: readable unless private, in a folder of its own, and without effect on verdicts."""
 
 from __future__ import annotations
 
 import errno
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -26,14 +27,18 @@ def mode(path: Path) -> str:
     return oct(path.stat().st_mode & 0o777)
 
 
-def test_files_are_for_their_user_alone(tmp_path: Path) -> None:
-    folder = files.make_folder(tmp_path / "a")
-    (folder / "old").write_text("x")
-    assert [mode(folder), mode(files.write(folder / "new", "x")), mode(files.write(folder / "old", b"y"))] == [
-        "0o700",
-        "0o600",
-        "0o600",
-    ]
+@pytest.mark.parametrize(("private", "modes"), [(False, ("0o755", "0o644")), (True, ("0o700", "0o600"))])
+def test_files_are_readable_by_others_unless_they_are_private(
+    tmp_path: Path, private: bool, modes: tuple[str, str]
+) -> None:
+    before = os.umask(0o022)
+    try:
+        folder = files.make_folder(tmp_path / "a", private=private)
+        (folder / "old").write_text("x")
+        written = [files.write(folder / name, "x", private=private) for name in ("new", "old")]
+    finally:
+        os.umask(before)
+    assert [mode(folder), *map(mode, written)] == [modes[0], modes[1], modes[1]]
 
 
 def test_a_folder_that_is_taken_gives_the_next_name(tmp_path: Path) -> None:

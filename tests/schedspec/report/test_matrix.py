@@ -12,9 +12,9 @@ from click.testing import CliRunner
 
 from schedspec import report
 from schedspec.cli.matrix import matrix_command
-from schedspec.report import html, matrix, record
+from schedspec.report import html, matrix, matrix_summary, record
 from schedspec.report.record import ScenarioRecord, Software
-from schedspec.report.results import Numbers, Result, RunResults, Verdict, read
+from schedspec.results import Numbers, Result, RunResults, Verdict, read
 
 Run = Callable[..., pytest.RunResult]
 
@@ -51,6 +51,15 @@ def test_two_runs_of_one_scheduler_are_one_column() -> None:
     found = matrix.make([OURS, a_run("ours", result("one", "failed"))])
     assert [cell.text for row in found.rows for cell in row.cells if cell] == ["✗ 1 of 2", "✓"]
     assert len(matrix.make([OURS, a_run("ours", result("one", "failed"), version="v2")]).columns) == 2
+
+
+def test_the_summary_counts_by_level_and_lists_differences() -> None:
+    core = result("one", "passed")
+    runs = [a_run("ours", msgspec.structs.replace(core, level="core")), THEIRS]
+    lines = matrix_summary.summary(matrix.make(runs)).splitlines()
+    assert lines[2] == "| core | 1 of 1 ✓ | 0 of 1 ✓ |"
+    assert lines[3] == "| without a level |  | 1 – |"
+    assert lines[-1] == "| theirs v1 on Kubernetes v1.36.3 | features/f.feature: one | ✗ 2 of 3 &lt;other> |"
 
 
 def test_every_column_adds_up_to_all() -> None:
@@ -183,15 +192,18 @@ def test_the_workers_of_a_run_write_one_file(specs: Run, pytester: pytest.Pytest
     assert [it.verdict for it in read(pytester.path / "out/here").results] == ["passed"]
 
 
-def test_the_command_writes_three_files(tmp_path: Path) -> None:
+def test_the_command_writes_the_tables_and_a_summary(tmp_path: Path) -> None:
     for run in (OURS, THEIRS):
         (tmp_path / run.scheduler).mkdir()
         (tmp_path / run.scheduler / "results.json").write_bytes(msgspec.json.encode(run))
     out = tmp_path / "matrix"
     arguments = [str(tmp_path / "ours"), str(tmp_path / "theirs"), "--out", str(out)]
     done = CliRunner().invoke(matrix_command, arguments)
-    assert done.output.split() == [str(out / f"matrix.{kind}") for kind in ("json", "md", "html")]
-    assert sorted(it.name for it in out.iterdir()) == ["matrix.html", "matrix.json", "matrix.md"]
+    assert done.output.split() == [
+        *(str(out / f"matrix.{kind}") for kind in ("json", "md", "html")),
+        str(out / "summary.md"),
+    ]
+    assert sorted(it.name for it in out.iterdir()) == ["matrix.html", "matrix.json", "matrix.md", "summary.md"]
     assert msgspec.json.decode((out / "matrix.json").read_bytes(), type=matrix.Matrix).rows
 
 

@@ -15,10 +15,11 @@ from markupsafe import Markup
 
 from schedspec.report import html, timeline
 from schedspec.report.axis import Axis
-from schedspec.report.html import Report, View
+from schedspec.report.html import Report, Scenario, View
 from schedspec.report.record import Judgement, ScenarioRecord, Software
 from schedspec.report.slots import place
-from tests.schedspec.report.scene import Scene, reclaim
+from schedspec.results import Result
+from tests.support.scene import Scene, blocked, reclaim
 
 
 def test_nothing_is_asked_of_anybody() -> None:
@@ -136,8 +137,51 @@ def test_alike_pods_that_wait_share_a_bar_with_their_reason() -> None:
         it.pod(f"train-{n}", "train")
         it.waits(f"train-{n}", f"queue q is full; PodGroup {it.namespace}/train")
     it.now = 5.0
-    [bar] = timeline.draw(it.record()).bars
-    assert (bar.kind, bar.label or bar.note) == ("wait", "3 pods of train: queue q is full; PodGroup train")
+    picture = timeline.draw(it.record())
+    [bar] = picture.bars
+    assert (bar.kind, bar.label or bar.note) == ("wait", "3 pods of train")
+    [text] = picture.texts
+    assert text.text == "queue q is full; PodGroup train"
+
+
+def test_a_long_reason_stands_in_full_below_its_own_bar() -> None:
+    made = blocked()
+    picture = timeline.draw(made)
+    [bar] = [it for it in picture.bars if it.kind == "wait" and it.uid == "uid-chat-1"]
+    lines = [it for it in picture.texts if it.y > bar.y]
+    assert " ".join(it.text for it in lines) == made.reasons[0].message.replace("spec-1/", "")
+    assert all(bar.y + bar.height < it.y for it in lines)
+    [lane] = [it for it in picture.lanes if it.kind == "waiting"]
+    assert max(it.y for it in lines) < lane.y + lane.height
+
+
+def test_the_page_says_why_nothing_was_reclaimed_by_kind_of_protection() -> None:
+    [row] = Scenario(blocked()).nothing_evicted
+    assert (row.who, row.action, row.candidates) == ("chat", "reclaim", 8)
+    assert row.protections == [(8, "needed by gang train, which needs all 8 pods (gang, tier 1)")]
+    assert row.surplus == ["research: 4 of 8 gpus"]
+    assert "Why nothing was reclaimed" in html.render([blocked()])
+    assert "Why nothing was reclaimed" not in html.render([reclaim()])
+
+
+def test_a_lane_tells_what_its_node_offers_whatever_is_drawn_on_it() -> None:
+    it = Scene()
+    it.node("gpu-1", cards=8)
+    for number in range(10):  # the end of two of them was seen late
+        it.gang(f"j{number}", "q")
+        it.pod(f"j{number}", f"j{number}", cards=1)
+        it.bind(f"j{number}", "gpu-1")
+    it.now = 1.0
+    [lane] = [it for it in timeline.draw(it.record()).lanes if it.kind == "node"]
+    assert lane.detail == "8 gpus"
+
+
+def test_scenarios_that_did_not_run_are_counted_and_told_why() -> None:
+    lacks = Result(feature="features/x.feature", scenario="Gangs <grow>", verdict="lacks", why="volcano lacks gangs")
+    page = html.render([reclaim()], skipped=[lacks])
+    assert "1 scenario passed, 1 skipped" in page
+    assert "Gangs &lt;grow&gt;" in page
+    assert "volcano lacks gangs" in page
 
 
 def test_a_finding_of_a_monitor_is_marked_on_what_it_judges() -> None:

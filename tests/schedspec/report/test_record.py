@@ -13,7 +13,7 @@ from schedspec.report import record
 from schedspec.report.from_run import make_record
 from schedspec.report.record import ScenarioRecord
 from schedspec.scenario.run import SentenceRun
-from tests.schedspec.report.scene import Scene, reclaim
+from tests.support.scene import Scene, reclaim
 
 
 def story(made: ScenarioRecord, kind: str, name: str) -> record.Story:
@@ -160,7 +160,10 @@ def test_a_file_that_is_no_record_is_refused(tmp_path: Path, text: str, told: st
 
 def test_a_failure_is_told_in_one_line_with_its_place() -> None:
     made = reclaim(fails=True)
-    assert (made.headline, made.where) == ("it runs on card-node-1", "features/area/some.feature:15")
+    assert (made.headline, made.where) == (
+        'expected "chat" keeps waiting, saw it runs on card-node-1',
+        "features/area/some.feature:15",
+    )
     assert (reclaim().headline, reclaim().where) == ("", "features/area/some.feature:7")
 
 

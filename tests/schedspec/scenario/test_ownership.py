@@ -1,4 +1,4 @@
-"""On a cluster of others a scenario sees what is its own and keeps apart from the rest; in one of ours it sees all."""
+"""On a shared cluster a scenario sees only its own objects; on our own cluster it sees all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run on a cluster of others begins only where nothing stands in its way, and has written nothing until it knows."""
+"""A run on a shared cluster starts only if nothing prevents it, and writes nothing before it knows."""
 
 from __future__ import annotations
 
@@ -75,28 +75,28 @@ REFUSED: dict[str, tuple[list[Stored], type[Exception], str]] = {
     "a labelled node that is nobody's": (
         [node("n7", labels={WORLD: "true"})],
         ForeignObjectError,
-        rf"node n7 bears the label {WORLD} .*\n  do next: kubectl label node n7 {WORLD}-",
+        rf"node n7 has the label {WORLD} .*\n  do next: kubectl label node n7 {WORLD}-",
     ),
     "a node that is not there": (
         [node("n1")],
         HarnessError,
         r"there is no node real\n.*--adopt-nodes\n.*name some of: n1",
     ),
-    "a tainted node": ([node("real", "NoSchedule")], HarnessError, r"node real takes no ordinary pods"),
-    "a simulated node": (
+    "a tainted node": ([node("real", "NoSchedule")], HarnessError, r"node real accepts no ordinary pods"),
+    "a KWOK node": (
         [node("real", **{"kwok.x-k8s.io/node": "fake"})],
         HarnessError,
-        r"node real takes no ordinary pods: it is tainted, or simulated",
+        r"node real accepts no ordinary pods: it is tainted or a KWOK node",
     ),
     "foreign work on a node": (
         [node("real"), pod("db-0", on="real"), pod("db-1", on="real")],
         ForeignObjectError,
-        r"2 pods of others are bound to node real: team/db-0, team/db-1\n(.|\n)*kubectl drain real",
+        r"foreign pods are bound to node real \(2\): team/db-0, team/db-1\n(.|\n)*kubectl drain real",
     ),
     "pods of our scheduler": (
         [node("real"), pod("prod", scheduler="schedspec")],
         ForeignObjectError,
-        r"1 pods of others name the scheduler that this run would start, schedspec: team/prod\n.*--scheduler none",
+        r"foreign pods \(1\) name the scheduler that this run would start, schedspec: team/prod\n.*--scheduler none",
     ),
 }
 
@@ -107,10 +107,9 @@ def check(
     sees_all: bool = False,
     scheduler: str = "schedspec",
     adopt: tuple[str, ...] = (),
-    claims: Sequence[Claim] = (),
 ) -> None:
     ownership = Ownership(True, "spec-x-", adopt)
-    preflight.check(cast("Api", api), ownership, scheduler, sees_all=sees_all, claims=claims)
+    preflight.check(cast("Api", api), ownership, scheduler, sees_all=sees_all)
 
 
 @pytest.mark.parametrize("objects", FINE.values(), ids=FINE)
@@ -130,7 +129,11 @@ def test_what_is_refused_by_name_before_anything_is_written(
     assert api.writes == []
 
 
-def test_every_name_that_others_have_is_refused_with_the_lines_that_want_it() -> None:
+def taken(api: MemoryApi, claims: Sequence[Claim], adopt: tuple[str, ...] = ()) -> list[Ref]:
+    return preflight.taken(cast("Api", api), Ownership(True, "spec-x-", adopt), claims)
+
+
+def test_names_that_others_have_are_found_before_a_sentence_uses_them() -> None:
     api = MemoryApi(
         of_volcano("queues", "team-a"),
         of_volcano("queues", "default"),
@@ -145,24 +148,27 @@ def test_every_name_that_others_have_is_refused_with_the_lines_that_want_it() ->
         (Kind.NODE, "team-a", "a.feature:9"),
         (Kind.PRIORITYCLASS, "high", "b.feature:3"),
         (Kind.QUEUE, "team-a", "b.feature:7"),
-        (Kind.QUEUE, "team-a", "b.feature:7"),  # of another row of examples
     ]
-    with pytest.raises(ForeignObjectError) as caught:
-        check(api, claims=[Claim(Ref(kind, name), where) for kind, name, where in wanted])
-    assert str(caught.value).splitlines() == [
-        "scenarios of this run are about to make what others have",
-        "  queue team-a is there and not a scenario's; wanted at a.feature:4, b.feature:7",
-        "  node n1 is there and not a scenario's; wanted at a.feature:8",
-        "  do next: call the scenarios' otherwise, or use theirs (--adopt-nodes), or leave them out (--deselect)",
-    ]
+    claims = [Claim(Ref(kind, name), where) for kind, name, where in wanted]
+    assert taken(api, claims) == [Ref(Kind.QUEUE, "team-a"), Ref(Kind.NODE, "n1")]
     assert api.writes == []
+
+
+def test_a_node_that_scenarios_may_adopt_is_not_made_by_one_too() -> None:
+    claim = Claim(Ref(Kind.NODE, "n1"), "a.feature:8")
+    with pytest.raises(ForeignObjectError) as caught:
+        taken(MemoryApi(node("n1")), [claim, claim], adopt=("n1",))
+    assert str(caught.value).splitlines() == [
+        "a scenario of this run would create node n1, which it may adopt; used at a.feature:8",
+        "  do next: rename the node in the scenario, or leave it out of --adopt-nodes",
+    ]
 
 
 def test_a_scheduler_that_sees_everything_is_not_let_loose_on_what_is_others() -> None:
     api = MemoryApi(
         of_volcano("queues", "default"), of_volcano("queues", "team-a"), of_volcano("queues", "q", **{SCENARIO: "x"})
     )
-    with pytest.raises(ForeignObjectError, match=r"write to what is others': queue team-a; it cannot be kept from it"):
+    with pytest.raises(ForeignObjectError, match=r"write to foreign objects: queue team-a; it cannot be restricted"):
         check(api, sees_all=True)
     check(api, sees_all=True, scheduler="")  # it runs already
 
@@ -194,7 +200,7 @@ def test_an_administrator_is_asked_once() -> None:
     assert asked == [{"group": "*", "resource": "*", "subresource": "", "verb": "*"}]
 
 
-def test_the_rights_are_each_asked_for_once_and_hold_those_of_the_scheduler_and_its_controllers() -> None:
+def test_required_rights_are_unique_and_include_all_rights_of_the_roles() -> None:
     rights = set(preflight.required())
     assert len(rights) == len(list(preflight.required()))
     assert preflight.Right("coordination.k8s.io", "leases", "update") in rights

@@ -1,4 +1,4 @@
-"""What a scenario borrows of the cluster is put back, by the scenario or by the run after one that was killed."""
+"""Cluster objects that a scenario changes are restored, by the scenario or by the run after one that was killed."""
 
 from __future__ import annotations
 

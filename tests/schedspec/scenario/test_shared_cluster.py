@@ -1,4 +1,4 @@
-"""One cluster for several workers: brought up once, taken down last, a scenario at a time."""
+"""One cluster for several workers: created once, deleted last, one scenario at a time."""
 
 from __future__ import annotations
 

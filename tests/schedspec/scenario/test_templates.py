@@ -1,4 +1,4 @@
-"""Templates: what they make, and what is said when they cannot."""
+"""Templates: their output and their errors."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_parameters_make_an_object(templates: Templates) -> None:
         ("syntax", {}, "syntax.yaml.j2:2: Unexpected end of template"),
         ("broken", {}, "broken.yaml.j2 does not make YAML:"),
         ("broken", {}, "    1 | a: [1,"),
-        ("nothing", {}, "nothing.yaml.j2 makes something without apiVersion, kind or metadata: {'just': 'this'}"),
+        ("nothing", {}, "nothing.yaml.j2 produces an object without apiVersion, kind or metadata: {'just': 'this'}"),
         ("includes", {"name": {}}, "_part.j2:2: 'dict object' has no attribute 'b'"),
         ("time", {"name": "soon"}, "time.yaml.j2:2: 'soon' is not a duration"),
     ],
@@ -127,7 +127,7 @@ def shape(value: object) -> object:
 
 def test_quotes_around_a_value_are_explained(tmp_path: Path) -> None:
     (tmp_path / "t.yaml.j2").write_text('apiVersion: "{{ value }}"\n')
-    with pytest.raises(TemplateError, match="a value brings its own quotes"):
+    with pytest.raises(TemplateError, match="a value is quoted already"):
         Templates([tmp_path], {}).render("t", {"value": "v1"})
 
 

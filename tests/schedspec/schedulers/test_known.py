@@ -1,4 +1,4 @@
-"""Every known difference is of a scenario that there is, in a file that can be read, with a place to read more."""
+"""Every known difference names an existing scenario and a place to read more."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from schedspec.gherkin import bdd
+from schedspec.gherkin import documents
 from schedspec.schedulers import ADAPTERS, known
 
 FEATURES = Path(__file__).parents[3] / "features"
@@ -20,7 +20,7 @@ ENTRIES = [
 
 @pytest.mark.parametrize(("name", "entry"), ENTRIES, ids=[f"{name}: {it.scenario}" for name, it in ENTRIES])
 def test_a_known_difference_is_of_a_scenario(name: str, entry: known.KnownDifference) -> None:
-    nodes = {node.name: node for node in bdd.scenarios_of(bdd.read_document(FEATURES / entry.feature))}
+    nodes = {node.name: node for node in documents.scenarios_of(documents.read_document(FEATURES / entry.feature))}
     assert entry.scenario in nodes
     rows = [
         dict(zip((cell.value for cell in it.table_header.cells), (cell.value for cell in row.cells), strict=True))

@@ -1,4 +1,4 @@
-"""What we start dies with us, however we die."""
+"""Processes that we start die with us, however we die."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the kernel's he
 
 PARENT = f"""
 import os, subprocess, sys, time
-child = subprocess.Popen([sys.executable, "-I", "-S", {pdeathsig.__file__!r}, str(os.getpid()), "sleep", "60"])
+child = subprocess.Popen([sys.executable, "-I", "-S", {pdeathsig.__file__!r}, str(os.getpid()), "sleep", "600"])
 print(child.pid, flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 
 
@@ -29,7 +29,7 @@ def test_a_child_dies_with_a_parent_that_is_killed() -> None:
         while child.name() != "sleep":
             pass  # it is not yet what it shall become
         parent.send_signal(signal.SIGKILL)
-    gone, _ = psutil.wait_procs([child], timeout=10)
+    gone, _ = psutil.wait_procs([child], timeout=55)
     assert gone
 
 

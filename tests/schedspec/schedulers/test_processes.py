@@ -17,7 +17,7 @@ from schedspec.clusters import Settings, provide
 from schedspec.clusters.protocol import ClusterFacts
 from schedspec.schedulers import Scheduler, Site, UnsuitableClusterError
 from schedspec.schedulers.kube_scheduler import KubeScheduler
-from schedspec.schedulers.readiness import NotYetError, patiently
+from schedspec.schedulers.readiness import NotReadyError, patiently
 from schedspec.schedulers.volcano import Volcano
 
 VOLCANO = """\
@@ -92,7 +92,7 @@ def site(tmp_path: Path) -> Site:
         programs=None,
         scheduler_programs=programs,
         scale=1.0,
-        tell=lambda _: None,
+        progress=lambda _: None,
     )
 
 
@@ -215,4 +215,4 @@ def _until_it_is_seen(scheduler: Scheduler) -> None:
     for attempt in patiently(10.0, 0.02):
         with attempt:
             scheduler.check()
-            raise NotYetError("it runs still")
+            raise NotReadyError("it runs still")

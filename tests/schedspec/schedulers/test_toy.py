@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from schedspec.report.results import read
+from schedspec.results import read
 
 ROOT = Path(__file__).parents[3]
 

@@ -12,8 +12,9 @@ import urllib3
 from schedspec.api.client import Api
 from schedspec.api.errors import PolicyRefusedError, RejectedError, SchedulerDiedError
 from schedspec.clusters import Settings, provide
+from schedspec.clusters.programs import build
 from schedspec.schedulers import AdapterError, Site, volcano, volcano_deployed, volcano_processes
-from schedspec.schedulers.readiness import NotYetError
+from schedspec.schedulers.readiness import NotReadyError
 from schedspec.schedulers.volcano import Volcano, version_in
 from schedspec.schedulers.volcano_deployed import DeployedVolcano
 
@@ -82,13 +83,13 @@ def site(tmp_path: Path, server: Server) -> Site:
         programs=None,
         scheduler_programs=None,
         scale=0.01,
-        tell=lambda _: None,
+        progress=lambda _: None,
     )
 
 
 def test_it_runs_when_its_log_says_that_it_schedules() -> None:
     volcano_processes.require_running(STARTED)
-    with pytest.raises(NotYetError):
+    with pytest.raises(NotReadyError):
         volcano_processes.require_running(STARTED.rpartition("I1122")[0])
 
 
@@ -100,12 +101,16 @@ def test_a_policy_that_it_refuses_is_found_in_its_log() -> None:
 
 @pytest.mark.parametrize(
     ("queue", "said"),
-    [(None, "has made no queue"), ({}, "is without a state, not Open"), ({"status": {"state": "Closed"}}, "is Closed")],
+    [
+        (None, "has not created the queue"),
+        ({}, "is without a state, not Open"),
+        ({"status": {"state": "Closed"}}, "is Closed"),
+    ],
 )
 def test_it_is_not_ready_before_its_queue_is_open(server: Server, queue: dict[str, Any] | None, said: str) -> None:
     volcano_processes.require_open(cast(Api, server))
     server.queue = queue
-    with pytest.raises(NotYetError, match=said):
+    with pytest.raises(NotReadyError, match=said):
         volcano_processes.require_open(cast(Api, server))
 
 
@@ -179,7 +184,10 @@ def test_without_anything_it_says_what_to_do(
     server.deployed = False
     monkeypatch.setenv("SCHEDSPEC_CACHE", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(AdapterError, match=r"not at hand.*\n.*--scheduler-binaries FOLDER"):
+    monkeypatch.setattr(build, "go", lambda: None)
+    with pytest.raises(
+        AdapterError, match=r"Go is not installed.*\n  where: .*\n.*install Go.*--scheduler-binaries FOLDER"
+    ):
         Volcano().scheduler(site)
 
 
@@ -193,7 +201,7 @@ esac
 """
 
 
-def test_its_programs_come_out_of_its_images(
+def test_its_programs_come_out_of_its_images_where_go_cannot_build_them(
     site: Site, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.deployed = False
@@ -201,6 +209,11 @@ def test_its_programs_come_out_of_its_images(
     (tmp_path / "docker").chmod(0o755)
     monkeypatch.setenv("SCHEDSPEC_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
-    Volcano().scheduler(site)
-    found = tmp_path / "cache" / "volcano" / volcano.RELEASE
+    monkeypatch.setattr(build, "go", lambda: None)
+    adapter = Volcano()
+    adapter.scheduler(site)
+    found = tmp_path / "cache" / "volcano" / volcano.release()
     assert sorted(it.name for it in found.iterdir()) == sorted(volcano.PROGRAMS)
+    ours = adapter.definitions(site)
+    assert ours is not None
+    assert ours.name == "crds"  # without Go there is no source to take Volcano's from

@@ -1,5 +1,5 @@
-"""Reading conformance cases: any ``*.json`` with a list of them, from ``$CONFORMANCE_DIR`` or
-``../shared/conformance``.
+"""Reading conformance cases: any `*.json` with a list of them, from `$CONFORMANCE_DIR` or
+`../shared/conformance`.
 """
 
 from __future__ import annotations
@@ -12,23 +12,15 @@ from typing import Any
 import msgspec
 
 from scheduler.framework.decisions import Decisions
-from scheduler.model import objects
 from scheduler.model.cluster import Cluster
+from scheduler.model.state_kinds import STATE_KINDS
 from scheduler.model.task import TaskStatus
 from scheduler.policy.model import PluginOption, Policy
 from scheduler.policy.schema import SWITCHES
 
-KINDS: dict[str, tuple[type[Any], str]] = {
-    "nodes": (objects.Node, "set_node"),
-    "queues": (objects.Queue, "set_queue"),
-    "priorityClasses": (objects.PriorityClass, "set_priority_class"),
-    "podGroups": (objects.PodGroup, "set_podgroup"),
-    "pods": (objects.Pod, "set_pod"),
-    "podDisruptionBudgets": (objects.PodDisruptionBudget, "set_budget"),
-    "persistentVolumes": (objects.PersistentVolume, "set_volume"),
-    "persistentVolumeClaims": (objects.PersistentVolumeClaim, "set_claim"),
-    "csiNodes": (objects.CSINode, "set_csi_node"),
-    "namespaces": (objects.Namespace, "set_namespace"),
+KINDS = {f"{name[0].lower()}{name[1:]}s": kind for name, kind in STATE_KINDS.items()} | {
+    "csiNodes": STATE_KINDS["CSINode"],
+    "priorityClasses": STATE_KINDS["PriorityClass"],
 }
 
 
@@ -61,6 +53,7 @@ class Case(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     expect: Expect
     configurations: list[Configuration] = []
     bind_count_only: bool = False
+    note: str = ""
 
     def policy(self) -> Policy:
         """What the case enables is on, everything else off."""
@@ -78,15 +71,15 @@ class Case(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
         """The snapshot. Kinds that the scheduler does not read (storageClasses) are left out."""
         cluster = Cluster()
         for kind, items in self.objects.items():
-            struct, method = KINDS.get(kind, (None, ""))
-            for item in items if method else ():
-                getattr(cluster, method)(msgspec.convert(item, struct))
+            known = KINDS.get(kind)
+            for item in items if known else ():
+                known.set(cluster, msgspec.convert(item, known.struct))
         return cluster
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a cycle, in the terms of ``expect``."""
+    """What came of a cycle, in the terms of `expect`."""
 
     binds: dict[str, str]
     evicted: list[str]

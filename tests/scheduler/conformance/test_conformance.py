@@ -1,7 +1,7 @@
 """Volcano's own table tests, as data: each runs its actions once over its snapshot.
 
-``pytest -k conformance``. The cases are read from ``$CONFORMANCE_DIR`` or ``../shared/conformance``; where there are
-none the test is skipped and says so.
+`pytest -k conformance`. The cases are read from `$CONFORMANCE_DIR` or `../shared/conformance`; without cases the test
+is skipped.
 """
 
 from __future__ import annotations

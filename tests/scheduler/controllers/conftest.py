@@ -18,7 +18,7 @@ CRDS = Path(__file__).parents[3] / "scheduler" / "crds"
 
 @pytest.fixture(scope="session")
 def live() -> Iterator[tuple[Api, Controllers]]:
-    """A cluster with one simulated node and the controllers."""
+    """A cluster with one KWOK node and the controllers."""
     cluster = EmbeddedCluster(Settings(kind="embedded", gang_api=True))
     cluster.up(print)
     try:

@@ -144,7 +144,7 @@ class TestJobs:
         place.create("Pod", "j-a-0", {**template()["spec"], "schedulerName": "somebody"})
         place.create("Job", "j", {"tasks": [task(2)]})
         place.admit()
-        (message,) = until(lambda: place.events("FailedCreatePod"), "an event")
+        (message,) = until(lambda: place.events("NameTaken"), "an event")
         assert "Pod j-a-0 exists and belongs to somebody else" in message
         place.delete("Pod", "j-a-0", grace=0)
         place.bind(2)

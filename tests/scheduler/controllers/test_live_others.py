@@ -89,7 +89,7 @@ class TestGangsOfKubernetes:
             condition = {"type": kind, "status": "True", "reason": "r", "message": message}
             condition["lastTransitionTime"] = "2026-01-01T00:00:00Z"
             place.patch("PodGroup", "g", {"status": {"conditions": [condition]}}, "status")
-            until(lambda said=(*word, message): self._said(place) == said, f"the gang to say {message}")
+            until(lambda content=(*word, message): self._said(place) == content, f"the gang to say {message}")
 
     def test_one_that_is_preempted_says_so_until_other_pods_take_its_place(self, place: LiveControllers) -> None:
         self._gang(place, "g", minCount=1)
@@ -145,7 +145,7 @@ class TestTheGarbageCollectorsWork:
         place.create("Job", "j", {"tasks": [task(2)]})
         place.run(2)
         place.delete("Job", "j")
-        until(lambda: not place.pods() and not place.all("PodGroup"), "pods and PodGroup to go", 5.0)
+        until(lambda: not place.pods() and not place.all("PodGroup"), "pods and PodGroup to go")
 
     def test_a_successor_of_a_deleted_job_starts_anew(self, place: LiveControllers) -> None:
         place.create("Job", "j", {"tasks": [task(2)]})

@@ -1,4 +1,4 @@
-"""The plugin of ``docs/plugins.md`` does what the page says, as it stands there."""
+"""The plugin of `docs/plugins.md` does what the page says, as it stands there."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ def on_the_page(pattern: str) -> str:
 
 
 @pytest.fixture
-def _cdp(registrable: Registrable) -> None:
+def _warmup(registrable: Registrable) -> None:
     """The plugin, from the page."""
-    registrable("cdp")
-    exec(compile(on_the_page(r"```python\n(.*?)```"), str(PAGE), "exec"), {"__name__": "scheduler.plugins.cdp"})
+    registrable("warmup")
+    exec(compile(on_the_page(r"```python\n(.*?)```"), str(PAGE), "exec"), {"__name__": "scheduler.plugins.warmup"})
 
 
-@pytest.mark.usefixtures("_cdp")
+@pytest.mark.usefixtures("_warmup")
 def test_the_table_of_the_page_holds() -> None:
     for table in yaml.safe_load(on_the_page(r"^(       - name: .*?\n)\n(?! {7})")):
         test_tables.test_table(table)
 
 
-@pytest.mark.usefixtures("_cdp")
-def test_the_plugin_of_the_page_protects_until_the_cooldown_is_over() -> None:
-    names = ("priority", "cdp", "predicates")
+@pytest.mark.usefixtures("_warmup")
+def test_the_plugin_of_the_page_protects_until_the_warmup_is_over() -> None:
+    names = ("priority", "warmup", "predicates")
     policy = Policy(("allocate", "preempt"), (tuple(PluginOption(name) for name in names),))
     world = World(policy)
     started = {"startTime": timestamp(900)}
-    hot = {"metadata": {"annotations": {"volcano.sh/cooldown-time": "10m"}}, "status": started}
+    hot = {"metadata": {"annotations": {"volcano.sh/warmup-time": "10m"}}, "status": started}
     world.load(
         {
             "nodes": [{"name": "n1", "has": "2 cpu"}],

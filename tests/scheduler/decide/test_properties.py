@@ -1,5 +1,5 @@
 """What holds of allocation on random clusters. That the state is left as found, and that it decides as does
-one built afresh, is asserted by every cycle of :class:`tests.support.core.world.World`.
+one built afresh, is asserted by every cycle of `tests.support.core.world.World`.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ def test_passing_over_settled_jobs_changes_no_decision(table: dict[str, Any], vi
         ("2 x 1 cpu leaving on n1", "Running", False),
     ],
 )
-def test_a_job_has_settled_once_all_its_tasks_have_their_place_and_its_podgroup_says_so(
+def test_a_job_is_settled_once_all_tasks_are_placed_and_its_phase_is_written(
     tasks: str | list[str], phase: str, settled: bool
 ) -> None:
     world = World(policy_of("plain"))

@@ -1,4 +1,4 @@
-"""The tables: scenarios as data (``tables/*.yaml``), each a cluster, a policy and one or several cycles.
+"""The tables: scenarios as data (`tables/*.yaml`), each a cluster, a policy and one or several cycles.
 
     - name: a gang that does not fit binds nothing
       policy: plain                     # of policies.yaml, or a policy file's text
@@ -13,9 +13,8 @@
         nominations: {new-0: n1}
         scores: {new-0: {n1: 75, n2: 37.5}}   # pod → what nodes score for it before the cycle
 
-After each cycle its decisions are carried out: binds run, victims leave (``victims: stay``, ``return`` or ``return
-after 1`` on the table or the cycle says otherwise). Every cycle is judged by the invariants, whatever the table
-expects.
+After each cycle its decisions are carried out: binds run, victims leave (unless the table or the cycle has
+`victims: stay`, `return` or `return after 1`). Every cycle is judged by the invariants, whatever the table expects.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ def test_table(table: dict[str, Any]) -> None:
 
 
 def _found(decisions: Decisions, cycle: Mapping[str, Any]) -> dict[str, Any]:
-    """What came, in the grain in which the table speaks of it."""
+    """Return the result in the detail in which the table expects it."""
     bare = lambda key: key.removeprefix(f"{NAMESPACE}/")  # noqa: E731
     found = {
         "binds": _grain({bare(b.task): b.node for b in decisions.binds}, cycle.get("binds")),

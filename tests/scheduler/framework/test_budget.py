@@ -133,7 +133,7 @@ def test_without_a_budget_a_cycle_is_never_cut() -> None:
     assert cycle(world, Budget()).cut == []
 
 
-def test_a_cut_cycle_is_gone_on_with_where_it_ended_and_is_never_taken_for_the_last_word() -> None:
+def test_a_cut_cycle_resumes_where_it_ended_and_never_counts_as_final() -> None:
     world = world_of([never(f"bad{n}", pod=costly(n + 1, f"k{n}-")) for n in range(30)])
     tried: list[str] = []
     for _ in range(60):
@@ -208,7 +208,7 @@ def test_a_job_that_costs_more_than_a_job_may_is_taken_back_and_tried_last() -> 
     budget = Budget(1_000_000, alone // 2)
     decisions = cycle(world, budget)
     assert [bind.job for bind in decisions.binds] == ["t/good"]
-    assert decisions.refusals["t/greedy"].items == (TooCostly("allocate"),)
+    assert decisions.refusals["t/greedy"].items == (TooCostly("allocate", "spec.affinity"),)
     entry = world.cluster.backlog.entries["t/greedy"]
     assert entry.late
     world.load({"jobs": [{"name": f"later{n}", "queue": "q", "tasks": "1 x 1 cpu"} for n in range(3)]})
@@ -250,3 +250,14 @@ def test_a_bind_in_flight_is_no_reason_to_try_others_again() -> None:
     assert world.cluster.backlog.due == set()
     assert decisions.memory.waiting == {}
     assert decisions.refusals.keys() == {f"t/bad{n}" for n in range(10)}
+
+
+def test_a_job_that_an_earlier_process_was_at_is_tried_last_after_a_restart() -> None:
+    """The only memory that outlives a process is the condition of the PodGroup."""
+    first = {"name": "a-first", "queue": "q", "tasks": "1 x 1 cpu", "phase": "Inqueue", "priority": 9}
+    second = {"name": "b-second", "queue": "q", "tasks": "1 x 1 cpu", "phase": "Inqueue"}
+    world = world_of([first, second])
+    condition = {"type": "Unschedulable", "status": "True", "reason": "TooCostly", "message": "…"}
+    world.change("PodGroup", "t/a-first", {"status": {"phase": "Inqueue", "conditions": [condition]}})
+    order = [bind.job for bind in decide(world.fresh(), world.policy, world.now).binds]
+    assert order == ["t/b-second", "t/a-first"]

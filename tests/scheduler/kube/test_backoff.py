@@ -9,7 +9,7 @@ from scheduler.kube.backoff import Backoff, spread
 STEPS = (1.0, 2.0, 4.0, 8.0, 8.0, 8.0)
 
 
-def test_each_pause_lies_between_half_of_its_step_and_the_whole_and_the_steps_double_up_to_the_most() -> None:
+def test_each_pause_is_half_to_all_of_its_step_and_steps_double_to_a_maximum() -> None:
     for _ in range(200):
         backoff = Backoff(first=1.0, most=8.0)
         for step in STEPS:

@@ -9,58 +9,48 @@ import pytest
 from scheduler.kube import PODGROUPS, PODS, QUEUES, Client, Patch
 from scheduler.kube.resource import Resource
 from scheduler.model.objects import Pod
-from tests.support.fake_server import Answer, Asked, Reply, run, standing_in
+from tests.support.fake_server import Answer, Reply, Request, standing_in
 
 POD = {"metadata": {"name": "p", "namespace": "ns", "uid": "u"}}
 
 
-def test_a_list_is_read_page_by_page() -> None:
+async def test_a_list_is_read_page_by_page() -> None:
     pages = {
         "": {"metadata": {"resourceVersion": "7", "continue": "more"}, "items": [{"metadata": {"name": "a"}}]},
         "more": {"metadata": {"resourceVersion": "7"}, "items": [{"metadata": {"name": "b"}}]},
     }
 
-    def answer(asked: Asked) -> Answer:
-        return Reply(body=pages["more" if "continue=more" in asked.path else ""])
+    def answer(request: Request) -> Answer:
+        return Reply(body=pages["more" if "continue=more" in request.path else ""])
 
-    async def test() -> None:
-        async with standing_in(answer) as (server, client):
-            listing = await client.list(PODS, labels="app=x", page=1)
-            assert [pod.metadata.name for pod in listing.items] == ["a", "b"]
-            assert listing.resource_version == "7"
-            assert "limit=1" in server.asked[0].path
-            assert "labelSelector=app%3Dx" in server.asked[1].path
-
-    run(test)
+    async with standing_in(answer) as (server, client):
+        listing = await client.list(PODS, labels="app=x", page=1)
+        assert [pod.metadata.name for pod in listing.items] == ["a", "b"]
+        assert listing.resource_version == "7"
+        assert "limit=1" in server.requests[0].path
+        assert "labelSelector=app%3Dx" in server.requests[1].path
 
 
-def test_an_empty_list_may_have_null_items() -> None:
-    async def test() -> None:
-        async with standing_in(lambda asked: Reply(body={"metadata": {"resourceVersion": "1"}, "items": None})) as (
-            _,
-            client,
-        ):
-            assert (await client.list(PODS)).items == []
-
-    run(test)
+async def test_an_empty_list_may_have_null_items() -> None:
+    async with standing_in(lambda request: Reply(body={"metadata": {"resourceVersion": "1"}, "items": None})) as (
+        _,
+        client,
+    ):
+        assert (await client.list(PODS)).items == []
 
 
-def test_a_malformed_object_of_a_list_is_told_apart_and_the_others_are_read() -> None:
+async def test_a_malformed_object_of_a_list_is_told_apart_and_the_others_are_read() -> None:
     items = [
         {"metadata": {"name": "good", "namespace": "ns"}, "spec": {"minMember": 2}},
         {"metadata": {"name": "bad", "namespace": "ns", "uid": "b"}, "spec": {"minMember": "two"}},
     ]
-
-    async def test() -> None:
-        body = {"metadata": {"resourceVersion": "9"}, "items": items}
-        async with standing_in(lambda asked: Reply(body=body)) as (_, client):
-            listing = await client.list(PODGROUPS)
-            assert [group.metadata.name for group in listing.items] == ["good"]
-            [malformed] = listing.malformed
-            assert malformed.metadata.key == "ns/bad"
-            assert malformed.error == "Expected `int`, got `str` - at `$.spec.minMember`"
-
-    run(test)
+    body = {"metadata": {"resourceVersion": "9"}, "items": items}
+    async with standing_in(lambda request: Reply(body=body)) as (_, client):
+        listing = await client.list(PODGROUPS)
+        assert [group.metadata.name for group in listing.items] == ["good"]
+        [malformed] = listing.malformed
+        assert malformed.metadata.key == "ns/bad"
+        assert malformed.error == "Expected `int`, got `str` - at `$.spec.minMember`"
 
 
 async def _delete(client: Client) -> None:
@@ -109,18 +99,15 @@ OPERATIONS = {
 
 
 @pytest.mark.parametrize(("operation", "request_line", "content_type", "part"), OPERATIONS.values(), ids=OPERATIONS)
-def test_an_operation_is_sent_as_the_api_wants_it(
+async def test_an_operation_is_sent_as_the_api_wants_it(
     operation: Callable[[Client], Awaitable[None]], request_line: str, content_type: str, part: dict[str, object]
 ) -> None:
-    async def test() -> None:
-        async with standing_in(lambda asked: Reply(body=POD)) as (server, client):
-            await operation(client)
-            [asked] = server.asked
-            assert f"{asked.method} {asked.path}" == request_line
-            assert asked.headers["content-type"] == content_type
-            assert part.items() <= asked.json().items()
-
-    run(test)
+    async with standing_in(lambda request: Reply(body=POD)) as (server, client):
+        await operation(client)
+        [request] = server.requests
+        assert f"{request.method} {request.path}" == request_line
+        assert request.headers["content-type"] == content_type
+        assert part.items() <= request.json().items()
 
 
 def test_names_in_paths_are_quoted() -> None:

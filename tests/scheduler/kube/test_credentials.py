@@ -4,40 +4,34 @@ from __future__ import annotations
 
 from scheduler.kube import PODS, Client, Connection, Http, Unreachable
 from tests.scheduler.kube.test_http import POD
-from tests.support.fake_server import Answer, Asked, Reply, run, standing_in, status
+from tests.support.fake_server import Answer, Reply, Request, standing_in, status
 
 
-def test_a_rotated_token_is_read_again_after_401() -> None:
-    async def test() -> None:
-        tokens = iter(["Bearer old", "Bearer new"])
+async def test_a_rotated_token_is_read_again_after_401() -> None:
+    tokens = iter(["Bearer old", "Bearer new"])
 
-        def answer(asked: Asked) -> Answer:
-            return Reply(body=POD) if asked.headers["authorization"] == "Bearer new" else status(401, "Unauthorized")
+    def answer(request: Request) -> Answer:
+        return Reply(body=POD) if request.headers["authorization"] == "Bearer new" else status(401, "Unauthorized")
 
-        async with standing_in(answer) as (server, _):
-            port = server._server.sockets[0].getsockname()[1]
-            http = Http(Connection("127.0.0.1", port, authorization=lambda: next(tokens)))
-            await Client(http).get(PODS, "p", "ns")
-            assert [asked.headers["authorization"] for asked in server.asked] == ["Bearer old", "Bearer new"]
-            await http.close()
-
-    run(test)
+    async with standing_in(answer) as (server, _):
+        port = server._server.sockets[0].getsockname()[1]
+        http = Http(Connection("127.0.0.1", port, authorization=lambda: next(tokens)))
+        await Client(http).get(PODS, "p", "ns")
+        assert [request.headers["authorization"] for request in server.requests] == ["Bearer old", "Bearer new"]
+        await http.close()
 
 
-def test_credentials_that_cannot_be_had_for_a_moment_are_waited_for() -> None:
-    async def test() -> None:
-        async with standing_in(lambda asked: Reply(body=POD)) as (server, client):
-            tokens: list[str | None] = [None, None, "Bearer good"]
+async def test_credentials_that_cannot_be_had_for_a_moment_are_waited_for() -> None:
+    async with standing_in(lambda request: Reply(body=POD)) as (server, client):
+        tokens: list[str | None] = [None, None, "Bearer good"]
 
-            def authorization() -> str | None:
-                token = tokens.pop(0)
-                if token is None:
-                    raise Unreachable("service account", "no credentials", sent=False)
-                return token
+        def authorization() -> str | None:
+            token = tokens.pop(0)
+            if token is None:
+                raise Unreachable("service account", "no credentials", sent=False)
+            return token
 
-            at = client.http._connection
-            client.http._connection = Connection(at.host, at.port, authorization=authorization)
-            await client.create(PODS, POD, "ns")
-            assert [asked.headers["authorization"] for asked in server.asked] == ["Bearer good"]
-
-    run(test)
+        at = client.http._connection
+        client.http._connection = Connection(at.host, at.port, authorization=authorization)
+        await client.create(PODS, POD, "ns")
+        assert [request.headers["authorization"] for request in server.requests] == ["Bearer good"]

@@ -1,4 +1,4 @@
-"""What comes of objects that no decoder can read: themselves as Malformed, and nothing else."""
+"""An object that no decoder can read becomes Malformed, and affects no other object."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler.kube import PODGROUPS, Listing, Malformed
+from scheduler.kube.chunked_decoding import run_now
 from scheduler.kube.decoding import TOO_DEEP, UNREADABLE, decode, decode_event, read
-from scheduler.kube.slices import at_once
 from scheduler.model.objects import PodGroup
 
 META = b'{"name":"deep","namespace":"ns","uid":"u","resourceVersion":"7","managedFields":[%s]}'
@@ -35,7 +35,7 @@ def good(name: str) -> bytes:
 
 @pytest.mark.parametrize("levels", [1_500, 3_000, 100_000])
 def test_an_object_that_is_nested_too_deep_is_malformed_and_keeps_its_name(levels: int) -> None:
-    found = at_once(decode(PODGROUPS, deep(levels)))
+    found = run_now(decode(PODGROUPS, deep(levels)))
     assert isinstance(found, Malformed)
     meta = found.metadata
     assert (meta.key, meta.uid, meta.resource_version) == ("ns/deep", "u", "7")
@@ -43,20 +43,20 @@ def test_an_object_that_is_nested_too_deep_is_malformed_and_keeps_its_name(level
 
 
 def test_of_an_object_that_is_nested_too_deep_the_metadata_can_be_read_alone() -> None:
-    assert at_once(read(PODGROUPS.bare, deep())).metadata.key == "ns/deep"
+    assert run_now(read(PODGROUPS.bare, deep())).metadata.key == "ns/deep"
 
 
 def test_the_others_of_its_list_are_read() -> None:
     listing: Listing[PodGroup] = Listing()
     page = b'{"metadata":{"resourceVersion":"9","continue":"next","odd":{}},"items":[%s,%s,%s]}'
-    assert at_once(listing.add_page(PODGROUPS, page % (good("a"), deep(), good("b")))) == "next"
+    assert run_now(listing.add_page(PODGROUPS, page % (good("a"), deep(), good("b")))) == "next"
     assert [group.metadata.name for group in listing.items] == ["a", "b"]
     assert [malformed.metadata.key for malformed in listing.malformed] == ["ns/deep"]
     assert listing.resource_version == "9"
 
 
 def test_the_event_that_it_comes_with_is_read() -> None:
-    event = at_once(decode_event(b'{"type":"MODIFIED","object":%s}' % deep()))
+    event = run_now(decode_event(b'{"type":"MODIFIED","object":%s}' % deep()))
     assert event.type == "MODIFIED"
     assert bytes(event.object) == deep()
 
@@ -75,19 +75,19 @@ JUNK = st.one_of(
 @given(JUNK)
 def test_whatever_an_object_is_it_is_read_or_malformed(data: bytes) -> None:
     for text in (data, b'{"metadata":{"name":"x"},"spec":%s}' % data):
-        assert isinstance(at_once(decode(PODGROUPS, text)), PodGroup | Malformed)
+        assert isinstance(run_now(decode(PODGROUPS, text)), PodGroup | Malformed)
 
 
 READERS: dict[str, Callable[[bytes], object]] = {
-    "one object": lambda data: at_once(read(PODGROUPS, data)),
-    "an event": lambda data: at_once(decode_event(data)),
-    "a list": lambda data: at_once(Listing[PodGroup]().add_page(PODGROUPS, data)),
+    "one object": lambda data: run_now(read(PODGROUPS, data)),
+    "an event": lambda data: run_now(decode_event(data)),
+    "a list": lambda data: run_now(Listing[PodGroup]().add_page(PODGROUPS, data)),
 }
 
 
 @pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
 @given(JUNK)
-def test_an_answer_that_cannot_be_read_is_refused_by_one_of_the_errors_that_callers_expect(
+def test_an_unreadable_answer_raises_an_error_that_callers_expect(
     reader: Callable[[bytes], object], data: bytes
 ) -> None:
     with contextlib.suppress(*UNREADABLE):

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler.kube.fair_queue import FairQueue
-from tests.support.fake_server import cancelled, run, until
+from tests.support.fake_server import cancelled, run_until_complete, until
 
 
 class Workers:
-    """They take for as long as there is something to take; what they took is theirs until ``finish``."""
+    """They take for as long as there is something to take; what they took is theirs until `finish`."""
 
     def __init__(self, queue: FairQueue[int]) -> None:
         self.queue = queue
@@ -45,56 +45,47 @@ async def settled() -> None:
         await asyncio.sleep(0)
 
 
-def test_a_flow_alone_has_so_many_and_those_that_come_later_always_find_one() -> None:
-    async def test() -> None:
-        workers = Workers(FairQueue(64))
+async def test_a_flow_alone_has_so_many_and_those_that_come_later_always_find_one() -> None:
+    workers = Workers(FairQueue(64))
+    for item in range(200):
+        workers.queue.put("a", item)
+    await settled()
+    assert workers.busy == {"a": 64}
+    for flow in "bcd":  # whatever hangs, hangs
         for item in range(200):
-            workers.queue.put("a", item)
-        await settled()
-        assert workers.busy == {"a": 64}
-        for flow in "bcd":  # whatever hangs, hangs
-            for item in range(200):
-                workers.queue.put(flow, item)
-        await settled()
-        assert min(workers.busy[flow] for flow in "bcd") >= 6
-        workers.queue.put("e", 0)
-        await settled()
-        assert workers.busy["e"] == 1
-        await workers.end()
-
-    run(test)
+            workers.queue.put(flow, item)
+    await settled()
+    assert min(workers.busy[flow] for flow in "bcd") >= 6
+    workers.queue.put("e", 0)
+    await settled()
+    assert workers.busy["e"] == 1
+    await workers.end()
 
 
-def test_flows_take_turns_and_each_keeps_its_order() -> None:
-    async def test() -> None:
-        queue: FairQueue[int] = FairQueue(1)
-        for flow, count in (("a", 4), ("b", 2), ("c", 1)):
-            for item in range(count):
-                queue.put(flow, item)
-        taken = []
-        for _ in range(7):
-            taken.append(await queue.take())
-            queue.done(taken[-1][0])
-        assert taken == [("a", 0), ("b", 0), ("c", 0), ("a", 1), ("b", 1), ("a", 2), ("a", 3)]
-
-    run(test)
+async def test_flows_take_turns_and_each_keeps_its_order() -> None:
+    queue: FairQueue[int] = FairQueue(1)
+    for flow, count in (("a", 4), ("b", 2), ("c", 1)):
+        for item in range(count):
+            queue.put(flow, item)
+    taken = []
+    for _ in range(7):
+        taken.append(await queue.take())
+        queue.done(taken[-1][0])
+    assert taken == [("a", 0), ("b", 0), ("c", 0), ("a", 1), ("b", 1), ("a", 2), ("a", 3)]
 
 
-def test_a_flow_that_is_held_waits_and_the_others_do_not() -> None:
-    async def test() -> None:
-        workers = Workers(FairQueue(4))
-        workers.queue.hold("a", 0.2)
-        for flow in "ab":
-            workers.finish(flow)
-            workers.queue.put(flow, 1)
-        await settled()
-        assert workers.done == [("b", 1)]
-        started = asyncio.get_running_loop().time()
-        await until(lambda: len(workers.done) == 2)
-        assert asyncio.get_running_loop().time() - started >= 0.15
-        await workers.end()
-
-    run(test)
+async def test_a_flow_that_is_held_waits_and_the_others_do_not() -> None:
+    workers = Workers(FairQueue(4))
+    workers.queue.hold("a", 0.2)
+    for flow in "ab":
+        workers.finish(flow)
+        workers.queue.put(flow, 1)
+    await settled()
+    assert workers.done == [("b", 1)]
+    started = asyncio.get_running_loop().time()
+    await until(lambda: len(workers.done) == 2)
+    assert asyncio.get_running_loop().time() - started >= 0.15
+    await workers.end()
 
 
 STEPS = st.lists(st.tuples(st.sampled_from(["put", "finish"]), st.sampled_from("abcdefgh")), max_size=120)
@@ -125,4 +116,4 @@ def test_nothing_is_lost_and_no_worker_idles_whom_a_flow_may_have(alone: int, st
             assert [one for one in workers.done if one[0] == flow] == [one for one in wanted if one[0] == flow]
         await workers.end()
 
-    run(test)
+    run_until_complete(test)

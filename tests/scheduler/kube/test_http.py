@@ -25,22 +25,19 @@ from scheduler.kube import (
 )
 from scheduler.kube.errors import error_of
 from scheduler.kube.wire import Wire
-from tests.support.fake_server import Answer, Cut, Garbage, Hang, Reply, cancelled, run, scripted, standing_in, status
+from tests.support.fake_server import Answer, Cut, Garbage, Hang, Reply, cancelled, scripted, standing_in, status
 
 POD = {"metadata": {"name": "p", "namespace": "ns", "uid": "u"}}
 
 
-def test_a_connection_is_kept_for_the_next_request() -> None:
-    async def test() -> None:
-        async with standing_in(lambda asked: Reply(body=POD)) as (server, client):
-            for _ in range(5):
-                await client.get(PODS, "p", "ns")
-            assert server.connections == 1
-
-    run(test)
+async def test_a_connection_is_kept_for_the_next_request() -> None:
+    async with standing_in(lambda request: Reply(body=POD)) as (server, client):
+        for _ in range(5):
+            await client.get(PODS, "p", "ns")
+        assert server.connections == 1
 
 
-def test_a_closed_connection_leaves_nothing_to_the_garbage_collector(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_closed_connection_leaves_nothing_to_the_garbage_collector(monkeypatch: pytest.MonkeyPatch) -> None:
     wires: list[weakref.ref[Wire]] = []
     made = Wire.connection_made
 
@@ -49,127 +46,94 @@ def test_a_closed_connection_leaves_nothing_to_the_garbage_collector(monkeypatch
         made(wire, transport)
 
     monkeypatch.setattr(Wire, "connection_made", connection_made)
-
-    async def test() -> None:
-        gc.disable()
-        try:
-            async with standing_in(lambda asked: Reply(body=POD)) as (_, client):
-                await client.get(PODS, "p", "ns")
-            await asyncio.sleep(0.05)
-            assert [wire() for wire in wires] == [None]
-        finally:
-            gc.enable()
-
-    run(test)
+    gc.disable()
+    try:
+        async with standing_in(lambda request: Reply(body=POD)) as (_, client):
+            await client.get(PODS, "p", "ns")
+        await asyncio.sleep(0.05)
+        assert [wire() for wire in wires] == [None]
+    finally:
+        gc.enable()
 
 
-def test_requests_in_flight_are_bounded() -> None:
-    async def test() -> None:
-        async with standing_in(lambda asked: Reply(body=POD), limit=4) as (server, client):
-            await asyncio.gather(*(client.get(PODS, "p", "ns") for _ in range(40)))
-            assert server.most_together == 4
-            assert server.connections == 4
-
-    run(test)
+async def test_requests_in_flight_are_bounded() -> None:
+    async with standing_in(lambda request: Reply(body=POD), limit=4) as (server, client):
+        await asyncio.gather(*(client.get(PODS, "p", "ns") for _ in range(40)))
+        assert server.most_together == 4
+        assert server.connections == 4
 
 
-def test_a_chunked_answer_is_read_whole() -> None:
-    async def test() -> None:
-        pieces = [b'{"metadata": {"name": ', b'"in-pieces"', b"}}"]
-        async with standing_in(lambda asked: Reply(chunks=pieces)) as (_, client):
-            assert (await client.get(PODS, "p", "ns")).metadata.name == "in-pieces"
-
-    run(test)
+async def test_a_chunked_answer_is_read_whole() -> None:
+    pieces = [b'{"metadata": {"name": ', b'"in-pieces"', b"}}"]
+    async with standing_in(lambda request: Reply(chunks=pieces)) as (_, client):
+        assert (await client.get(PODS, "p", "ns")).metadata.name == "in-pieces"
 
 
-def test_a_lost_get_is_sent_again() -> None:
-    async def test() -> None:
-        async with standing_in(scripted(Cut(), Garbage(), Reply(body=POD))) as (server, client):
-            assert (await client.get(PODS, "p", "ns")).metadata.uid == "u"
-            assert len(server.asked) == 3
-
-    run(test)
+async def test_a_lost_get_is_sent_again() -> None:
+    async with standing_in(scripted(Cut(), Garbage(), Reply(body=POD))) as (server, client):
+        assert (await client.get(PODS, "p", "ns")).metadata.uid == "u"
+        assert len(server.requests) == 3
 
 
-def test_a_create_whose_answer_is_lost_is_not_sent_again() -> None:
-    async def test() -> None:
-        async with standing_in(scripted(Cut(), Reply(body=POD))) as (server, client):
-            with pytest.raises(Unreachable) as caught:
-                await client.create(PODS, {"metadata": {"name": "p"}}, "ns")
-            assert caught.value.sent
-            assert len(server.asked) == 1
-
-    run(test)
+async def test_a_create_whose_answer_is_lost_is_not_sent_again() -> None:
+    async with standing_in(scripted(Cut(), Reply(body=POD))) as (server, client):
+        with pytest.raises(Unreachable) as caught:
+            await client.create(PODS, {"metadata": {"name": "p"}}, "ns")
+        assert caught.value.sent
+        assert len(server.requests) == 1
 
 
-def test_a_bind_whose_answer_is_lost_is_sent_again() -> None:
-    async def test() -> None:
-        async with standing_in(scripted(Cut(), Reply(201))) as (server, client):
-            await client.bind("ns", "p", "u", "node-1")
-            assert [asked.json()["target"]["name"] for asked in server.asked] == ["node-1", "node-1"]
-            assert server.asked[0].json()["metadata"]["uid"] == "u"
-
-    run(test)
+async def test_a_bind_whose_answer_is_lost_is_sent_again() -> None:
+    async with standing_in(scripted(Cut(), Reply(201))) as (server, client):
+        await client.bind("ns", "p", "u", "node-1")
+        assert [request.json()["target"]["name"] for request in server.requests] == ["node-1", "node-1"]
+        assert server.requests[0].json()["metadata"]["uid"] == "u"
 
 
-def test_what_is_repeatable_is_sent_again_when_no_answer_comes() -> None:
-    async def test() -> None:
-        async with standing_in(scripted(Hang(), Reply(body=POD))) as (server, client):
-            answer = await client.http.request("PUT", "/x", repeatable=True, patience=0.1, deadline=5)
-            assert answer.status == 200
-            assert len(server.asked) == 2
-
-    run(test)
+async def test_what_is_repeatable_is_sent_again_when_no_answer_comes() -> None:
+    async with standing_in(scripted(Hang(), Reply(body=POD))) as (server, client):
+        answer = await client.http.request("PUT", "/x", repeatable=True, attempt_seconds=1.0)
+        assert answer.status == 200
+        assert len(server.requests) == 2
 
 
-def test_no_answer_within_the_deadline_is_unreachable_and_may_have_been_carried_out() -> None:
-    async def test() -> None:
-        async with standing_in(lambda asked: Hang()) as (_, client):
-            with pytest.raises(Unreachable, match="POST /x: no answer in time") as caught:
-                await client.http.request("POST", "/x", deadline=0.1)
-            assert caught.value.sent
-
-    run(test)
+async def test_no_answer_within_the_deadline_is_unreachable_and_may_have_been_carried_out() -> None:
+    async with standing_in(scripted(Reply(), Hang())) as (_, client):
+        await client.http.request("GET", "/x")  # its connection is kept: what follows is sent at once
+        with pytest.raises(Unreachable, match="POST /x: no answer in time") as caught:
+            await client.http.request("POST", "/x", deadline=0.1)
+        assert caught.value.sent
 
 
-def test_a_refused_connection_is_unreachable_and_was_not_sent() -> None:
-    async def test() -> None:
-        http = Http(Connection("127.0.0.1", 9))
-        with pytest.raises(Unreachable, match=r"cannot connect to 127\.0\.0\.1:9") as caught:
-            await http.request("POST", "/x", deadline=0.2)
+async def test_a_refused_connection_is_unreachable_and_was_not_sent() -> None:
+    http = Http(Connection("127.0.0.1", 9))
+    with pytest.raises(Unreachable, match=r"cannot connect to 127\.0\.0\.1:9") as caught:
+        await http.request("POST", "/x", once=True)
+    assert not caught.value.sent
+
+
+async def test_a_server_that_never_shakes_hands_is_unreachable_and_nothing_was_sent() -> None:
+    async with standing_in(lambda request: Reply()) as (server, _):
+        port = server._server.sockets[0].getsockname()[1]
+        http = Http(Connection("127.0.0.1", port, tls=ssl.create_default_context()))
+        with pytest.raises(Unreachable, match="no answer in time") as caught:
+            await http.request("POST", "/x", deadline=0.3)
         assert not caught.value.sent
 
-    run(test)
 
-
-def test_a_server_that_never_shakes_hands_is_unreachable_and_nothing_was_sent() -> None:
-    async def test() -> None:
-        async with standing_in(lambda asked: Reply()) as (server, _):
-            port = server._server.sockets[0].getsockname()[1]
-            http = Http(Connection("127.0.0.1", port, tls=ssl.create_default_context()))
-            with pytest.raises(Unreachable, match="no answer in time") as caught:
-                await http.request("POST", "/x", deadline=0.3)
-            assert not caught.value.sent
-
-    run(test)
-
-
-def test_429_holds_back_the_request_that_was_told_and_no_other() -> None:
-    async def test() -> None:
-        answers = scripted(Reply(429, b"slow down", {"Retry-After": "1"}), Reply(body=POD))
-        async with standing_in(answers) as (server, client):
-            loop = asyncio.get_running_loop()
-            started = loop.time()
-            first = asyncio.create_task(client.get(PODS, "p", "ns"))
-            await asyncio.sleep(0.1)
-            await client.get(PODS, "other", "ns")
-            assert loop.time() - started < 1.0
-            await first
-            assert loop.time() - started >= 1.0
-            assert [asked.path.rsplit("/", 1)[1] for asked in server.asked] == ["p", "other", "p"]
-            assert client.http.throttled == 1
-
-    run(test)
+async def test_429_holds_back_the_request_that_was_told_and_no_other() -> None:
+    answers = scripted(Reply(429, b"slow down", {"Retry-After": "1"}), Reply(body=POD))
+    async with standing_in(answers) as (server, client):
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        first = asyncio.create_task(client.get(PODS, "p", "ns"))
+        await asyncio.sleep(0.1)
+        await client.get(PODS, "other", "ns")
+        assert loop.time() - started < 1.0
+        await first
+        assert loop.time() - started >= 1.0
+        assert [request.path.rsplit("/", 1)[1] for request in server.requests] == ["p", "other", "p"]
+        assert client.http.throttled == 1
 
 
 RETRY_AFTER = {
@@ -193,37 +157,29 @@ def test_what_the_server_asks_for_is_a_number_or_a_date_and_has_a_limit(header: 
 
 
 @pytest.mark.parametrize("answer", [Cut(), Reply(429), status(500, "InternalError"), Hang()])
-def test_what_is_asked_once_is_not_sent_again(answer: Answer) -> None:
-    async def test() -> None:
-        async with standing_in(lambda asked: answer) as (server, client):
-            for method, repeatable in (("GET", False), ("PUT", True)):
-                with pytest.raises((ApiError, Unreachable)):
-                    await client.http.request(method, "/x", repeatable=repeatable, once=True, patience=0.1)
-            assert len(server.asked) == 2
-
-    run(test)
+async def test_what_is_asked_once_is_not_sent_again(answer: Answer) -> None:
+    async with standing_in(lambda request: answer) as (server, client):
+        for method, repeatable in (("GET", False), ("PUT", True)):
+            with pytest.raises((ApiError, Unreachable)):
+                await client.http.request(method, "/x", repeatable=repeatable, once=True, attempt_seconds=1.0)
+        assert len(server.requests) == 2
 
 
-def test_a_request_that_waits_for_others_to_end_has_a_deadline_too() -> None:
-    async def test() -> None:
-        async with standing_in(lambda asked: Hang(), limit=1) as (_, client):
-            first = asyncio.create_task(client.http.request("POST", "/x", deadline=5))
-            await asyncio.sleep(0.05)
-            with pytest.raises(Unreachable, match="no answer in time") as caught:
-                await client.http.request("POST", "/y", deadline=0.1)
-            assert not caught.value.sent
-            await cancelled(first)
-
-    run(test)
+async def test_a_request_that_waits_for_others_to_end_has_a_deadline_too() -> None:
+    async with standing_in(lambda request: Hang(), limit=1) as (server, client):
+        first = asyncio.create_task(client.http.request("POST", "/x"))
+        while not server.requests:
+            await asyncio.sleep(0.01)
+        with pytest.raises(Unreachable, match="no answer in time") as caught:
+            await client.http.request("POST", "/y", deadline=0.1)
+        assert not caught.value.sent
+        await cancelled(first)
 
 
-def test_a_create_is_sent_again_after_429_because_it_was_not_carried_out() -> None:
-    async def test() -> None:
-        async with standing_in(scripted(Reply(429), Reply(201, POD))) as (server, client):
-            await client.create(PODS, {"metadata": {"name": "p"}}, "ns")
-            assert len(server.asked) == 2
-
-    run(test)
+async def test_a_create_is_sent_again_after_429_because_it_was_not_carried_out() -> None:
+    async with standing_in(scripted(Reply(429), Reply(201, POD))) as (server, client):
+        await client.create(PODS, {"metadata": {"name": "p"}}, "ns")
+        assert len(server.requests) == 2
 
 
 @pytest.mark.parametrize(
@@ -235,75 +191,54 @@ def test_a_create_is_sent_again_after_429_because_it_was_not_carried_out() -> No
         (415, "UnsupportedMediaType", ApiError),
     ],
 )
-def test_a_refusal_is_an_error_of_its_kind_that_says_what_was_asked(
+async def test_a_refusal_is_an_error_of_its_kind_that_says_what_was_asked(
     code: int, reason: str, expected: type[ApiError]
 ) -> None:
-    async def test() -> None:
-        async with standing_in(lambda asked: status(code, reason, "because")) as (_, client):
-            with pytest.raises(
-                ApiError, match=f"PATCH /api/v1/namespaces/ns/pods/p: {code} {reason}: because"
-            ) as caught:
-                await client.patch(PODS, "p", {}, "ns", kind=Patch.MERGE)
-            assert type(caught.value) is expected
-
-    run(test)
+    async with standing_in(lambda request: status(code, reason, "because")) as (_, client):
+        with pytest.raises(ApiError, match=f"PATCH /api/v1/namespaces/ns/pods/p: {code} {reason}: because") as caught:
+            await client.patch(PODS, "p", {}, "ns", kind=Patch.MERGE)
+        assert type(caught.value) is expected
 
 
 @pytest.mark.parametrize(("field", "expected"), [("metadata.uid", Conflict), ("spec.nodeName", Invalid)])
-def test_a_patch_for_an_object_that_has_a_successor_is_a_conflict(field: str, expected: type[ApiError]) -> None:
+async def test_a_patch_for_an_object_that_has_a_successor_is_a_conflict(field: str, expected: type[ApiError]) -> None:
     causes = [{"reason": "FieldValueInvalid", "message": "field is immutable", "field": field}]
     told = {"kind": "Status", "code": 422, "reason": "Invalid", "message": "no", "details": {"causes": causes}}
-
-    async def test() -> None:
-        async with standing_in(lambda asked: Reply(422, told)) as (_, client):
-            with pytest.raises(ApiError) as caught:
-                await client.patch(PODS, "p", {"metadata": {"uid": "old"}}, "ns", kind=Patch.MERGE)
-            assert type(caught.value) is expected
-
-    run(test)
+    async with standing_in(lambda request: Reply(422, told)) as (_, client):
+        with pytest.raises(ApiError) as caught:
+            await client.patch(PODS, "p", {"metadata": {"uid": "old"}}, "ns", kind=Patch.MERGE)
+        assert type(caught.value) is expected
 
 
-def test_a_refusal_in_plain_text_keeps_its_text() -> None:
-    async def test() -> None:
-        async with standing_in(lambda asked: Reply(404, b"404 page not found\n")) as (_, client):
-            with pytest.raises(NotFound, match="404 error: 404 page not found"):
-                await client.get(PODS, "p", "ns")
-
-    run(test)
-
-
-def test_500_is_tried_again_only_where_that_does_no_harm() -> None:
-    async def test() -> None:
-        async with standing_in(scripted(status(500, "InternalError"), Reply(201, POD))) as (server, client):
-            with pytest.raises(ServerError):
-                await client.create(PODS, {"metadata": {"name": "p"}}, "ns")
-            await client.bind("ns", "p", "u", "n")
-            assert len(server.asked) == 2
-
-    run(test)
-
-
-def test_who_may_not_write_sends_no_write_and_still_reads() -> None:
-    async def test() -> None:
-        async with standing_in(lambda asked: Reply(body=POD), may_write=lambda: False) as (server, client):
+async def test_a_refusal_in_plain_text_keeps_its_text() -> None:
+    async with standing_in(lambda request: Reply(404, b"404 page not found\n")) as (_, client):
+        with pytest.raises(NotFound, match="404 error: 404 page not found"):
             await client.get(PODS, "p", "ns")
-            with pytest.raises(LeadershipLost):
-                await client.bind("ns", "p", "u", "n")
-            with pytest.raises(LeadershipLost):
-                await client.delete(PODS, "p", "ns")
-            assert [asked.method for asked in server.asked] == ["GET"]
-
-    run(test)
 
 
-def test_a_cancelled_request_leaves_no_half_read_connection_behind() -> None:
-    async def test() -> None:
-        async with standing_in(scripted(Hang(), Reply(body=POD))) as (server, client):
-            asking = asyncio.create_task(client.get(PODS, "p", "ns"))
-            await asyncio.sleep(0.05)
-            asking.cancel()
-            await asyncio.gather(asking, return_exceptions=True)
-            assert (await client.get(PODS, "p", "ns")).metadata.name == "p"
-            assert server.connections == 2
+async def test_500_is_tried_again_only_where_that_does_no_harm() -> None:
+    async with standing_in(scripted(status(500, "InternalError"), Reply(201, POD))) as (server, client):
+        with pytest.raises(ServerError):
+            await client.create(PODS, {"metadata": {"name": "p"}}, "ns")
+        await client.bind("ns", "p", "u", "n")
+        assert len(server.requests) == 2
 
-    run(test)
+
+async def test_who_may_not_write_sends_no_write_and_still_reads() -> None:
+    async with standing_in(lambda request: Reply(body=POD), may_write=lambda: False) as (server, client):
+        await client.get(PODS, "p", "ns")
+        with pytest.raises(LeadershipLost):
+            await client.bind("ns", "p", "u", "n")
+        with pytest.raises(LeadershipLost):
+            await client.delete(PODS, "p", "ns")
+        assert [request.method for request in server.requests] == ["GET"]
+
+
+async def test_a_cancelled_request_leaves_no_half_read_connection_behind() -> None:
+    async with standing_in(scripted(Hang(), Reply(body=POD))) as (server, client):
+        asking = asyncio.create_task(client.get(PODS, "p", "ns"))
+        await asyncio.sleep(0.05)
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+        assert (await client.get(PODS, "p", "ns")).metadata.name == "p"
+        assert server.connections == 2

@@ -7,14 +7,14 @@ import asyncio
 from scheduler.kube import PODS, Informer
 from scheduler.model.objects import Pod
 from tests.scheduler.kube.test_reflector import Script, event, group, listing
-from tests.support.fake_server import Reply, cancelled, run, standing_in, until
+from tests.support.fake_server import Reply, cancelled, standing_in, until
 
 
 def _labels(pod: Pod) -> list[str]:
     return [pod.metadata.labels["app"]] if pod.metadata.labels else []
 
 
-def test_it_remembers_finds_and_tells() -> None:
+async def test_it_remembers_finds_and_tells() -> None:
     def pod(name: str, version: int, app: str) -> dict[str, object]:
         item = group(name, version)
         item["metadata"]["labels"] = {"app": app}
@@ -27,23 +27,19 @@ def test_it_remembers_finds_and_tells() -> None:
         event("ADDED", {**pod("bad", 9, "x"), "spec": {"hostNetwork": "perhaps"}}),
     ]
     script = Script([listing(5, pod("a", 3, "x"), pod("b", 4, "x"))], [Reply(chunks=chunks, then="hang")])
-
-    async def test() -> None:
-        async with standing_in(script) as (_, client):
-            informer = Informer(client, PODS, indexes={"app": _labels})
-            keys: list[str] = []
-            changes: list[tuple[bool, bool]] = []
-            informer.on_key(keys.append)
-            informer.on_change(lambda before, after: changes.append((before is not None, after is not None)))
-            task = asyncio.create_task(informer.run())
-            await until(lambda: len(keys) == 6)
-            assert keys == ["ns/a", "ns/b", "ns/a", "ns/c", "ns/b", "ns/bad"]
-            assert changes == [(False, True), (False, True), (True, True), (False, True), (True, False), (False, False)]
-            assert [found.metadata.name for found in informer.by("app", "x")] == ["c"]
-            assert [found.metadata.name for found in informer.by("app", "y")] == ["a"]
-            assert informer.get("ns/b") is None
-            assert sorted(informer.objects) == ["ns/a", "ns/c"]
-            assert informer.malformed["ns/bad"].error == "Expected `bool`, got `str` - at `$.spec.hostNetwork`"
-            await cancelled(task)
-
-    run(test)
+    async with standing_in(script) as (_, client):
+        informer = Informer(client, PODS, indexes={"app": _labels})
+        keys: list[str] = []
+        changes: list[tuple[bool, bool]] = []
+        informer.on_key(keys.append)
+        informer.on_change(lambda before, after: changes.append((before is not None, after is not None)))
+        task = asyncio.create_task(informer.run())
+        await until(lambda: len(keys) == 6)
+        assert keys == ["ns/a", "ns/b", "ns/a", "ns/c", "ns/b", "ns/bad"]
+        assert changes == [(False, True), (False, True), (True, True), (False, True), (True, False), (False, False)]
+        assert [found.metadata.name for found in informer.by("app", "x")] == ["c"]
+        assert [found.metadata.name for found in informer.by("app", "y")] == ["a"]
+        assert informer.get("ns/b") is None
+        assert sorted(informer.objects) == ["ns/a", "ns/c"]
+        assert informer.malformed["ns/bad"].error == "Expected `bool`, got `str` - at `$.spec.hostNetwork`"
+        await cancelled(task)

@@ -8,187 +8,167 @@ import pytest
 
 from scheduler.kube import PODS, QUEUES, WARNING, EventData, EventRecorder
 from scheduler.model.objects import ObjectMeta
-from tests.support.fake_server import Answer, Asked, Hang, Reply, cancelled, run, scripted, standing_in, status, until
+from tests.support.fake_server import (
+    PROMPT,
+    Answer,
+    Hang,
+    Reply,
+    Request,
+    cancelled,
+    scripted,
+    standing_in,
+    status,
+    until,
+)
 
 META = ObjectMeta(name="p", namespace="ns", uid="u")
 DONE = Reply(201, {"metadata": {"name": "e"}})
 
 
-def test_equal_reasons_of_one_object_are_merged_while_they_wait() -> None:
-    async def test() -> None:
-        async with standing_in(lambda asked: DONE) as (server, client):
-            recorder = EventRecorder(client, "me")
-            for message in ("one", "two", "three"):
-                recorder.event(PODS, META, WARNING, "UnschedulableReason", message)
-            task = asyncio.create_task(recorder.run())
-            await recorder.drain()
-            [asked] = server.asked
-            body = asked.json()
-            assert (body["message"], body["count"], body["source"]) == ("three", 3, {"component": "me"})
-            assert body["involvedObject"]["uid"] == "u"
-            await cancelled(task)
-
-    run(test)
+async def test_equal_reasons_of_one_object_are_merged_while_they_wait() -> None:
+    async with standing_in(lambda request: DONE) as (server, client):
+        recorder = EventRecorder(client, "me")
+        for message in ("one", "two", "three"):
+            recorder.event(PODS, META, WARNING, "UnschedulableReason", message)
+        task = asyncio.create_task(recorder.run())
+        await recorder.drain()
+        [request] = server.requests
+        body = request.json()
+        assert (body["message"], body["count"], body["source"]) == ("three", 3, {"component": "me"})
+        assert body["involvedObject"]["uid"] == "u"
+        await cancelled(task)
 
 
-def test_what_programs_read_of_an_event_is_written_beside_its_sentence() -> None:
-    async def test() -> None:
-        async with standing_in(lambda asked: DONE) as (server, client):
-            recorder = EventRecorder(client, "me")
-            related = {"kind": "Pod", "namespace": "ns", "name": "q"}
-            recorder.event(
-                PODS,
-                META,
-                WARNING,
-                "UnschedulableReason",
-                "so",
-                data=EventData("reclaim", related, {"x.dev/tier": "2"}),
-            )
-            recorder.event(PODS, META, WARNING, "Else", "so")
-            task = asyncio.create_task(recorder.run())
-            await recorder.drain()
-            [body, plain] = [asked.json() for asked in server.asked]
-            assert (body["action"], body["related"]) == ("reclaim", related)
-            assert body["metadata"]["annotations"] == {"x.dev/tier": "2"}
-            assert "action" not in plain
-            assert "related" not in plain
-            assert "annotations" not in plain["metadata"]
-            await cancelled(task)
-
-    run(test)
+async def test_what_programs_read_of_an_event_is_written_beside_its_sentence() -> None:
+    async with standing_in(lambda request: DONE) as (server, client):
+        recorder = EventRecorder(client, "me")
+        related = {"kind": "Pod", "namespace": "ns", "name": "q"}
+        recorder.event(
+            PODS,
+            META,
+            WARNING,
+            "UnschedulableReason",
+            "so",
+            data=EventData("reclaim", related, {"x.dev/tier": "2"}),
+        )
+        recorder.event(PODS, META, WARNING, "Else", "so")
+        task = asyncio.create_task(recorder.run())
+        await recorder.drain()
+        [body, plain] = [request.json() for request in server.requests]
+        assert (body["action"], body["related"]) == ("reclaim", related)
+        assert body["metadata"]["annotations"] == {"x.dev/tier": "2"}
+        assert "action" not in plain
+        assert "related" not in plain
+        assert "annotations" not in plain["metadata"]
+        await cancelled(task)
 
 
-def test_the_same_event_again_only_raises_its_count_until_it_has_expired() -> None:
-    async def test() -> None:
-        answers = scripted(DONE, DONE, status(404, "NotFound"), DONE)
-        async with standing_in(answers) as (server, client):
-            recorder = EventRecorder(client, "me")
-            task = asyncio.create_task(recorder.run())
-            for _ in range(3):
-                recorder.event(PODS, META, WARNING, "UnschedulableReason", "same")
-                await recorder.drain()
-            assert [asked.method for asked in server.asked] == ["POST", "PATCH", "PATCH", "POST"]
-            assert server.asked[1].json()["count"] == 2
-            await cancelled(task)
-
-    run(test)
-
-
-def test_what_is_told_again_while_it_is_written_raises_the_count_of_that_event() -> None:
-    async def test() -> None:
-        async with standing_in(lambda asked: DONE) as (server, client):
-            server.pause = 0.1
-            recorder = EventRecorder(client, "me")
-            task = asyncio.create_task(recorder.run())
+async def test_the_same_event_again_only_raises_its_count_until_it_has_expired() -> None:
+    answers = scripted(DONE, DONE, status(404, "NotFound"), DONE)
+    async with standing_in(answers) as (server, client):
+        recorder = EventRecorder(client, "me")
+        task = asyncio.create_task(recorder.run())
+        for _ in range(3):
             recorder.event(PODS, META, WARNING, "UnschedulableReason", "same")
-            await until(lambda: len(server.asked) == 1)
-            for _ in range(2):
-                recorder.event(PODS, META, WARNING, "UnschedulableReason", "same")
             await recorder.drain()
-            assert [asked.method for asked in server.asked] == ["POST", "PATCH"]
-            assert server.asked[1].json()["count"] == 3
-            await cancelled(task)
-
-    run(test)
+        assert [request.method for request in server.requests] == ["POST", "PATCH", "PATCH", "POST"]
+        assert server.requests[1].json()["count"] == 2
+        await cancelled(task)
 
 
-def test_events_of_what_has_no_namespace_go_to_default() -> None:
-    async def test() -> None:
-        async with standing_in(lambda asked: DONE) as (server, client):
-            recorder = EventRecorder(client, "me")
-            recorder.event(QUEUES, ObjectMeta(name="q", uid="u"), WARNING, "UnschedulableReason", "so")
-            task = asyncio.create_task(recorder.run())
-            await recorder.drain()
-            assert server.asked[0].path == "/api/v1/namespaces/default/events"
-            await cancelled(task)
+async def test_what_is_told_again_while_it_is_written_raises_the_count_of_that_event() -> None:
+    async with standing_in(lambda request: DONE) as (server, client):
+        server.pause = 0.1
+        recorder = EventRecorder(client, "me")
+        task = asyncio.create_task(recorder.run())
+        recorder.event(PODS, META, WARNING, "UnschedulableReason", "same")
+        await until(lambda: len(server.requests) == 1)
+        for _ in range(2):
+            recorder.event(PODS, META, WARNING, "UnschedulableReason", "same")
+        await recorder.drain()
+        assert [request.method for request in server.requests] == ["POST", "PATCH"]
+        assert server.requests[1].json()["count"] == 3
+        await cancelled(task)
 
-    run(test)
+
+async def test_events_of_what_has_no_namespace_go_to_default() -> None:
+    async with standing_in(lambda request: DONE) as (server, client):
+        recorder = EventRecorder(client, "me")
+        recorder.event(QUEUES, ObjectMeta(name="q", uid="u"), WARNING, "UnschedulableReason", "so")
+        task = asyncio.create_task(recorder.run())
+        await recorder.drain()
+        assert server.requests[0].path == "/api/v1/namespaces/default/events"
+        await cancelled(task)
 
 
-def test_events_wait_for_what_is_urgent_and_are_given_up_where_the_server_refuses() -> None:
-    async def test() -> None:
-        urgent = asyncio.Event()
+async def test_events_wait_for_what_is_urgent_and_are_given_up_where_the_server_refuses() -> None:
+    urgent = asyncio.Event()
 
-        async def wait() -> None:
-            await urgent.wait()
+    async def wait() -> None:
+        await urgent.wait()
 
-        async with standing_in(lambda asked: status(403, "Forbidden")) as (server, client):
-            recorder = EventRecorder(client, "me", urgent=wait)
-            recorder.event(PODS, META, WARNING, "UnschedulableReason", "so")
-            task = asyncio.create_task(recorder.run())
-            await asyncio.sleep(0.03)
-            assert server.asked == []
-            urgent.set()
-            await until(lambda: recorder.dropped == 1)
-            await cancelled(task)
-
-    run(test)
+    async with standing_in(lambda request: status(403, "Forbidden")) as (server, client):
+        recorder = EventRecorder(client, "me", urgent=wait)
+        recorder.event(PODS, META, WARNING, "UnschedulableReason", "so")
+        task = asyncio.create_task(recorder.run())
+        await asyncio.sleep(0.03)
+        assert server.requests == []
+        urgent.set()
+        await until(lambda: recorder.dropped == 1)
+        await cancelled(task)
 
 
 @pytest.mark.parametrize("answer", [Reply(201, b"<html>sign in</html>"), Reply(201, b"\xff\xfe")])
-def test_an_event_with_a_mad_answer_is_given_up_and_the_next_is_written(answer: Answer) -> None:
-    async def test() -> None:
-        async with standing_in(scripted(answer, DONE)) as (server, client):
-            recorder = EventRecorder(client, "me")
-            task = asyncio.create_task(recorder.run())
-            recorder.event(PODS, META, WARNING, "UnschedulableReason", "so")
-            await until(lambda: recorder.dropped == 1)
-            recorder.event(PODS, META, WARNING, "UnschedulableReason", "not")
-            await recorder.drain()
-            assert [asked.json()["message"] for asked in server.asked] == ["so", "not"]
-            assert not task.done()
-            await cancelled(task)
-
-    run(test)
+async def test_an_event_with_a_mad_answer_is_given_up_and_the_next_is_written(answer: Answer) -> None:
+    async with standing_in(scripted(answer, DONE)) as (server, client):
+        recorder = EventRecorder(client, "me")
+        task = asyncio.create_task(recorder.run())
+        recorder.event(PODS, META, WARNING, "UnschedulableReason", "so")
+        await until(lambda: recorder.dropped == 1)
+        recorder.event(PODS, META, WARNING, "UnschedulableReason", "not")
+        await recorder.drain()
+        assert [request.json()["message"] for request in server.requests] == ["so", "not"]
+        assert not task.done()
+        await cancelled(task)
 
 
-def test_who_may_write_no_more_gives_his_events_up_and_goes_on() -> None:
-    async def test() -> None:
-        async with standing_in(lambda asked: DONE, may_write=lambda: False) as (server, client):
-            recorder = EventRecorder(client, "me")
-            task = asyncio.create_task(recorder.run())
-            recorder.event(PODS, META, WARNING, "UnschedulableReason", "so")
-            await until(lambda: recorder.dropped == 1)
-            assert (server.asked, task.done()) == ([], False)
-            await cancelled(task)
-
-    run(test)
+async def test_who_may_write_no_more_gives_his_events_up_and_goes_on() -> None:
+    async with standing_in(lambda request: DONE, may_write=lambda: False) as (server, client):
+        recorder = EventRecorder(client, "me")
+        task = asyncio.create_task(recorder.run())
+        recorder.event(PODS, META, WARNING, "UnschedulableReason", "so")
+        await until(lambda: recorder.dropped == 1)
+        assert (server.requests, task.done()) == ([], False)
+        await cancelled(task)
 
 
-def test_the_name_of_an_event_is_one_that_the_api_takes_however_long_the_objects_name() -> None:
-    async def test() -> None:
-        async with standing_in(lambda asked: DONE) as (server, client):
-            recorder = EventRecorder(client, "me")
-            recorder.event(
-                PODS, ObjectMeta(name="p" * 198 + "-." + "q" * 50, namespace="ns"), WARNING, "UnschedulableReason", "so"
-            )
-            task = asyncio.create_task(recorder.run())
-            await recorder.drain()
-            name = server.asked[0].json()["metadata"]["name"]
-            assert len(name) <= 253
-            assert all(part.isalnum() for part in name.split("."))
-            await cancelled(task)
-
-    run(test)
+async def test_an_event_name_is_valid_however_long_the_objects_name() -> None:
+    async with standing_in(lambda request: DONE) as (server, client):
+        recorder = EventRecorder(client, "me")
+        recorder.event(
+            PODS, ObjectMeta(name="p" * 198 + "-." + "q" * 50, namespace="ns"), WARNING, "UnschedulableReason", "so"
+        )
+        task = asyncio.create_task(recorder.run())
+        await recorder.drain()
+        name = server.requests[0].json()["metadata"]["name"]
+        assert len(name) <= 253
+        assert all(part.isalnum() for part in name.split("."))
+        await cancelled(task)
 
 
 @pytest.mark.parametrize("answer", [Hang(), Reply(429, headers={"Retry-After": "3600"})], ids=["no answer", "429"])
-def test_a_namespace_whose_events_are_not_taken_costs_the_others_nothing(answer: Answer) -> None:
-    def handle(asked: Asked) -> Answer:
-        return answer if "/namespaces/bad/" in asked.path else DONE
+async def test_a_namespace_whose_events_are_not_taken_costs_the_others_nothing(answer: Answer) -> None:
+    def handle(request: Request) -> Answer:
+        return answer if "/namespaces/bad/" in request.path else DONE
 
-    async def test() -> None:
-        async with standing_in(handle, once=True) as (server, client):
-            recorder = EventRecorder(client, "me")
-            task = asyncio.create_task(recorder.run())
-            for i in range(100):
-                recorder.event(PODS, ObjectMeta(name=f"b{i}", namespace="bad", uid=f"b{i}"), WARNING, "Bad", "so")
-            await asyncio.sleep(0.1)
-            asked = len(server.asked)
-            assert asked < 10
-            for i in range(20):
-                recorder.event(PODS, ObjectMeta(name=f"g{i}", namespace="good", uid=f"g{i}"), WARNING, "Good", "so")
-            await until(lambda: len(server.asked) == asked + 20, 1.0)
-            await cancelled(task)
-
-    run(test)
+    async with standing_in(handle, once=True) as (server, client):
+        recorder = EventRecorder(client, "me")
+        task = asyncio.create_task(recorder.run())
+        for i in range(100):
+            recorder.event(PODS, ObjectMeta(name=f"b{i}", namespace="bad", uid=f"b{i}"), WARNING, "Bad", "so")
+        await asyncio.sleep(0.1)
+        assert len(server.requests) < 10
+        for i in range(20):
+            recorder.event(PODS, ObjectMeta(name=f"g{i}", namespace="good", uid=f"g{i}"), WARNING, "Good", "so")
+        await until(lambda: sum("/namespaces/good/" in request.path for request in server.requests) == 20, PROMPT)
+        await cancelled(task)

@@ -13,7 +13,7 @@ import pytest
 from scheduler.kube import PODGROUPS, Absent, Change, Present, Reflector, Unreadable
 from scheduler.kube import reflector as reflector_module
 from scheduler.model.objects import PodGroup
-from tests.support.fake_server import Answer, Asked, Cut, Reply, cancelled, run, standing_in, status, until
+from tests.support.fake_server import Answer, Cut, Reply, Request, cancelled, standing_in, status, until
 
 
 def group(name: str, version: int, uid: str = "", **spec: Any) -> dict[str, Any]:
@@ -36,15 +36,15 @@ class Script:
         self.lists, self.watches = lists, watches
         self.versions: list[str] = []
 
-    def __call__(self, asked: Asked) -> Answer:
-        if "watch=true" not in asked.path:
+    def __call__(self, request: Request) -> Answer:
+        if "watch=true" not in request.path:
             return self.lists.pop(0) if len(self.lists) > 1 else self.lists[0]
-        self.versions.append(asked.path.partition("resourceVersion=")[2].partition("&")[0])
+        self.versions.append(request.path.partition("resourceVersion=")[2].partition("&")[0])
         return self.watches.pop(0) if self.watches else Reply(chunks=[], then="hang")
 
 
 @asynccontextmanager
-async def reflecting(script: Callable[[Asked], Answer]) -> AsyncIterator[tuple[list[str], Reflector[PodGroup]]]:
+async def reflecting(script: Callable[[Request], Answer]) -> AsyncIterator[tuple[list[str], Reflector[PodGroup]]]:
     heard: list[str] = []
 
     def handler(change: Change[PodGroup]) -> None:
@@ -66,83 +66,80 @@ async def reflecting(script: Callable[[Asked], Answer]) -> AsyncIterator[tuple[l
             await cancelled(task)
 
 
-def expect(script: Script, wanted: list[str], versions: list[str], lists: int = 1) -> None:
-    async def test() -> None:
-        async with reflecting(script) as (heard, reflector):
-            await until(lambda: len(heard) >= len(wanted) and len(script.versions) >= len(versions))
-            await asyncio.sleep(0.02)
-            assert heard == wanted
-            assert script.versions == versions
-            assert reflector.lists == lists
-            assert reflector.synced.is_set()
-
-    run(test)
+async def expect(script: Script, wanted: list[str], versions: list[str], lists: int = 1) -> None:
+    async with reflecting(script) as (heard, reflector):
+        await until(lambda: len(heard) >= len(wanted) and len(script.versions) >= len(versions))
+        await asyncio.sleep(0.02)
+        assert heard == wanted
+        assert script.versions == versions
+        assert reflector.lists == lists
+        assert reflector.synced.is_set()
 
 
-def test_it_lists_then_watches_from_there() -> None:
+async def test_it_lists_then_watches_from_there() -> None:
     script = Script([listing(5, group("a", 3))], [Reply(chunks=[event("MODIFIED", group("a", 6))], then="hang")])
-    expect(script, ["+a@3", "+a@6"], ["5"])
+    await expect(script, ["+a@3", "+a@6"], ["5"])
 
 
-def test_a_watch_that_ends_is_resumed_from_its_last_event() -> None:
+async def test_a_watch_that_ends_is_resumed_from_its_last_event() -> None:
     watches: list[Answer] = [
         Reply(chunks=[event("ADDED", group("b", 7)), event("DELETED", group("b", 8))]),
         Reply(chunks=[event("ADDED", group("c", 9))], then="cut"),
     ]
-    expect(Script([listing(5)], watches), ["+b@7", "-ns/b", "+c@9"], ["5", "8", "9"])
+    await expect(Script([listing(5)], watches), ["+b@7", "-ns/b", "+c@9"], ["5", "8", "9"])
 
 
-def test_a_bookmark_moves_on_the_version_without_being_told() -> None:
+async def test_a_bookmark_moves_on_the_version_without_being_told() -> None:
     bookmark = {"metadata": {"resourceVersion": "50"}}
     watches: list[Answer] = [Reply(chunks=[event("BOOKMARK", bookmark)])]
-    expect(Script([listing(5)], watches), [], ["5", "50"])
+    await expect(Script([listing(5)], watches), [], ["5", "50"])
 
 
-def test_an_expired_version_is_listed_again_and_the_difference_told() -> None:
+async def test_an_expired_version_is_listed_again_and_the_difference_told() -> None:
     expired = {"kind": "Status", "status": "Failure", "code": 410, "reason": "Expired", "message": "too old"}
     script = Script(
         [listing(5, group("a", 1), group("b", 2), group("c", 3)), listing(20, group("a", 1), group("c", 15))],
         [Reply(chunks=[event("ERROR", expired)])],
     )
-    expect(script, ["+a@1", "+b@2", "+c@3", "+c@15", "-ns/b"], ["5", "20"], lists=2)
+    await expect(script, ["+a@1", "+b@2", "+c@3", "+c@15", "-ns/b"], ["5", "20"], lists=2)
 
 
-def test_410_as_the_status_of_a_watch_means_the_same() -> None:
+async def test_410_as_the_status_of_a_watch_means_the_same() -> None:
     script = Script([listing(5, group("a", 1)), listing(9, group("a", 1))], [status(410, "Expired")])
-    expect(script, ["+a@1"], ["5", "9"], lists=2)
+    await expect(script, ["+a@1"], ["5", "9"], lists=2)
 
 
-def test_a_list_that_expires_between_two_pages_is_begun_anew_and_told_once() -> None:
+async def test_a_list_that_expires_between_two_pages_is_begun_anew_and_told_once() -> None:
     first = {"metadata": {"resourceVersion": "5", "continue": "next"}, "items": [group("a", 1)]}
     lists = [Reply(body=first), status(410, "Expired"), Reply(body=first), listing(5, group("b", 2))]
-    expect(Script(lists, []), ["+a@1", "+b@2"], ["5"])
+    await expect(Script(lists, []), ["+a@1", "+b@2"], ["5"])
 
 
-def test_a_successor_found_by_a_list_is_told_as_gone_and_come() -> None:
+async def test_a_successor_found_by_a_list_is_told_as_gone_and_come() -> None:
     script = Script([listing(5, group("a", 1)), listing(9, group("a", 8, uid="new"))], [status(410, "Expired")])
-    expect(script, ["+a@1", "-ns/a", "+a@8"], ["5", "9"], lists=2)
+    await expect(script, ["+a@1", "-ns/a", "+a@8"], ["5", "9"], lists=2)
 
 
-def test_events_cut_anywhere_are_put_together() -> None:
+async def test_events_cut_anywhere_are_put_together() -> None:
     data = event("ADDED", group("a", 6)) + event("ADDED", group("b", 7))
     script = Script([listing(5)], [Reply(chunks=[data[:11], data[11:90], data[90:]], then="hang")])
-    expect(script, ["+a@6", "+b@7"], ["5"])
+    await expect(script, ["+a@6", "+b@7"], ["5"])
 
 
-def test_a_malformed_object_is_told_on_itself_and_the_others_go_on() -> None:
+async def test_a_malformed_object_is_told_on_itself_and_the_others_go_on() -> None:
     chunks = [event("ADDED", group("bad", 6, minMember="two")), event("ADDED", group("good", 7))]
     script = Script(
         [listing(5)], [Reply(chunks=chunks), Reply(chunks=[event("DELETED", group("bad", 8, minMember="x"))])]
     )
-    expect(script, ["?ns/bad", "+good@7", "-ns/bad"], ["5", "7", "8"])
+    await expect(script, ["?ns/bad", "+good@7", "-ns/bad"], ["5", "7", "8"])
 
 
-def test_errors_of_lists_and_watches_are_waited_out() -> None:
+async def test_errors_of_lists_and_watches_are_waited_out() -> None:
     script = Script(
         [Reply(404, b"404 page not found"), status(503, "ServiceUnavailable"), Cut(), listing(5, group("a", 1))],
         [status(500, "InternalError"), Cut()],
     )
-    expect(script, ["+a@1"], ["5", "5", "5"])
+    await expect(script, ["+a@1"], ["5", "5", "5"])
 
 
 CORRUPT = {
@@ -159,9 +156,9 @@ CORRUPT = {
 
 
 @pytest.mark.parametrize("line", CORRUPT.values(), ids=CORRUPT)
-def test_a_line_that_is_no_event_leads_to_a_new_list(line: bytes) -> None:
+async def test_a_line_that_is_no_event_leads_to_a_new_list(line: bytes) -> None:
     script = Script([listing(5), listing(6, group("a", 6))], [Reply(chunks=[line])])
-    expect(script, ["+a@6"], ["5", "6"], lists=2)
+    await expect(script, ["+a@6"], ["5", "6"], lists=2)
 
 
 CORRUPT_LISTS = {
@@ -173,12 +170,12 @@ CORRUPT_LISTS = {
 
 
 @pytest.mark.parametrize("body", CORRUPT_LISTS.values(), ids=CORRUPT_LISTS)
-def test_a_list_that_is_none_is_waited_out(body: bytes) -> None:
+async def test_a_list_that_is_none_is_waited_out(body: bytes) -> None:
     script = Script([Reply(body=body), listing(5, group("a", 1))], [])
-    expect(script, ["+a@1"], ["5"])
+    await expect(script, ["+a@1"], ["5"])
 
 
-def test_an_object_that_is_nested_too_deep_is_told_as_unreadable_and_as_gone() -> None:
+async def test_an_object_that_is_nested_too_deep_is_told_as_unreadable_and_as_gone() -> None:
     item = json.dumps(group("deep", 6)).encode()[:-1] + b',"status":' + b'{"a":' * 3000 + b"1" + b"}" * 3001
     chunks = [
         b'{"type":"MODIFIED","object":%s}\n' % item,
@@ -186,10 +183,10 @@ def test_an_object_that_is_nested_too_deep_is_told_as_unreadable_and_as_gone() -
         b'{"type":"DELETED","object":%s}\n' % item.replace(b'"6"', b'"8"'),
     ]
     script = Script([listing(5, group("deep", 3))], [Reply(chunks=chunks)])
-    expect(script, ["+deep@3", "?ns/deep", "+good@7", "-ns/deep"], ["5", "8"])
+    await expect(script, ["+deep@3", "?ns/deep", "+good@7", "-ns/deep"], ["5", "8"])
 
 
-def test_an_object_that_is_large_is_told_as_any_other() -> None:
+async def test_an_object_that_is_large_is_told_as_any_other() -> None:
     large = {f"k{i}": "v" * 90 for i in range(2_000)}
     bad = group("bad", 8, minMember="two", minResources=large)
     chunks = [
@@ -200,112 +197,135 @@ def test_an_object_that_is_large_is_told_as_any_other() -> None:
         event("DELETED", group("large", 10, minResources=large)),
     ]
     script = Script([listing(5, group("listed", 3, minResources=large))], [Reply(chunks=chunks)])
-    expect(script, ["+listed@3", "+large@6", "+large@7", "?ns/bad", "-ns/large"], ["5", "10"])
+    await expect(script, ["+listed@3", "+large@6", "+large@7", "?ns/bad", "-ns/large"], ["5", "10"])
 
 
-def test_a_handler_that_fails_at_one_object_is_told_of_the_next() -> None:
-    async def test() -> None:
-        heard = []
+async def test_a_handler_that_fails_at_one_object_is_told_of_the_next() -> None:
+    heard = []
 
-        def handler(change: Change[PodGroup]) -> None:
-            assert isinstance(change, Present)
-            heard.append(change.object.metadata.name)
-            if heard == ["a"]:
-                raise RecursionError
+    def handler(change: Change[PodGroup]) -> None:
+        assert isinstance(change, Present)
+        heard.append(change.object.metadata.name)
+        if heard == ["a"]:
+            raise RecursionError
 
-        async with standing_in(Script([listing(5, group("a", 1), group("b", 2))], [])) as (_, client):
-            task = asyncio.create_task(Reflector(client, PODGROUPS, handler).run())
-            await until(lambda: heard == ["a", "b"])
-            await cancelled(task)
-
-    run(test)
+    async with standing_in(Script([listing(5, group("a", 1), group("b", 2))], [])) as (_, client):
+        task = asyncio.create_task(Reflector(client, PODGROUPS, handler).run())
+        await until(lambda: heard == ["a", "b"])
+        await cancelled(task)
 
 
 @pytest.mark.parametrize("by_event", [True, False])
-def test_a_server_that_knows_no_version_for_long_is_not_asked_without_a_pause(by_event: bool) -> None:
+async def test_a_server_that_knows_no_version_for_long_is_not_asked_without_a_pause(by_event: bool) -> None:
     expired = {"kind": "Status", "status": "Failure", "code": 410, "reason": "Expired", "message": "too old"}
     answer: Answer = Reply(chunks=[event("ERROR", expired)]) if by_event else status(410, "Expired")
-
-    async def test() -> None:
-        async with reflecting(Script([listing(5)], [answer] * 1000)) as (_, reflector):
-            await asyncio.sleep(0.5)
-            assert 2 <= reflector.lists <= 8
-
-    run(test)
+    async with reflecting(Script([listing(5)], [answer] * 1000)) as (_, reflector):
+        await asyncio.sleep(0.5)
+        assert 2 <= reflector.lists <= 8
 
 
-def test_a_watch_that_outlives_its_time_is_given_up_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_watch_that_outlives_its_time_is_given_up_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reflector_module, "_LATE", 0.1)
-
-    async def test() -> None:
-        script = Script([listing(5)], [])
-        async with standing_in(script) as (_, client):
-            reflector = Reflector(client, PODGROUPS, lambda _: None, watch_seconds=0.1)
-            task = asyncio.create_task(reflector.run())
-            await until(lambda: len(script.versions) >= 2)
-            assert not task.done()
-            await cancelled(task)
-
-    run(test)
+    script = Script([listing(5)], [])
+    async with standing_in(script) as (_, client):
+        reflector = Reflector(client, PODGROUPS, lambda _: None, watch_seconds=0.1)
+        task = asyncio.create_task(reflector.run())
+        await until(lambda: len(script.versions) >= 2)
+        assert not task.done()
+        await cancelled(task)
 
 
-def test_who_comes_later_is_told_of_all_that_is_there_and_then_of_the_same_changes() -> None:
-    async def test() -> None:
-        bad = group("bad", 6, minMember="two")
-        more = asyncio.Event()
-
-        def answers(asked: Asked) -> Answer:
-            if "watch=true" not in asked.path:
-                return listing(5, group("a", 3), bad, group("c", 4))
-            if not more.is_set():
-                return Reply(chunks=[event("DELETED", group("c", 7))])
-            return Reply(chunks=[event("MODIFIED", group("a", 8))], then="hang")
-
-        async with reflecting(answers) as (heard, reflector):
-            await until(lambda: "-ns/c" in heard)
-            late: list[Change[PodGroup]] = []
-            reflector.also(late.append)
-            match late:
-                case [Present() as present, Unreadable(key="ns/bad")]:
-                    assert present.object.metadata.name == "a"
-                case _:
-                    raise AssertionError(late)
-            more.set()
-            await until(lambda: heard[-1] == "+a@8")
-            assert isinstance(late[-1], Present)
-            assert len(late) == 3
-
-    run(test)
+HELLO = event("ADDED", group("a", 6))
+BOOKMARK = event("BOOKMARK", {"metadata": {"resourceVersion": "8"}})
+SILENT: dict[str, list[bytes]] = {
+    "from its beginning": [],
+    "after an event": [HELLO],
+    "after a bookmark": [HELLO, BOOKMARK],
+    "within an event": [HELLO, BOOKMARK[:-9]],
+}
 
 
-def test_a_burst_of_events_is_read_while_others_run() -> None:
-    async def test() -> None:
-        events = [event("ADDED", group(f"g{i}", 10 + i)) for i in range(3000)]
-        script = Script([listing(5)], [Reply(chunks=[b"".join(events)], then="hang")])
-        turns = 0
+@pytest.mark.parametrize("chunks", SILENT.values(), ids=SILENT)
+async def test_a_silent_watch_is_replaced_and_unready_until_one_speaks(
+    chunks: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reflector_module, "SILENCE", 0.2)
+    speaks = False
 
-        async def other() -> None:
-            nonlocal turns
-            while True:
-                turns += 1
-                await asyncio.sleep(0)
+    def answers(request: Request) -> Answer:
+        if "watch=true" not in request.path:
+            return listing(5)
+        versions.append(request.path.partition("resourceVersion=")[2].partition("&")[0])
+        first = len(versions) == 1
+        return Reply(chunks=chunks if first else [BOOKMARK] if speaks else [], then="cut" if speaks else "hang")
 
-        async with reflecting(script) as (heard, _):
-            task = asyncio.create_task(other())
-            await until(lambda: len(heard) > 0)
-            before = turns
-            await until(lambda: len(heard) == 3000)
-            assert turns > before + 5
-            await cancelled(task)
+    versions: list[str] = []
+    async with reflecting(answers) as (heard, reflector):
+        await until(lambda: bool(reflector.unready) and len(versions) >= 3)
+        assert "no event and no bookmark" in reflector.unready
+        assert versions[1] == ("8" if BOOKMARK in chunks else "6" if chunks else "5")
+        assert reflector.lists == 1
+        assert heard == (["+a@6"] if chunks else [])
+        speaks = True
+        await until(lambda: not reflector.unready)
 
-    run(test)
+
+async def test_a_watch_that_sends_bookmarks_only_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reflector_module, "SILENCE", 0.5)
+    script = Script([listing(5)], [Reply(chunks=[BOOKMARK] * 40, then="hang", pause=0.05)])
+    async with reflecting(script) as (_, reflector):
+        await until(lambda: reflector._events == 40)
+        assert (script.versions, reflector.unready) == (["5"], "")
 
 
-def test_trouble_says_what_is_missing() -> None:
-    async def test() -> None:
-        async with reflecting(Script([Reply(404, b"404 page not found")], [])) as (_, reflector):
-            await until(lambda: bool(reflector.trouble))
-            assert reflector.trouble == "podgroups.scheduling.volcano.sh is not served (is its CRD applied?)"
-            assert not reflector.synced.is_set()
+async def test_who_comes_later_is_told_of_all_that_is_there_and_then_of_the_same_changes() -> None:
+    bad = group("bad", 6, minMember="two")
+    more = asyncio.Event()
 
-    run(test)
+    def answers(request: Request) -> Answer:
+        if "watch=true" not in request.path:
+            return listing(5, group("a", 3), bad, group("c", 4))
+        if not more.is_set():
+            return Reply(chunks=[event("DELETED", group("c", 7))])
+        return Reply(chunks=[event("MODIFIED", group("a", 8))], then="hang")
+
+    async with reflecting(answers) as (heard, reflector):
+        await until(lambda: "-ns/c" in heard)
+        late: list[Change[PodGroup]] = []
+        reflector.add_handler(late.append)
+        match late:
+            case [Present() as present, Unreadable(key="ns/bad")]:
+                assert present.object.metadata.name == "a"
+            case _:
+                raise AssertionError(late)
+        more.set()
+        await until(lambda: heard[-1] == "+a@8")
+        assert isinstance(late[-1], Present)
+        assert len(late) == 3
+
+
+async def test_a_burst_of_events_is_read_while_others_run() -> None:
+    events = [event("ADDED", group(f"g{i}", 10 + i)) for i in range(3000)]
+    script = Script([listing(5)], [Reply(chunks=[b"".join(events)], then="hang")])
+    turns = 0
+
+    async def other() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async with reflecting(script) as (heard, _):
+        task = asyncio.create_task(other())
+        await until(lambda: len(heard) > 0)
+        before = turns
+        await until(lambda: len(heard) == 3000)
+        assert turns > before + 5
+        await cancelled(task)
+
+
+async def test_trouble_says_what_is_missing() -> None:
+    async with reflecting(Script([Reply(404, b"404 page not found")], [])) as (_, reflector):
+        await until(lambda: bool(reflector.trouble))
+        assert reflector.trouble == "podgroups.scheduling.volcano.sh is not served (is its CRD applied?)"
+        assert not reflector.synced.is_set()

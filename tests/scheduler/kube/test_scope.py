@@ -22,7 +22,7 @@ from scheduler.kube import (
     Scope,
 )
 from scheduler.kube.resource import Resource
-from tests.support.fake_server import Answer, Asked, Reply, cancelled, run, standing_in, until
+from tests.support.fake_server import Answer, Reply, Request, cancelled, standing_in, until
 
 OURS = Scope(("schedspec.dev/scenario", ""), "spec-", ("schedspec",))
 
@@ -52,12 +52,12 @@ def listed(*items: dict[str, Any]) -> Reply:
     return Reply(body={"metadata": {"resourceVersion": "5"}, "items": list(items)})
 
 
-async def told(resource: Resource[Any], scope: Scope, *items: dict[str, Any]) -> tuple[list[str], list[Asked]]:
+async def told(resource: Resource[Any], scope: Scope, *items: dict[str, Any]) -> tuple[list[str], list[Request]]:
     """The names that a reflector tells, and what it asked."""
     heard: list[str] = []
 
-    def answer(asked: Asked) -> Answer:
-        return Reply(chunks=[], then="hang") if "watch=true" in asked.path else listed(*items)
+    def answer(request: Request) -> Answer:
+        return Reply(chunks=[], then="hang") if "watch=true" in request.path else listed(*items)
 
     async with standing_in(answer) as (server, client):
         scoped = Client(client.http, scope=scope)
@@ -67,44 +67,41 @@ async def told(resource: Resource[Any], scope: Scope, *items: dict[str, Any]) ->
             await until(reflector.synced.is_set)
         finally:
             await cancelled(task)
-        return heard, server.asked
+        return heard, server.requests
 
 
 @pytest.mark.parametrize(("resource", "item", "is_seen"), SEEN)
-def test_what_is_in_foreign_namespaces_is_not_seen_but_pods_that_take_room(
+async def test_what_is_in_foreign_namespaces_is_not_seen_but_pods_that_take_room(
     resource: Resource[Any], item: dict[str, Any], is_seen: bool
 ) -> None:
-    heard, _ = run(lambda: told(resource, OURS, item))
+    heard, _ = await told(resource, OURS, item)
     assert heard == [item["metadata"]["name"]] * is_seen
 
 
 @pytest.mark.parametrize(("resource", "item"), [(resource, item) for resource, item, _ in SEEN])
-def test_without_a_scope_everything_is_seen(resource: Resource[Any], item: dict[str, Any]) -> None:
-    heard, asked = run(lambda: told(resource, Scope(), item))
+async def test_without_a_scope_everything_is_seen(resource: Resource[Any], item: dict[str, Any]) -> None:
+    heard, request = await told(resource, Scope(), item)
     assert heard == [item["metadata"]["name"]]
-    assert "labelSelector" not in asked[0].path
+    assert "labelSelector" not in request[0].path
 
 
-def test_queues_are_asked_for_by_label_and_root_and_default_are_presumed() -> None:
-    heard, asked = run(lambda: told(QUEUES, OURS, body("q", **LABEL)))
+async def test_queues_are_asked_for_by_label_and_root_and_default_are_presumed() -> None:
+    heard, request = await told(QUEUES, OURS, body("q", **LABEL))
     assert heard == ["root", "default", "q"]
-    assert parse_qs(urlparse(asked[0].path).query)["labelSelector"] == ["schedspec.dev/scenario"]
+    assert parse_qs(urlparse(request[0].path).query)["labelSelector"] == ["schedspec.dev/scenario"]
 
 
-def test_no_controller_writes_to_a_queue_that_is_presumed() -> None:
-    async def test() -> list[str]:
-        def answer(asked: Asked) -> Answer:
-            return Reply(chunks=[], then="hang") if "watch=true" in asked.path else listed()
+async def test_no_controller_writes_to_a_queue_that_is_presumed() -> None:
+    def answer(request: Request) -> Answer:
+        return Reply(chunks=[], then="hang") if "watch=true" in request.path else listed()
 
-        async with standing_in(answer) as (server, client):
-            scoped = Client(client.http, scope=OURS)
-            context = Context(scoped, EventRecorder(scoped, "schedspec"), ["schedspec"])
-            (controller,) = build(["queue"], context)
-            tasks = [asyncio.create_task(context.watch()), asyncio.create_task(controller.run())]
-            await until(lambda: not context.unlisted())
-            await asyncio.sleep(0.3)
-            for task in tasks:
-                await cancelled(task)
-            return [asked.method for asked in server.asked if asked.method != "GET"]
-
-    assert run(test) == []
+    async with standing_in(answer) as (server, client):
+        scoped = Client(client.http, scope=OURS)
+        context = Context(scoped, EventRecorder(scoped, "schedspec"), ["schedspec"])
+        (controller,) = build(["queue"], context)
+        tasks = [asyncio.create_task(context.watch()), asyncio.create_task(controller.run())]
+        await until(lambda: not context.unlisted())
+        await asyncio.sleep(0.3)
+        for task in tasks:
+            await cancelled(task)
+        assert [request.method for request in server.requests if request.method != "GET"] == []

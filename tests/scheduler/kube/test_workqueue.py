@@ -7,117 +7,106 @@ from itertools import pairwise
 
 from scheduler.kube import WorkQueue
 from scheduler.kube.errors import NotFound, ServerError, TooManyRequests
-from tests.support.fake_server import cancelled, run, until
+from tests.support.fake_server import (
+    PROMPT,
+    cancelled,
+    until,
+)
 
 
-def test_a_key_added_often_is_worked_on_once() -> None:
-    async def test() -> None:
-        done: list[str] = []
-        queue = WorkQueue("test")
-        for key in "aabab":
+async def test_a_key_added_often_is_worked_on_once() -> None:
+    done: list[str] = []
+    queue = WorkQueue("test")
+    for key in "aabab":
+        queue.add(key)
+    assert len(queue) == 2
+
+    async def work(key: str) -> None:
+        done.append(key)
+
+    task = asyncio.create_task(queue.run(work))
+    await until(lambda: len(done) == 2)
+    await asyncio.sleep(0.01)
+    assert sorted(done) == ["a", "b"]
+    await cancelled(task)
+
+
+async def test_a_key_added_while_it_is_worked_on_comes_again_afterwards() -> None:
+    together = most = done = 0
+    queue = WorkQueue("test")
+
+    async def work(key: str) -> None:
+        nonlocal together, most, done
+        together += 1
+        most = max(most, together)
+        if done == 0:
             queue.add(key)
-        assert len(queue) == 2
-
-        async def work(key: str) -> None:
-            done.append(key)
-
-        task = asyncio.create_task(queue.run(work))
-        await until(lambda: len(done) == 2)
+            queue.add(key)
         await asyncio.sleep(0.01)
-        assert sorted(done) == ["a", "b"]
-        await cancelled(task)
+        together -= 1
+        done += 1
 
-    run(test)
-
-
-def test_a_key_added_while_it_is_worked_on_comes_again_afterwards() -> None:
-    async def test() -> None:
-        together = most = done = 0
-        queue = WorkQueue("test")
-
-        async def work(key: str) -> None:
-            nonlocal together, most, done
-            together += 1
-            most = max(most, together)
-            if done == 0:
-                queue.add(key)
-                queue.add(key)
-            await asyncio.sleep(0.01)
-            together -= 1
-            done += 1
-
-        queue.add("a")
-        task = asyncio.create_task(queue.run(work))
-        await until(lambda: done == 2)
-        await asyncio.sleep(0.03)
-        assert (done, most) == (2, 1)
-        await cancelled(task)
-
-    run(test)
+    queue.add("a")
+    task = asyncio.create_task(queue.run(work))
+    await until(lambda: done == 2)
+    await asyncio.sleep(0.03)
+    assert (done, most) == (2, 1)
+    await cancelled(task)
 
 
-def test_a_key_that_failed_comes_again_after_pauses_that_grow() -> None:
-    async def test() -> None:
-        times: list[float] = []
-        queue = WorkQueue("test", first=0.02, most=1.0)
+async def test_a_key_that_failed_comes_again_after_pauses_that_grow() -> None:
+    times: list[float] = []
+    queue = WorkQueue("test", first=0.02, most=1.0)
 
-        async def work(key: str) -> None:
-            times.append(asyncio.get_running_loop().time())
-            if len(times) < 4:
-                raise NotFound("GET /x", 404, "NotFound", "no") if len(times) % 2 else ValueError("bug")
+    async def work(key: str) -> None:
+        times.append(asyncio.get_running_loop().time())
+        if len(times) < 4:
+            raise NotFound("GET /x", 404, "NotFound", "no") if len(times) % 2 else ValueError("bug")
 
-        queue.add("a")
-        task = asyncio.create_task(queue.run(work))
-        await until(lambda: len(times) == 4)
-        gaps = [b - a for a, b in pairwise(times)]
-        assert gaps[0] >= 0.01
-        assert gaps[2] >= 0.04
-        assert queue.failures == 3
-        await cancelled(task)
-
-    run(test)
+    queue.add("a")
+    task = asyncio.create_task(queue.run(work))
+    await until(lambda: len(times) == 4)
+    gaps = [b - a for a, b in pairwise(times)]
+    assert gaps[0] >= 0.01
+    assert gaps[2] >= 0.04
+    assert queue.failures == 3
+    await cancelled(task)
 
 
-def test_of_several_delays_the_earliest_counts() -> None:
-    async def test() -> None:
-        done: list[str] = []
-        queue = WorkQueue("test")
+async def test_of_several_delays_the_earliest_counts() -> None:
+    done: list[str] = []
+    queue = WorkQueue("test")
 
-        async def work(key: str) -> None:
-            done.append(key)
+    async def work(key: str) -> None:
+        done.append(key)
 
-        queue.add_after("a", 30.0)
-        queue.add_after("a", 0.01)
-        queue.add_after("a", 60.0)
-        task = asyncio.create_task(queue.run(work))
-        await until(lambda: done == ["a"])
-        await cancelled(task)
-
-    run(test)
+    queue.add_after("a", 30.0)
+    queue.add_after("a", 0.01)
+    queue.add_after("a", 60.0)
+    task = asyncio.create_task(queue.run(work))
+    await until(lambda: done == ["a"])
+    await cancelled(task)
 
 
-def test_a_namespace_whose_keys_hang_or_fail_costs_the_others_nothing() -> None:
-    async def test() -> None:
-        done = []
-        queue = WorkQueue("test")
+async def test_a_namespace_whose_keys_hang_or_fail_costs_the_others_nothing() -> None:
+    done = []
+    queue = WorkQueue("test")
 
-        async def work(key: str) -> None:
-            if key.startswith("hangs/"):
-                await asyncio.sleep(60)
-            if key.startswith("fails/"):
-                raise ServerError("PATCH /x", 500, "InternalError", "no")
-            if key.startswith("waits/"):
-                raise TooManyRequests("PATCH /x", 429, "", "no", 30.0)
-            done.append(key)
+    async def work(key: str) -> None:
+        if key.startswith("hangs/"):
+            await asyncio.sleep(60)
+        if key.startswith("fails/"):
+            raise ServerError("PATCH /x", 500, "InternalError", "no")
+        if key.startswith("waits/"):
+            raise TooManyRequests("PATCH /x", 429, "", "no", 30.0)
+        done.append(key)
 
-        for i in range(50):
-            for namespace in ("hangs", "fails", "waits"):
-                queue.add(f"{namespace}/{i}")
-        task = asyncio.create_task(queue.run(work))
-        await asyncio.sleep(0.1)
-        for i in range(10):
-            queue.add(f"good/{i}")
-        await until(lambda: len(done) == 10, 1.0)
-        await cancelled(task)
-
-    run(test)
+    for i in range(50):
+        for namespace in ("hangs", "fails", "waits"):
+            queue.add(f"{namespace}/{i}")
+    task = asyncio.create_task(queue.run(work))
+    await asyncio.sleep(0.1)
+    for i in range(10):
+        queue.add(f"good/{i}")
+    await until(lambda: len(done) == 10, PROMPT)
+    await cancelled(task)

@@ -28,7 +28,7 @@ def lines(metrics: Metrics, start: str) -> list[str]:
 
 
 class MetricsSetup:
-    """A world whose cycles are measured and published. ``policy`` is a name in ``tests/support/core/policies.yaml``."""
+    """A world whose cycles are measured and published. `policy` is a name in `tests/support/core/policies.yaml`."""
 
     def __init__(self, policy: str, table: dict[str, Any]) -> None:
         self.world = World(policy_of(policy))
@@ -51,7 +51,7 @@ class MetricsSetup:
 
     def bind(self, decisions: Decisions, *, at: float) -> None:
         """The API server binds what was decided, at a time, and the pods run."""
-        self.status_builder.tell(Intake(outcomes=[Bound(bind, at) for bind in decisions.binds]))
+        self.status_builder.report(Intake(outcomes=[Bound(bind, at) for bind in decisions.binds]))
         self.world.carry_out(decisions)
 
     def values(self, name: str) -> dict[str, float]:

@@ -10,7 +10,7 @@ from typing import Any
 from scheduler.controllers import Context
 from scheduler.kube import Client, Connection, EventRecorder, Http, WorkQueue
 from scheduler.live.controller_metrics import ControllerMetrics
-from tests.support.fake_server import cancelled, run, until
+from tests.support.fake_server import cancelled, until
 from tests.support.live.scheduler_process import Scheduler
 
 
@@ -19,37 +19,34 @@ def samples(text: bytes) -> dict[str, float]:
     return {name: float(value) for name, value in lines}
 
 
-def test_it_tells_of_each_controller_who_waits_and_what_failed() -> None:
-    async def test() -> None:
-        http = Http(Connection("127.0.0.1", 9))
-        client = Client(http)
-        events = EventRecorder(client, "me")
-        context: Context | None = None
-        metrics = ControllerMetrics(http, events, lambda: context, lambda: 0.25)
-        assert samples(metrics.render())["schedspec_leader"] == 0.0
-        context = Context(client, events, ["schedspec"])
-        queue = WorkQueue("job", first=60.0)
-        events.dropped, http.throttled = 3, 2
+async def test_it_tells_of_each_controller_who_waits_and_what_failed() -> None:
+    http = Http(Connection("127.0.0.1", 9))
+    client = Client(http)
+    events = EventRecorder(client, "me")
+    context: Context | None = None
+    metrics = ControllerMetrics(http, events, lambda: context, lambda: 0.25)
+    assert samples(metrics.render())["schedspec_leader"] == 0.0
+    context = Context(client, events, ["schedspec"])
+    queue = WorkQueue("job", first=60.0)
+    events.dropped, http.throttled = 3, 2
 
-        def decide(_: str) -> Any:
-            raise ZeroDivisionError("a defect")
+    def decide(_: str) -> Any:
+        raise ZeroDivisionError("a defect")
 
-        working = asyncio.create_task(context.work("job", queue, decide))
-        queue.add("ns/a")
-        await until(lambda: queue.failures == 1)
-        await cancelled(working)
-        queue.add("ns/b")
-        assert samples(metrics.render()) == {
-            'schedspec_controller_waiting_objects{name="job"}': 1.0,
-            'schedspec_controller_failures_total{name="job"}': 1.0,
-            "schedspec_leader": 1.0,
-            "schedspec_progress_age_seconds": 0.25,
-            "schedspec_throttled_requests": 2.0,
-            "schedspec_dropped_events": 3.0,
-        }
-        assert samples(metrics.render(["schedspec_leader"])) == {"schedspec_leader": 1.0}
-
-    run(test)
+    working = asyncio.create_task(context.work("job", queue, decide))
+    queue.add("ns/a")
+    await until(lambda: queue.failures == 1)
+    await cancelled(working)
+    queue.add("ns/b")
+    assert samples(metrics.render()) == {
+        'schedspec_controller_waiting_objects{name="job"}': 1.0,
+        'schedspec_controller_failures_total{name="job"}': 1.0,
+        "schedspec_leader": 1.0,
+        "schedspec_progress_age_seconds": 0.25,
+        "schedspec_throttled_requests": 2.0,
+        "schedspec_dropped_events": 3.0,
+    }
+    assert samples(metrics.render(["schedspec_leader"])) == {"schedspec_leader": 1.0}
 
 
 def test_the_process_of_the_controllers_serves_them_whoever_answers(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What is shown of jobs: how long they took to start, what they lack, and nothing of what is gone."""
+"""Metrics of jobs: time to start and missing resources; deleted jobs leave no series."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may write, of two replicas: never both, and soon the other."""
+"""Of two replicas at most one may write, and the other takes over soon."""
 
 from __future__ import annotations
 
@@ -10,7 +10,17 @@ import pytest
 from scheduler.kube import Client
 from scheduler.live import leader as leader_module
 from scheduler.live.leader import Leader
-from tests.support.fake_server import Answer, Asked, Hang, Reply, cancelled, run, standing_in, status, until
+from tests.support.fake_server import (
+    SAFETY_NET,
+    Answer,
+    Hang,
+    Reply,
+    Request,
+    cancelled,
+    standing_in,
+    status,
+    until,
+)
 
 
 class LeaseServer:
@@ -22,15 +32,15 @@ class LeaseServer:
         self.corrupt: list[bytes] = []
         """Bodies of the next answers."""
 
-    def __call__(self, asked: Asked) -> Answer:
+    def __call__(self, request: Request) -> Answer:
         if self.hangs:
             return Hang()
         if self.corrupt:
             return Reply(body=self.corrupt.pop())
-        if asked.method == "GET":
+        if request.method == "GET":
             return Reply(body=self.lease) if self.lease else status(404, "NotFound")
-        body = asked.json()
-        if asked.method == "POST":
+        body = request.json()
+        if request.method == "POST":
             if self.lease:
                 return status(409, "AlreadyExists")
             body["metadata"]["resourceVersion"] = "1"
@@ -59,130 +69,105 @@ def leader(client: Client, name: str, clock: Clock, seconds: float = 3.0) -> Lea
     return Leader(client, name, "kube-system", seconds, clock)
 
 
-def test_the_first_takes_the_lease_and_the_second_waits_until_it_has_run_out() -> None:
-    async def test() -> None:
-        server = LeaseServer()
-        async with standing_in(server) as (_, client):
-            clock = Clock()
-            a, b = leader(client, "a", clock), leader(client, "b", clock)
-            await a.elected()
-            waiting = asyncio.create_task(b.elected())
-            await asyncio.sleep(0.4)
-            assert (server.holder, a.may_write(), b.may_write()) == ("a", True, False)
-            clock.now += 3.5  # a is frozen: it renews no more
-            assert not a.may_write()
-            await waiting
-            assert (server.holder, a.may_write(), b.may_write()) == ("b", False, True)
-            assert server.lease
-            assert server.lease["spec"]["leaseTransitions"] == 1
-
-    run(test)
+async def test_the_first_takes_the_lease_and_the_second_waits_until_it_has_run_out() -> None:
+    server = LeaseServer()
+    async with standing_in(server) as (_, client):
+        clock = Clock()
+        a, b = leader(client, "a", clock), leader(client, "b", clock)
+        await a.elected()
+        waiting = asyncio.create_task(b.elected())
+        await asyncio.sleep(0.4)
+        assert (server.holder, a.may_write(), b.may_write()) == ("a", True, False)
+        clock.now += 3.5  # a is frozen: it renews no more
+        assert not a.may_write()
+        await waiting
+        assert (server.holder, a.may_write(), b.may_write()) == ("b", False, True)
+        assert server.lease
+        assert server.lease["spec"]["leaseTransitions"] == 1
 
 
-def test_the_leader_stops_writing_before_another_may_take_over() -> None:
-    async def test() -> None:
-        async with standing_in(LeaseServer()) as (_, client):
-            clock = Clock()
-            a = leader(client, "a", clock, seconds=15.0)
-            await a.elected()
-            clock.now += 9.9
-            assert a.may_write()
-            clock.now += 0.2
-            assert not a.may_write()
-
-    run(test)
+async def test_the_leader_stops_writing_before_another_may_take_over() -> None:
+    async with standing_in(LeaseServer()) as (_, client):
+        clock = Clock()
+        a = leader(client, "a", clock, seconds=15.0)
+        await a.elected()
+        clock.now += 9.9
+        assert a.may_write()
+        clock.now += 0.2
+        assert not a.may_write()
 
 
-def test_a_leader_that_finds_another_holding_the_lease_stops() -> None:
-    async def test() -> None:
-        server = LeaseServer()
-        async with standing_in(server) as (_, client):
-            a = leader(client, "a", Clock(), seconds=0.6)
-            await a.elected()
-            assert server.lease
-            server.lease["spec"]["holderIdentity"] = "b"
-            async with asyncio.timeout(3):
-                await a.hold()
-
-    run(test)
+async def test_a_leader_that_finds_another_holding_the_lease_stops() -> None:
+    server = LeaseServer()
+    async with standing_in(server) as (_, client):
+        a = leader(client, "a", Clock(), seconds=0.6)
+        await a.elected()
+        assert server.lease
+        server.lease["spec"]["holderIdentity"] = "b"
+        async with asyncio.timeout(SAFETY_NET):
+            await a.hold()
 
 
-def test_a_leader_that_cannot_reach_the_server_stops_when_its_proof_has_run_out() -> None:
-    async def test() -> None:
-        server = LeaseServer()
-        async with standing_in(server) as (_, client):
-            clock = Clock()
-            a = leader(client, "a", clock, seconds=0.6)
-            await a.elected()
-            server.hangs = True
-            holding = asyncio.create_task(a.hold())
-            await asyncio.sleep(0.15)
-            assert not holding.done()
-            clock.now += 1.0
-            async with asyncio.timeout(5):
-                await holding
-            await cancelled(holding)
-
-    run(test)
+async def test_a_leader_that_cannot_reach_the_server_stops_when_its_proof_has_run_out() -> None:
+    server = LeaseServer()
+    async with standing_in(server) as (_, client):
+        clock = Clock()
+        a = leader(client, "a", clock, seconds=0.6)
+        await a.elected()
+        server.hangs = True
+        holding = asyncio.create_task(a.hold())
+        await asyncio.sleep(0.15)
+        assert not holding.done()
+        clock.now += 1.0
+        async with asyncio.timeout(SAFETY_NET):
+            await holding
+        await cancelled(holding)
 
 
-def test_a_released_lease_is_taken_at_once() -> None:
-    async def test() -> None:
-        server = LeaseServer()
-        async with standing_in(server) as (_, client):
-            clock = Clock()
-            a, b = leader(client, "a", clock, 15.0), leader(client, "b", clock, 15.0)
-            await a.elected()
-            await a.release()
-            assert (server.holder, a.may_write()) == ("", False)
-            await b.elected()
-            await until(lambda: server.holder == "b")
-
-    run(test)
+async def test_a_released_lease_is_taken_at_once() -> None:
+    server = LeaseServer()
+    async with standing_in(server) as (_, client):
+        clock = Clock()
+        a, b = leader(client, "a", clock, 15.0), leader(client, "b", clock, 15.0)
+        await a.elected()
+        await a.release()
+        assert (server.holder, a.may_write()) == ("", False)
+        await b.elected()
+        await until(lambda: server.holder == "b")
 
 
-def test_who_stops_does_not_wait_for_a_server_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_who_stops_does_not_wait_for_a_server_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leader_module, "_RELEASE_WITHIN", 0.05)
-
-    async def test() -> None:
-        server = LeaseServer()
-        async with standing_in(server) as (_, client):
-            a = leader(client, "a", Clock(), 15.0)
-            await a.elected()
-            server.hangs = True
-            async with asyncio.timeout(2):
-                await a.release()
-            assert (server.holder, a.may_write()) == ("a", False)
-
-    run(test)
-
-
-def test_a_lease_of_another_is_left_alone_by_who_stops() -> None:
-    async def test() -> None:
-        server = LeaseServer()
-        async with standing_in(server) as (_, client):
-            a = leader(client, "a", Clock(), 15.0)
-            await a.elected()
-            assert server.lease
-            server.lease["spec"]["holderIdentity"] = "b"
+    server = LeaseServer()
+    async with standing_in(server) as (_, client):
+        a = leader(client, "a", Clock(), 15.0)
+        await a.elected()
+        server.hangs = True
+        async with asyncio.timeout(SAFETY_NET):
             await a.release()
-            assert server.holder == "b"
-
-    run(test)
+        assert (server.holder, a.may_write()) == ("a", False)
 
 
-def test_a_lease_that_cannot_be_read_is_read_again() -> None:
-    async def test() -> None:
-        server = LeaseServer()
-        async with standing_in(server) as (_, client):
-            a = leader(client, "a", Clock(), seconds=0.6)
-            server.corrupt = [b"null", b"[]", b'{"metadata": {"name": "\xff"}, "spec": {}}']
-            await a.elected()
-            holding = asyncio.create_task(a.hold())
-            server.corrupt = [b"null", b"<html>", b"{}"]
-            await until(lambda: not server.corrupt)
-            await asyncio.sleep(0.2)
-            assert (holding.done(), server.holder, a.may_write()) == (False, "a", True)
-            await cancelled(holding)
+async def test_a_lease_of_another_is_left_alone_by_who_stops() -> None:
+    server = LeaseServer()
+    async with standing_in(server) as (_, client):
+        a = leader(client, "a", Clock(), 15.0)
+        await a.elected()
+        assert server.lease
+        server.lease["spec"]["holderIdentity"] = "b"
+        await a.release()
+        assert server.holder == "b"
 
-    run(test)
+
+async def test_a_lease_that_cannot_be_read_is_read_again() -> None:
+    server = LeaseServer()
+    async with standing_in(server) as (_, client):
+        a = leader(client, "a", Clock(), seconds=0.6)
+        server.corrupt = [b"null", b"[]", b'{"metadata": {"name": "\xff"}, "spec": {}}']
+        await a.elected()
+        holding = asyncio.create_task(a.hold())
+        server.corrupt = [b"null", b"<html>", b"{}"]
+        await until(lambda: not server.corrupt)
+        await asyncio.sleep(0.2)
+        assert (holding.done(), server.holder, a.may_write()) == (False, "a", True)
+        await cancelled(holding)

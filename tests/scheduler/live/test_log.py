@@ -1,4 +1,4 @@
-"""Logs: one JSON object a line, a traceback included, and no secret in it."""
+"""Logs: one JSON object a line, tracebacks included, without secrets."""
 
 from __future__ import annotations
 

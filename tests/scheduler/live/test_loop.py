@@ -1,4 +1,4 @@
-"""The cycle loop: after a change, never during one, and again after a failure."""
+"""The cycle loop runs after a change, never during one, and again after a failure."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from scheduler.framework.decisions import Bind, Decisions, Evict, Memory, Waiting
+from scheduler.framework.work import Budget
 from scheduler.kube import Client, Connection, EventRecorder, Http
 from scheduler.live import loop as cycles
 from scheduler.live.loop import CycleLoop
@@ -28,10 +29,16 @@ from scheduler.model.cluster import Cluster
 from scheduler.model.task import TaskStatus
 from scheduler.reasons import Refusal, VictimReason
 from scheduler.recording.events import Input, ObjectGone, ObjectSeen
-from tests.scheduler.live.test_state_feed import pod
-from tests.support.fake_server import cancelled, run, until
+from tests.scheduler.live.test_state_feed import group, pod
+from tests.support.fake_server import (
+    SAFETY_NET,
+    cancelled,
+    until,
+)
 
 Decide = Callable[[Cluster], Decisions]
+MANY = 1_000_000
+"""Steps of a cycle that is not quick: the next one is decided in a thread."""
 
 
 @dataclass
@@ -47,7 +54,7 @@ class Loop:
 async def looping(
     monkeypatch: pytest.MonkeyPatch, decide: Decide, core: Callable[..., Decisions] | None = None
 ) -> AsyncIterator[Loop]:
-    """A cycle loop whose core is ``decide`` (or ``core``, which is given all that the core is) and whose writer carries
+    """A cycle loop whose core is `decide` (or `core`, which is given all that the core is) and whose writer carries
     nothing out.
     """
     monkeypatch.setattr(cycles, "decide", core or (lambda cluster, policy, now, step, *, budget: decide(cluster)))
@@ -70,24 +77,21 @@ async def looping(
         loop.close()
 
 
-def test_what_is_decided_is_assumed_at_once_and_handed_to_the_writer(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_decided_is_assumed_at_once_and_handed_to_the_writer(monkeypatch: pytest.MonkeyPatch) -> None:
     def decide(cluster: Cluster) -> Decisions:
         pending = [task for task in cluster.tasks.values() if task.status is TaskStatus.PENDING]
         return Decisions(binds=[Bind(task.key, task.uid, "n", task.job) for task in pending])
 
-    async def test() -> None:
-        async with looping(monkeypatch, decide) as loop:
-            loop.feed.inbox.put(ObjectSeen("Pod", pod()))
-            await until(lambda: len(loop.writer.binds) == 1)
-            task = loop.feed.cluster.tasks["ns/p"]
-            assert (task.status, task.node, task.assumed) == (TaskStatus.BINDING, "n", True)
-            await asyncio.sleep(0.1)
-            assert len(loop.writer.binds) == 1
-
-    run(test)
+    async with looping(monkeypatch, decide) as loop:
+        loop.feed.inbox.put(ObjectSeen("Pod", pod()))
+        await until(lambda: len(loop.writer.binds) == 1)
+        task = loop.feed.cluster.tasks["ns/p"]
+        assert (task.status, task.node, task.assumed) == (TaskStatus.BINDING, "n", True)
+        await asyncio.sleep(0.1)
+        assert len(loop.writer.binds) == 1
 
 
-def test_what_a_cycle_was_made_of_goes_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_a_cycle_was_made_of_goes_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     class Session:
         def __init__(self) -> None:
             self.plugin = lambda: self
@@ -98,63 +102,54 @@ def test_what_a_cycle_was_made_of_goes_with_it(monkeypatch: pytest.MonkeyPatch) 
         sessions.append(weakref.ref(Session()))
         return Decisions()
 
-    async def test() -> None:
-        async with looping(monkeypatch, decide):
-            await until(lambda: bool(sessions) and sessions[0]() is None)
-
     gc.disable()
     try:
-        run(test)
+        async with looping(monkeypatch, decide):
+            await until(lambda: bool(sessions) and sessions[0]() is None)
     finally:
         gc.enable()
 
 
-def test_an_eviction_is_assumed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_eviction_is_assumed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     reason = VictimReason("reclaim", "ns/b", "ns/b-0", "qb", "qa")
 
     def decide(cluster: Cluster) -> Decisions:
         running = [task for task in cluster.tasks.values() if task.status is TaskStatus.RUNNING]
         return Decisions(evictions=[Evict(task.key, task.uid, task.job, reason) for task in running])
 
-    async def test() -> None:
-        async with looping(monkeypatch, decide) as loop:
-            loop.feed.inbox.put(ObjectSeen("Pod", pod("Running", "n")))
-            await until(lambda: len(loop.writer.evictions) == 1)
-            assert loop.feed.cluster.tasks["ns/p"].status is TaskStatus.RELEASING
-            await asyncio.sleep(0.1)
-            assert len(loop.writer.evictions) == 1
-
-    run(test)
+    async with looping(monkeypatch, decide) as loop:
+        loop.feed.inbox.put(ObjectSeen("Pod", pod("Running", "n")))
+        await until(lambda: len(loop.writer.evictions) == 1)
+        assert loop.feed.cluster.tasks["ns/p"].status is TaskStatus.RELEASING
+        await asyncio.sleep(0.1)
+        assert len(loop.writer.evictions) == 1
 
 
-def test_the_state_stands_still_while_a_cycle_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_state_stands_still_while_a_cycle_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     deciding, go_on = threading.Event(), threading.Event()
     seen: list[tuple[list[str], list[str]]] = []
 
     def decide(cluster: Cluster) -> Decisions:
         if not cluster.tasks:
-            return Decisions()
+            return Decisions(steps=MANY)
         before = list(cluster.tasks)
         deciding.set()
-        go_on.wait(5)
+        go_on.wait(SAFETY_NET)
         seen.append((before, list(cluster.tasks)))
         return Decisions()
 
-    async def test() -> None:
-        async with looping(monkeypatch, decide) as loop:
-            loop.feed.inbox.put(ObjectSeen("Pod", pod()))
-            await asyncio.to_thread(deciding.wait, 5)
-            loop.feed.inbox.put(ObjectGone("Pod", "ns/p", "u"))
-            await asyncio.sleep(0.05)
-            assert list(loop.feed.cluster.tasks) == ["ns/p"]
-            go_on.set()
-            await until(lambda: not loop.feed.cluster.tasks)
-            assert seen == [(["ns/p"], ["ns/p"])]
-
-    run(test)
+    async with looping(monkeypatch, decide) as loop:
+        loop.feed.inbox.put(ObjectSeen("Pod", pod()))
+        await asyncio.to_thread(deciding.wait, SAFETY_NET)
+        loop.feed.inbox.put(ObjectGone("Pod", "ns/p", "u"))
+        await asyncio.sleep(0.05)
+        assert list(loop.feed.cluster.tasks) == ["ns/p"]
+        go_on.set()
+        await until(lambda: not loop.feed.cluster.tasks)
+        assert seen == [(["ns/p"], ["ns/p"])]
 
 
-def test_a_cycle_that_fails_is_tried_again_and_the_inputs_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_cycle_that_fails_is_tried_again_and_the_inputs_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     failures = 0
 
     def decide(cluster: Cluster) -> Decisions:
@@ -164,56 +159,46 @@ def test_a_cycle_that_fails_is_tried_again_and_the_inputs_go_on(monkeypatch: pyt
             raise ZeroDivisionError("a defect of the core")
         return Decisions()
 
-    async def test() -> None:
-        async with looping(monkeypatch, decide) as loop:
-            await until(lambda: loop.cycles.number == 1)
-            loop.feed.inbox.put(ObjectSeen("Pod", pod()))
-            await until(lambda: failures == 2)
-            before = loop.cycles.number
-            await until(lambda: loop.cycles.number > before)
-            assert "ns/p" in loop.feed.cluster.tasks
-            assert b"schedspec_failed_cycles_total 2.0" in loop.metrics.render()
-
-    run(test)
+    async with looping(monkeypatch, decide) as loop:
+        await until(lambda: loop.cycles.number == 1)
+        loop.feed.inbox.put(ObjectSeen("Pod", pod()))
+        await until(lambda: failures == 2)
+        before = loop.cycles.number
+        await until(lambda: loop.cycles.number > before)
+        assert "ns/p" in loop.feed.cluster.tasks
+        assert b"schedspec_failed_cycles_total 2.0" in loop.metrics.render()
 
 
-def test_time_alone_leads_to_a_cycle_where_the_core_asks_for_it_and_else_to_none(
+async def test_time_alone_leads_to_a_cycle_where_the_core_asks_for_it_and_else_to_none(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def decide(cluster: Cluster) -> Decisions:
         return Decisions(wake_at=time.time() + 0.05) if len(calls) < 3 and not calls.append(1) else Decisions()
 
     calls: list[int] = []
-
-    async def test() -> None:
-        async with looping(monkeypatch, decide) as loop:
-            await until(lambda: loop.cycles.number == 4)
-            await asyncio.sleep(0.2)
-            assert loop.cycles.number == 4
-            loop.cycles.want()
-            await until(lambda: loop.cycles.number == 5)
-
-    run(test)
+    async with looping(monkeypatch, decide) as loop:
+        await until(lambda: loop.cycles.number == 4)
+        await asyncio.sleep(0.2)
+        assert loop.cycles.number == 4
+        loop.cycles.want()
+        await until(lambda: loop.cycles.number == 5)
 
 
-def test_a_cycle_that_was_cut_is_gone_on_with_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_cycle_that_was_cut_is_gone_on_with_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     ended: list[float] = []
 
     def decide(_: Cluster) -> Decisions:
         ended.append(time.monotonic())
         return Decisions(cut=["allocate"] if len(ended) < 4 else [])
 
-    async def test() -> None:
-        async with looping(monkeypatch, decide) as loop:
-            await until(lambda: len(ended) == 4)
-            await asyncio.sleep(0.2)
-            assert loop.cycles.number == 4
-            assert b'schedspec_cycle_cut_total{action="allocate"} 3.0' in loop.metrics.render()
-
-    run(test)
+    async with looping(monkeypatch, decide) as loop:
+        await until(lambda: len(ended) == 4)
+        await asyncio.sleep(0.2)
+        assert loop.cycles.number == 4
+        assert b'schedspec_cycle_cut_total{action="allocate"} 3.0' in loop.metrics.render()
 
 
-def test_a_job_that_is_due_is_tried_at_once_and_one_that_rests_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_job_that_is_due_is_tried_at_once_and_one_that_rests_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     called = 0
 
     def decide(_: Cluster) -> Decisions:
@@ -222,49 +207,41 @@ def test_a_job_that_is_due_is_tried_at_once_and_one_that_rests_is_not(monkeypatc
         rests = time.time() + 60 if called > 2 else 0.0
         return Decisions(memory=Memory("p", {"ns/j": Waiting(Refusal(), not_before=rests)}, due=["ns/j"]))
 
-    async def test() -> None:
-        async with looping(monkeypatch, decide) as loop:
-            await until(lambda: loop.cycles.number == 3)
-            await asyncio.sleep(0.2)
-            assert loop.cycles.number == 3
-
-    run(test)
+    async with looping(monkeypatch, decide) as loop:
+        await until(lambda: loop.cycles.number == 3)
+        await asyncio.sleep(0.2)
+        assert loop.cycles.number == 3
 
 
-def test_changes_that_come_together_have_one_cycle(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cycles, "DEBOUNCE", 0.2)
+async def test_changes_that_come_together_have_one_cycle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cycles, "DEBOUNCE", 1.0)
     seen: list[int] = []
 
     def decide(cluster: Cluster) -> Decisions:
         seen.append(len(cluster.tasks))
         return Decisions()
 
-    async def test() -> None:
-        async with looping(monkeypatch, decide) as loop:
-            await until(lambda: loop.cycles.number == 1)
-            for i in range(20):
-                loop.feed.inbox.put(ObjectSeen("Pod", pod(name=f"p{i}", uid=f"u{i}")))
-                await asyncio.sleep(0.002)
-            await until(lambda: loop.cycles.number == 2)
-            await asyncio.sleep(0.3)
-            assert seen == [0, 20]
-
-    run(test)
+    async with looping(monkeypatch, decide) as loop:
+        await until(lambda: loop.cycles.number == 1)
+        for i in range(20):
+            loop.feed.inbox.put(ObjectSeen("Pod", pod(name=f"p{i}", uid=f"u{i}")))
+            await asyncio.sleep(0)
+        await until(lambda: loop.cycles.number == 2)
+        loop.cycles.want()
+        await until(lambda: loop.cycles.number == 3)
+        assert seen == [0, 20, 20]
 
 
-def test_something_to_do_between_two_cycles_is_done_without_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def test() -> None:
-        async with looping(monkeypatch, lambda _: Decisions()) as loop:
-            await until(lambda: loop.cycles.number == 1)
-            done: list[Any] = []
-            loop.cycles.between_cycles(lambda: done.append(loop.feed.cluster))
-            await until(lambda: len(done) == 1)
-            assert loop.cycles.number == 1
-
-    run(test)
+async def test_something_to_do_between_two_cycles_is_done_without_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with looping(monkeypatch, lambda _: Decisions()) as loop:
+        await until(lambda: loop.cycles.number == 1)
+        done: list[Any] = []
+        loop.cycles.between_cycles(lambda: done.append(loop.feed.cluster))
+        await until(lambda: len(done) == 1)
+        assert loop.cycles.number == 1
 
 
-def test_a_loop_that_rests_while_victims_leave_is_back_as_soon_as_the_last_one_is_gone(
+async def test_the_pause_ends_as_soon_as_the_last_victim_is_gone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     victims = {"u"}
@@ -273,46 +250,137 @@ def test_a_loop_that_rests_while_victims_leave_is_back_as_soon_as_the_last_one_i
     ended: list[float] = []
 
     def decide(_: Cluster) -> Decisions:
-        time.sleep(0.2)  # so its rest is 1.8 s, or 0.2 s where nobody leaves
+        time.sleep(1.0)  # so its rest is 9 s, or 1 s where nobody leaves
         ended.append(time.monotonic())
         return Decisions()
 
-    async def test() -> None:
-        async with looping(monkeypatch, decide) as loop:
-            await until(lambda: len(ended) == 1)
-            loop.feed.inbox.put(ObjectSeen("Pod", pod()))
-            await asyncio.sleep(0.6)
-            assert len(ended) == 1
-            monkeypatch.setattr(loop.writer, "gone", victims.discard)
-            loop.feed.inbox.put(ObjectGone("Pod", "ns/p", "u"))
-            await until(lambda: len(ended) == 2)
-            assert ended[1] - ended[0] < 1.8
-
-    run(test)
+    async with looping(monkeypatch, decide) as loop:
+        await until(lambda: len(ended) == 1)
+        loop.feed.inbox.put(ObjectSeen("Pod", pod()))
+        await until(lambda: "ns/p" in loop.feed.cluster.tasks)
+        assert len(ended) == 1
+        monkeypatch.setattr(loop.writer, "gone", victims.discard)
+        loop.feed.inbox.put(ObjectGone("Pod", "ns/p", "u"))
+        await until(lambda: len(ended) == 2)
+        assert ended[1] - ended[0] < 9.0
 
 
-def test_a_cycle_that_does_not_end_or_fails_is_due_until_one_decides(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_cycle_that_does_not_end_or_fails_is_due_until_one_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     go_on, fails = threading.Event(), True
 
     def decide(_: Cluster) -> Decisions:
         if fails:
             raise ZeroDivisionError
-        go_on.wait(5)
+        go_on.wait(SAFETY_NET)
         return Decisions()
 
-    async def test() -> None:
-        nonlocal fails
-        async with looping(monkeypatch, decide) as loop:
-            await until(lambda: loop.cycles.number >= 2)
-            assert loop.cycles.is_due
-            assert loop.cycles.decided == 0
-            fails = False
-            await asyncio.sleep(0.5)
-            assert loop.cycles.is_due
-            go_on.set()
-            await until(lambda: loop.cycles.decided > 0)
-            await until(lambda: not loop.cycles.is_due)
+    async with looping(monkeypatch, decide) as loop:
+        await until(lambda: loop.cycles.number >= 2)
+        assert loop.cycles.is_due
+        assert loop.cycles.decided == 0
+        fails = False
+        await asyncio.sleep(0.5)
+        assert loop.cycles.is_due
+        go_on.set()
+        await until(lambda: loop.cycles.decided > 0)
+        await until(lambda: not loop.cycles.is_due)
 
-    run(test)
+
+async def test_a_pod_that_completes_its_gang_is_decided_on_without_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+
+    def decide(cluster: Cluster) -> Decisions:
+        seen.append(len(cluster.tasks))
+        return Decisions()
+
+    async with looping(monkeypatch, decide) as loop:
+        await until(lambda: seen == [0])
+        loop.feed.inbox.put(ObjectSeen("PodGroup", group(minMember=2)))
+        await until(lambda: seen == [0, 0])
+        await asyncio.sleep(2 * cycles._IDLE)
+        monkeypatch.setattr(cycles, "DEBOUNCE", 3600.0)
+        loop.feed.inbox.put(ObjectSeen("Pod", pod(name="first", uid="first")))
+        await until(lambda: "ns/first" in loop.feed.cluster.tasks)
+        assert seen == [0, 0]
+        loop.feed.inbox.put(ObjectSeen("Pod", pod()))
+        await until(lambda: seen == [0, 0, 2])
+
+
+QUICK = {
+    "quick": (Decisions(), ["thread", "loop", "loop"]),
+    "of many steps": (Decisions(steps=MANY), ["thread", "thread", "thread"]),
+    "cut": (Decisions(cut=["allocate"]), ["thread", "thread", "thread"]),
+}
+
+
+@pytest.mark.parametrize(("decisions", "places"), QUICK.values(), ids=QUICK)
+async def test_only_quick_cycles_are_decided_on_the_event_loop(
+    decisions: Decisions, places: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+
+    def decide(_: Cluster) -> Decisions:
+        seen.append("loop" if threading.current_thread() is threading.main_thread() else "thread")
+        return decisions
+
+    async with looping(monkeypatch, decide) as loop:
+        for number in range(1, 4):
+            await until(lambda number=number: loop.cycles.decided >= number)
+            loop.cycles.want()
+        assert seen[:3] == places
+
+
+async def test_a_cycle_that_exhausts_the_event_loops_budget_is_decided_anew_in_the_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What the core leaves in the state for the next cycle must not make the small budget's decisions stand."""
+    seen: list[tuple[str, bool, object]] = []
+
+    def core(cluster: Cluster, policy: object, now: float, step: object, *, budget: Budget) -> Decisions:
+        place = "loop" if threading.current_thread() is threading.main_thread() else "thread"
+        seen.append((place, budget.job > budget.cycle, cluster.last_cycle))
+        steps = budget.job if len(seen) > 1 and place == "loop" else 0
+        cluster.last_cycle = f"decided on the {place}"
+        return Decisions(steps=steps)
+
+    async with looping(monkeypatch, lambda _: Decisions(), core) as loop:
+        await until(lambda: loop.cycles.decided == 1)
+        loop.cycles.want()
+        await until(lambda: loop.cycles.decided == 2)
+    assert seen == [("thread", True, None), ("loop", False, "decided on the thread"), ("thread", True, None)]
+
+
+async def test_statuses_are_built_after_the_watch_shows_the_bind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cycles, "_HEAD_START", 60.0)
+    published = asyncio.Event()
+
+    async def publish(*_: object, **__: object) -> None:
+        published.set()
+
+    def decide(cluster: Cluster) -> Decisions:
+        pending = [task for task in cluster.tasks.values() if task.status is TaskStatus.PENDING]
+        return Decisions(binds=[Bind(task.key, task.uid, "n", task.job) for task in pending])
+
+    monkeypatch.setattr(StatusBuilder, "publish", publish)
+    async with looping(monkeypatch, decide) as loop:
+        await until(published.is_set)  # the first cycle
+        published.clear()
+        loop.feed.inbox.put(ObjectSeen("Pod", pod()))
+        await until(lambda: len(loop.writer.binds) == 1)
+        await asyncio.sleep(0.05)
+        assert not published.is_set()
+        loop.feed.inbox.put(ObjectSeen("Pod", pod(node="n")))
+        await until(published.is_set)
+
+
+async def test_what_arrives_does_not_wait_for_the_answers_to_binds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cycles, "_HEAD_START", 60.0)
+
+    def decide(cluster: Cluster) -> Decisions:
+        pending = [task for task in cluster.tasks.values() if task.status is TaskStatus.PENDING]
+        return Decisions(binds=[Bind(task.key, task.uid, "n", task.job) for task in pending])
+
+    async with looping(monkeypatch, decide) as loop:
+        for number, uid in enumerate("abc", 1):
+            loop.feed.inbox.put(ObjectSeen("Pod", pod(name=uid, uid=uid)))
+            await until(lambda number=number: len(loop.writer.binds) == number)

@@ -1,4 +1,4 @@
-"""Memory that is free goes back to the system while the process lives on."""
+"""Free memory is returned to the system while the process runs."""
 
 from __future__ import annotations
 

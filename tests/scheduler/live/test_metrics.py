@@ -1,4 +1,4 @@
-"""Numbers for Prometheus: Volcano's names and units."""
+"""Prometheus metrics with Volcano's names and units."""
 
 from __future__ import annotations
 

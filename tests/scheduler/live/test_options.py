@@ -1,4 +1,4 @@
-"""The command line of `run`, and how bad ones are refused."""
+"""The command line of `run`, and the errors of bad options."""
 
 from __future__ import annotations
 

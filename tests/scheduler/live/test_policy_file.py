@@ -1,16 +1,22 @@
-"""There is always one policy in force, and it is the newest good one."""
+"""The policy in force is always the newest valid one."""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
+import socket
+import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from scheduler.live import policy_file
 from scheduler.live.policy_file import InForce, PolicyFile, PolicyUnreadable
-from scheduler.policy.loader import PolicyError
+from scheduler.policy.loader import PolicyError, load_policy
+from tests.support.fake_server import cancelled, until
 
 GOOD = 'actions: "allocate"\ntiers:\n- plugins: [{name: gang}]\n'
 OTHER = 'actions: "allocate, backfill"\ntiers:\n- plugins: [{name: priority}]\n'
@@ -67,7 +73,7 @@ def test_a_file_on_which_the_reader_fails_is_refused_like_any_other(
         file.write_text(OTHER)
         policy.look()
     assert policy.current.text == GOOD
-    assert "cannot be judged: ZeroDivisionError" in policy.current.error
+    assert "unexpected error: ZeroDivisionError" in policy.current.error
     file.write_text(OTHER + "\n")
     policy.look()
     assert policy.current.policy.actions == ("allocate", "backfill")
@@ -84,7 +90,7 @@ def test_a_file_that_went_away_is_told_and_the_old_policy_stays(tmp_path: Path) 
     assert "cannot read the policy file" in policy.current.error
 
 
-def test_a_mounted_config_map_that_is_swapped_is_noticed_though_size_and_time_are_the_same(tmp_path: Path) -> None:
+def test_a_swapped_config_map_of_equal_size_and_time_is_noticed(tmp_path: Path) -> None:
     for name, text in (("old", GOOD), ("new", GOOD.replace("gang", "drf "))):
         (tmp_path / name).write_text(text)
         os.utime(tmp_path / name, (1, 1))
@@ -104,3 +110,70 @@ def test_a_start_with_a_bad_or_missing_file_is_refused(tmp_path: Path) -> None:
     file.write_text(BAD)
     with pytest.raises(PolicyError):
         PolicyFile(file)
+
+
+def _socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+
+
+NO_POLICIES: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "a FIFO": (os.mkfifo, "a FIFO is no regular file"),
+    "a link to a FIFO": (lambda path: (os.mkfifo(f"{path}.fifo"), path.symlink_to(f"{path}.fifo")), "a FIFO"),
+    "an endless device": (lambda path: path.symlink_to("/dev/zero"), "a character device is no regular file"),
+    "a folder": (Path.mkdir, "Is a directory"),
+    "a socket": (_socket, "No such device"),
+    "a link to itself": (lambda path: path.symlink_to(path), "Too many levels"),
+    "300 MB": (lambda path: (path.touch(), os.truncate(path, 300_000_000)), "larger than 1,048,576 bytes"),
+    "a byte too many": (lambda path: path.write_text(GOOD.ljust((1 << 20) + 1)), "larger than 1,048,576 bytes"),
+    "no text": (lambda path: path.write_bytes(b"\xff\xfe"), "not UTF-8"),
+}
+
+
+@pytest.mark.parametrize(("make", "why"), NO_POLICIES.values(), ids=NO_POLICIES)
+def test_only_a_regular_file_of_bounded_size_is_read(make: Callable[[Path], Any], why: str, tmp_path: Path) -> None:
+    file = tmp_path / "policy.yaml"
+    make(file)
+    with pytest.raises(PolicyUnreadable, match=why):
+        PolicyFile(file)
+    file.rename(tmp_path / "other") if not file.is_dir() else file.rmdir()
+    file.write_text(GOOD)
+    told: list[InForce] = []
+    policy = PolicyFile(file, told.append)
+    good = policy.current
+    file.unlink()
+    (tmp_path / "policy.yaml.fifo").unlink(missing_ok=True)
+    make(file)
+    policy.look()
+    assert policy.current.policy is good.policy
+    assert why in policy.current.error
+    policy.look()
+    assert len(told) == 1
+    file.rename(tmp_path / "another") if not file.is_dir() else file.rmdir()
+    file.write_text(OTHER)
+    policy.look()
+    assert policy.current.policy.actions == ("allocate", "backfill")
+
+
+async def test_a_large_file_is_parsed_while_the_event_loop_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text(GOOD)
+    policy = PolicyFile(file)
+    begun, may_end = threading.Event(), threading.Event()
+
+    def slow(text: str, source: str) -> Any:
+        begun.set()
+        assert may_end.wait(60), "the event loop did not run meanwhile"
+        return load_policy(text, source)
+
+    monkeypatch.setattr(policy_file, "load_policy", slow)
+    task = asyncio.create_task(policy.run())
+    file.write_text(OTHER.ljust(1 << 20, "\n"))
+    await until(begun.is_set)
+    policy.look()  # as before each cycle
+    assert policy.current.policy.actions == ("allocate",)
+    may_end.set()
+    await until(lambda: policy.current.policy.actions == ("allocate", "backfill"))
+    await cancelled(task)

@@ -1,4 +1,4 @@
-"""The whole process on a live cluster: what it answers, how it stops, what it writes down."""
+"""The whole process on a live cluster: its HTTP pages, how it stops, what it records."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import pytest
 from scheduler.kube import PODGROUPS, PODS
 from scheduler.recording.events import Decided
 from scheduler.recording.segments import read_segment, segments
-from tests.support.fake_server import run
 from tests.support.live.scheduler_process import Scheduler
 from tests.support.live.status_queries import EVENTS, events, eventually
 from tests.support.live.target_cluster import NAMESPACE, TargetCluster
@@ -27,7 +26,7 @@ async def reasons(target: TargetCluster, namespace: str) -> dict[str, str]:
 
 
 async def counted(scheduler: Scheduler, line: str) -> None:
-    """Until the metrics have a line."""
+    """Wait until the metrics have a line."""
 
     async def is_there() -> bool:
         return line in scheduler.page("/metrics")
@@ -35,130 +34,122 @@ async def counted(scheduler: Scheduler, line: str) -> None:
     await eventually(line, is_there)
 
 
-def test_a_gang_is_bound_and_everything_says_so(target: TargetCluster) -> None:
-    async def test() -> None:
-        async with target.scenario(nodes=2, cpu="4"):
-            scheduler = target.start()
-            await target.ready(scheduler)
-            await target.gang("g", 3)
-            await target.bound(3)
+@pytest.mark.deadline(60)
+async def test_a_gang_is_bound_and_everything_says_so(target: TargetCluster) -> None:
+    async with target.scenario(nodes=2, cpu="4"):
+        scheduler = target.start()
+        await target.ready(scheduler)
+        await target.gang("g", 3)
+        await target.bound(3)
 
-            async def runs() -> bool:
-                group = await target.client.get(PODGROUPS, "g-0", NAMESPACE)
-                conditions = [(c.type, c.status) for c in group.status.conditions or ()]
-                return (group.status.phase, group.status.running, conditions[-1:]) == (
-                    "Running",
-                    3,
-                    [("Scheduled", "True")],
-                )
-
-            async def is_told() -> bool:
-                return "Scheduled" in await reasons(target, NAMESPACE)
-
-            await eventually("the group runs and is scheduled", runs)
-            await eventually("an event of a bind", is_told)
-            assert (await reasons(target, NAMESPACE))["Scheduled"].startswith(f"Successfully assigned {NAMESPACE}/g-0-")
-            await counted(scheduler, 'volcano_queue_pod_group_running_count{queue_name="default"} 1.0')
-            metrics = scheduler.page("/metrics")
-            assert 'volcano_schedule_attempts_total{result="scheduled"} 3.0' in metrics
-            assert "volcano_e2e_scheduling_latency_milliseconds_count" in metrics
-            assert 'volcano_action_scheduling_latency_milliseconds_count{action="allocate"}' in metrics
-            assert 'volcano_plugin_scheduling_latency_milliseconds_count{OnSession="OnSessionOpen",plugin=' in metrics
-            assert "volcano_e2e_job_scheduling_latency_milliseconds_count 1.0" in metrics
-            of_job = f'{{job_name="g-0",job_namespace="{NAMESPACE}",queue="default"}}'
-            assert f"volcano_e2e_job_scheduling_duration{of_job}" in metrics
-            await target.client.delete(PODGROUPS, "g-0", NAMESPACE)
-            await counted(scheduler, 'volcano_queue_pod_group_running_count{queue_name="default"} 0.0')
-            assert of_job not in scheduler.page("/metrics")
-            assert scheduler.page("/healthz") == "ok\n"
-            assert await asyncio.to_thread(scheduler.stop) == 0
-            target.stopped(scheduler)
-
-    run(test, seconds=60)
-
-
-def test_a_gang_that_does_not_fit_binds_nothing_and_says_why(target: TargetCluster) -> None:
-    async def test() -> None:
-        async with target.scenario(nodes=2, cpu="4"):
-            await target.ready(target.start())
-            await target.gang("g", 9)
-
-            async def are_told() -> bool:
-                pod = await target.client.get(PODS, "g-0-0", NAMESPACE)
-                group = await target.client.get(PODGROUPS, "g-0", NAMESPACE)
-                found = [c.type for c in (*(pod.status.conditions or ()), *(group.status.conditions or ()))]
-                return {"PodScheduled", "Unschedulable"} <= {*found} and "FailedScheduling" in await reasons(
-                    target, NAMESPACE
-                )
-
-            await eventually("conditions and an event", are_told)
-            await target.rests()
-            assert target.history.bound() == []
-            pod = await target.client.get(PODS, "g-0-0", NAMESPACE)
-            [condition] = [c for c in pod.status.conditions or () if c.type == "PodScheduled"]
+        async def runs() -> bool:
             group = await target.client.get(PODGROUPS, "g-0", NAMESPACE)
-            [said] = [c for c in group.status.conditions or () if c.type == "Unschedulable"]
-            assert (condition.status, condition.reason, said.status) == ("False", "Unschedulable", "True")
-            assert condition.message == said.message != ""
-            assert (await reasons(target, NAMESPACE))["FailedScheduling"] == said.message
+            conditions = [(c.type, c.status) for c in group.status.conditions or ()]
+            return (group.status.phase, group.status.running, conditions[-1:]) == (
+                "Running",
+                3,
+                [("Scheduled", "True")],
+            )
 
-    run(test, seconds=60)
+        async def is_marked() -> bool:
+            return "Scheduled" in await reasons(target, NAMESPACE)
 
-
-def test_a_changed_policy_is_in_force_and_a_bad_one_is_refused(target: TargetCluster) -> None:
-    async def test() -> None:
-        async with target.scenario(nodes=1):
-            scheduler = target.start("--lease-namespace", NAMESPACE)
-            await target.ready(scheduler)
-            before = json.loads(scheduler.page("/policy"))
-
-            async def in_force(right: Callable[[dict[str, str]], bool]) -> None:
-                async def asked() -> bool:
-                    return right(json.loads(scheduler.page("/policy")))
-
-                await eventually("the policy page says so", asked)
-
-            scheduler.policy_file.write_text('actions: "alocate"\n')
-            await in_force(lambda page: page["error"] != "")
-            refused = json.loads(scheduler.page("/policy"))
-            assert refused["sha256"] == before["sha256"]
-            assert "alocate" in refused["error"]
-            scheduler.policy_file.write_text('actions: "allocate"\ntiers:\n- plugins: [{name: gang}]\n')
-            await in_force(lambda page: page["error"] == "" and page["sha256"] != before["sha256"])
-            loaded = json.loads(scheduler.page("/policy"))
-
-            async def are_told() -> bool:
-                return {"PolicyRefused", "PolicyLoaded"} <= (await about_the_lease()).keys()
-
-            async def about_the_lease() -> dict[str, tuple[str, str]]:
-                return await events(target.client, NAMESPACE, "Lease", "schedspec")
-
-            await eventually("events on the lease", are_told)
-            told = await about_the_lease()
-            assert told["PolicyRefused"] == ("Warning", f"the old one stays: {refused['error']}")
-            where = f"{scheduler.policy_file}, sha256 {loaded['sha256']}"
-            assert told["PolicyLoaded"] == ("Normal", f"{where}, is in force")
-
-    run(test, seconds=60)
+        await eventually("the group runs and is scheduled", runs)
+        await eventually("an event of a bind", is_marked)
+        assert (await reasons(target, NAMESPACE))["Scheduled"].startswith(f"Successfully assigned {NAMESPACE}/g-0-")
+        await counted(scheduler, 'volcano_queue_pod_group_running_count{queue_name="default"} 1.0')
+        metrics = scheduler.page("/metrics")
+        assert 'volcano_schedule_attempts_total{result="scheduled"} 3.0' in metrics
+        assert "volcano_e2e_scheduling_latency_milliseconds_count" in metrics
+        assert 'volcano_action_scheduling_latency_milliseconds_count{action="allocate"}' in metrics
+        assert 'volcano_plugin_scheduling_latency_milliseconds_count{OnSession="OnSessionOpen",plugin=' in metrics
+        assert "volcano_e2e_job_scheduling_latency_milliseconds_count 1.0" in metrics
+        of_job = f'{{job_name="g-0",job_namespace="{NAMESPACE}",queue="default"}}'
+        assert f"volcano_e2e_job_scheduling_duration{of_job}" in metrics
+        await target.client.delete(PODGROUPS, "g-0", NAMESPACE)
+        await counted(scheduler, 'volcano_queue_pod_group_running_count{queue_name="default"} 0.0')
+        assert of_job not in scheduler.page("/metrics")
+        assert scheduler.page("/healthz") == "ok\n"
+        assert await asyncio.to_thread(scheduler.stop) == 0
+        target.stopped(scheduler)
 
 
-def test_a_record_and_a_cycle_record_hold_what_was_decided(target: TargetCluster, tmp_path: Path) -> None:
-    async def test() -> None:
-        async with target.scenario(nodes=2, cpu="4"):
-            scheduler = target.start("--record", str(tmp_path))
-            await target.ready(scheduler)
-            await target.gang("g", 3)
-            await target.bound(3)
-            scheduler.process.send_signal(signal.SIGUSR2)
+@pytest.mark.deadline(60)
+async def test_a_gang_that_does_not_fit_binds_nothing_and_says_why(target: TargetCluster) -> None:
+    async with target.scenario(nodes=2, cpu="4"):
+        await target.ready(target.start())
+        await target.gang("g", 9)
 
-            async def is_there() -> bool:
-                return any(folder.is_dir() for folder in tmp_path.iterdir())
+        async def are_told() -> bool:
+            pod = await target.client.get(PODS, "g-0-0", NAMESPACE)
+            group = await target.client.get(PODGROUPS, "g-0", NAMESPACE)
+            found = [c.type for c in (*(pod.status.conditions or ()), *(group.status.conditions or ()))]
+            return {"PodScheduled", "Unschedulable"} <= {*found} and "FailedScheduling" in await reasons(
+                target, NAMESPACE
+            )
 
-            await eventually("the record of a cycle", is_there)
-            assert await asyncio.to_thread(scheduler.stop) == 0
-            target.stopped(scheduler)
+        await eventually("conditions and an event", are_told)
+        await target.rests()
+        assert target.history.bound() == []
+        pod = await target.client.get(PODS, "g-0-0", NAMESPACE)
+        [condition] = [c for c in pod.status.conditions or () if c.type == "PodScheduled"]
+        group = await target.client.get(PODGROUPS, "g-0", NAMESPACE)
+        [said] = [c for c in group.status.conditions or () if c.type == "Unschedulable"]
+        assert (condition.status, condition.reason, said.status) == ("False", "Unschedulable", "True")
+        assert condition.message == said.message != ""
+        assert (await reasons(target, NAMESPACE))["FailedScheduling"] == said.message
 
-    run(test, seconds=60)
+
+@pytest.mark.deadline(60)
+async def test_a_changed_policy_is_in_force_and_a_bad_one_is_refused(target: TargetCluster) -> None:
+    async with target.scenario(nodes=1):
+        scheduler = target.start("--lease-namespace", NAMESPACE)
+        await target.ready(scheduler)
+        before = json.loads(scheduler.page("/policy"))
+
+        async def in_force(right: Callable[[dict[str, str]], bool]) -> None:
+            async def asked() -> bool:
+                return right(json.loads(scheduler.page("/policy")))
+
+            await eventually("the policy page says so", asked)
+
+        scheduler.change_policy('actions: "alocate"\n')
+        await in_force(lambda page: page["error"] != "")
+        refused = json.loads(scheduler.page("/policy"))
+        assert refused["sha256"] == before["sha256"]
+        assert "alocate" in refused["error"]
+        scheduler.change_policy('actions: "allocate"\ntiers:\n- plugins: [{name: gang}]\n')
+        await in_force(lambda page: page["error"] == "" and page["sha256"] != before["sha256"])
+        loaded = json.loads(scheduler.page("/policy"))
+
+        async def are_told() -> bool:
+            return {"PolicyRefused", "PolicyLoaded"} <= (await about_the_lease()).keys()
+
+        async def about_the_lease() -> dict[str, tuple[str, str]]:
+            return await events(target.client, NAMESPACE, "Lease", "schedspec")
+
+        await eventually("events on the lease", are_told)
+        told = await about_the_lease()
+        assert told["PolicyRefused"] == ("Warning", f"the old one stays: {refused['error']}")
+        where = f"{scheduler.policy_file}, sha256 {loaded['sha256']}"
+        assert told["PolicyLoaded"] == ("Normal", f"{where}, is in force")
+
+
+@pytest.mark.deadline(60)
+async def test_a_record_and_a_cycle_record_hold_what_was_decided(target: TargetCluster, tmp_path: Path) -> None:
+    async with target.scenario(nodes=2, cpu="4"):
+        scheduler = target.start("--record", str(tmp_path))
+        await target.ready(scheduler)
+        await target.gang("g", 3)
+        await target.bound(3)
+        scheduler.process.send_signal(signal.SIGUSR2)
+
+        async def is_there() -> bool:
+            return any(folder.is_dir() for folder in tmp_path.iterdir())
+
+        await eventually("the record of a cycle", is_there)
+        assert await asyncio.to_thread(scheduler.stop) == 0
+        target.stopped(scheduler)
     decided = [i for path in segments(tmp_path) for i in read_segment(path) if isinstance(i, Decided)]
     assert sorted(bind.task for item in decided for bind in item.decisions.binds) == [
         f"{NAMESPACE}/g-0-{i}" for i in range(3)
@@ -168,10 +159,8 @@ def test_a_record_and_a_cycle_record_hold_what_was_decided(target: TargetCluster
     assert one.decisions.binds == []
 
 
-def test_a_start_that_cannot_work_ends_with_one_sentence(target: TargetCluster, tmp_path: Path) -> None:
-    async def test() -> None:
-        async with target.scenario(nodes=0):
-            with pytest.raises(RuntimeError, match="no-such-file: no such kubeconfig file; name one with --kubeconfig"):
-                target.start("--kubeconfig", "no-such-file")
-
-    run(test, seconds=60)
+@pytest.mark.deadline(60)
+async def test_a_start_that_cannot_work_ends_with_one_sentence(target: TargetCluster, tmp_path: Path) -> None:
+    async with target.scenario(nodes=0):
+        with pytest.raises(RuntimeError, match="no-such-file: no such kubeconfig file; name one with --kubeconfig"):
+            target.start("--kubeconfig", "no-such-file")

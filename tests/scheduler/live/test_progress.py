@@ -1,21 +1,21 @@
-"""Health is progress: what is due has to end, and nobody else is to blame for it."""
+"""Health means progress: due work has to finish, and faults of others do not count."""
 
 from __future__ import annotations
 
 import pytest
 
-from scheduler.live.progress import LONGEST, TICK, Progress, Strand
+from scheduler.live.progress import LONGEST, TICK, Expectation, Progress
 
 
 class Process:
-    """A process with one strand, on a clock of its own."""
+    """A process with one expectation, on a clock of its own."""
 
     def __init__(self) -> None:
         self.now = 1000.0
         self.is_due = True
         self.ended = 0
         self.progress = Progress(lambda: self.now)
-        self.progress.expect(Strand("nothing has ended", lambda: self.is_due, lambda: self.ended))
+        self.progress.expect(Expectation("nothing has ended", lambda: self.is_due, lambda: self.ended))
 
     def live(self, seconds: float) -> None:
         for _ in range(round(seconds / TICK)):

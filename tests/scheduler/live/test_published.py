@@ -1,4 +1,4 @@
-"""What users get to read, on a live cluster: on every object, why it is as it is."""
+"""Events and conditions on a live cluster: each object states the reason of its state."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from scheduler.kube import PODGROUPS, PODS, QUEUES, Patch, Resource
-from tests.support.fake_server import run
 from tests.support.live.api_objects import pod_body, queue
 from tests.support.live.history import gang_of
 from tests.support.live.status_queries import EVENTS, conditions, events, eventually
@@ -17,186 +16,175 @@ from tests.support.live.target_cluster import NAMESPACE, TargetCluster
 pytestmark = pytest.mark.embedded
 
 UNREADABLE = {"cpu": "1e1.5"}
-"""Passes the schema of an amount and is none."""
+"""A text that passes the schema of an amount, but is not one."""
 
 
 def counted(page: str) -> list[str]:
     return [line for line in page.splitlines() if line.startswith("schedspec_malformed_objects{")]
 
 
-def test_what_cannot_be_read_says_so_on_itself_until_it_is_mended_and_the_others_go_on(
+@pytest.mark.deadline(90)
+async def test_an_unreadable_object_carries_a_condition_until_it_is_repaired(
     target: TargetCluster,
 ) -> None:
     bad: list[tuple[Resource[Any], str, str, str, dict[str, Any], dict[str, Any]]] = [
         (PODGROUPS, "bad-0", NAMESPACE, NAMESPACE, {"minResources": UNREADABLE}, {"minResources": {"cpu": "2"}}),
         (QUEUES, "bad", "", "default", {"deserved": UNREADABLE}, {"deserved": {"cpu": "4"}}),
     ]
+    async with target.scenario(nodes=2, cpu="4", queues=[queue("default"), queue("bad")]):
+        client = target.client
+        scheduler = target.start(controllers="podgroup,queue")
+        await target.ready(scheduler)
+        for resource, name, namespace, _, spec, _ in bad:
+            if resource is PODGROUPS:
+                await client.create(PODGROUPS.bare, {"metadata": {"name": name}, "spec": spec}, namespace)
+            else:
+                await client.patch(resource.bare, name, {"spec": spec}, kind=Patch.MERGE)
+        for i in range(2):
+            await client.create(PODS, pod_body(f"bad-0-{i}", "bad-0"), NAMESPACE)
+        await target.gang("good", 2)
+        await target.history.until(lambda: len(target.history.bound("good-0")) == 2, "the good gang runs")
+        for resource, name, namespace, where, _, _ in bad:
 
-    async def test() -> None:
-        async with target.scenario(nodes=2, cpu="4", queues=[queue("default"), queue("bad")]):
-            client = target.client
-            scheduler = target.start(controllers="podgroup,queue")
-            await target.ready(scheduler)
-            for resource, name, namespace, _, spec, _ in bad:
-                if resource is PODGROUPS:
-                    await client.create(PODGROUPS.bare, {"metadata": {"name": name}, "spec": spec}, namespace)
-                else:
-                    await client.patch(resource.bare, name, {"spec": spec}, kind=Patch.MERGE)
-            for i in range(2):
-                await client.create(PODS, pod_body(f"bad-0-{i}", "bad-0"), NAMESPACE)
-            await target.gang("good", 2)
-            await target.history.until(lambda: len(target.history.bound("good-0")) == 2, 10, "the good gang runs")
-            for resource, name, namespace, where, _, _ in bad:
+            async def is_marked(kind: str = resource.kind, name: str = name, where: str = where) -> bool:
+                return "Malformed" in await events(client, where, kind, name)
 
-                async def is_told(kind: str = resource.kind, name: str = name, where: str = where) -> bool:
-                    return "Malformed" in await events(client, where, kind, name)
+            await eventually(f"an event about {name}", is_marked)
+            severity, message = (await events(client, where, resource.kind, name))["Malformed"]
+            assert severity == "Warning"
+            assert "1e1.5" in message
 
-                await eventually(f"an event about {name}", is_told)
-                severity, message = (await events(client, where, resource.kind, name))["Malformed"]
-                assert severity == "Warning"
-                assert "1e1.5" in message
+            async def has_condition(
+                resource: Resource[Any] = resource, name: str = name, namespace: str = namespace
+            ) -> bool:
+                return "Malformed" in await conditions(client, resource, name, namespace)
 
-                async def has_condition(
-                    resource: Resource[Any] = resource, name: str = name, namespace: str = namespace
-                ) -> bool:
-                    return "Malformed" in await conditions(client, resource, name, namespace)
+            await eventually(f"a condition of {name}", has_condition)
+            condition = (await conditions(client, resource, name, namespace))["Malformed"]
+            assert (condition.status, condition.reason, condition.message) == ("True", "Unreadable", message)
+        assert counted(scheduler.page("/metrics")) == [
+            'schedspec_malformed_objects{kind="PodGroup"} 1.0',
+            'schedspec_malformed_objects{kind="Queue"} 1.0',
+        ]
+        for resource, name, namespace, _, _, good in bad:
+            await client.patch(resource.bare, name, {"spec": good}, namespace, kind=Patch.MERGE)
+        await target.bound(4)
+        for resource, name, namespace, _, _, _ in bad:
 
-                await eventually(f"a condition of {name}", has_condition)
-                condition = (await conditions(client, resource, name, namespace))["Malformed"]
-                assert (condition.status, condition.reason, condition.message) == ("True", "Unreadable", message)
-            assert counted(scheduler.page("/metrics")) == [
-                'schedspec_malformed_objects{kind="PodGroup"} 1.0',
-                'schedspec_malformed_objects{kind="Queue"} 1.0',
-            ]
-            for resource, name, namespace, _, _, good in bad:
-                await client.patch(resource.bare, name, {"spec": good}, namespace, kind=Patch.MERGE)
-            await target.bound(4)
-            for resource, name, namespace, _, _, _ in bad:
+            async def is_clear(
+                resource: Resource[Any] = resource, name: str = name, namespace: str = namespace
+            ) -> bool:
+                return "Malformed" not in await conditions(client, resource, name, namespace)
 
-                async def is_clear(
-                    resource: Resource[Any] = resource, name: str = name, namespace: str = namespace
-                ) -> bool:
-                    return "Malformed" not in await conditions(client, resource, name, namespace)
-
-                await eventually(f"{name} without the condition", is_clear)
-            assert counted(scheduler.page("/metrics")) == []
-            told = [event for _, _, _, where, _, _ in bad for event in (await client.list(EVENTS, where)).items]
-            about = sorted(event.involved_object.name for event in told if event.reason == "Malformed")
-            assert about == ["bad", "bad-0"]  # one each, whoever else sees them
-
-    run(test, seconds=90)
+            await eventually(f"{name} without the condition", is_clear)
+        assert counted(scheduler.page("/metrics")) == []
+        told = [event for _, _, _, where, _, _ in bad for event in (await client.list(EVENTS, where)).items]
+        about = sorted(event.involved_object.name for event in told if event.reason == "Malformed")
+        assert about == ["bad", "bad-0"]  # one each, whoever else sees them
 
 
-def test_a_group_that_is_mended_and_goes_on_waiting_no_longer_says_that_it_cannot_be_read(
+@pytest.mark.deadline(60)
+async def test_a_repaired_group_that_still_waits_loses_the_condition(
     target: TargetCluster,
 ) -> None:
-    async def test() -> None:
-        async with target.scenario(nodes=1, cpu="4"):
-            client = target.client
-            await target.ready(target.start())
-            spec = {"minMember": 2, "minResources": UNREADABLE}
-            await client.create(PODGROUPS.bare, {"metadata": {"name": "g"}, "spec": spec}, NAMESPACE)
+    async with target.scenario(nodes=1, cpu="4"):
+        client = target.client
+        await target.ready(target.start())
+        spec = {"minMember": 2, "minResources": UNREADABLE}
+        await client.create(PODGROUPS.bare, {"metadata": {"name": "g"}, "spec": spec}, NAMESPACE)
 
-            async def is_told() -> bool:
-                return "Malformed" in await conditions(client, PODGROUPS, "g", NAMESPACE)
+        async def is_marked() -> bool:
+            return "Malformed" in await conditions(client, PODGROUPS, "g", NAMESPACE)
 
-            async def is_clear() -> bool:
-                return not await is_told()
+        async def is_clear() -> bool:
+            return not await is_marked()
 
-            await eventually("the condition", is_told)
-            good = {"spec": {"minResources": {"cpu": "400"}}}
-            await client.patch(PODGROUPS.bare, "g", good, NAMESPACE, kind=Patch.MERGE)
-            await eventually("the condition to go", is_clear)
-
-    run(test, seconds=60)
+        await eventually("the condition", is_marked)
+        good = {"spec": {"minResources": {"cpu": "400"}}}
+        await client.patch(PODGROUPS.bare, "g", good, NAMESPACE, kind=Patch.MERGE)
+        await eventually("the condition to go", is_clear)
 
 
-def test_a_victim_is_told_who_takes_its_place_by_which_queue_and_policy_and_keeps_its_grace_period(
+@pytest.mark.deadline(60)
+async def test_a_victim_keeps_its_grace_period_and_its_event_names_the_preemptor(
     target: TargetCluster,
 ) -> None:
     queues = [queue("a", deserved={"cpu": "2"}, reclaimable=True), queue("b", deserved={"cpu": "2"})]
+    async with target.scenario(nodes=1, cpu="4", queues=queues):
+        client = target.client
+        await target.ready(target.start(controllers="queue"))
+        for i in range(4):
+            group = {"metadata": {"name": f"a-{i}"}, "spec": {"minMember": 1, "queue": "a"}}
+            await client.create(PODGROUPS, group, NAMESPACE)
+            body = pod_body(f"a-{i}-0", f"a-{i}")
+            body["spec"]["terminationGracePeriodSeconds"] = 7
+            body["metadata"]["annotations"]["schedspec.dev/stop-after"] = "1s"
+            await client.create(PODS, body, NAMESPACE)
+        await target.bound(4)
+        await target.history.until(
+            lambda: all(pod.status.phase == "Running" for pod in target.history.pods.values()), "all run"
+        )
+        await target.gang("b", 2, "b")
+        await target.history.until(lambda: len(target.history.evicting) == 2, "two victims")
+        await target.history.until(lambda: len(target.history.bound("b-0")) == 2, "the preemptor runs")
+        nominated = {p.status.nominated_node_name for _, p in target.history.changes if p and gang_of(p) == "b-0"}
+        assert "node-0" in nominated
+        leaving = [p for _, p in target.history.changes if p and p.metadata.deletion_timestamp]
+        assert {p.metadata.deletion_grace_period_seconds for p in leaving} <= {7, 0}  # 0: its end
+        assert 7 in {p.metadata.deletion_grace_period_seconds for p in leaving}
+        for uid in target.history.evicting:
+            victim = [p for _, p in target.history.changes if p and p.metadata.uid == uid][-1]
+            name, job = victim.metadata.name, gang_of(victim)
+            [mark] = [c for c in victim.status.conditions or () if c.type == "DisruptionTarget"]
+            assert (mark.status, mark.reason) == ("True", "PreemptionByScheduler")
+            assert mark.message.startswith(f"reclaimed for {NAMESPACE}/b-0 of queue b (victim's queue: a)")
+            assert "capacity permits" in mark.message
 
-    async def test() -> None:
-        async with target.scenario(nodes=1, cpu="4", queues=queues):
-            client = target.client
-            await target.ready(target.start(controllers="queue"))
-            for i in range(4):
-                group = {"metadata": {"name": f"a-{i}"}, "spec": {"minMember": 1, "queue": "a"}}
-                await client.create(PODGROUPS, group, NAMESPACE)
-                body = pod_body(f"a-{i}-0", f"a-{i}")
-                body["spec"]["terminationGracePeriodSeconds"] = 7
-                body["metadata"]["annotations"]["schedspec.dev/stop-after"] = "1s"
-                await client.create(PODS, body, NAMESPACE)
-            await target.bound(4)
-            await target.history.until(
-                lambda: all(pod.status.phase == "Running" for pod in target.history.pods.values()), 10, "all run"
-            )
-            await target.gang("b", 2, "b")
-            await target.history.until(lambda: len(target.history.evicting) == 2, 10, "two victims")
-            await target.history.until(lambda: len(target.history.bound("b-0")) == 2, 10, "the preemptor runs")
-            nominated = {p.status.nominated_node_name for _, p in target.history.changes if p and gang_of(p) == "b-0"}
-            assert "node-0" in nominated
-            leaving = [p for _, p in target.history.changes if p and p.metadata.deletion_timestamp]
-            assert {p.metadata.deletion_grace_period_seconds for p in leaving} <= {7, 0}  # 0: its end
-            assert 7 in {p.metadata.deletion_grace_period_seconds for p in leaving}
-            for uid in target.history.evicting:
-                victim = [p for _, p in target.history.changes if p and p.metadata.uid == uid][-1]
-                name, job = victim.metadata.name, gang_of(victim)
-                [mark] = [c for c in victim.status.conditions or () if c.type == "DisruptionTarget"]
-                assert (mark.status, mark.reason) == ("True", "PreemptionByScheduler")
-                assert mark.message.startswith(f"reclaimed for {NAMESPACE}/b-0 of queue b (victim's queue: a)")
-                assert "capacity permits" in mark.message
+            async def is_marked(kind: str, name: str) -> bool:
+                return "Evict" in await events(client, NAMESPACE, kind, name)
 
-                async def is_told(kind: str, name: str) -> bool:
-                    return "Evict" in await events(client, NAMESPACE, kind, name)
-
-                for kind, about, severity, said in (
-                    ("Pod", name, "Warning", mark.message),
-                    ("PodGroup", job, "Normal", f"pod {name} {mark.message}"),
-                ):
-                    await eventually(f"an event about {about}", lambda k=kind, a=about: is_told(k, a))  # type: ignore[misc]
-                    assert (await events(client, NAMESPACE, kind, about))["Evict"] == (severity, said)
-
-            async def numbers() -> bool:
-                status = await status_of(client, QUEUES, "a")
-                return (status.get("allocated") or {}).get("cpu") == "2" and status.get("running") == 2
-
-            await eventually("the queue's numbers", numbers)
-            status = await status_of(client, QUEUES, "a")
-            assert (status["state"], status["deserved"]["cpu"]) == ("Open", "2")
-
-    run(test, seconds=60)
-
-
-def test_a_pod_that_waits_for_its_group_or_its_gang_says_so(target: TargetCluster) -> None:
-    """Whoever looks at the pod alone has to find out, too."""
-
-    async def test() -> None:
-        async with target.scenario(nodes=1, cpu="4"):
-            client = target.client
-            await target.ready(target.start())
-            spec = {"minMember": 1, "minResources": UNREADABLE}
-            await client.create(PODGROUPS.bare, {"metadata": {"name": "unreadable"}, "spec": spec}, NAMESPACE)
-            await client.create(PODGROUPS, {"metadata": {"name": "short"}, "spec": {"minMember": 3}}, NAMESPACE)
-            for group in ("nothing", "unreadable", "short"):
-                await client.create(PODS, pod_body(f"of-{group}", group), NAMESPACE)
-            for group, why in (
-                ("nothing", f"PodGroup {NAMESPACE}/nothing does not exist or cannot be read"),
-                ("unreadable", f"PodGroup {NAMESPACE}/unreadable does not exist or cannot be read"),
-                ("short", "gang: 1 of at least 3 pods exist"),
+            for kind, about, severity, said in (
+                ("Pod", name, "Warning", mark.message),
+                ("PodGroup", job, "Normal", f"pod {name} {mark.message}"),
             ):
-                name = f"of-{group}"
+                await eventually(f"an event about {about}", lambda k=kind, a=about: is_marked(k, a))  # type: ignore[misc]
+                assert (await events(client, NAMESPACE, kind, about))["Evict"] == (severity, said)
 
-                async def says_so(name: str = name, why: str = why) -> bool:
-                    condition = (await conditions(client, PODS, name, NAMESPACE)).get("PodScheduled")
-                    return condition is not None and condition.status == "False" and why in condition.message
+        async def numbers() -> bool:
+            status = await status_of(client, QUEUES, "a")
+            return (status.get("allocated") or {}).get("cpu") == "2" and status.get("running") == 2
 
-                await eventually(f"a condition of {name}: {why}", says_so)
+        await eventually("the queue's numbers", numbers)
+        status = await status_of(client, QUEUES, "a")
+        assert (status["state"], status["deserved"]["cpu"]) == ("Open", "2")
 
-                async def is_told(name: str = name, why: str = why) -> bool:
-                    _, message = (await events(client, NAMESPACE, "Pod", name)).get("FailedScheduling", ("", ""))
-                    return why in message
 
-                await eventually(f"an event about {name}", is_told)
+@pytest.mark.deadline(60)
+async def test_a_pod_that_waits_for_its_group_or_its_gang_says_so(target: TargetCluster) -> None:
+    """The pod alone must show the reason, too."""
+    async with target.scenario(nodes=1, cpu="4"):
+        client = target.client
+        await target.ready(target.start())
+        spec = {"minMember": 1, "minResources": UNREADABLE}
+        await client.create(PODGROUPS.bare, {"metadata": {"name": "unreadable"}, "spec": spec}, NAMESPACE)
+        await client.create(PODGROUPS, {"metadata": {"name": "short"}, "spec": {"minMember": 3}}, NAMESPACE)
+        for group in ("nothing", "unreadable", "short"):
+            await client.create(PODS, pod_body(f"of-{group}", group), NAMESPACE)
+        for group, why in (
+            ("nothing", f"PodGroup {NAMESPACE}/nothing does not exist or cannot be read"),
+            ("unreadable", f"PodGroup {NAMESPACE}/unreadable does not exist or cannot be read"),
+            ("short", "gang: 1 of at least 3 pods exist"),
+        ):
+            name = f"of-{group}"
 
-    run(test, seconds=60)
+            async def says_so(name: str = name, why: str = why) -> bool:
+                condition = (await conditions(client, PODS, name, NAMESPACE)).get("PodScheduled")
+                return condition is not None and condition.status == "False" and why in condition.message
+
+            await eventually(f"a condition of {name}: {why}", says_so)
+
+            async def is_marked(name: str = name, why: str = why) -> bool:
+                _, message = (await events(client, NAMESPACE, "Pod", name)).get("FailedScheduling", ("", ""))
+                return why in message
+
+            await eventually(f"an event about {name}", is_marked)

@@ -1,4 +1,4 @@
-"""What is shown of queues: Volcano's names and units, what the last cycle knew, and nothing of what is gone."""
+"""Metrics of queues: Volcano's names and units from the last cycle; deleted queues leave no series."""
 
 from __future__ import annotations
 
@@ -67,6 +67,28 @@ def test_nothing_is_shown_of_a_queue_that_is_gone() -> None:
     for name in ("a", "b"):
         showing.world.remove("Queue", name)
     assert lines(showing.metrics, "volcano_queue_") == []
+
+
+@pytest.mark.parametrize("named_by", ["node", "queue"])
+def test_a_resource_that_nothing_names_any_more_leaves_no_series(named_by: str) -> None:
+    setup = MetricsSetup("capacity", TWO)
+    series = 'resource="example.com/card"'
+    if named_by == "node":
+        setup.world.load({"nodes": [{"name": "n2", "has": "1 cpu, 2 example.com/card"}]})
+        setup.world.load({"jobs": [{"name": "j", "queue": "a", "tasks": "1 x 1 example.com/card running on n2"}]})
+    else:
+        setup.world.change("Queue", "b", {"spec": {"capability": {"example.com/card": "2"}}})
+    setup.cycle()
+    assert series in setup.metrics.render().decode()
+    if named_by == "node":
+        for pod in setup.world.pods_of("j"):
+            setup.world.remove("Pod", pod)
+        setup.world.remove("PodGroup", "t/j")
+        setup.world.remove("Node", "n2")
+    else:
+        setup.world.remove("Queue", "b")
+    setup.cycle()
+    assert series not in setup.metrics.render().decode()
 
 
 def test_nothing_is_shown_where_no_cycle_was_yet() -> None:

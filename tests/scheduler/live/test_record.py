@@ -1,4 +1,4 @@
-"""Records: what was decided and on what, and never in the way of the scheduling."""
+"""Records contain decisions and their inputs, and never delay the scheduling."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_cycle_record_of_a_state_on_which_the_core_fails_holds_the_state(
     monkeypatch.setattr(record, "decide", lambda *_: 1 / 0)
     write_cycle(tmp_path, 7, NOW, a_cluster(), POLICY)
     assert [type(given) for given in read(tmp_path / "cycle-7-1800000000")] == [Started, PolicyLoaded, ObjectSeen]
-    assert "cycle record without decisions written" in caplog.text
+    assert "cycle record written without decisions" in caplog.text
     assert "ZeroDivisionError" in caplog.text
 
 
@@ -56,7 +56,7 @@ def test_a_cycle_record_that_cannot_be_written_is_a_word_in_the_log(
 ) -> None:
     (tmp_path / "file").write_text("")
     write_cycle(tmp_path / "file", 7, NOW, a_cluster(), POLICY)
-    assert "no cycle record: " in caplog.text
+    assert "cycle record not written: " in caplog.text
 
 
 def test_a_disk_that_is_full_ends_the_record_and_nothing_else(
@@ -80,7 +80,7 @@ def test_a_disk_that_is_full_ends_the_record_and_nothing_else(
     monkeypatch.setattr(SegmentWriter, "close", full)
     with caplog.at_level(logging.ERROR):
         at_its_end.close()
-    assert caplog.messages == ["the record ends here: [Errno 28] No space left on device"] * 2
+    assert caplog.messages == ["recording stopped: [Errno 28] No space left on device"] * 2
 
 
 def test_a_policy_that_was_loaded_later_is_in_the_record(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_a_policy_that_was_loaded_later_is_in_the_record(tmp_path: Path) -> None
     assert loaded == [POLICY.text, other.text, POLICY.text]
 
 
-def test_a_record_is_for_its_user_alone_and_holds_the_annotations_that_the_scheduler_reads(tmp_path: Path) -> None:
+def test_a_record_is_private_and_holds_the_annotations_the_scheduler_reads(tmp_path: Path) -> None:
     given = pod()
     given.metadata.annotations = {"kubectl.kubernetes.io/last-applied-configuration": "s3cret", "volcano.sh/x": "y"}
     cluster = Cluster(["schedspec"])

@@ -1,4 +1,4 @@
-"""A pod event that only tells of status and node leads to the same task as one that is computed anew."""
+"""A pod event that changes only status and node leads to the same task as a full conversion."""
 
 from __future__ import annotations
 

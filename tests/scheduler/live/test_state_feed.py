@@ -1,4 +1,4 @@
-"""From watches to the state: nothing is lost, nothing stops for one bad object, and only what matters is urgent."""
+"""From watches to the state: nothing is lost, a bad object stops nothing, and only relevant changes are urgent."""
 
 from __future__ import annotations
 
@@ -8,17 +8,33 @@ import msgspec
 import pytest
 
 from scheduler.framework.decisions import Bind
-from scheduler.kube import PODGROUPS, Absent, Client, Connection, Http, KubeError, Malformed, Present, Unreadable
+from scheduler.kube import (
+    PODGROUPS,
+    WATCHED,
+    Absent,
+    Client,
+    Connection,
+    Http,
+    KubeError,
+    Malformed,
+    Present,
+    Unreadable,
+)
 from scheduler.live.inbox import Bound, Refused
 from scheduler.live.state_feed import StateFeed, Urgency
 from scheduler.model import objects
 from scheduler.model.cluster import Cluster
+from scheduler.model.state_kinds import STATE_KINDS
 from scheduler.model.task import TaskStatus
 from scheduler.recording.events import Assumed, Input, ObjectGone, ObjectSeen, Reverted
 
 
 def make_feed(**more: Any) -> StateFeed:
     return StateFeed(Cluster(["schedspec"]), Client(Http(Connection("127.0.0.1", 9))), **more)
+
+
+def test_each_kind_of_the_state_is_watched_and_read_by_one_struct() -> None:
+    assert {it.kind: it.struct for it in WATCHED} == {name: kind.struct for name, kind in STATE_KINDS.items()}
 
 
 def pod(phase: str = "Pending", node: str = "", **meta: Any) -> objects.Pod:
@@ -60,6 +76,22 @@ def test_the_state_moves_only_when_the_inbox_is_emptied() -> None:
 
 URGENCIES: dict[str, tuple[list[Input], Input, Urgency]] = {
     "a new pod": ([], ObjectSeen("Pod", pod()), Urgency.SOON),
+    "a new pod of a gang that lacks one more": (
+        [ObjectSeen("PodGroup", group(minMember=2))],
+        ObjectSeen("Pod", pod()),
+        Urgency.SOON,
+    ),
+    "a new pod that completes its gang": (
+        [ObjectSeen("PodGroup", group(minMember=2)), ObjectSeen("Pod", pod(name="other", uid="o"))],
+        ObjectSeen("Pod", pod()),
+        Urgency.NOW,
+    ),
+    "a new pod that is a gang alone": ([ObjectSeen("PodGroup", group())], ObjectSeen("Pod", pod()), Urgency.NOW),
+    "a new pod of a complete gang that has a node": (
+        [ObjectSeen("PodGroup", group())],
+        ObjectSeen("Pod", pod(node="n")),
+        Urgency.SOON,
+    ),
     "a pod that says nothing new": ([ObjectSeen("Pod", pod())], ObjectSeen("Pod", pod()), Urgency.NONE),
     "a bind that is confirmed": (
         [ObjectSeen("Pod", pod()), Assumed("ns/p", "u", "n")],
@@ -114,7 +146,7 @@ def test_how_urgent_a_change_is(before: list[Input], given: Input, expected: Urg
     assert feed.empty().urgency is expected
 
 
-def test_an_object_that_cannot_be_taken_in_is_left_out_and_told_of_and_the_others_go_on() -> None:
+def test_an_object_that_cannot_be_applied_is_skipped_and_reported() -> None:
     inputs: list[Input] = []
     feed = make_feed(on_input=inputs.append)
     feed.apply(ObjectSeen("PodGroup", group()))
@@ -131,7 +163,7 @@ def test_an_object_that_cannot_be_taken_in_is_left_out_and_told_of_and_the_other
 def test_an_object_that_cannot_be_read_is_forgotten_until_it_is_good_again() -> None:
     feed = make_feed()
     feed.apply(ObjectSeen("PodGroup", group()))
-    hear = feed._hearing(PODGROUPS)
+    hear = feed._handler_of(PODGROUPS)
     hear(Unreadable("ns/g", Malformed(group().metadata, "Expected `int`")))
     feed.empty()
     assert "ns/g" not in feed.cluster.jobs

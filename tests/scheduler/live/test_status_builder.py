@@ -1,12 +1,15 @@
-"""What users get to read: what is wrong, for as long as it is wrong."""
+"""Events and conditions for users: a problem is published for as long as it exists."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from unittest.mock import create_autospec
 
+import pytest
+
 from scheduler.framework.decisions import Bind, Decisions, Evict
-from scheduler.kube import NORMAL, PODGROUPS, PODS, WARNING, ApiError, EventData, EventRecorder
+from scheduler.kube import NORMAL, PODGROUPS, PODS, WARNING, ApiError, EventData, EventRecorder, Malformed, Unreadable
 from scheduler.live.inbox import Refused, Trouble
 from scheduler.live.metrics import Metrics
 from scheduler.live.state_feed import StateFeed
@@ -17,7 +20,7 @@ from scheduler.reasons import NoGroup, NoNode, PodsMissing, Refusal, VictimReaso
 from scheduler.recording.events import ObjectGone, ObjectSeen
 from tests.scheduler.live.test_state_feed import group, make_feed, pod
 from tests.scheduler.live.test_status_writer import DONE
-from tests.support.fake_server import cancelled, run, standing_in
+from tests.support.fake_server import cancelled, standing_in
 
 NOW = 1_800_000_000.0
 NO_ROOM = Refusal((NoNode("ns/p", 2),))
@@ -36,7 +39,7 @@ def test_a_malformed_object_is_counted_until_it_is_good() -> None:
     status_builder = of(feed, metrics)
     meta = ObjectMeta(name="g", namespace="ns", uid="ug")
     feed.inbox.put(Trouble(PODGROUPS, meta, "Expected `int`, got `str`"))
-    status_builder.tell(feed.empty())
+    status_builder.report(feed.empty())
     assert malformed(metrics) == ['schedspec_malformed_objects{kind="PodGroup"} 1.0']
     feed.inbox.put(ObjectSeen("PodGroup", group()))
     feed.empty()
@@ -44,24 +47,34 @@ def test_a_malformed_object_is_counted_until_it_is_good() -> None:
     assert malformed(metrics) == []
 
 
-def test_what_is_no_longer_so_when_a_pod_is_bound_is_not_written_after_the_bind() -> None:
-    async def test() -> None:
-        bound = asyncio.Event()
-        async with standing_in(lambda asked: DONE) as (server, client):
-            status_writer = StatusWriter(client, bound.wait, pause=0.01)  # type: ignore[arg-type]
-            feed = make_feed()
-            status_builder = StatusBuilder(feed, status_writer, create_autospec(EventRecorder), Metrics())
-            writing = asyncio.create_task(status_writer.run())
-            for given in (ObjectSeen("PodGroup", group("Inqueue")), ObjectSeen("Pod", pod())):
-                feed.apply(given)
-            await status_builder.publish(Decisions(refusals={"ns/g": NO_ROOM}), NOW)
-            await status_builder.publish(Decisions(binds=[Bind("ns/p", "u", "n", "ns/g")]), NOW)
-            bound.set()
-            await status_writer.drain()
-            assert [asked.path for asked in server.asked if "/pods/" in asked.path] == []
-            await cancelled(writing)
+@pytest.mark.parametrize("kind", ["PodGroup", "Queue"])
+def test_an_object_that_a_watch_cannot_read_gets_a_condition(kind: str) -> None:
+    feed = make_feed()
+    status_builder = of(feed, Metrics())
+    [resource] = [reflector.resource for reflector in feed.reflectors if reflector.resource.kind == kind]
+    meta = ObjectMeta(name="g", namespace="ns", uid="ug")
+    feed._handler_of(resource)(Unreadable("ns/g", Malformed(meta, "Expected `int`, got `str`")))
+    status_builder.report(feed.empty())
+    [call] = status_builder._status_writer.apply.call_args_list  # type: ignore[attr-defined]
+    assert call.args[0] == resource
+    assert [condition["type"] for condition in call.args[-1]["conditions"]] == ["Malformed"]
 
-    run(test)
+
+async def test_what_is_no_longer_so_when_a_pod_is_bound_is_not_written_after_the_bind() -> None:
+    bound = asyncio.Event()
+    async with standing_in(lambda request: DONE) as (server, client):
+        status_writer = StatusWriter(client, bound.wait, pause=0.01)  # type: ignore[arg-type]
+        feed = make_feed()
+        status_builder = StatusBuilder(feed, status_writer, create_autospec(EventRecorder), Metrics())
+        writing = asyncio.create_task(status_writer.run())
+        for given in (ObjectSeen("PodGroup", group("Inqueue")), ObjectSeen("Pod", pod())):
+            feed.apply(given)
+        await status_builder.publish(Decisions(refusals={"ns/g": NO_ROOM}), NOW)
+        await status_builder.publish(Decisions(binds=[Bind("ns/p", "u", "n", "ns/g")]), NOW)
+        bound.set()
+        await status_writer.drain()
+        assert [request.path for request in server.requests if "/pods/" in request.path] == []
+        await cancelled(writing)
 
 
 def test_a_pod_whose_gang_or_group_is_still_being_made_is_told_when_that_takes_long() -> None:
@@ -75,7 +88,7 @@ def test_a_pod_whose_gang_or_group_is_still_being_made_is_told_when_that_takes_l
         if isinstance(refusal.items[0], NoGroup):
             feed.apply(ObjectGone("PodGroup", "ns/g", "ug"))
         status_builder = of(feed, Metrics())
-        events, status_writer = status_builder._events, status_builder._publisher
+        events, status_writer = status_builder._events, status_builder._status_writer
         asyncio.run(status_builder.publish(Decisions(refusals={"ns/g": refusal}), NOW))
         assert status_builder.again_at == NOW + 2
         asyncio.run(status_builder.publish(Decisions(refusals={"ns/g": refusal}), NOW + 1))
@@ -93,6 +106,18 @@ def test_a_pod_whose_gang_or_group_is_still_being_made_is_told_when_that_takes_l
         assert events.event.call_count == before  # type: ignore[attr-defined]
 
 
+def test_the_event_of_a_podgroup_has_the_reasons_as_data() -> None:
+    feed = make_feed()
+    feed.apply(ObjectSeen("PodGroup", group("Inqueue")))
+    feed.apply(ObjectSeen("Pod", pod()))
+    status_builder = of(feed, Metrics())
+    asyncio.run(status_builder.publish(Decisions(refusals={"ns/g": NO_ROOM}), NOW))
+    of_group, of_pod = status_builder._events.event.call_args_list  # type: ignore[attr-defined]
+    (why,) = json.loads(of_group.kwargs["data"].annotations["schedspec.dev/waits"])
+    assert why["text"] == of_group.args[4]
+    assert not of_pod.kwargs["data"].annotations
+
+
 def test_a_write_that_is_refused_is_told_on_the_pod_and_not_on_its_successor() -> None:
     feed = make_feed()
     feed.apply(ObjectSeen("Pod", pod()))
@@ -103,7 +128,7 @@ def test_a_write_that_is_refused_is_told_on_the_pod_and_not_on_its_successor() -
     for uid in ("u", "successor"):
         feed.inbox.put(Refused(Bind("ns/p", uid, "n", "ns/g"), error))
         feed.inbox.put(Refused(Evict("ns/p", uid, "ns/g", reason), error))
-    status_builder.tell(feed.empty())
+    status_builder.report(feed.empty())
     told = "POST /x: 403 Forbidden: not you"
     assert [(call.args[0], *call.args[2:]) for call in event.call_args_list] == [  # type: ignore[attr-defined]
         (PODS, WARNING, "FailedBinding", told),

@@ -1,4 +1,4 @@
-"""Statuses: the last wish only, once, and after what is urgent."""
+"""Statuses: only the newest one is written, once, and after urgent writes."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import pytest
 from scheduler.kube import PODGROUPS, PODS
 from scheduler.live.status_writer import StatusWriter
 from tests.support.fake_server import (
+    PROMPT,
     Answer,
-    Asked,
     FakeServer,
     Handler,
     Hang,
     Reply,
+    Request,
     cancelled,
-    run,
     scripted,
     standing_in,
     status,
@@ -53,149 +53,199 @@ def wish(status_writer: StatusWriter, phase: str, *, at_once: bool = False) -> N
 
 
 def phases(server: FakeServer) -> list[str]:
-    return [asked.json()["status"]["phase"] for asked in server.asked]
+    return [request.json()["status"]["phase"] for request in server.requests]
 
 
-def test_only_the_last_wish_is_written_and_after_what_is_urgent() -> None:
-    async def test() -> None:
-        async with publishing(lambda asked: DONE, is_urgent=True) as (server, status_writer, calm):
-            for phase in ("Pending", "Inqueue", "Running"):
-                wish(status_writer, phase)
-            await asyncio.sleep(0.03)
-            assert server.asked == []
-            calm.set()
+async def test_only_the_last_wish_is_written_and_after_what_is_urgent() -> None:
+    async with publishing(lambda request: DONE, is_urgent=True) as (server, status_writer, calm):
+        for phase in ("Pending", "Inqueue", "Running"):
+            wish(status_writer, phase)
+        await asyncio.sleep(0.03)
+        assert server.requests == []
+        calm.set()
+        await status_writer.drain()
+        assert phases(server) == ["Running"]
+        [request] = server.requests
+        assert request.headers["content-type"] == "application/apply-patch+yaml"
+        assert request.json()["metadata"] == {"name": "g", "uid": "u"}
+        assert request.path.endswith("/podgroups/g/status?fieldManager=schedspec-scheduler&force=true")
+
+
+async def test_what_somebody_waits_for_overtakes_what_is_urgent() -> None:
+    async with publishing(lambda request: DONE, is_urgent=True) as (server, status_writer, _):
+        wish(status_writer, "Inqueue", at_once=True)
+        await until(lambda: phases(server) == ["Inqueue"])
+
+
+async def test_an_equal_status_is_written_once_despite_a_later_transition_time() -> None:
+    async with publishing(lambda request: DONE) as (server, status_writer, _):
+        for since in ("10:00", "11:00"):
+            conditions = [{"type": "A", "status": "True", "lastTransitionTime": since}]
+            status_writer.apply(PODGROUPS, "ns", "g", "u", {"phase": "Running", "conditions": conditions})
             await status_writer.drain()
-            assert phases(server) == ["Running"]
-            [asked] = server.asked
-            assert asked.headers["content-type"] == "application/apply-patch+yaml"
-            assert asked.json()["metadata"] == {"name": "g", "uid": "u"}
-            assert asked.path.endswith("/podgroups/g/status?fieldManager=schedspec-scheduler&force=true")
-
-    run(test)
+        assert len(server.requests) == 1
 
 
-def test_what_somebody_waits_for_overtakes_what_is_urgent() -> None:
-    async def test() -> None:
-        async with publishing(lambda asked: DONE, is_urgent=True) as (server, status_writer, _):
-            wish(status_writer, "Inqueue", at_once=True)
-            await until(lambda: phases(server) == ["Inqueue"])
-
-    run(test)
-
-
-def test_the_same_is_not_written_twice_even_where_a_condition_is_said_to_hold_since_later() -> None:
-    async def test() -> None:
-        async with publishing(lambda asked: DONE) as (server, status_writer, _):
-            for since in ("10:00", "11:00"):
-                conditions = [{"type": "A", "status": "True", "lastTransitionTime": since}]
-                status_writer.apply(PODGROUPS, "ns", "g", "u", {"phase": "Running", "conditions": conditions})
-                await status_writer.drain()
-            assert len(server.asked) == 1
-
-    run(test)
+async def test_two_writes_of_one_object_keep_their_distance() -> None:
+    async with publishing(lambda request: DONE) as (server, status_writer, _):
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        wish(status_writer, "Pending")
+        await until(lambda: len(server.requests) == 1)
+        for phase in ("Inqueue", "Running"):
+            wish(status_writer, phase)
+        await status_writer.drain()
+        assert phases(server) == ["Pending", "Running"]
+        assert loop.time() - started >= 0.05
 
 
-def test_two_writes_of_one_object_keep_their_distance() -> None:
-    async def test() -> None:
-        async with publishing(lambda asked: DONE) as (server, status_writer, _):
-            loop = asyncio.get_running_loop()
-            started = loop.time()
-            wish(status_writer, "Pending")
-            await until(lambda: len(server.asked) == 1)
-            for phase in ("Inqueue", "Running"):
-                wish(status_writer, phase)
-            await status_writer.drain()
-            assert phases(server) == ["Pending", "Running"]
-            assert loop.time() - started >= 0.05
-
-    run(test)
+async def test_a_pods_wishes_add_up_until_they_are_written() -> None:
+    async with publishing(lambda request: DONE, is_urgent=True) as (server, status_writer, calm):
+        status_writer.merge(PODS, "ns", "p", "u", {"nominatedNodeName": "n"})
+        status_writer.merge(PODS, "ns", "p", "u", {"conditions": [{"type": "PodScheduled"}]})
+        calm.set()
+        await status_writer.drain()
+        assert server.requests[0].json()["status"] == {
+            "nominatedNodeName": "n",
+            "conditions": [{"type": "PodScheduled"}],
+        }
 
 
-def test_a_pods_wishes_add_up_until_they_are_written() -> None:
-    async def test() -> None:
-        async with publishing(lambda asked: DONE, is_urgent=True) as (server, status_writer, calm):
-            status_writer.merge(PODS, "ns", "p", "u", {"nominatedNodeName": "n"})
-            status_writer.merge(PODS, "ns", "p", "u", {"conditions": [{"type": "PodScheduled"}]})
-            calm.set()
-            await status_writer.drain()
-            assert server.asked[0].json()["status"] == {
-                "nominatedNodeName": "n",
-                "conditions": [{"type": "PodScheduled"}],
+async def test_a_write_that_failed_comes_again_and_one_that_is_refused_does_not() -> None:
+    async with publishing(scripted(status(422, "Invalid"))) as (server, status_writer, _):
+        wish(status_writer, "Running")
+        await status_writer.drain()
+        assert len(server.requests) == 1
+    async with publishing(scripted(status(500, "InternalError"), DONE)) as (server, status_writer, _):
+        wish(status_writer, "Running")
+        await status_writer.drain()
+        assert phases(server) == ["Running", "Running"]
+
+
+CONFLICTS: dict[str, Answer] = {
+    "another writer": status(409, "Conflict", "the object has been modified"),
+    "a webhook": status(409, "", "denied: a lock is held"),
+    "no text": Reply(409, b""),
+    "a name": status(409, "AlreadyExists"),
+    "a changed uid": Reply(
+        422,
+        {"kind": "Status", "code": 422, "reason": "Invalid", "details": {"causes": [{"field": "metadata.uid"}]}},
+    ),
+}
+
+
+class Conflicting:
+    """Refuses the first `times` writes with a conflict; `uids` are those of the objects of that name."""
+
+    def __init__(self, conflict: Answer, times: int, *uids: str) -> None:
+        self.conflict, self.left = conflict, times
+        self.listing = Reply(
+            body={
+                "metadata": {"resourceVersion": "9"},
+                "items": [{"metadata": {"name": "g", "uid": it}} for it in uids],
             }
+        )
+        self.written: list[str] = []
 
-    run(test)
-
-
-def test_a_write_that_failed_comes_again_and_one_that_is_refused_does_not() -> None:
-    async def test() -> None:
-        async with publishing(scripted(status(422, "Invalid"))) as (server, status_writer, _):
-            wish(status_writer, "Running")
-            await status_writer.drain()
-            assert len(server.asked) == 1
-        async with publishing(scripted(status(500, "InternalError"), DONE)) as (server, status_writer, _):
-            wish(status_writer, "Running")
-            await status_writer.drain()
-            assert phases(server) == ["Running", "Running"]
-
-    run(test)
+    def __call__(self, request: Request) -> Answer:
+        if request.method == "GET":
+            assert "fieldSelector=metadata.name%3Dg" in request.path
+            return self.listing
+        if self.left:
+            self.left -= 1
+            return self.conflict
+        self.written.append(request.json()["status"]["phase"])
+        return DONE
 
 
-def test_the_status_of_an_object_that_cannot_be_read_is_written_like_any_other() -> None:
+@pytest.mark.parametrize("times", [1, 2, 5])
+@pytest.mark.parametrize("at_once", [True, False])
+@pytest.mark.parametrize("conflict", CONFLICTS.values(), ids=CONFLICTS)
+async def test_a_conflict_is_repeated_while_the_object_exists(conflict: Answer, at_once: bool, times: int) -> None:
+    server = Conflicting(conflict, times, "u")
+    async with publishing(server) as (_, status_writer, _):
+        wish(status_writer, "Inqueue", at_once=at_once)
+        await status_writer.drain()
+        assert server.written == ["Inqueue"]
+
+
+async def test_after_a_conflict_the_newest_status_is_written() -> None:
+    server = Conflicting(CONFLICTS["a webhook"], 2, "u")
+    async with publishing(server) as (_, status_writer, _):
+        wish(status_writer, "Inqueue")
+        await until(lambda: server.left < 2)
+        wish(status_writer, "Running")
+        await status_writer.drain()
+        assert server.written == ["Running"]
+
+
+@pytest.mark.parametrize("uids", [(), ("another",)], ids=["gone", "a successor"])
+@pytest.mark.parametrize("conflict", CONFLICTS.values(), ids=CONFLICTS)
+async def test_after_a_conflict_about_an_object_that_is_gone_nothing_is_written(
+    conflict: Answer, uids: tuple[str, ...]
+) -> None:
+    server = Conflicting(conflict, 1, *uids)
+    async with publishing(server) as (fake, status_writer, _):
+        wish(status_writer, "Inqueue")
+        await status_writer.drain()
+        assert [request.method for request in fake.requests] == ["PATCH", "GET"]
+
+
+async def test_a_conflict_is_repeated_where_the_object_cannot_be_looked_up() -> None:
+    forbidden = status(403, "Forbidden")
+    server = Conflicting(CONFLICTS["a webhook"], 1)
+    server.listing = forbidden
+    async with publishing(server) as (_, status_writer, _):
+        wish(status_writer, "Inqueue")
+        await status_writer.drain()
+        assert server.written == ["Inqueue"]
+
+
+async def test_the_status_of_an_object_that_cannot_be_read_is_written_like_any_other() -> None:
     unreadable = Reply(body={"metadata": {"name": "g"}, "spec": {"minMember": "two"}, "status": []})
-
-    async def test() -> None:
-        async with publishing(lambda asked: unreadable) as (server, status_writer, _):
-            for phase in ("Pending", "Running"):
-                wish(status_writer, phase)
-                await status_writer.drain()
-            assert phases(server) == ["Pending", "Running"]
-
-    run(test)
-
-
-def test_a_status_whose_answer_cannot_be_read_is_written_again() -> None:
-    async def test() -> None:
-        async with publishing(scripted(Reply(body=b"<html>sign in</html>"), DONE)) as (server, status_writer, _):
-            wish(status_writer, "Pending")
+    async with publishing(lambda request: unreadable) as (server, status_writer, _):
+        for phase in ("Pending", "Running"):
+            wish(status_writer, phase)
             await status_writer.drain()
-            assert phases(server) == ["Pending", "Pending"]
+        assert phases(server) == ["Pending", "Running"]
 
-    run(test)
+
+async def test_a_status_whose_answer_cannot_be_read_is_written_again() -> None:
+    async with publishing(scripted(Reply(body=b"<html>sign in</html>"), DONE)) as (server, status_writer, _):
+        wish(status_writer, "Pending")
+        await status_writer.drain()
+        assert phases(server) == ["Pending", "Pending"]
 
 
 @pytest.mark.parametrize("answer", [status(500, "InternalError"), Hang()], ids=["500", "no answer"])
 @pytest.mark.parametrize("at_once", [True, False])
-def test_a_namespace_whose_statuses_are_not_written_costs_the_others_nothing(answer: Answer, at_once: bool) -> None:
-    def handle(asked: Asked) -> Answer:
-        return answer if "/namespaces/bad/" in asked.path else DONE
+async def test_a_namespace_whose_statuses_are_not_written_costs_the_others_nothing(
+    answer: Answer, at_once: bool
+) -> None:
+    def handle(request: Request) -> Answer:
+        return answer if "/namespaces/bad/" in request.path else DONE
 
-    async def test() -> None:
-        async with publishing(handle) as (server, status_writer, _):
-            for i in range(100):
-                status_writer.apply(PODGROUPS, "bad", f"b{i}", f"bad-{i}", {"phase": "Inqueue"}, at_once=at_once)
-            await asyncio.sleep(0.2)
-            for i in range(10):
-                status_writer.apply(PODGROUPS, "good", f"g{i}", f"good-{i}", {"phase": "Inqueue"}, at_once=at_once)
-            await until(lambda: sum("/namespaces/good/" in asked.path for asked in server.asked) == 10, 1.0)
-
-    run(test)
+    async with publishing(handle) as (server, status_writer, _):
+        for i in range(100):
+            status_writer.apply(PODGROUPS, "bad", f"b{i}", f"bad-{i}", {"phase": "Inqueue"}, at_once=at_once)
+        await asyncio.sleep(0.2)
+        for i in range(10):
+            status_writer.apply(PODGROUPS, "good", f"g{i}", f"good-{i}", {"phase": "Inqueue"}, at_once=at_once)
+        await until(lambda: sum("/namespaces/good/" in request.path for request in server.requests) == 10, PROMPT)
 
 
-def test_a_pause_that_the_server_asks_for_is_one_of_a_kind_of_object_in_a_namespace() -> None:
-    def handle(asked: Asked) -> Answer:
-        is_bad = "/namespaces/ns/podgroups/" in asked.path
+async def test_a_pause_that_the_server_asks_for_is_one_of_a_kind_of_object_in_a_namespace() -> None:
+    def handle(request: Request) -> Answer:
+        is_bad = "/namespaces/ns/podgroups/" in request.path
         return Reply(429, headers={"Retry-After": "3600"}) if is_bad else DONE
 
-    async def test() -> None:
-        async with publishing(handle) as (server, status_writer, _):
-            wish(status_writer, "Running")
-            await until(lambda: len(server.asked) == 1 and not status_writer._busy)
-            status_writer.apply(PODGROUPS, "ns", "h", "h", {"phase": "Running"})
-            status_writer.apply(PODGROUPS, "other", "g", "o", {"phase": "Running"})
-            status_writer.merge(PODS, "ns", "p", "p", {"nominatedNodeName": "n"})
-            await until(lambda: len(server.asked) == 3)
-            await asyncio.sleep(0.1)
-            paths = {asked.path.partition("/namespaces/")[2].partition("/status")[0] for asked in server.asked}
-            assert paths == {"ns/podgroups/g", "other/podgroups/g", "ns/pods/p"}
-
-    run(test)
+    async with publishing(handle) as (server, status_writer, _):
+        wish(status_writer, "Running")
+        await until(lambda: len(server.requests) == 1 and not status_writer._busy)
+        status_writer.apply(PODGROUPS, "ns", "h", "h", {"phase": "Running"})
+        status_writer.apply(PODGROUPS, "other", "g", "o", {"phase": "Running"})
+        status_writer.merge(PODS, "ns", "p", "p", {"nominatedNodeName": "n"})
+        await until(lambda: len(server.requests) == 3)
+        await asyncio.sleep(0.1)
+        paths = {request.path.partition("/namespaces/")[2].partition("/status")[0] for request in server.requests}
+        assert paths == {"ns/podgroups/g", "other/podgroups/g", "ns/pods/p"}

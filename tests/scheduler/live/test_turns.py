@@ -1,4 +1,4 @@
-"""However many pods one gang has, little is done about them in one turn of the event loop."""
+"""One turn of the event loop processes few pods, however many a gang has."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import msgspec
 import pytest
 
 from scheduler.framework.decisions import Bind, Decisions, Evict
-from scheduler.live.turns import SLICE
+from scheduler.live.turns import ITEMS_PER_TURN
 from scheduler.model.cluster import Cluster
 from scheduler.model.task import TaskStatus
 from scheduler.reasons import NoNode, Refusal, VictimReason
 from scheduler.recording.events import ObjectSeen
 from tests.scheduler.live.test_loop import Loop, looping
 from tests.scheduler.live.test_state_feed import group, pod
-from tests.support.fake_server import cancelled, run, until
+from tests.support.fake_server import cancelled, until
 
 MANY = 1_000
 REASON = VictimReason("reclaim", "ns/b", "ns/b-0", "qb", "qa")
@@ -41,8 +41,8 @@ def evicted(cluster: Cluster) -> Decisions:
 
 DONE: dict[str, tuple[Callable[[Cluster], Decisions], str, Callable[[Loop], int]]] = {
     "taken in": (lambda _: Decisions(), "", lambda loop: len(loop.feed.cluster.tasks)),
-    "told why they wait": (refused, "", lambda loop: len(loop.cycles._publication._events._waiting) - 1),
-    "given a status": (refused, "", lambda loop: len(loop.cycles._publication._publisher) - 1),
+    "told why they wait": (refused, "", lambda loop: len(loop.cycles._status_builder._events._waiting) - 1),
+    "given a status": (refused, "", lambda loop: len(loop.cycles._status_builder._status_writer) - 1),
     "bound": (bound, "", lambda loop: len(loop.writer.binds)),
     "assumed to be bound": (bound, "", lambda loop: sum(it.assumed for it in loop.feed.cluster.tasks.values())),
     "evicted": (evicted, "n", lambda loop: len(loop.writer.evictions)),
@@ -50,19 +50,16 @@ DONE: dict[str, tuple[Callable[[Cluster], Decisions], str, Callable[[Loop], int]
 
 
 @pytest.mark.parametrize(("decide", "node", "done"), DONE.values(), ids=DONE)
-def test_of_a_gang_of_thousands_few_pods_a_turn_are(
+async def test_of_a_gang_of_thousands_few_pods_a_turn_are(
     monkeypatch: pytest.MonkeyPatch, decide: Callable[[Cluster], Decisions], node: str, done: Callable[[Loop], int]
 ) -> None:
-    async def test() -> None:
-        async with looping(monkeypatch, decide) as loop, watched(lambda: done(loop)) as counts:
-            loop.feed.inbox.put(ObjectSeen("PodGroup", group("Inqueue")))
-            for i in range(MANY):
-                loop.feed.inbox.put(ObjectSeen("Pod", named(i, node)))
-            await until(lambda: done(loop) >= MANY)
-        steps = [after - before for before, after in pairwise(counts)]
-        assert max(steps) <= SLICE + 1
-
-    run(test)
+    async with looping(monkeypatch, decide) as loop, watched(lambda: done(loop)) as counts:
+        loop.feed.inbox.put(ObjectSeen("PodGroup", group("Inqueue")))
+        for i in range(MANY):
+            loop.feed.inbox.put(ObjectSeen("Pod", named(i, node)))
+        await until(lambda: done(loop) >= MANY)
+    steps = [after - before for before, after in pairwise(counts)]
+    assert max(steps) <= ITEMS_PER_TURN + 1
 
 
 def named(number: int, node: str) -> object:
@@ -88,13 +85,10 @@ async def watched(count: Callable[[], int]) -> AsyncIterator[list[int]]:
         await cancelled(task)
 
 
-def test_a_gang_is_handed_on_whole_even_where_the_loop_is_told_to_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def test() -> None:
-        async with looping(monkeypatch, bound) as loop:
-            for i in range(MANY):
-                loop.feed.inbox.put(ObjectSeen("Pod", named(i, "")))
-            await until(lambda: len(loop.writer.binds) >= SLICE)
-            assert len(loop.writer.binds) < MANY
-        assert len(loop.writer.binds) == MANY  # the loop was cancelled
-
-    run(test)
+async def test_a_gang_is_handed_on_whole_even_where_the_loop_is_told_to_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with looping(monkeypatch, bound) as loop:
+        for i in range(MANY):
+            loop.feed.inbox.put(ObjectSeen("Pod", named(i, "")))
+        await until(lambda: len(loop.writer.binds) >= ITEMS_PER_TURN)
+        assert len(loop.writer.binds) < MANY
+    assert len(loop.writer.binds) == MANY  # the loop was cancelled

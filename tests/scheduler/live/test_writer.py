@@ -1,4 +1,4 @@
-"""Binds and evictions: carried on until their outcome is known, given back where they are refused."""
+"""Binds and evictions are repeated until their outcome is known, and reverted if refused."""
 
 from __future__ import annotations
 
@@ -12,21 +12,23 @@ import pytest
 import structlog
 
 from scheduler.framework.decisions import Bind, Evict
+from scheduler.live import writer as writer_module
 from scheduler.live.inbox import Bound, Inbox, Item, Refused
 from scheduler.live.metrics import Metrics
 from scheduler.live.writer import Writer
 from scheduler.reasons import VictimReason
 from scheduler.recording.events import Reverted
 from tests.support.fake_server import (
+    PROMPT,
+    SAFETY_NET,
     Answer,
-    Asked,
     Cut,
     FakeServer,
     Handler,
     Hang,
     Reply,
+    Request,
     cancelled,
-    run,
     scripted,
     standing_in,
     status,
@@ -75,107 +77,99 @@ def a_pod(node: str, uid: str = "u") -> Reply:
 
 
 def by_method(**answers: Any) -> Handler:
-    def handle(asked: Asked) -> Answer:
-        answer = answers[asked.method]
-        result: Answer = answer(asked) if callable(answer) else answer
+    def handle(request: Request) -> Answer:
+        answer = answers[request.method]
+        result: Answer = answer(request) if callable(answer) else answer
         return result
 
     return handle
 
 
-def test_a_bind_that_was_lost_and_had_been_carried_out_counts_as_bound() -> None:
-    async def test() -> None:
-        answers = by_method(POST=scripted(Cut(), status(409, "Conflict", "already assigned")), GET=a_pod("node-1"))
-        async with writing(answers) as (_, writer, outcome):
+async def test_a_bind_that_was_lost_and_had_been_carried_out_counts_as_bound() -> None:
+    answers = by_method(POST=scripted(Cut(), status(409, "Conflict", "already assigned")), GET=a_pod("node-1"))
+    async with writing(answers) as (_, writer, outcome):
+        writer.bind(BIND)
+        await until(lambda: outcome.bound == ["ns/p"])
+        assert outcome.reverted == []
+
+
+@pytest.mark.parametrize(
+    "truth",
+    [a_pod("node-2"), a_pod("node-1", uid="successor"), status(404, "NotFound")],
+    ids=["elsewhere", "another", "gone"],
+)
+async def test_a_bind_to_a_pod_that_is_bound_elsewhere_or_is_another_is_given_back(truth: Answer) -> None:
+    async with writing(by_method(POST=status(409, "Conflict"), GET=truth)) as (_, writer, outcome):
+        writer.bind(BIND)
+        await until(lambda: outcome.reverted == ["ns/p"])
+        assert outcome.bound == []
+        assert outcome.refused == ["ns/p"]
+
+
+async def test_a_bind_without_a_verdict_is_carried_on() -> None:
+    answers = scripted(status(500, "InternalError"), Reply(429), status(503, "ServiceUnavailable"), Reply(201))
+    async with writing(answers) as (server, writer, outcome):
+        writer.bind(BIND)
+        await until(lambda: outcome.bound == ["ns/p"])
+        assert len(server.requests) == 4
+
+
+async def test_a_refused_bind_is_given_back_after_pauses_that_grow() -> None:
+    async with writing(lambda request: status(404, "NotFound")) as (_, writer, outcome):
+        loop = asyncio.get_running_loop()
+        pauses = []
+        for turn in range(1, 5):
+            started = loop.time()
             writer.bind(BIND)
-            await until(lambda: outcome.bound == ["ns/p"])
-            assert outcome.reverted == []
-
-    run(test)
-
-
-def test_a_bind_to_a_pod_that_is_bound_elsewhere_or_is_another_is_given_back() -> None:
-    for truth in (a_pod("node-2"), a_pod("node-1", uid="successor"), status(404, "NotFound")):
-
-        async def test(truth: Answer = truth) -> None:
-            async with writing(by_method(POST=status(409, "Conflict"), GET=truth)) as (_, writer, outcome):
-                writer.bind(BIND)
-                await until(lambda: outcome.reverted == ["ns/p"])
-                assert outcome.bound == []
-                assert outcome.refused == ["ns/p"]
-
-        run(test)
+            await until(lambda turn=turn: len(outcome.reverted) == turn)  # type: ignore[misc]
+            pauses.append(loop.time() - started)
+        assert pauses[3] > 4 * pauses[0] * 0.4
+        assert pauses[3] >= 0.2
 
 
-def test_a_bind_without_a_verdict_is_carried_on() -> None:
-    async def test() -> None:
-        answers = scripted(status(500, "InternalError"), Reply(429), status(503, "ServiceUnavailable"), Reply(201))
-        async with writing(answers) as (server, writer, outcome):
-            writer.bind(BIND)
-            await until(lambda: outcome.bound == ["ns/p"])
-            assert len(server.asked) == 4
-
-    run(test)
-
-
-def test_a_refused_bind_is_given_back_after_pauses_that_grow() -> None:
-    async def test() -> None:
-        async with writing(lambda asked: status(404, "NotFound")) as (_, writer, outcome):
-            loop = asyncio.get_running_loop()
-            pauses = []
-            for turn in range(1, 5):
-                started = loop.time()
-                writer.bind(BIND)
-                await until(lambda turn=turn: len(outcome.reverted) == turn)  # type: ignore[misc]
-                pauses.append(loop.time() - started)
-            assert pauses[3] > 4 * pauses[0] * 0.4
-            assert pauses[3] >= 0.2
-
-    run(test)
+async def test_64_binds_are_in_flight_and_the_others_wait() -> None:
+    async with writing(lambda request: Reply(201)) as (server, writer, outcome):
+        server.pause = 0.1
+        for i in range(300):
+            writer.bind(Bind(f"ns/p{i}", f"u{i}", "n", "ns/g"))
+        assert len(writer.binds) == 300
+        await writer.finished()
+        assert len(outcome.bound) == 300
+        assert server.most_together == 64
+        assert server.connections == 64  # each was kept for the next bind
 
 
-def test_64_binds_are_in_flight_and_the_others_wait() -> None:
-    async def test() -> None:
-        async with writing(lambda asked: Reply(201)) as (server, writer, outcome):
-            server.pause = 0.1
-            for i in range(300):
-                writer.bind(Bind(f"ns/p{i}", f"u{i}", "n", "ns/g"))
-            assert len(writer.binds) == 300
-            await writer.finished()
-            assert len(outcome.bound) == 300
-            assert server.most_together == 64
-            assert server.connections == 64  # each was kept for the next bind
-
-    run(test)
+async def test_a_stop_waits_for_answers_for_which_less_urgent_writes_no_longer_wait() -> None:
+    async with writing(lambda request: Reply(201)) as (server, writer, outcome):
+        server.pause = 1.5
+        for i in range(100):  # more than are in flight at a time
+            writer.bind(Bind(f"ns/p{i}", f"u{i}", "n", "ns/g"))
+        await writer.urgent()
+        assert outcome.bound == []
+        await writer.finished()
+        assert len(outcome.bound) == 100
 
 
-def test_what_is_less_urgent_waits_for_binds_but_not_for_ever() -> None:
-    async def test() -> None:
-        async with writing(by_method(POST=Hang())) as (_, writer, _outcome):
-            await writer.urgent()
-            writer.bind(BIND)
-            waiting = asyncio.create_task(writer.urgent())
-            await asyncio.sleep(0.1)
-            assert not waiting.done()
-            await waiting
-            assert len(writer.binds) == 1
-
-    run(test)
+async def test_what_is_less_urgent_waits_for_binds_but_not_for_ever() -> None:
+    async with writing(by_method(POST=Hang())) as (_, writer, _outcome):
+        await writer.urgent()
+        writer.bind(BIND)
+        waiting = asyncio.create_task(writer.urgent())
+        await asyncio.sleep(0.1)
+        assert not waiting.done()
+        await waiting
+        assert len(writer.binds) == 1
 
 
-def test_a_pod_that_cannot_be_read_is_told_and_deleted_and_a_lost_bind_of_it_given_back() -> None:
+async def test_an_unreadable_victim_is_deleted_and_its_lost_bind_is_reverted() -> None:
     unreadable = Reply(body={"metadata": {"name": "p", "namespace": "ns", "uid": "u"}, "spec": {"nodeName": 7}})
     answers = by_method(PATCH=unreadable, DELETE=Reply(), POST=status(409, "Conflict"), GET=unreadable)
-
-    async def test() -> None:
-        async with writing(answers) as (server, writer, outcome):
-            writer.evict([[EVICT]])
-            await writer.finished()
-            assert [asked.method for asked in server.asked] == ["PATCH", "DELETE"]
-            writer.bind(BIND)
-            await until(lambda: outcome.reverted == ["ns/p"])
-
-    run(test)
+    async with writing(answers) as (server, writer, outcome):
+        writer.evict([[EVICT]])
+        await writer.finished()
+        assert [request.method for request in server.requests] == ["PATCH", "DELETE"]
+        writer.bind(BIND)
+        await until(lambda: outcome.reverted == ["ns/p"])
 
 
 ANSWERS: dict[str, Answer] = {
@@ -186,104 +180,86 @@ ANSWERS: dict[str, Answer] = {
 
 
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
-def test_a_namespace_whose_binds_have_no_verdict_costs_the_others_nothing(answer: Answer) -> None:
-    def handle(asked: Asked) -> Answer:
-        return answer if "/namespaces/bad/" in asked.path else Reply(201)
+async def test_a_namespace_whose_binds_have_no_verdict_costs_the_others_nothing(
+    answer: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def handle(request: Request) -> Answer:
+        return answer if "/namespaces/bad/" in request.path else Reply(201)
 
-    async def test() -> None:
-        async with writing(handle) as (_, writer, outcome):
-            for i in range(300):
-                writer.bind(Bind(f"bad/p{i}", f"bad-{i}", "n", "bad/g"))
-            await asyncio.sleep(0.2)
-            for i in range(20):
-                writer.bind(Bind(f"good/p{i}", f"good-{i}", "n", "good/g"))
-            await until(lambda: len(outcome.bound) == 20, 1.0)
-            started = asyncio.get_running_loop().time()
-            await writer.urgent()
-            await writer.urgent()  # nor do statuses wait for them for ever
-            assert asyncio.get_running_loop().time() - started < 1.9
-            assert len(writer.binds) == 300
-
-    run(test)
+    async with writing(handle) as (_, writer, outcome):
+        for i in range(300):
+            writer.bind(Bind(f"bad/p{i}", f"bad-{i}", "n", "bad/g"))
+        await asyncio.sleep(0.2)
+        for i in range(20):
+            writer.bind(Bind(f"good/p{i}", f"good-{i}", "n", "good/g"))
+        await until(lambda: len(outcome.bound) == 20, PROMPT)
+        monkeypatch.setattr(writer_module, "_LONGEST_WAIT", 2 * SAFETY_NET)
+        async with asyncio.timeout(SAFETY_NET):
+            await writer.urgent()  # nor do statuses wait for them
+        assert len(writer.binds) == 300
 
 
-def test_a_wave_whose_first_victims_have_no_verdict_does_not_hold_the_next_back() -> None:
-    def handle(asked: Asked) -> Answer:
-        return status(500, "InternalError") if "/namespaces/bad/" in asked.path else a_pod("node-1")
+async def test_a_wave_whose_first_victims_have_no_verdict_does_not_hold_the_next_back() -> None:
+    def handle(request: Request) -> Answer:
+        return status(500, "InternalError") if "/namespaces/bad/" in request.path else a_pod("node-1")
 
-    async def test() -> None:
-        async with writing(handle) as (server, writer, _):
-            reason = EVICT.reason
-            first = [Evict(f"bad/p{i}", f"bad-{i}", "bad/g", reason) for i in range(60)]
-            second = [Evict(f"good/p{i}", f"good-{i}", "good/g", reason) for i in range(5)]
-            writer.evict([first, second])
-            deletions = lambda: [a.path for a in server.asked if a.method == "DELETE"]  # noqa: E731
-            await until(lambda: len(deletions()) == 5, 1.0)
-            assert all("/namespaces/good/" in path for path in deletions())
-
-    run(test)
+    async with writing(handle) as (server, writer, _):
+        reason = EVICT.reason
+        first = [Evict(f"bad/p{i}", f"bad-{i}", "bad/g", reason) for i in range(60)]
+        second = [Evict(f"good/p{i}", f"good-{i}", "good/g", reason) for i in range(5)]
+        writer.evict([first, second])
+        deletions = lambda: [a.path for a in server.requests if a.method == "DELETE"]  # noqa: E731
+        await until(lambda: len(deletions()) == 5, PROMPT)
+        assert all("/namespaces/good/" in path for path in deletions())
 
 
-def test_a_victim_is_told_once_however_often_its_deletion_is_tried() -> None:
+async def test_a_victim_is_told_once_however_often_its_deletion_is_tried() -> None:
     answers = by_method(PATCH=a_pod("node-1"), DELETE=scripted(status(500, "InternalError"), Cut(), Reply()))
-
-    async def test() -> None:
-        async with writing(answers) as (server, writer, _):
-            writer.evict([[EVICT]])
-            await until(lambda: not writer.unfinished)
-            assert [asked.method for asked in server.asked] == ["PATCH", "DELETE", "DELETE", "DELETE"]
-
-    run(test)
+    async with writing(answers) as (server, writer, _):
+        writer.evict([[EVICT]])
+        await until(lambda: not writer.unfinished)
+        assert [request.method for request in server.requests] == ["PATCH", "DELETE", "DELETE", "DELETE"]
 
 
-def test_a_bind_that_fails_in_an_unforeseen_way_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def test() -> None:
-        async with writing(lambda asked: Reply(201)) as (_, writer, outcome):
-            with monkeypatch.context() as patched:
-                patched.setattr(writer._client, "bind", lambda *_, **__: 1 / 0)
-                writer.bind(BIND)
-                await until(lambda: outcome.reverted == ["ns/p"])
+async def test_a_bind_that_fails_in_an_unforeseen_way_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with writing(lambda request: Reply(201)) as (_, writer, outcome):
+        with monkeypatch.context() as patched:
+            patched.setattr(writer._client, "bind", lambda *_, **__: 1 / 0)
             writer.bind(BIND)
-            await until(lambda: outcome.bound == ["ns/p"])
+            await until(lambda: outcome.reverted == ["ns/p"])
+        writer.bind(BIND)
+        await until(lambda: outcome.bound == ["ns/p"])
 
-    run(test)
 
-
-def test_what_is_logged_of_a_write_names_the_cycle_that_decided_it() -> None:
+async def test_what_is_logged_of_a_write_names_the_cycle_that_decided_it() -> None:
     logged: list[tuple[object, object]] = []
 
     class Noted(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             logged.append((structlog.contextvars.get_contextvars().get("cycle"), record.levelname))
 
-    async def test() -> None:
+    handler = Noted()
+    logging.getLogger("scheduler.live.writer").addHandler(handler)
+    try:
         async with writing(by_method(POST=status(403, "Forbidden"))) as (_, writer, outcome):
             for cycle in (7, 8):
                 structlog.contextvars.bind_contextvars(cycle=cycle)
                 writer.bind(BIND)
             structlog.contextvars.bind_contextvars(cycle=9)
             await until(lambda: len(outcome.refused) == 2)
-
-    handler = Noted()
-    logging.getLogger("scheduler.live.writer").addHandler(handler)
-    try:
-        run(test)
     finally:
         logging.getLogger("scheduler.live.writer").removeHandler(handler)
     assert sorted(logged) == [(7, "WARNING"), (8, "WARNING")]
 
 
-def test_a_probe_is_answered_beside_a_namespace_that_has_no_answers() -> None:
-    def handle(asked: Asked) -> Answer:
-        return Hang() if "/namespaces/" in asked.path else status(403, "Forbidden")
+async def test_a_probe_is_answered_beside_a_namespace_that_has_no_answers() -> None:
+    def handle(request: Request) -> Answer:
+        return Hang() if "/namespaces/" in request.path else status(403, "Forbidden")
 
-    async def test() -> None:
-        async with writing(handle) as (server, writer, _):
-            for i in range(200):
-                writer.bind(Bind(f"bad/p{i}", f"bad-{i}", "n", "bad/g"))
-            await asyncio.sleep(0.1)
-            writer.probe()
-            await until(lambda: writer._client.http.writes_answered == 1, 1.0)
-            assert server.asked[-1].path == "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-
-    run(test)
+    async with writing(handle) as (server, writer, _):
+        for i in range(200):
+            writer.bind(Bind(f"bad/p{i}", f"bad-{i}", "n", "bad/g"))
+        await asyncio.sleep(0.1)
+        writer.probe()
+        await until(lambda: writer._client.http.writes_answered == 1, PROMPT)
+        assert server.requests[-1].path == "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"

@@ -237,7 +237,7 @@ SMALL: list[tuple[str, type[msgspec.Struct], dict[str, Any], dict[str, Any]]] = 
 
 
 @pytest.mark.parametrize(("name", "struct", "body", "other"), SMALL)
-def test_an_object_counts_as_changed_when_it_comes_when_it_says_something_else_and_when_it_goes(
+def test_an_object_counts_as_changed_when_added_modified_or_deleted(
     name: str, struct: type[msgspec.Struct], body: dict[str, Any], other: dict[str, Any]
 ) -> None:
     cluster = Cluster()

@@ -1,4 +1,4 @@
-"""What is taken on nodes: exact whatever comes and goes, and never more than an array holds."""
+"""Used capacity of nodes is exact after any sequence of changes and never overflows an array."""
 
 from __future__ import annotations
 
@@ -48,9 +48,7 @@ def row_of(cluster: Cluster, amounts: str) -> Resource:
 
 @pytest.mark.parametrize("pods", [1, 2, 40])
 @pytest.mark.parametrize("settled", [True, False])
-def test_a_node_has_its_room_again_after_pods_of_another_scheduler_that_asked_for_all_there_is(
-    pods: int, settled: bool
-) -> None:
+def test_a_node_is_free_again_after_foreign_pods_that_requested_everything(pods: int, settled: bool) -> None:
     cluster = Cluster(scheduler_names=["ours"])
     cluster.set_node(node())
     cluster.set_pod(pod("small", "1"))

@@ -1,4 +1,4 @@
-"""Amounts and their comparisons (semantics of Volcano's ``api/resource_info.go``)."""
+"""Amounts and their comparisons (semantics of Volcano's `api/resource_info.go`)."""
 
 from __future__ import annotations
 

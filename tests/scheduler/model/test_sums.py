@@ -1,4 +1,4 @@
-"""What queues' jobs hold and ask for, kept event by event: what a look at all jobs would say."""
+"""The incremental sums of queues equal the sums over all jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a pod's spec makes of a task."""
+"""The task that a pod's spec becomes."""
 
 from __future__ import annotations
 

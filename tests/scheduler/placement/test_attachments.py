@@ -77,7 +77,7 @@ def waiting(world: World) -> set[str]:
 
 
 @given(tables(), st.lists(st.lists(random_clusters.events(), max_size=3), max_size=3))
-def test_no_node_attaches_more_than_it_can_and_nobody_waits_for_an_attachment_that_is_free(
+def test_no_node_exceeds_its_attachments_and_no_pod_waits_for_a_free_one(
     table: dict[str, Any], story: list[list[dict[str, Any]]]
 ) -> None:
     world = World(policy_of(table["policy"]))

@@ -1,4 +1,4 @@
-"""Every field of a pod's spec that decides where, or whether, it may run (``pod_fields.yaml``): none is ignored."""
+"""Every field of a pod's spec that decides where, or whether, it may run (`pod_fields.yaml`): none is ignored."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ NOT_ABOUT_PLACES = {
     "schedulerName": "whose pod it is (tests/scheduler/model/test_cluster.py)",
     "priorityClassName": "the API server makes a number of it, which priority holds",
     "terminationGracePeriodSeconds": "how long it takes to leave",
+    "activeDeadlineSeconds": "whether the scopes of a ResourceQuota cover it",
 }
 
 

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler.framework.session import Session
+from scheduler.model.matching import selector_matches
 from scheduler.model.objects import LabelSelector
 from scheduler.model.task import TaskStatus
 from scheduler.placement.pod_affinity import PodAffinities
 from scheduler.placement.pod_index import labels_of
-from scheduler.placement.selectors import selector_matches
 from scheduler.plugins import PLUGINS
 from tests.support.core.events import policy_of
 from tests.support.core.world import World
@@ -84,7 +84,7 @@ def test_tasks_with_equal_terms_share_one_count_for_each_topology() -> None:
     session.close()
 
 
-def test_what_many_terms_say_is_counted_once_for_each_of_them_however_many_pods_there_are() -> None:
+def test_each_term_is_counted_once_for_any_number_of_pods() -> None:
     """Sixty pods of a hundred terms each, all different: each term is matched with all pods at once."""
     jobs = [
         {"name": f"j{i}", "tasks": "1 x 1 cpu", "pod": anti_affinity(*(f"k{i}-{n}" for n in range(100)))}
@@ -126,8 +126,8 @@ def test_what_pods_say_of_one_class_is_what_they_say_of_it_among_all(
         session = session_of([*holders, *waiting])
         affinities = PodAffinities(session.cluster, session.placement.pods)
         with mock.patch("scheduler.placement.pod_affinity.FEW", few):
-            heard = [affinities._spoken_of(session.cluster.tasks[f"t/w{i}-0"]) for i in range(len(labels))]
-        said.append([(spoken.unwanted, spoken.liked) for spoken in heard])
+            effects = [affinities._effects_on(session.cluster.tasks[f"t/w{i}-0"]) for i in range(len(labels))]
+        said.append([(effect.unwanted, effect.liked) for effect in effects])
         session.close()
     assert said[0] == said[1]
 

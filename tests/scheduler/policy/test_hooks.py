@@ -1,4 +1,4 @@
-"""Hooks: what a class declares is what is asked."""
+"""Hooks: the methods that a plugin class declares are called."""
 
 from __future__ import annotations
 

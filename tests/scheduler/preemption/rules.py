@@ -24,6 +24,8 @@ def check_evictions(cluster: Cluster, policy: Policy, decisions: Decisions) -> N
     reclaims_above_deserved(cluster, decisions)
     keeps_guarantees(cluster, decisions)
     evicts_no_one_in_vain(cluster, policy, decisions)
+    spares_members_that_nobody_needs(cluster, policy, decisions)
+    evicts_in_proportion(cluster, decisions)
 
 
 def units(cluster: Cluster, decisions: Decisions) -> Iterator[list[tuple[Evict, Task]]]:
@@ -111,7 +113,7 @@ def claim_by_claim(
     cluster: Cluster, decisions: Decisions, given_up: Container[str] = ()
 ) -> Iterator[tuple[list[tuple[Evict, Task]], dict[str, Resource]]]:
     """The victims as they were taken, each with what the queues held before: what a queue got earlier in this cycle
-    counts, unless it was ``given_up`` again.
+    counts, unless it was `given_up` again.
     """
     held = allocated(cluster)
     preemptors = {evict.reason.preemptor for evict in decisions.evictions}
@@ -181,6 +183,57 @@ def evicts_no_one_in_vain(cluster: Cluster, policy: Policy, decisions: Decisions
         assert needed or _exceeds_a_limit(cluster, policy, decisions, unit), (
             f"{[t.key for _, t in unit]} need not have gone"
         )
+
+
+def spares_members_that_nobody_needs(cluster: Cluster, policy: Policy, decisions: Decisions) -> None:
+    """Of a gang that goes, no member could stay alone with those that stay: its room is needed, or its queue's quota,
+    or the others would be protected without it. Only flat queues are judged.
+    """
+    room, gone = _room(cluster, decisions), {evict.task for evict in decisions.evictions}
+    for unit, held in claim_by_claim(cluster, decisions):
+        evict, first = unit[0]
+        job = cluster.jobs[first.job]
+        queue = cluster.queues[job.queue]
+        left = sum(task.key not in gone for task in job.having(HOLDING | TaskStatus.SUCCEEDED))
+        alone = len(unit) > 1 and left + 1 >= job.min_available and not job.binding_roles and job.disruption is None
+        if not alone or queue.parent or not _gang_protects(policy, evict.reason.action):
+            continue
+        for position, (_, task) in enumerate(unit):
+            rest = resources.total_of(other.request for at, (_, other) in enumerate(unit) if at != position)
+            if evict.reason.action == "reclaim" and not _stays_above(held[queue.name], rest, decisions, queue.name):
+                continue
+            member = [unit[position]]
+            crowded = any(room[task.node].get(name, 0) < amount for name, amount in task.request.items() if amount > 0)
+            assert (
+                crowded
+                or _stands_in_the_way(cluster, decisions, member)
+                or _exceeds_a_limit(cluster, policy, decisions, member)
+            ), f"{task.key} could have stayed with {left} others of {job.key}"
+
+
+def _stays_above(held: Resource, rest: Resource, decisions: Decisions, queue: str) -> bool:
+    """Whether the queue is above what it deserves before the others of a gang go, and still after that."""
+    due = decisions.queues[queue].deserved
+    names = [name for name in rest if name in due and name != PODS and rest[name] > 0]
+    return bool(names) and all(held.get(name, 0) - rest[name] > due[name] for name in names)
+
+
+def evicts_in_proportion(cluster: Cluster, decisions: Decisions) -> None:
+    """What goes for one job is at most, over its placed tasks, each one's request and the largest unit that goes.
+
+    One dimension within the bound is enough: what frees cards may hold many cpus.
+    """
+    placed = {*decisions.pipelined, *(bind.task for bind in decisions.binds)}
+    by_preemptor: dict[str, list[Resource]] = defaultdict(list)
+    for unit in units(cluster, decisions):
+        by_preemptor[unit[0][0].reason.preemptor].append(resources.total_of(task.request for _, task in unit))
+    for key, freed in by_preemptor.items():
+        tasks = [task for task in cluster.jobs[key].tasks.values() if task.key in placed]
+        asked, evicted = resources.total_of(task.request for task in tasks), resources.total_of(freed)
+        names = [name for name, amount in asked.items() if amount > 0 and name != PODS and evicted.get(name, 0) > 0]
+        bound = {name: asked[name] + len(tasks) * max(unit.get(name, 0) for unit in freed) for name in names}
+        within = [name for name in names if evicted[name] <= bound[name]]
+        assert within or not names, f"for {key} {evicted} go, and {bound} are in proportion"
 
 
 def _room(cluster: Cluster, decisions: Decisions) -> dict[str, Resource]:

@@ -1,5 +1,5 @@
 """What holds across cycles while victims take their time to go and come back, on random clusters
-(``--hypothesis-profile=nightly`` for the long run).
+(`--hypothesis-profile=nightly` for the long run).
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def test_what_never_came_to_rest_once_does(table: dict[str, Any], delay: int) ->
 
 
 def story(table: dict[str, Any], delay: int, budget: Budget | None = None) -> World:
-    """Cycles until nothing happens any more; victims come back after ``delay`` cycles. Each cycle is judged, and all
-    of them together. With a ``budget`` they may be cut, and what is remembered goes from one to the next.
+    """Cycles until nothing happens any more; victims come back after `delay` cycles. Each cycle is judged, and all
+    of them together. With a `budget` they may be cut, and what is remembered goes from one to the next.
     """
     note(str(table))
     world = World(load_policy(table["policy"], "random policy"))

@@ -1,4 +1,4 @@
-"""A gang that says how it may be disrupted goes as it says, whoever has a say in the policy."""
+"""Preemption respects the disruption mode of a gang under every policy."""
 
 from __future__ import annotations
 

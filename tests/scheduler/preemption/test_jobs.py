@@ -1,8 +1,8 @@
-"""What a job is told when an action looks for victims for it."""
+"""The reason that a job gets when an action searches victims for it."""
 
 from __future__ import annotations
 
-from scheduler.reasons import render_refusal
+from scheduler.reasons import NoVictims, render_refusal
 from tests.support.core.events import policy_of
 from tests.support.core.world import World
 
@@ -43,3 +43,14 @@ tiers:
     world.load({"nodes": [{"name": "n1", "has": "2 cpu"}], "queues": [{"name": "a"}], "jobs": [job]})
 
     assert render_refusal(world.cycle().refusals["t/job"]) == "preempt: no candidates"
+
+
+def test_a_job_that_waits_for_the_reason_of_an_equal_one_is_told_of_its_own_tasks() -> None:
+    world = World(policy_of("plain-preempt"))
+    row = {"queue": "q", "priority": 1}
+    running = {**row, "name": "old", "tasks": "2 x 1 cpu running on n1"}
+    waiting = [{**row, "name": name, "tasks": "2 x 1 cpu", "phase": "Inqueue"} for name in ("one", "two")]
+    world.load({"nodes": [{"name": "n1", "has": "2 cpu"}], "queues": [{"name": "q"}], "jobs": [running, *waiting]})
+    refusals = world.cycle().refusals
+    named = {job: [why.task for why in refusals[job].items if isinstance(why, NoVictims)] for job in refusals}
+    assert named == {"t/one": ["t/one-0"], "t/two": ["t/two-0"]}

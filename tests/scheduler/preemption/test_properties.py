@@ -1,4 +1,4 @@
-"""What holds of every eviction, on random clusters (``--hypothesis-profile=nightly`` for the long run)."""
+"""What holds of every eviction, on random clusters (`--hypothesis-profile=nightly` for the long run)."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def test_the_oldest_is_reprieved_first() -> None:
     assert cheapest_cover((2,), [large, small, smaller]) == [large]
 
 
-def test_a_gang_is_reprieved_for_its_spare_tasks_and_those_as_far_as_they_are_not_needed() -> None:
+def test_a_gang_loses_only_the_spare_tasks_that_are_needed_if_these_suffice() -> None:
     limits = (("gang", 2),)
     spare = [option("gang", 1, age_key=age, limits=limits) for age in range(3)]
     whole = option("gang", 3, age_key=0, pods=3, whole=True)

@@ -1,4 +1,4 @@
-"""What plugins vote, and what a victim's reason tells of it."""
+"""The votes of plugins, and how a victim's reason reports them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Every text of a reason, a lint finding and a refusal of a policy, rendered once into ``messages.txt`` for reviewers.
+"""Every text of a reason, a lint finding and a refusal of a policy, rendered once into `messages.txt` for reviewers.
 
-``APPROVE=1 pytest tests/scheduler/reasons`` writes the file anew.
+`APPROVE=1 pytest tests/scheduler/reasons` writes the file anew.
 """
 
 from __future__ import annotations
@@ -18,12 +18,20 @@ from scheduler.policy.loader import PolicyError, load_policy
 from scheduler.reasons import (
     NodeRule,
     NodeUnfit,
+    NoDomain,
     NoNode,
     NotLower,
+    OfNoUse,
+    OutOfProportion,
+    PodsMissing,
     Protected,
+    ProtectedBy,
     ProtectedCount,
     Protection,
+    QueueExcess,
+    QueueSurplus,
     UnschedulableReason,
+    Vetoed,
     VictimReason,
     render_denial,
     render_victim,
@@ -42,6 +50,7 @@ NUMBERS = {
     "guarantee": 2000,
     "left": 1000,
     "inqueue": 1000,
+    "guaranteed_to_others": 4000,
 }
 SHAPES: dict[type, Callable[[], list[Any]]] = {
     NoNode: lambda: [
@@ -49,8 +58,25 @@ SHAPES: dict[type, Callable[[], list[Any]]] = {
         *(NoNode("t/pod", 9, (NodeRule(n, rule, "detail"),)) for rule in text._NODE_RULES for n in (1, 2)),
     ],
     NodeUnfit: lambda: [NodeUnfit("n1")],
+    OutOfProportion: lambda: [OutOfProportion("preempt", "cpu", 5000, 1000)],
+    QueueExcess: lambda: [
+        QueueExcess("preempt", "q", "cpu", 9000, 4000, limit, 8000, set_by)
+        for limit, set_by in (
+            *(("capability", "q"), ("capability", "parent"), ("capability", "")),
+            *(("deserved", "q"), ("quota", "q")),
+        )
+    ],
+    NoDomain: lambda: [
+        NoDomain("rack", 3, "rack-2", 6, 8, "nvidia.com/gpu", 6000, 8000),
+        NoDomain("rack", 3, "rack-2", 6, 8, group="<group>"),
+        NoDomain("rack", 1, "rack-2", 6, 8),
+        NoDomain("rack", 3, "rack-2", 6, 8, above="tier 9"),
+        NoDomain("rack", 0, "", 0, 8),
+    ],
+    PodsMissing: lambda: [PodsMissing(2, 2), PodsMissing(2, 2, "<role>"), PodsMissing(2, 2, group="<group>")],
     NotLower: lambda: [NotLower(5, 5), NotLower(9, 5)],
-    Protected: lambda: [Protected(by) for by in text._PROTECTIONS],
+    Vetoed: lambda: [Vetoed("<plugin>", 1), Vetoed("<plugin>", 1, NotLower(9, 5)), Vetoed("<plugin>", 1, OfNoUse())],
+    Protected: lambda: [Protected(by) for by in ProtectedBy],
 }
 
 
@@ -67,7 +93,9 @@ def samples(kind: type[msgspec.Struct]) -> list[Any]:
         elif field.type is int:
             value = NUMBERS.get(field.name, 2)
         elif field.name == "spared":
-            value = (ProtectedCount(2, Protected("preemptable")),)
+            value = (ProtectedCount(2, Protected(ProtectedBy.PREEMPTABLE)),)
+        elif field.name == "surplus":
+            value = (QueueSurplus("b", "nvidia.com/gpu", 10000, 6000),)
         full[field.name] = value
         if field.required:
             least[field.name] = 0 if field.name == "candidates" else value
@@ -83,7 +111,7 @@ def reasons() -> Iterator[str]:
         for kind in kinds:
             yield from dict.fromkeys(f"{kind.__name__}: {render(sample)}" for sample in samples(kind))
     yield "## Why a pod was evicted"
-    spared = (ProtectedCount(1, Protected("preemptable")),)
+    spared = (ProtectedCount(1, Protected(ProtectedBy.PREEMPTABLE)),)
     for reason in (
         VictimReason("reclaim", "t/new", "t/new-0", "a", "b"),
         VictimReason(

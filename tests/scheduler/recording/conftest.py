@@ -13,8 +13,9 @@ from scheduler.decide import decide
 from scheduler.framework.decisions import Decisions
 from scheduler.framework.work import UNLIMITED
 from scheduler.model.cluster import Cluster
+from scheduler.model.state_kinds import STATE_KINDS
 from scheduler.policy.loader import load_policy
-from scheduler.recording.events import KINDS, Assumed, Decided, Input, ObjectGone, ObjectSeen, PolicyLoaded, apply_input
+from scheduler.recording.events import Assumed, Decided, Input, ObjectGone, ObjectSeen, PolicyLoaded, apply_input
 from scheduler.recording.segments import SegmentWriter
 from tests.support.core.notation import EPOCH, Notation, Object
 
@@ -45,7 +46,7 @@ class Scheduler:
             self.see(kind, item)
 
     def see(self, kind: str, item: Object) -> None:
-        self.take(ObjectSeen(kind, msgspec.convert(item, KINDS[kind])))
+        self.take(ObjectSeen(kind, msgspec.convert(item, STATE_KINDS[kind].struct)))
 
     def lose(self, kind: str, key: str) -> None:
         self.take(ObjectGone(kind, key))

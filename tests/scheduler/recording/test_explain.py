@@ -1,4 +1,4 @@
-"""``explain`` says why a pod or job of a recorded cycle got what it got."""
+"""`explain` states why a pod or job of a recorded cycle was placed, evicted or left waiting."""
 
 from __future__ import annotations
 
@@ -44,6 +44,25 @@ def test_a_waiting_job_learns_what_stands_in_its_way(reclaimed: Path, capsys: py
 
     assert "its job t/more waits: " in out
     assert "queue a may not reclaim: 2 nvidia.com/gpu allocated and 1 requested, deserved 2" in out
+
+
+def test_a_program_reads_why_nothing_was_reclaimed_with_its_numbers(
+    scheduler: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    live = scheduler()
+    live.show({"nodes": [{"name": "n1", "has": "4 gpu"}]})
+    live.show({"queues": [{"name": "a", "deserved": "2 gpu"}, {"name": "b", "deserved": "4 gpu"}]})
+    live.show({"jobs": [{"name": "old", "queue": "b", "tasks": "4 x 1 gpu running on n1"}]})
+    live.show({"jobs": [{"name": "new", "queue": "a", "tasks": "1 x 1 gpu", "phase": "Inqueue"}]})
+    live.cycle()
+    live.recorder.close()
+    said = json.loads(explained(capsys, live.recorder.directory, "job", "t/new", "-o", "json"))
+
+    (why,) = [it for it in said["cycles"][-1]["waits"] if it["type"] == "no-victims"]
+    (spared,) = why["spared"]
+    assert (why["candidates"], spared["count"]) == (4, 4)
+    expected = {"type": "within-deserved", "queue": "b", "dimension": "nvidia.com/gpu", "allocated": "4"}
+    assert expected.items() <= spared["why"].items()
 
 
 def test_a_job_learns_its_phase_and_what_it_waits_for(

@@ -12,7 +12,8 @@ import pytest
 
 from scheduler.__main__ import main
 from scheduler.framework.work import Budget
-from scheduler.recording.events import KINDS, ObjectSeen
+from scheduler.model.state_kinds import STATE_KINDS
+from scheduler.recording.events import ObjectSeen
 from scheduler.recording.segments import cut, segments
 from tests.scheduler.recording.conftest import POLICY
 from tests.support.core.notation import EPOCH
@@ -153,7 +154,7 @@ def test_an_object_that_could_not_be_read_is_left_out_again(
     live = scheduler()
     live.show({"nodes": [{"name": "n1", "has": "4 cpu"}], "queues": [{"name": "default"}]})
     live.cycle()
-    live.recorder.write(ObjectSeen("Node", msgspec.convert(BAD_NODE, KINDS["Node"])))
+    live.recorder.write(ObjectSeen("Node", msgspec.convert(BAD_NODE, STATE_KINDS["Node"].struct)))
     live.show({"jobs": [{"name": "a", "tasks": "3 x 1 cpu"}]})
     live.cycle()
     live.recorder.close()

@@ -1,6 +1,9 @@
-"""What people read: one clause a rule, with its numbers."""
+"""The texts of `explain`: one clause for each rule, with its numbers."""
 
 from __future__ import annotations
+
+import json
+from typing import Any
 
 import msgspec
 import pytest
@@ -16,14 +19,19 @@ from scheduler.reasons import (
     PingPong,
     PluginMessage,
     Protected,
+    ProtectedBy,
     ProtectedCount,
     Protection,
     QueueGuarantee,
     QueueLimit,
+    QueueSurplus,
     QueueWithinDeserved,
     Refusal,
     UnschedulableReason,
+    Vetoed,
     VictimReason,
+    refusal_annotations,
+    refusal_data,
     render_denial,
     render_refusal,
     render_victim,
@@ -55,7 +63,7 @@ GPU = "nvidia.com/gpu"
             ),
             (
                 "reclaim: 3 candidates: "
-                "2 protected by queue b at its deserved (4 of 4 nvidia.com/gpu), 1 of equal priority"
+                "2 protected by queue b at its deserved (4 of 4 nvidia.com/gpu), 1 of equal priority 5"
             ),
         ),
         (NoVictims("preempt", "t/x", 0), "preempt: no candidates"),
@@ -74,11 +82,15 @@ def test_a_waiting_job_reads(why: UnschedulableReason, text: str) -> None:
             "protected by the guarantee of queue b (2 of 4 cpu allocated is guaranteed)",
         ),
         (PingPong("b"), "protected because queue b could reclaim the room at once"),
-        (NotLower(9, 5), "of higher priority"),
+        (NotLower(9, 5), "of higher priority (9 against 5)"),
+        (Vetoed("priority", 0, NotLower(9, 5)), "of higher priority (9 against 5; priority, tier 1)"),
+        (Vetoed("conformance", 1, Protected(ProtectedBy.SYSTEM)), "part of the system (conformance, tier 2)"),
+        (Vetoed("mine", 1), "vetoed (mine, tier 2)"),
         (GangMinimum("t/old", 4), "needed by gang t/old (minimum 4)"),
-        (Protected("preemptable"), "not preemptable"),
-        (Protected("budget", "t/keep"), "protected by disruption budget t/keep"),
-        (Protected("moon", "phase"), "protected by moon phase"),
+        (GangMinimum("t/old", 4, 4, 0), "needed by gang t/old, which needs all 4 pods (gang, tier 1)"),
+        (GangMinimum("t/old", 4, 6, 1), "needed by gang t/old, which needs 4 of its 6 pods (gang, tier 2)"),
+        (Protected(ProtectedBy.PREEMPTABLE), "not preemptable"),
+        (Protected(ProtectedBy.BUDGET, "t/keep"), "protected by disruption budget t/keep"),
         (NotNeeded(), "not needed"),
     ],
 )
@@ -94,6 +106,40 @@ def test_a_victim_reads_for_whom_and_who_decided() -> None:
     )
 
 
+def test_programs_read_a_refusal_with_its_numbers_as_quantities() -> None:
+    spared = (ProtectedCount(8, GangMinimum("t/train", 8, 8, 0)),)
+    refusal = Refusal((NoVictims("reclaim", "t/x", 8, spared, (QueueSurplus("research", GPU, 10000, 6000),)),))
+    (told,) = json.loads(refusal_annotations(refusal)["schedspec.dev/waits"])
+
+    assert told["text"] == (
+        "reclaim: 8 candidates: 8 needed by gang t/train, which needs all 8 pods (gang, tier 1), "
+        "queue research holds 4 of 10 nvidia.com/gpu above deserved"
+    )
+    assert told["type"] == "no-victims"
+    assert (told["spared"][0]["count"], told["spared"][0]["why"]["type"]) == (8, "gang-minimum")
+    assert told["surplus"] == [{"queue": "research", "dimension": GPU, "allocated": "10", "deserved": "6"}]
+
+
+def test_programs_read_which_plugin_protects_and_in_which_tier() -> None:
+    held = Vetoed("capacity", 1, QueueWithinDeserved("b", GPU, 4000, 6000))
+    spared = (ProtectedCount(4, held), ProtectedCount(1, Vetoed("mine", 0)))
+    (told,) = refusal_data(Refusal((NoVictims("reclaim", "t/x", 5, spared),)))
+
+    assert [it["why"] for it in told["spared"]] == [
+        {
+            "type": "within-deserved",
+            "queue": "b",
+            "dimension": GPU,
+            "allocated": "4",
+            "deserved": "6",
+            "plugin": "capacity",
+            "tier": 1,
+            "text": "protected by queue b at its deserved (4 of 6 nvidia.com/gpu; capacity, tier 2)",
+        },
+        {"type": "vetoed", "plugin": "mine", "tier": 0, "why": None, "text": "vetoed (mine, tier 1)"},
+    ]
+
+
 def test_a_rule_is_said_once() -> None:
     refusal = Refusal((GangShort(0, 2),)).also(GangShort(0, 2), PluginMessage("x", "y"))
 
@@ -102,8 +148,8 @@ def test_a_rule_is_said_once() -> None:
 
 @pytest.mark.parametrize("kind", list(dict.fromkeys((*UnschedulableReason.__args__, *Protection.__args__))))
 def test_every_reason_has_a_text_and_survives_encoding(kind: type[msgspec.Struct]) -> None:
-    samples = {str: "s", int: 1, float: 1000.0, bool: True}
-    values = [samples.get(field.type, ()) for field in msgspec.structs.fields(kind)]
+    samples: dict[Any, Any] = {str: "s", int: 1, float: 1000.0, bool: True, ProtectedBy: ProtectedBy.BUDGET}
+    values = [samples.get(field.type, None if field.default is None else ()) for field in msgspec.structs.fields(kind)]
     reason = kind(*values)
 
     assert (render_why if kind in UnschedulableReason.__args__ else render_denial)(reason)

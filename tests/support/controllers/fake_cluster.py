@@ -15,7 +15,7 @@ from scheduler.controllers.job import reconcile as job
 from scheduler.controllers.job.state import ObservedJob as JobSeen
 from scheduler.controllers.queue.state import queue_for
 from scheduler.controllers.runtime.objects import COMMANDS, JOBS
-from scheduler.controllers.runtime.slices import ANYWHERE
+from scheduler.controllers.runtime.pod_batches import ANYWHERE
 from scheduler.controllers.runtime.writes import (
     ApplyObject,
     Create,
@@ -33,7 +33,7 @@ START = 1_800_000_000.0
 
 
 class FakeCluster:
-    """``settle`` lets a controller work until it wants nothing more; ``now`` only moves when a test moves it."""
+    """`settle` lets a controller work until it wants nothing more; `now` only moves when a test moves it."""
 
     def __init__(self) -> None:
         self.objects: dict[tuple[str, str], Body] = {}
@@ -109,7 +109,7 @@ class FakeCluster:
                 status["containerStatuses"] = [{"name": "x", "state": {"terminated": {"exitCode": exit_code}}}]
 
     def evict(self, *names: str) -> None:
-        """Somebody deletes pods; they are gone with :meth:`leave`."""
+        """Somebody deletes pods; they are gone with `leave`."""
         for name in names:
             self.objects[PODS.id, name]["metadata"]["deletionTimestamp"] = timestamp(self.now)
 
@@ -132,8 +132,12 @@ class FakeCluster:
         for write in writes:
             match write:
                 case Create():
-                    if (write.resource.id, write.name) not in self.objects:
-                        self.put(write.resource, msgspec.json.decode(msgspec.json.encode(write.body)))
+                    body = msgspec.json.decode(msgspec.json.encode(write.body))
+                    there = self.get(write.resource, write.name)
+                    if there is None:
+                        self.put(write.resource, body)
+                    elif write.update:
+                        _merge(there, body)
                 case ApplyObject():
                     self._change(write)
                 case Remove():
@@ -166,7 +170,7 @@ class FakeCluster:
             del self.objects[write.resource.id, write.name]
 
     def turn(self, decide: Callable[[], ReconcileResult], most: int | None = None) -> int:
-        """One turn of a controller, cut short after ``most`` writes; how many it wanted."""
+        """One turn of a controller, cut short after `most` writes; how many it wanted."""
         outcome = decide()
         self.again = outcome.again
         self.carry_out(list(outcome.writes)[:most])
@@ -190,7 +194,7 @@ def _merge(into: Body, change: Body) -> None:
 
 
 class FakeJobCluster(FakeCluster):
-    """A desk with one Job, called ``j``."""
+    """A desk with one Job, called `j`."""
 
     def __init__(self, spec: Body, **metadata: Any) -> None:
         super().__init__()
@@ -220,8 +224,8 @@ class FakeJobCluster(FakeCluster):
                 self.job,
                 self.all(PODS),
                 self.group,
-                self.all(COMMANDS),
                 self.all(PRIORITY_CLASSES),
+                self.all(COMMANDS),
                 queue=queue_for(self.job.spec.queue, self.group, self.home),
                 place=self.place,
                 queue_problem=self.queue_problem,

@@ -14,6 +14,7 @@ from schedspec.api.errors import RejectedError
 from schedspec.clusters.embedded import EmbeddedCluster
 from scheduler.controllers import KNOWN, run_controllers
 from scheduler.kube import Client, EventRecorder, Http, connect
+from tests.support.fake_server import SAFETY_NET
 
 SCHEDULER = "by-hand"
 PLACES = {
@@ -162,7 +163,7 @@ class LiveControllers:
         return [condition["status"] for condition in found.get("status", {}).get("conditions", ())]
 
     def state(self, job: str) -> str:
-        """Of a PyTorchJob, as ``kubectl get`` shows it."""
+        """Of a PyTorchJob, as `kubectl get` shows it."""
         found = self.get("PyTorchJob", job) or {}
         conditions = found.get("status", {}).get("conditions") or [{"type": ""}]
         state: str = conditions[-1]["type"]
@@ -172,13 +173,13 @@ class LiveControllers:
         return [event["message"] for event in self.all("Event") if event["reason"] == reason]
 
 
-def until(check: Callable[[], Any], what: str, seconds: float = 15.0) -> Any:
-    """Look every 20 ms until something is so; its value. Fails with what was waited for."""
-    deadline = time.monotonic() + seconds
+def until(check: Callable[[], Any], what: str) -> Any:
+    """Return the first true value of a check that is made every 20 ms. Fails with what was waited for."""
+    deadline = time.monotonic() + SAFETY_NET
     while True:
         if found := check():
             return found
-        assert time.monotonic() < deadline, f"{what}: not within {seconds:g} s"
+        assert time.monotonic() < deadline, f"{what}: not within {SAFETY_NET:g} s"
         time.sleep(0.02)
 
 

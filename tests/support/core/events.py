@@ -1,4 +1,4 @@
-"""What may happen between two cycles of a table, by name."""
+"""Changes between two cycles of a table, by name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.core.world import World
 
 @cache
 def policy_of(text: str) -> Policy:
-    """A policy by its name in ``policies.yaml``, or by its text."""
+    """A policy by its name in `policies.yaml`, or by its text."""
     known = yaml.safe_load((Path(__file__).parent / "policies.yaml").read_text())
     return load_policy(known.get(text, text), f"policy {text!r}" if text in known else "the table's policy")
 
@@ -50,7 +50,7 @@ def _delete(world: World, what: Mapping[str, str]) -> None:
 
 
 def _change(world: World, changes: Mapping[str, Any]) -> None:
-    """``{Node n1: {spec: {unschedulable: true}}}``."""
+    """`{Node n1: {spec: {unschedulable: true}}}`."""
     for what, over in changes.items():
         kind, name = what.split()
         for key in (name, f"{NAMESPACE}/{name}"):

@@ -1,4 +1,4 @@
-"""What must hold of every cycle, whatever the table or the random cluster it comes from."""
+"""Invariants of every cycle, for tables and random clusters."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def evictions_have_their_placement(decisions: Decisions) -> None:
 
 
 def no_queue_is_lifted_above_its_capability(cluster: Cluster, policy: Policy, decisions: Decisions) -> None:
-    """Of a queue, and of its ancestors in a tree, no dimension that a bind adds to ends above the capability."""
+    """No dimension that a bind adds to, of a queue or of its ancestors in a tree, ends above the capability."""
     plugin = policy.plugin("capacity") or policy.plugin("proportion")
     if plugin is None or not plugin.enabled("enabledAllocatable"):
         return
@@ -90,9 +90,10 @@ def no_queue_is_lifted_above_its_capability(cluster: Cluster, policy: Policy, de
             if task.key in bound and not task.best_effort:
                 resources.add_to(added.setdefault(name, {}), task.request)
     for name, more in added.items():
-        for dimension, limit in cluster.queues[name].capability.items():
+        for dimension, capability in cluster.queues[name].capability.items():
+            limit = max(capability, cluster.queues[name].guarantee.get(dimension, 0))  # a guarantee holds in any case
             above = more.get(dimension, 0) > 0 and held[name][dimension] > limit
-            assert not above or limit <= 0, f"queue {name} holds {held[name][dimension]} {dimension} of {limit}"
+            assert not above or capability <= 0, f"queue {name} holds {held[name][dimension]} {dimension} of {limit}"
 
 
 def _with_ancestors(cluster: Cluster, queue: str, *, tree: bool) -> list[str]:

@@ -1,16 +1,16 @@
 """The compact notation of the tables, turned into API objects.
 
-Amounts: ``4 cpu, 8Gi memory, 2 gpu`` (``gpu`` is ``nvidia.com/gpu``). Names of nodes may be ranges: ``n[1-4]``. Tasks
+Amounts: `4 cpu, 8Gi memory, 2 gpu` (`gpu` is `nvidia.com/gpu`). Names of nodes may be ranges: `n[1-4]`. Tasks
 of a job:
-``8 x 1 cpu running on n1``, with ``role`` before a colon (``ps: 1 x 2 cpu``); without a state they are pending.
-``nothing`` asks for nothing.
+`8 x 1 cpu running on n1`, with `role` before a colon (`ps: 1 x 2 cpu`); without a state they are pending.
+`nothing` asks for nothing.
 
     nodes:  [{name: "n[1-2]", has: "10 cpu", labels: {zone: a}, taints: ["dedicated=x:NoSchedule"]}]
     queues: [{name: a, deserved: "6 cpu", guarantee: "2 cpu", capability: "8 cpu", priority: 5, weight: 2, parent: p}]
     jobs:   [{name: old, queue: b, min: 1, priority: 10, tasks: "8 x 1 cpu running on n1", pod: {…}, podgroup: {…}}]
 
-``min`` is the number of tasks unless given; ``pod`` and ``podgroup`` are laid over the generated objects. ``asks`` is
-minResources (``min`` times the first task unless given; ``none`` for none). Later objects are younger by a second.
+`min` is the number of tasks unless given; `pod` and `podgroup` are laid over the generated objects. `asks` is
+minResources (`min` times the first task unless given; `none` for none). Later objects are younger by a second.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TASKS = re.compile(
 
 
 def amounts(text: str) -> dict[str, str]:
-    """``4 cpu, 2 gpu`` as quantities."""
+    """`4 cpu, 2 gpu` as quantities."""
     if text in ("nothing", "none", ""):
         return {}
     pairs = (part.split() for part in text.split(","))
@@ -39,7 +39,7 @@ def amounts(text: str) -> dict[str, str]:
 
 
 def names(text: str) -> list[str]:
-    """``n[1-3]`` is n1, n2, n3."""
+    """`n[1-3]` is n1, n2, n3."""
     match = re.fullmatch(r"(.*)\[(\d+)-(\d+)\](.*)", text)
     if match is None:
         return [text]
@@ -48,7 +48,7 @@ def names(text: str) -> list[str]:
 
 
 def merged(base: Object, over: Mapping[str, Any]) -> Object:
-    """``over`` laid over ``base``, mapping by mapping."""
+    """`over` laid over `base`, mapping by mapping."""
     result = dict(base)
     for key, value in over.items():
         result[key] = (
@@ -73,7 +73,7 @@ class Notation:
         return {**meta, "namespace": namespace} if namespace else meta
 
     def objects(self, table: Mapping[str, Any]) -> Iterator[tuple[str, Object]]:
-        """All objects of a table as ``(kind, object)``, in the order that they are written in."""
+        """All objects of a table as `(kind, object)`, in the order that they are written in."""
         for row in table.get("nodes") or ():
             yield from (("Node", item) for item in self.nodes(row))
         for row in table.get("queues") or ():
@@ -163,9 +163,9 @@ class Notation:
         if part["on"]:
             spec["nodeName"] = part["on"]
         phases = {"running": "Running", "leaving": "Running", "done": "Succeeded", "failed": "Failed"}
-        meta = self._meta(
-            f"{job}-{number}", NAMESPACE, annotations=annotations, labels={"job": job, **row.get("labels", {})}
-        )
+        of_role = {"volcano.sh/task-spec": part["role"]} if part["role"] else {}
+        labels = {"job": job, **of_role, **row.get("labels", {})}
+        meta = self._meta(f"{job}-{number}", NAMESPACE, annotations=annotations, labels=labels)
         if part["state"] == "leaving":
             meta["deletionTimestamp"] = timestamp(self._count)
         pod = {"metadata": meta, "spec": spec, "status": {"phase": phases.get(part["state"], "Pending")}}

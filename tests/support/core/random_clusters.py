@@ -1,4 +1,4 @@
-"""Random clusters for the properties of the allocation side, as tables (:mod:`tests.support.core.notation`), so that a
+"""Random clusters for the properties of the allocation side, as tables (`tests.support.core.notation`), so that a
 failing one can be kept.
 """
 

@@ -1,8 +1,8 @@
-"""Random clusters for what holds across cycles, as tables (:mod:`tests.support.core.notation`), with all that policies
-know: selectors, taints, budgets, guarantees, trees of three levels, cards.
+"""Draw random clusters for the properties across cycles, as tables (`tests.support.core.notation`).
 
-The one rule: all that is drawn is drawn from one ``random.Random``. A plain one makes ten thousand clusters in seconds;
-hypothesis's makes what it finds small.
+The tables have all that policies use: selectors, taints, budgets, guarantees, trees of three levels, cards. Everything
+is drawn from one `random.Random`. Python's own generator makes ten thousand clusters in seconds; hypothesis's makes a
+failing cluster small.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def _job(
     count: int = 0,
     cards: int = 0,
 ) -> dict[str, Any]:
-    """A job that runs where ``idle`` has room (and takes it), or waits (None)."""
+    """A job that runs where `idle` has room (and takes it), or waits (None)."""
     count, cards = count or draw.number(1, 4), cards or draw.number(1, 3)
     asks = draw.one_of((f"{cards} gpu", f"{cards} gpu, 1 cpu", f"{cards} gpu, {cards} cpu"))
     row: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Random clusters for the properties of the eviction side, as tables (:mod:`tests.support.core.notation`), so that a
+"""Random clusters for the properties of the eviction side, as tables (`tests.support.core.notation`), so that a
 failing one can be kept.
 """
 
@@ -99,7 +99,7 @@ def queue(draw: st.DrawFn, name: str) -> dict[str, Any]:
 
 @st.composite
 def job(draw: st.DrawFn, name: str, leaves: list[str], idle: dict[str, int] | None) -> dict[str, Any]:
-    """A job that runs where ``idle`` has room (and takes it), or waits (None)."""
+    """A job that runs where `idle` has room (and takes it), or waits (None)."""
     count, cards = draw(st.integers(1, 4)), draw(st.integers(1, 3))
     asks = draw(st.sampled_from((f"{cards} gpu", f"{cards} gpu, 1 cpu", f"{cards} gpu, {cards} cpu")))
     tasks = _running(draw, count, cards, asks, idle) if idle is not None else [f"{count} x {asks}"]

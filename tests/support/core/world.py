@@ -13,26 +13,13 @@ import msgspec
 from scheduler.decide import decide
 from scheduler.framework.decisions import Decisions, Memory
 from scheduler.framework.session import Session
-from scheduler.model import objects
 from scheduler.model.cluster import Cluster
+from scheduler.model.state_kinds import STATE_KINDS
 from scheduler.plugins import PLUGINS
 from scheduler.policy.model import Policy
 from scheduler.reasons import Refusal
 from tests.support.core.invariants import check_cycle, snapshot
 from tests.support.core.notation import EPOCH, NAMESPACE, Notation, Object, merged
-
-KINDS: dict[str, tuple[type[Any], str]] = {
-    "Node": (objects.Node, "node"),
-    "Queue": (objects.Queue, "queue"),
-    "PriorityClass": (objects.PriorityClass, "priority_class"),
-    "PodGroup": (objects.PodGroup, "podgroup"),
-    "Pod": (objects.Pod, "pod"),
-    "PodDisruptionBudget": (objects.PodDisruptionBudget, "budget"),
-    "PersistentVolume": (objects.PersistentVolume, "volume"),
-    "PersistentVolumeClaim": (objects.PersistentVolumeClaim, "claim"),
-    "CSINode": (objects.CSINode, "csi_node"),
-    "Namespace": (objects.Namespace, "namespace"),
-}
 
 
 def key_of(item: Object) -> str:
@@ -65,13 +52,13 @@ class World:
     def put(self, kind: str, item: Object) -> None:
         """Create or replace an object; the cluster sees it at once."""
         self.objects[kind, key_of(item)] = item
-        struct, name = KINDS[kind]
-        getattr(self.cluster, f"set_{name}")(msgspec.convert(item, struct))
+        found = STATE_KINDS[kind]
+        found.set(self.cluster, msgspec.convert(item, found.struct))
 
     def remove(self, kind: str, key: str) -> None:
         """Delete an object; the cluster sees it at once."""
         if self.objects.pop((kind, key), None) is not None:
-            getattr(self.cluster, f"delete_{KINDS[kind][1]}")(key)
+            STATE_KINDS[kind].delete(self.cluster, key)
 
     def load(self, table: dict[str, Any]) -> None:
         """Create what a table lists."""
@@ -82,8 +69,8 @@ class World:
         """A cluster built anew from the same objects, in any order."""
         cluster = Cluster()
         for kind, key in self.objects if order is None else order:
-            struct, name = KINDS[kind]
-            getattr(cluster, f"set_{name}")(msgspec.convert(self.objects[kind, key], struct))
+            found = STATE_KINDS[kind]
+            found.set(cluster, msgspec.convert(self.objects[kind, key], found.struct))
         return cluster
 
     def restart(self) -> None:
@@ -102,7 +89,9 @@ class World:
         before = snapshot(self.cluster)
         decisions = decide(self.cluster, self.policy, self.now)
         assert snapshot(self.cluster) == before, "deciding changed the state"
-        again = decide(self.fresh(sorted(self.objects, reverse=True)), self.policy, self.now)
+        anew = self.fresh(sorted(self.objects, reverse=True))
+        anew.backlog.policy, anew.backlog.lapses = self.cluster.backlog.policy, dict(self.cluster.backlog.lapses)
+        again = decide(anew, self.policy, self.now)
         passed_over = self._passed_over(decisions)
         assert what_is_done(decisions, passed_over) == what_is_done(again, passed_over), (
             "the state kept event by event decides otherwise than one built afresh"
@@ -125,8 +114,8 @@ class World:
     def carry_out(self, decisions: Decisions, victims: str = "leave") -> None:
         """What the API server, kubelets and controllers make of decisions.
 
-        ``victims``: ``leave``, ``stay`` (they terminate, and go on terminating), ``return`` (their controller makes
-        them anew) or ``return after N`` (the same, once they have terminated for N cycles).
+        `victims`: `leave`, `stay` (they terminate, and go on terminating), `return` (their controller makes
+        them anew) or `return after N` (the same, once they have terminated for N cycles).
         """
         then, _, cycles = victims.partition(" after ")
         for pod, (uid, left) in list(self.terminating.items()):
@@ -153,7 +142,7 @@ class World:
             self.change("PodGroup", job, {"status": {"phase": phase}})
 
     def end(self, pod: str, *, again: bool) -> None:
-        """A pod is gone; ``again``: its controller makes another of the same name."""
+        """A pod is gone; `again`: its controller makes another of the same name."""
         old = self.objects["Pod", pod]
         self.remove("Pod", pod)
         if again:

@@ -1,6 +1,6 @@
-"""What live benchmarks and fault tests stand on: a fresh embedded cluster, objects in bulk.
+"""Set up live benchmarks and fault tests: a fresh embedded cluster, objects in bulk.
 
-The one rule: nothing here measures; and the bare loop uses the same client as the scheduler, the fastest that we have.
+Nothing is measured here. The bare loop uses the same client as the scheduler, the fastest that we have.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ async def prepare(client: Client, nodes: int, queues: Iterable[Body], cpu: str =
 
 
 async def settled_node(client: Client, name: str, cpu: str) -> dict[str, str]:
-    """A simulated node that is Ready; returns what it has."""
+    """A KWOK node that is Ready; returns its object."""
     amounts = await _create_node(client, name, cpu)
     for _ in range(400):
         if _is_ready(await client.get(NODES, name)):
@@ -154,7 +154,7 @@ async def gangs(
     cpu: str = "1",
     namespace: str = "default",
 ) -> list[Pod]:
-    """PodGroups ``prefix-i`` of ``size`` pods each; the pods as created."""
+    """PodGroups `prefix-i` of `size` pods each; the pods as created."""
     made: list[Pod] = []
 
     async def group(i: int) -> None:
@@ -171,7 +171,7 @@ async def gangs(
 
 
 async def bind_all(client: Client, pods: Iterable[Pod], nodes: int) -> None:
-    """Bind pods of ``default`` with nobody to decide, to so many nodes in turn."""
+    """Bind pods of `default` with nobody to decide, to so many nodes in turn."""
 
     async def bind(item: tuple[int, Pod]) -> None:
         number, pod = item

@@ -1,7 +1,7 @@
-"""How busy the machine is: what a test's time limit of some seconds is worth right now.
+"""Measure how busy the machine is, to scale the time limits of tests.
 
-The one rule: what is measured is a process of its own that works for a fixed CPU time, over and over, with rests; it
-knows nothing of the cluster. Twice as long as its CPU time is twice as busy.
+A process of its own works for a fixed CPU time, over and over, with rests. If the work takes twice its CPU time, the
+machine is twice as busy.
 """
 
 from __future__ import annotations

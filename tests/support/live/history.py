@@ -1,7 +1,4 @@
-"""What a cluster showed, and whether it was right at every moment of it.
-
-The one rule: the invariants are judged over the whole history of a scenario, not only over how it ended.
-"""
+"""Record what a cluster showed, and check the invariants at every moment of it, not only at the end."""
 
 from __future__ import annotations
 
@@ -13,10 +10,11 @@ from scheduler.kube import PODS, Absent, Change, Client, Present, Reflector
 from scheduler.model import resources
 from scheduler.model.demand import requests_of
 from scheduler.model.objects import Pod
+from tests.support.fake_server import SAFETY_NET
 
 
 class History:
-    """Every version of every pod, in order; ``pods`` is how they are now."""
+    """Every version of every pod, in order; `pods` is the present state."""
 
     def __init__(self) -> None:
         self.pods: dict[str, Pod] = {}
@@ -36,24 +34,24 @@ class History:
                 self.pods.pop(change.key, None)
                 self.changes.append((change.key, None))
 
-    async def until(self, condition: Callable[[], bool], seconds: float, what: str) -> None:
-        """Wait until something holds; fails with how the pods are."""
+    async def until(self, condition: Callable[[], bool], what: str) -> None:
+        """Wait until a condition holds; fails with the state of the pods."""
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(SAFETY_NET):
                 while not condition():
                     await asyncio.sleep(0.01)
         except TimeoutError:
             seen = ", ".join(
                 f"{key} {pod.status.phase} on {pod.spec.node_name or '-'}" for key, pod in self.pods.items()
             )
-            raise AssertionError(f"not within {seconds:g} s: {what}; pods: {seen or 'none'}") from None
+            raise AssertionError(f"not within {SAFETY_NET:g} s: {what}; pods: {seen or 'none'}") from None
 
     def bound(self, gang: str = "") -> list[str]:
         """Keys of the pods that have a node (of a gang)."""
         return sorted(key for key, pod in self.pods.items() if pod.spec.node_name and gang in ("", gang_of(pod)))
 
     def forget(self, gang_prefix: str) -> None:
-        """Do not judge these gangs (a pod that names another group than its own may rightly stay alone)."""
+        """Do not judge these gangs (a pod that names a group of another Job may stay alone)."""
         for key in [key for key, pod in self.pods.items() if pod.metadata.name.startswith(gang_prefix)]:
             del self.pods[key]
 
@@ -66,7 +64,7 @@ class History:
     # ------------------------------------------------------------------------------------------------------ invariants
 
     def check(self, nodes: dict[str, dict[str, str]]) -> None:
-        """No pod ever moved or was bound twice, no node was ever overcommitted, no gang ended in part."""
+        """Check that no pod moved or was bound twice, no node was overcommitted, and no gang ended in part."""
         places: dict[str, str] = {}
         now: dict[str, Pod] = {}
         for key, pod in self.changes:
@@ -98,7 +96,7 @@ def gang_of(pod: Pod) -> str:
 
 @asynccontextmanager
 async def watching(client: Client, namespace: str) -> AsyncIterator[History]:
-    """The history of a namespace's pods, for as long as the context lasts."""
+    """Record the history of a namespace's pods until the context ends."""
     history = History()
     reflector = Reflector(client, PODS, history.hear, namespace=namespace)
     task = asyncio.create_task(reflector.run())

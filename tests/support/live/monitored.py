@@ -1,6 +1,6 @@
-"""The monitors that judge every feature, over a fault test.
+"""Judge a fault test with the monitors that judge every feature.
 
-The one rule: they see the cluster by watches of their own, past the proxy, and know of the scheduler nothing else.
+The monitors see the cluster through watches of their own, past the proxy, and know nothing else of the scheduler.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Between the scheduler and the API server: sees every request, and does to it what a test wants.
+"""A proxy between the scheduler and the API server that sees every request and injects faults.
 
-The one rule: what is not interfered with is relayed byte by byte, watches included.
+Traffic without a fault is relayed byte by byte, watches included.
 """
 
 from __future__ import annotations
@@ -74,13 +74,14 @@ Judge = Callable[[Call], Verdict | Awaitable[Verdict]]
 
 
 class Proxy:
-    """The proxy. ``judge`` is asked of every call; ``calls`` are all calls so far."""
+    """The proxy. `judge` is asked of every call; `calls` are all calls so far."""
 
     def __init__(self, upstream: Connection) -> None:
         self.judge: Judge = lambda call: None
         self.calls: list[Call] = []
         self._upstream = upstream
         self._watches: set[asyncio.StreamWriter] = set()
+        self._muted: set[asyncio.StreamWriter] = set()
         self._serving: set[asyncio.Task[None]] = set()
 
     async def start(self) -> int:
@@ -101,6 +102,10 @@ class Proxy:
             writer.transport.abort()
         return len(watches)
 
+    def mute_watches(self) -> None:
+        """Relay nothing more of the watches that are open now, and keep them open."""
+        self._muted |= self._watches
+
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
@@ -120,6 +125,7 @@ class Proxy:
             pass  # a cancelled connection just ends
         finally:
             self._watches.discard(writer)
+            self._muted.discard(writer)
             for each in (writer, up):
                 if each is not None:
                     each.transport.abort()  # before anything that a second cancellation may end
@@ -133,6 +139,8 @@ class Proxy:
         while piece := await upstream.read(1 << 18):
             if lose.is_set():
                 break
+            if writer in self._muted:
+                continue
             writer.write(piece)
             await writer.drain()
         writer.transport.abort()

@@ -1,6 +1,6 @@
-"""The scheduler as a process of its own, asked over its pages.
+"""Run the scheduler as a process of its own, and query it through its HTTP pages.
 
-The one rule: whoever asks disturbs as little as can be: one kept connection, a few questions a second.
+Queries disturb the scheduler as little as possible: one kept connection, a few requests a second.
 """
 
 from __future__ import annotations
@@ -38,12 +38,18 @@ class Scheduler:
         self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=self._stderr, text=True)
         assert self.process.stdout is not None
         self.address = self.process.stdout.readline().removeprefix("listening on ").strip()
-        self._pages = http.client.HTTPConnection(self.address, timeout=5)
+        self._pages = http.client.HTTPConnection(self.address, timeout=60)
         if not self.address:
             said = self.log.read_text()
             self._close()
             raise RuntimeError(f"the scheduler did not start: {said}")
         self._seen = psutil.Process(self.process.pid)
+
+    def change_policy(self, text: str) -> None:
+        """Replace the policy file at once: a file that is being written would be read in part, and refused."""
+        new = self.policy_file.with_suffix(".new")
+        new.write_text(text)
+        new.replace(self.policy_file)
 
     def cpu_seconds(self) -> float:
         times = self._seen.cpu_times()
@@ -104,7 +110,7 @@ class Scheduler:
         """SIGTERM; returns its exit status."""
         self.process.terminate()
         try:
-            self.process.wait(20)
+            self.process.wait(120)
         except subprocess.TimeoutExpired:
             self.process.kill()
         return self._close()

@@ -1,4 +1,4 @@
-"""What users can read of an object: its events and its conditions."""
+"""Query the events and the conditions of an object."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import msgspec
 
 from scheduler.kube import Client, Resource
 from scheduler.model.objects import Condition, Object, ObjectMeta
+from tests.support.fake_server import SAFETY_NET
 
 
 class About(Object):
@@ -51,11 +52,11 @@ async def status(client: Client, resource: Resource[Any], name: str, namespace: 
     return (await client.get(resource.reading(_StatusOnly), name, namespace)).status
 
 
-async def eventually(what: str, check: Callable[[], Awaitable[bool]], seconds: float = 120.0) -> None:
-    """Wait until something holds that the API server has to be asked for."""
+async def eventually(what: str, check: Callable[[], Awaitable[bool]]) -> None:
+    """Wait until a condition holds that only the API server can answer."""
     try:
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(SAFETY_NET):
             while not await check():
                 await asyncio.sleep(0.05)
     except TimeoutError:
-        raise AssertionError(f"not within {seconds:g} s: {what}") from None
+        raise AssertionError(f"not within {SAFETY_NET:g} s: {what}") from None

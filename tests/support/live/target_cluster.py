@@ -19,13 +19,16 @@ from scheduler.kube import EVENTS, NAMESPACES, NODES, PODGROUPS, PODS, QUEUES, C
 from scheduler.kube.resource import Resource
 from scheduler.live.leader import LEASES
 from scheduler.live.leader import NAME as LEASE
-from tests.support.live.api_objects import apply_crds, client_of, each, gangs, queue, settled_node
+from tests.support.live.api_objects import apply_crds, client_of, each, gangs, pod_body, queue, settled_node
 from tests.support.live.history import History, watching
 from tests.support.live.monitored import monitored
 from tests.support.live.proxy import Proxy, between
 from tests.support.live.scheduler_process import Scheduler
+from tests.support.live.status_queries import conditions, eventually
 
 NAMESPACE = "faults"
+LATER = "later"
+"""Namespace of the gangs that show how far the scheduler has come. No history and no monitor watches it."""
 RECLAIM = """\
 actions: "enqueue, allocate, reclaim, backfill"
 tiers:
@@ -35,7 +38,7 @@ tiers:
 
 
 class TargetCluster:
-    """A cluster for one test at a time. ``nodes`` are what the scenario has, by name."""
+    """A cluster for one test at a time. `nodes` are what the scenario has, by name."""
 
     def __init__(self, kubeconfig: Path, context: str, components: list[subprocess.Popen[bytes]]) -> None:
         self.kubeconfig = kubeconfig
@@ -44,8 +47,10 @@ class TargetCluster:
         self.client: Client
         self.history: History
         self.proxy: Proxy
-        self._through: Path
+        self.through: Path
         self._schedulers: list[Scheduler] = []
+        self._queue = "default"
+        self._later = 0
         self.components = components
 
     @asynccontextmanager
@@ -58,13 +63,14 @@ class TargetCluster:
         """Set up, and afterwards: judge the history, stop what runs, leave the cluster empty."""
         with tempfile.TemporaryDirectory() as folder:
             async with client_of(self.kubeconfig) as client, between(self.kubeconfig, Path(folder)) as (proxy, through):
-                self.client, self.proxy, self._through = client, proxy, through
+                self.client, self.proxy, self.through = client, proxy, through
                 await apply_crds(client)
                 await self._clear()
                 with contextlib.suppress(Conflict):
                     await client.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
                 for wanted in queues if queues is not None else [queue("default")]:
                     await client.create(QUEUES, wanted)
+                    self._queue = wanted["metadata"]["name"]
                 for i in range(nodes):
                     await self.add_node(f"node-{i}", cpu)
                 async with (
@@ -94,7 +100,7 @@ class TargetCluster:
 
     def start(self, *more: str, policy: str = RECLAIM, controllers: str = "none") -> Scheduler:
         """Start a scheduler that reaches the cluster through the proxy."""
-        return self._start(self._through, *more, policy=policy, controllers=controllers)
+        return self._start(self.through, *more, policy=policy, controllers=controllers)
 
     @asynccontextmanager
     async def second_way(
@@ -129,9 +135,9 @@ class TargetCluster:
         """Wait until every watch of a scheduler has listed."""
         await asyncio.to_thread(scheduler.wait_ready)
 
-    async def bound(self, count: int, seconds: float = 120.0) -> None:
+    async def bound(self, count: int) -> None:
         """Wait until so many pods have a node."""
-        await self.history.until(lambda: len(self.history.bound()) == count, seconds, f"{count} pods have a node")
+        await self.history.until(lambda: len(self.history.bound()) == count, f"{count} pods have a node")
 
     @property
     def certificates(self) -> str:
@@ -143,11 +149,34 @@ class TargetCluster:
         """A component that a test started again; ended when the cluster goes."""
         self.components.append(process)
 
-    async def rests(self, seconds: float = 1.0) -> None:
-        """Nothing more happens to any pod's place for a while."""
+    async def rests(self) -> None:
+        """Wait until the scheduler has reported twice on a gang that is newer than everything else, and assert that no
+        pod got a node or was evicted meanwhile.
+
+        A report follows the writes of its cycle, and the second one the cycle that the first writes led to.
+        """
         before = (self.history.bound(), set(self.history.evicting))
-        await asyncio.sleep(seconds)
+        for _ in range(2):
+            await self._report_on_a_later_gang()
         assert (self.history.bound(), set(self.history.evicting)) == before
+
+    async def _report_on_a_later_gang(self) -> None:
+        self._later += 1
+        name = f"later-{self._later}"
+        spec = {"minMember": 1, "queue": self._queue}
+        body = pod_body(name, name, "1m")
+        body["spec"]["nodeSelector"] = {"schedspec.dev/no-such": "node"}
+        with contextlib.suppress(Conflict):
+            await self.client.create(NAMESPACES, {"metadata": {"name": LATER}})
+        await self.client.create(PODGROUPS, {"metadata": {"name": name}, "spec": spec}, LATER)
+        await self.client.create(PODS, body, LATER)
+
+        async def is_reported() -> bool:
+            return "PodScheduled" in await conditions(self.client, PODS, name, LATER)
+
+        await eventually("the report on a gang that fits nowhere", is_reported)
+        await self.client.delete(PODS, name, LATER, grace=0)
+        await self.client.delete(PODGROUPS, name, LATER)
 
     async def _clear(self) -> None:
         self.nodes.clear()

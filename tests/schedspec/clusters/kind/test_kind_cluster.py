@@ -1,4 +1,4 @@
-"""How a Kind cluster comes up and goes, with fakes of docker, kind, kubectl and kwok."""
+"""A Kind cluster is created and deleted, with fakes of docker, kind, kubectl and kwok."""
 
 from __future__ import annotations
 

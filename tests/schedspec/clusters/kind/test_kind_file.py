@@ -13,7 +13,7 @@ from schedspec.clusters.protocol import SettingsError
 HEAD = "kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\n"
 BAD = {
     "no such file": (None, "x.yaml", "cannot be read: No such file or directory"),
-    "not YAML": ("kind: [", "x.yaml:1", "that is not YAML"),
+    "not YAML": ("kind: [", "x.yaml:1", "the file is not YAML"),
     "empty": ("", "x.yaml:1", "kind is to be Cluster"),
     "another kind": ("kind: Pod\n", "x.yaml:1", "kind is to be Cluster and is 'Pod'"),
     "an old version": (

@@ -44,7 +44,7 @@ def bound_pod(api: Api, name: str, to: str, *arguments: str, cards: int = 0) -> 
     yield path
     if api.get(path):
         api.delete(path, grace=0)
-    within(20, lambda: api.get(path), lambda left: left is None)
+    within(lambda: api.get(path), lambda left: left is None)
 
 
 def exit_code(pod: Object | None) -> Any:
@@ -61,41 +61,41 @@ def test_a_pod_that_wants_cards_runs_where_they_are_and_they_stay(api: Api, work
     labels = api.call("GET", f"/api/v1/nodes/{worker}")["metadata"]["labels"]
     assert labels["nvidia.com/gpu.product"] == "NVIDIA-GeForce-RTX-4090"
     with bound_pod(api, "with-cards", worker, cards=8) as pod:
-        within(20, lambda: phase(api.get(pod)), lambda seen: seen == "Running")
+        within(lambda: phase(api.get(pod)), lambda seen: seen == "Running")
     before = heartbeat(api, worker)
     subprocess.run(["docker", "exec", worker, "systemctl", "restart", "kubelet"], check=True)
-    within(60, lambda: heartbeat(api, worker), lambda seen: seen > before)
+    within(lambda: heartbeat(api, worker), lambda seen: seen > before)
     assert cards() == ("8", "8"), "a kubelet that reports anew leaves them"
 
 
 def test_a_pod_finishes_with_its_code_when_it_is_told_to(api: Api, cards: KindCluster, worker: str) -> None:
     kubectl = binaries.provide(["kubectl"], folder=None, progress=print)["kubectl"].path
     with bound_pod(api, "told", worker, "--exit", "7") as pod:
-        within(20, lambda: phase(api.get(pod)), lambda seen: seen == "Running")
+        within(lambda: phase(api.get(pod)), lambda seen: seen == "Running")
         command = [kubectl, "--kubeconfig", cards.kubeconfig, "exec", "told", "--", "/worker", "finish"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
         assert done.returncode == 0, done.stderr
-        seen = within(20, lambda: api.get(pod), lambda seen: phase(seen) == "Failed")
+        seen = within(lambda: api.get(pod), lambda seen: phase(seen) == "Failed")
         assert exit_code(seen) == 7
 
 
 def test_a_pod_leaves_at_once_and_one_that_ignores_termination_stays_for_its_grace(api: Api, worker: str) -> None:
     with bound_pod(api, "leaves", worker) as leaves, bound_pod(api, "stays", worker, "--ignore-term") as stays:
         for pod in (leaves, stays):
-            within(20, lambda pod=pod: phase(api.get(pod)), lambda seen: seen == "Running")  # type: ignore[misc]
+            within(lambda pod=pod: phase(api.get(pod)), lambda seen: seen == "Running")  # type: ignore[misc]
         for pod in (leaves, stays):
             api.delete(pod, grace=6)
-        within(5, lambda: api.get(leaves), lambda left: left is None)
+        within(lambda: api.get(leaves), lambda left: left is None)
         assert phase(api.get(stays)) == "Running"
-        within(20, lambda: api.get(stays), lambda left: left is None)
+        within(lambda: api.get(stays), lambda left: left is None)
 
 
 def test_simulated_nodes_stand_beside_real_ones(api: Api) -> None:
     try:
         api.create("/api/v1/nodes", node("simulated", cpu="64", memory="256Gi", pods="400"))
-        within(10, lambda: condition(api.get("/api/v1/nodes/simulated"), "Ready"), lambda seen: seen == "True")
+        within(lambda: condition(api.get("/api/v1/nodes/simulated"), "Ready"), lambda seen: seen == "True")
         with bound_pod(api, "simulated", "simulated") as pod:
-            within(5, lambda: phase(api.get(pod)), lambda seen: seen == "Running")
+            within(lambda: phase(api.get(pod)), lambda seen: seen == "Running")
         time.sleep(1)
         there = api.call("GET", "/api/v1/pods?fieldSelector=spec.nodeName%3Dsimulated")["items"]
         assert not there, "no DaemonSet puts a pod on it"
@@ -106,7 +106,7 @@ def test_simulated_nodes_stand_beside_real_ones(api: Api) -> None:
 def test_names_resolve_in_the_cluster(api: Api) -> None:
     """CoreDNS of our own node image, and the network between nodes, work: it is ready only when it reaches the API."""
     path = "/apis/apps/v1/namespaces/kube-system/deployments/coredns"
-    within(60, lambda: api.call("GET", path)["status"].get("readyReplicas"), lambda ready: ready == 2)
+    within(lambda: api.call("GET", path)["status"].get("readyReplicas"), lambda ready: ready == 2)
 
 
 @pytest.mark.parametrize("when", [pytest.param("creating", marks=pytest.mark.nightly), "up"])
@@ -129,11 +129,11 @@ def test_nothing_outlives_a_run_that_is_killed(when: str, state: Path) -> None:
     ) as run:
         assert run.stdout is not None
         next(line for line in run.stdout if line == "up\n" or (when == "creating" and ": creating (" in line))
-        record = within(10, lambda: next(iter(Registry().records()), None))
+        record = within(lambda: next(iter(Registry().records()), None))
         if when == "creating":
-            within(30, lambda: _containers(docker, record.name))
+            within(lambda: _containers(docker, record.name))
         run.send_signal(signal.SIGKILL)
-    within(30, lambda: not Registry().records())
+    within(lambda: not Registry().records())
     assert not _containers(docker, record.name)
     assert not docker.succeeds("network", "inspect", record.name)
     assert not record.home.exists()

@@ -1,7 +1,8 @@
-"""Which node image a Kind cluster gets, and what the user reads when there is none."""
+"""Which node image a Kind cluster gets, and the error when there is none."""
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,14 +11,15 @@ import pytest
 
 from schedspec.clusters import Settings
 from schedspec.clusters.docker import Docker, DockerError
-from schedspec.clusters.images import node_image, node_image_build
+from schedspec.clusters.images import archives, node_image
 from schedspec.clusters.images.node_image import KINDEST, NodeImageError
 from schedspec.clusters.kind import kind_gate
 from schedspec.clusters.kind.cluster import can_run, why_not
 from schedspec.clusters.programs import binaries
 from tests.schedspec.clusters.kind.fakes import Fakes
 
-OWN = node_image_build.reference()
+BUILT = "node-v1.36.3-0123456789ab.tar"
+OWN = "schedspec.local/node:v1.36.3-0123456789ab"
 NAMED = "kindest/node:v1.35.0"
 
 
@@ -48,7 +50,7 @@ def test_what_is_at_hand_comes_before_what_has_to_be_fetched(name: str, fakes: F
     fakes.engine_has(*case.engine)
     fakes.registry_has(*case.registry)
     if case.built:
-        node_image_build.archive().touch()
+        archives.place(BUILT).touch()
     settings = Settings(kind="kind", kind_image=case.named)
     found = node_image.find(settings, Docker())
     assert (found and (found.reference, found.how)) == case.expected
@@ -61,16 +63,29 @@ def test_an_image_in_the_cache_is_loaded_and_one_in_a_registry_pulled(fakes: Fak
     assert node_image.provide(Settings(kind="kind"), Docker(), print).reference == KINDEST
     assert f"pull --quiet {KINDEST}" in fakes.calls("docker")
     (fakes.folder / "images").unlink()
-    node_image_build.archive().touch()
+    archives.place(BUILT).touch()
     assert node_image.provide(Settings(kind="kind"), Docker(), print).reference == OWN
-    assert f"load --quiet --input {node_image_build.archive()}" in fakes.calls("docker")
+    assert f"load --quiet --input {archives.place(BUILT)}" in fakes.calls("docker")
+
+
+def test_of_two_built_images_the_one_requested_last_is_used(fakes: Fakes, empty_cache: Path) -> None:
+    for number, name in enumerate(("node-v1.36.3-a.tar", "node-v1.36.3-b.tar")):
+        archives.place(name).touch()
+        os.utime(archives.place(name), (number, number))
+    before = node_image.fingerprint()
+    assert archives.newest("node") == archives.place("node-v1.36.3-b.tar")
+    archives.kept("node-v1.36.3-a.tar", lambda path: None, print)
+    found = node_image.find(Settings(kind="kind"), Docker())
+    assert found is not None
+    assert found.reference == "schedspec.local/node:v1.36.3-a"
+    assert node_image.fingerprint() != before
 
 
 def test_without_an_image_the_error_says_how_to_build_one(fakes: Fakes, empty_cache: Path) -> None:
     with pytest.raises(NodeImageError) as caught:
         node_image.provide(Settings(kind="kind"), Docker(), print)
     assert "the registry of kindest/node:v1.37.0 is not reached, and none was built here" in str(caught.value)
-    assert "python -m schedspec.clusters.images.node_image build" in caught.value.do_next
+    assert "python -m hack.images.node_image build" in caught.value.do_next
 
 
 def test_a_named_image_that_is_nowhere_is_told_by_its_name(fakes: Fakes, empty_cache: Path) -> None:
@@ -111,9 +126,9 @@ def test_a_failed_command_is_told_with_what_docker_said(fakes: Fakes) -> None:
 @pytest.mark.parametrize(
     ("when", "at_hand", "status", "said"),
     [
-        ("never", True, kind_gate.SKIP, "features on Kind: not asked for"),
+        ("never", True, kind_gate.SKIP, "features on Kind: not requested"),
         ("auto", True, kind_gate.RUN, ""),
-        ("auto", False, kind_gate.SKIP, "features on Kind: not here\nthere is no node image"),
+        ("auto", False, kind_gate.SKIP, "features on Kind: not available\nthere is no node image"),
         ("required", True, kind_gate.RUN, ""),
         ("required", False, kind_gate.FAIL, "features on Kind: required, and they cannot run\nthere is no node image"),
         ("sometimes", True, 2, "FEATURES_ON_KIND=sometimes: name one of: auto, required, never"),
@@ -132,13 +147,6 @@ def test_features_run_on_kind_when_asked_and_possible(
         fakes.engine_has(KINDEST)
     assert kind_gate.main([when]) == status
     assert capsys.readouterr().err.startswith(said)
-
-
-def test_our_image_changes_with_what_it_is_made_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = node_image_build.key()
-    assert node_image_build.key() == before
-    monkeypatch.setattr("schedspec.clusters.programs.kind_programs.NETWORK", ("ptp",))
-    assert node_image_build.key() != before
 
 
 @pytest.mark.kind

@@ -31,7 +31,7 @@ def listening(program: Path, *words: str) -> Iterator[subprocess.Popen[bytes]]:
     """A running worker that has come to listen for signals."""
     with subprocess.Popen([program, "run", *words]) as process:
         comm = Path(f"/proc/{process.pid}/comm")
-        within(5, lambda: comm.read_text().strip(), lambda name: name == "worker-listens")
+        within(lambda: comm.read_text().strip(), lambda name: name == "worker-listens")
         try:
             yield process
         finally:

@@ -1,4 +1,4 @@
-"""The table of fields (``fields.yaml``): its cases, the objects that they mean, and where their proofs are."""
+"""The table of fields (`fields.yaml`): its cases, the objects that they mean, and where their proofs are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Orders reach the object that they name, in order, and those whose object is gone do not stay."""
+"""Commands reach the object that they name, in order; a Command whose object is gone is removed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler.controllers.runtime.commands import is_overreach, orders_to, refusal
+from scheduler.controllers.runtime.commands import commands_to, is_forbidden, refusal
 from scheduler.controllers.runtime.objects import JOBS, QUEUES, Command
 from scheduler.controllers.runtime.writes import EmitEvent, Remove
 
@@ -24,7 +24,7 @@ def command(
 
 
 @pytest.mark.parametrize(
-    ("given", "meant"),
+    ("given", "to_carry_out"),
     [
         (command("c"), True),
         (command("c", uid="u1"), True),
@@ -33,25 +33,25 @@ def command(
         (command("c", deletionTimestamp="2027-01-15T08:00:00Z"), False),
     ],
 )
-def test_who_is_meant(given: Command, meant: bool) -> None:
-    orders = orders_to([given], JOBS, "ns/x", "u1", NOW)
-    assert (orders.meant == [given], orders.strays) == (meant, [])
+def test_who_is_meant(given: Command, to_carry_out: bool) -> None:
+    batch = commands_to([given], JOBS, "ns/x", "u1", NOW)
+    assert (batch.to_carry_out == [given], batch.to_remove) == (to_carry_out, [])
 
 
 def test_an_order_to_a_predecessor_is_removed_and_not_carried_out() -> None:
-    orders = orders_to([command("c", uid="u0")], JOBS, "ns/x", "u1", NOW)
-    assert orders.meant == []
-    assert [stray.name for stray in orders.strays] == ["c"]
+    batch = commands_to([command("c", uid="u0")], JOBS, "ns/x", "u1", NOW)
+    assert batch.to_carry_out == []
+    assert [stray.name for stray in batch.to_remove] == ["c"]
 
 
 def test_orders_are_taken_up_in_the_order_in_which_they_were_given() -> None:
     late, early = command("a", at="2027-01-15T08:00:02Z"), command("b", at="2027-01-15T08:00:01Z")
-    assert orders_to([late, early], JOBS, "ns/x", "u1", NOW).meant == [early, late]
+    assert commands_to([late, early], JOBS, "ns/x", "u1", NOW).to_carry_out == [early, late]
 
 
 def test_an_order_to_a_queue_stands_in_a_namespace_of_the_operators() -> None:
     given = command("c", kind="Queue", namespace="operators")
-    assert orders_to([given], QUEUES, "x", "u1", NOW).meant == [given]
+    assert commands_to([given], QUEUES, "x", "u1", NOW).to_carry_out == [given]
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_an_order_to_a_queue_stands_in_a_namespace_of_the_operators() -> None:
     [("Queue", "tenant", True), ("Queue", "operators", False), ("Job", "tenant", False)],
 )
 def test_an_order_to_a_queue_from_elsewhere_does_not_count(kind: str, namespace: str, refused: bool) -> None:
-    assert is_overreach(command("c", kind=kind, namespace=namespace), "operators") is refused
+    assert is_forbidden(command("c", kind=kind, namespace=namespace), "operators") is refused
 
 
 def test_an_order_that_does_not_count_says_so_and_goes() -> None:
@@ -73,7 +73,7 @@ def test_an_order_that_does_not_count_says_so_and_goes() -> None:
 
 def test_an_order_to_nobody_waits_a_minute() -> None:
     given = command("c", at="2027-01-15T08:00:00Z")
-    assert orders_to([given], JOBS, "ns/x", None, NOW).again == 60.0
-    assert orders_to([given], JOBS, "ns/x", None, NOW + 45).again == 15.0
-    (stray,) = orders_to([given], JOBS, "ns/x", None, NOW + 60).strays
+    assert commands_to([given], JOBS, "ns/x", None, NOW).requeue_after == 60.0
+    assert commands_to([given], JOBS, "ns/x", None, NOW + 45).requeue_after == 15.0
+    (stray,) = commands_to([given], JOBS, "ns/x", None, NOW + 60).to_remove
     assert stray.uid == "uid-c"

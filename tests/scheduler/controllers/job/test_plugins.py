@@ -1,4 +1,4 @@
-"""What the plugins of a Job make, and how their flags change it."""
+"""The objects that the plugins of a Job create, and how their flags change them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Policies of a Job: which one is taken, when, how often, and what no event is. (Each event with each action:
-``test_policy_matrix.py``.)
+"""Policies of a Job: which one applies, when and how often, and what counts as no event.
+
+`test_policy_matrix.py` has each event with each action.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def test_several_events_share_an_action() -> None:
 
 
 class TestTimeouts:
-    """An action with a timeout waits for it, and is forgotten where its cause passes."""
+    """An action with a timeout waits for it, and is dropped if its cause ends before."""
 
     policies = ({"event": "PodFailed", "action": "AbortJob", "timeout": "1m30s"},)
 

@@ -25,14 +25,12 @@ UNHONOURED: dict[str, Body] = {
     "spec.plugins.svc (--port=23)": {"plugins": {"svc": ["--disable-network-policy", "--port=23"]}},
     "spec.plugins.env (--x)": {"plugins": {"env": ["--x"]}},
     "spec.volumes": {"volumes": [{"mountPath": "/x"}]},
-    "spec.networkTopology": {"networkTopology": {}},
     "spec.policies[0].action (RestartPartition)": policy(action="RestartPartition"),
     "spec.policies[0].action (none)": policy(action=""),
     "spec.policies[0].event (OutOfSync)": policy(event="OutOfSync"),
     "spec.tasks[1].policies[0].event (CommandIssued)": of_task(
         **policy(event=None, events=["PodFailed", "CommandIssued"])
     ),
-    "spec.tasks[1].partitionPolicy": of_task(partitionPolicy={}),
     "spec.tasks[1].topologyPolicy (single-numa-node)": of_task(topologyPolicy="single-numa-node"),
     "spec.tasks[1].dependsOn.iteration (some)": of_task(dependsOn={"name": ["a"], "iteration": "some"}),
 }
@@ -89,3 +87,18 @@ def test_one_of_several_is_enough_where_any_is_asked_for() -> None:
 def test_a_task_without_a_pod_is_named() -> None:
     fake = FakeJobCluster({"tasks": [{"name": "a", "replicas": 1, "template": {}}]}).work()
     assert "spec.tasks[0].template.spec: missing" in fake.job.status.state.message
+
+
+@pytest.mark.parametrize(
+    ("policy", "named"),
+    [
+        ({}, "totalPartitions and partitionSize have to be 1 or more"),
+        ({"totalPartitions": 2, "partitionSize": 3}, "2 partitions of 3 are not the 4 replicas of the task"),
+        ({"totalPartitions": 2, "partitionSize": 2, "minPartitions": 3}, "minPartitions 3 is above totalPartitions 2"),
+    ],
+)
+def test_parts_that_are_not_the_whole_task_are_named(policy: Body, named: str) -> None:
+    fake = FakeJobCluster({"tasks": [task(replicas=4, partitionPolicy=policy)]}).work()
+    assert (fake.phase, fake.job.status.state.reason) == ("Pending", "Malformed")
+    assert f"spec.tasks[0].partitionPolicy: {named}" in fake.job.status.state.message
+    assert fake.group is None

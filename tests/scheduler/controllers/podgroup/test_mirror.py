@@ -1,4 +1,4 @@
-"""Gangs of Kubernetes itself: each has a PodGroup of Volcano that stands for it, and hears what is said of that one."""
+"""Gangs of Kubernetes: each gets a PodGroup of Volcano, and conditions of that PodGroup are copied to the original."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_pods_for_themselves_start_one_by_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "mode"),
+    ("content", "mode"),
     [
         (None, "pod"),
         ("Pod", "pod"),
@@ -79,8 +79,8 @@ def test_pods_for_themselves_start_one_by_one() -> None:
         ({"all": {}}, "group"),
     ],
 )
-def test_the_disruption_mode_is_handed_on_in_either_version(said: Any, mode: str) -> None:
-    body = created(original(disruptionMode=said))
+def test_the_disruption_mode_is_handed_on_in_either_version(content: Any, mode: str) -> None:
+    body = created(original(disruptionMode=content))
     assert body["metadata"]["annotations"]["schedspec.dev/disruption-mode"] == mode
 
 
@@ -117,7 +117,8 @@ def test_the_queue_is_the_gangs_then_the_pods_then_the_namespaces(
 @pytest.mark.parametrize(
     ("given", "field"),
     [
-        ({"schedulingConstraints": {"topology": [{"key": "rack"}]}}, "spec.schedulingConstraints.topology"),
+        ({"schedulingConstraints": {"topology": [{"key": "a"}, {"key": "b"}]}}, "spec.schedulingConstraints.topology"),
+        ({"schedulingConstraints": {"topology": [{"key": "rack"}]}}, None),
         ({"schedulingConstraints": {"topology": []}}, None),
         ({"resourceClaims": [{"name": "gpus"}]}, "spec.resourceClaims"),
         ({"parentCompositePodGroupName": "all"}, "spec.parentCompositePodGroupName"),
@@ -127,6 +128,11 @@ def test_the_queue_is_the_gangs_then_the_pods_then_the_namespaces(
 )
 def test_a_field_that_is_not_honoured_is_named(given: dict[str, Any], field: str | None) -> None:
     assert created(original(**given))["metadata"]["annotations"].get("schedspec.dev/unsupported") == field
+
+
+def test_the_label_that_all_pods_need_one_value_of_is_the_mirrors() -> None:
+    of = original(schedulingConstraints={"topology": [{"key": "rack"}]})
+    assert created(of)["metadata"]["annotations"]["schedspec.dev/topology-key"] == "rack"
 
 
 def test_a_changed_minimum_is_followed() -> None:
@@ -174,16 +180,16 @@ READY = {"conditions": [{"type": "Scheduled", "status": "True", "message": "read
 
 @pytest.mark.parametrize(("version", "kind"), [(ALPHA, "PodGroupScheduled"), (BETA, "PodGroupInitiallyScheduled")])
 @pytest.mark.parametrize(
-    ("status", "said"), [(WAITS, ("False", "Unschedulable", "no room")), (READY, ("True", "Scheduled", "ready"))]
+    ("status", "content"), [(WAITS, ("False", "Unschedulable", "no room")), (READY, ("True", "Scheduled", "ready"))]
 )
 def test_what_is_said_of_the_mirror_is_said_of_the_gang(
-    version: Any, kind: str, status: dict[str, Any], said: tuple[str, str, str]
+    version: Any, kind: str, status: dict[str, Any], content: tuple[str, str, str]
 ) -> None:
     (write,) = writes(original(), mirror(status=status), version=version)
     assert isinstance(write, ApplyObject)
     assert (write.resource, write.sub, write.version) == (version, "status", "7")
     (condition,) = write.body["status"]["conditions"]
-    assert (condition["status"], condition["reason"], condition["message"]) == said
+    assert (condition["status"], condition["reason"], condition["message"]) == content
     assert (condition["type"], condition["lastTransitionTime"]) == (kind, "1970-01-01T00:16:40Z")
     assert writes(original([condition]), mirror(status=status), version=version) == []
 
@@ -203,7 +209,7 @@ GOES = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
 
 
 def conditions(of: KubePodGroup, *pods: Pod, version: Any = BETA) -> Any:
-    """What is said of the original, by type; None where nothing is written."""
+    """Return the conditions of the original, by type; None where nothing is written."""
     status = [it for it in writes(of, mirror(status=READY), *pods, version=version) if isinstance(it, ApplyObject)]
     return {it["type"]: it for it in status[0].body["status"]["conditions"]} if status else None
 
@@ -212,11 +218,11 @@ def conditions(of: KubePodGroup, *pods: Pod, version: Any = BETA) -> Any:
 @pytest.mark.parametrize("meta", [{}, GOES])
 def test_a_gang_that_is_preempted_as_a_whole_is_told_so(version: Any, mode: Any, meta: Any) -> None:
     of, victims = original(disruptionMode=mode), [pod(name, meta=meta, told=VICTIM) for name in "ab"]
-    said = conditions(of, *victims, version=version)
-    target = said["DisruptionTarget"]
+    content = conditions(of, *victims, version=version)
+    target = content["DisruptionTarget"]
     assert {key: target[key] for key in VICTIM[0]} == VICTIM[0]
     assert target["lastTransitionTime"] == "1970-01-01T00:16:40Z"
-    assert conditions(original(list(said.values()), disruptionMode=mode), *victims, version=version) is None
+    assert conditions(original(list(content.values()), disruptionMode=mode), *victims, version=version) is None
 
 
 @pytest.mark.parametrize("mode", [None, "Pod", {"single": {}}])
@@ -224,11 +230,11 @@ def test_a_gang_that_loses_single_pods_does_not_go(mode: Any) -> None:
     assert "DisruptionTarget" not in conditions(original(disruptionMode=mode), pod("a", told=VICTIM), pod("b"))
 
 
-def test_what_was_said_of_a_gang_that_goes_is_kept_without_it_and_taken_back_of_its_successor() -> None:
+def test_a_gangs_disruption_condition_does_not_pass_to_its_successor() -> None:
     """Pods that come after the victims are not about to go."""
     whole = {"disruptionMode": {"all": {}}}
-    said = list(conditions(original(**whole), pod("a", told=VICTIM)).values())
-    of = original(said, **whole)
+    content = list(conditions(original(**whole), pod("a", told=VICTIM)).values())
+    of = original(content, **whole)
     assert reconcile(ObservedMirror(BETA, of, None, (), now=2000.0)).writes == []
     assert conditions(of, pod("a", meta=GOES, told=VICTIM), pod("c")) is None
     assert list(conditions(of, pod("c"), pod("d"))) == ["PodGroupInitiallyScheduled"]

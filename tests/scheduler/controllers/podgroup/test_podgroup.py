@@ -113,7 +113,8 @@ def test_annotations_of_volcano_are_handed_on_and_no_others() -> None:
 
 
 def group(**spec: Any) -> PodGroup:
-    meta = {"name": "podgroup-owner", "namespace": "ns", "uid": "uid-group"}
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "owner", "controller": True}
+    meta = {"name": "podgroup-owner", "namespace": "ns", "uid": "uid-group", "ownerReferences": [owner]}
     wanted = {"minMember": 1, "queue": "default", "minResources": {"cpu": "500m", "nvidia.com/gpu": "1"}, **spec}
     return msgspec.convert({"metadata": meta, "spec": wanted}, PodGroup)
 
@@ -139,8 +140,19 @@ def test_the_podgroup_of_an_owner_that_wants_no_pods_goes() -> None:
 
 def test_the_podgroup_of_an_owner_that_is_gone_goes_if_it_is_gone_indeed() -> None:
     orphan = group()
-    orphan.metadata.owner_references = [OwnerReference("apps/v1", "ReplicaSet", "web", "owner", True)]
     (reap,) = reconcile(seen(group=orphan)).writes
     assert isinstance(reap, CollectOrphans)
     assert (reap.owner, reap.name, reap.uid) == (REPLICA_SETS, "web", "owner")
     assert reap.left == [Remove(PODGROUPS, "ns", "podgroup-owner", "uid-group")]
+
+
+@pytest.mark.parametrize("owner", [[], [OwnerReference("apps/v1", "ReplicaSet", "web", "other", True)]])
+def test_a_podgroup_of_another_owner_is_never_changed_or_removed(owner: list[OwnerReference]) -> None:
+    foreign = group(minMember=3)
+    foreign.metadata.owner_references = owner
+    (event,) = reconcile(seen(pod("a"), pod("b"), group=foreign, owner=workload())).writes
+    assert isinstance(event, EmitEvent)
+    assert (event.reason, event.resource) == ("NameTaken", REPLICA_SETS)
+    assert "belongs to somebody else" in event.message
+    assert reconcile(seen(group=foreign, owner=workload(replicas=0))).writes == []
+    assert reconcile(seen(group=foreign)).writes == []

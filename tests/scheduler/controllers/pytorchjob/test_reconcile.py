@@ -36,12 +36,28 @@ def test_a_gang_may_be_smaller_than_the_job() -> None:
 
 def test_a_podgroup_that_a_user_made_keeps_its_queue_and_stays() -> None:
     fake = FakeTrainingCluster(runPolicy={"schedulingPolicy": {"queue": "test"}})
-    fake.put(PODGROUPS, {"metadata": {"name": "t"}, "spec": {"queue": "mine", "minMember": 1}})
+    fake.put(PODGROUPS, {"metadata": {"name": "t"}, "spec": {"queue": "mine", "minMember": 3}})
+    before = fake.get(PODGROUPS, "t")["spec"].copy()  # type: ignore[index]
     fake.run()
+    assert fake.get(PODGROUPS, "t")["spec"] == before  # type: ignore[index]
     assert (fake.group.spec.queue, fake.group.spec.min_member) == ("mine", 3)
     fake.become("Succeeded", ["t-master-0"])
     fake.work()
     assert fake.group is not None
+
+
+def test_a_users_podgroup_of_another_size_is_not_changed_and_keeps_the_job_waiting() -> None:
+    fake = FakeTrainingCluster()
+    mine = fake.put(PODGROUPS, {"metadata": {"name": "t"}, "spec": {"queue": "default", "minMember": 1}})
+    fake.work()
+    fake.admit()
+    assert fake.work().pods() == []
+    assert mine["spec"] == {"queue": "default", "minMember": 1}
+    condition = fake.job.status.conditions[-1]
+    assert (condition.type, condition.reason) == ("Created", "NameTaken")
+    assert [event.reason for event in fake.events if event.kind == "Warning"] == ["NameTaken"]
+    mine["spec"]["minMember"] = 3
+    assert len(fake.work().pods()) == 3
 
 
 def test_the_states_of_a_job_that_goes_well() -> None:

@@ -176,7 +176,6 @@ def test_a_queue_with_children_says_whose_podgroups_wait_in_it(phases: dict[str,
 
 
 UNHONOURED: dict[str, dict[str, Any]] = {
-    "spec.affinity": {"affinity": {}},
     "spec.extendClusters": {"extendClusters": [{"name": "c"}]},
     "spec.dequeueStrategy": {"dequeueStrategy": "fifo"},
     "spec.dra": {"dra": {}},
@@ -221,7 +220,7 @@ def test_where_jobs_may_run(name: str, text: str) -> None:
     assert bool(found) == bool(text)
 
 
-def test_amounts_that_cannot_be_read_are_told_of_the_queue_that_has_them_and_of_no_other() -> None:
+def test_an_unreadable_amount_is_reported_on_its_queue_only() -> None:
     above = queue("above", deserved={"cpu": "1"})
     bad = queue("bad", parent="above", deserved={"cpu": "4"}, capability={"memory": "9" * 400})
     status, reason, message = problem(seen("bad", above, bad))

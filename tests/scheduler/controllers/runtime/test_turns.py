@@ -16,7 +16,6 @@ from scheduler.controllers.runtime.writes import Create, ReconcileResult
 from scheduler.kube import Client, Connection, EventRecorder, Http, Present, Resource
 from tests.support.controllers.fake_cluster import FakeJobCluster, template
 from tests.support.controllers.fake_training import FakeTrainingCluster
-from tests.support.fake_server import run
 
 
 @pytest.mark.parametrize(
@@ -26,7 +25,7 @@ from tests.support.fake_server import run
         ("pytorchjob", PYTORCH_JOBS, {"pytorchReplicaSpecs": {"Worker": {"replicas": 5_000}}}),
     ],
 )
-def test_a_decision_about_thousands_of_pods_is_made_beside_the_event_loop(
+async def test_a_decision_about_thousands_of_pods_is_made_beside_the_event_loop(
     monkeypatch: pytest.MonkeyPatch, kind: str, resource: Resource[Any], spec: dict[str, Any]
 ) -> None:
     threads: list[threading.Thread] = []
@@ -37,20 +36,17 @@ def test_a_decision_about_thousands_of_pods_is_made_beside_the_event_loop(
 
     monkeypatch.setattr(f"scheduler.controllers.{kind}.controller.reconcile", reconcile)
 
-    async def test() -> None:
-        client = Client(Http(Connection("127.0.0.1", 9)))
-        context = Context(client, EventRecorder(client, "me"), ["schedspec"])
-        (controller,) = build([kind], context)
-        for number, name in ((5_000, "large"), (2, "small")):
-            meta = {"name": name, "namespace": "ns", "uid": f"u-{name}", "resourceVersion": "1"}
-            place = spec["tasks"][0] if kind == "job" else spec["pytorchReplicaSpecs"]["Worker"]
-            place["replicas"] = number
-            context.view(resource).informer._hear(
-                Present(msgspec.convert({"metadata": meta, "spec": spec}, resource.struct))
-            )
-            await controller._decide(f"ns/{name}")  # type: ignore[attr-defined]
-
-    run(test)
+    client = Client(Http(Connection("127.0.0.1", 9)))
+    context = Context(client, EventRecorder(client, "me"), ["schedspec"])
+    (controller,) = build([kind], context)
+    for number, name in ((5_000, "large"), (2, "small")):
+        meta = {"name": name, "namespace": "ns", "uid": f"u-{name}", "resourceVersion": "1"}
+        place = spec["tasks"][0] if kind == "job" else spec["pytorchReplicaSpecs"]["Worker"]
+        place["replicas"] = number
+        context.view(resource).informer._on_report(
+            Present(msgspec.convert({"metadata": meta, "spec": spec}, resource.struct))
+        )
+        await controller._decide(f"ns/{name}")  # type: ignore[attr-defined]
     large, small = threads
     assert (large is threading.main_thread(), small is threading.main_thread()) == (False, True)
 

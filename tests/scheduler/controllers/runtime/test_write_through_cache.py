@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Any, cast
 
 import msgspec
 import pytest
 
+from scheduler.controllers.queue.controller import QueueController
 from scheduler.controllers.runtime import write_through_cache as module
 from scheduler.controllers.runtime.controller import Context
 from scheduler.controllers.runtime.ownership import INDEXES
 from scheduler.controllers.runtime.write_through_cache import WriteThroughCache
-from scheduler.kube import PODS, Absent, Client, EventRecorder, Http, Present, Reflector
-from scheduler.model.objects import Pod
+from scheduler.kube import NODES, PODGROUPS, PODS, Absent, Client, EventRecorder, Http, Present, Reflector
+from scheduler.model.objects import Node, Pod, PodGroup
 
 
 def pod(version: int, uid: str = "u1", **meta: Any) -> Pod:
@@ -24,106 +24,100 @@ def pod(version: int, uid: str = "u1", **meta: Any) -> Pod:
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[WriteThroughCache[Pod], Any], None]], None]:
-    """Run a test inside a loop, with a view and what tells it of changes; ``told.now`` is the time."""
-
-    def run(test: Callable[[WriteThroughCache[Pod], Any], None]) -> None:
-        async def main() -> None:
-            view = WriteThroughCache(Client(cast(Http, None)), PODS, INDEXES)
-            test(view, view.informer._hear)
-
-        asyncio.run(main())
-
-    return run
+def view() -> WriteThroughCache[Pod]:
+    return WriteThroughCache(Client(cast(Http, None)), PODS, INDEXES)
 
 
 def names(view: WriteThroughCache[Pod]) -> list[tuple[str, str]]:
-    return [(one.metadata.uid, one.metadata.resource_version) for one in view.by("owner", "owner")]
+    return [(one.metadata.uid, one.metadata.resource_version) for one in view.by("owner", "ns/owner")]
 
 
-def test_what_was_created_is_there_before_the_watch_shows_it(told: Any) -> None:
-    def test(view: WriteThroughCache[Pod], hear: Any) -> None:
-        view.wrote(pod(5))
-        assert names(view) == [("u1", "5")]
-        assert view.is_ahead
-        hear(Present(pod(5)))
-        assert names(view) == [("u1", "5")]
-        assert not view.is_ahead
-
-    told(test)
+async def test_what_was_created_is_there_before_the_watch_shows_it(view: WriteThroughCache[Pod]) -> None:
+    hear = view.informer._on_report
+    view.wrote(pod(5))
+    assert names(view) == [("u1", "5")]
+    assert view.is_ahead
+    hear(Present(pod(5)))
+    assert names(view) == [("u1", "5")]
+    assert not view.is_ahead
 
 
-def test_an_older_event_does_not_hide_a_newer_write(told: Any) -> None:
-    def test(view: WriteThroughCache[Pod], hear: Any) -> None:
-        hear(Present(pod(3)))
-        view.wrote(pod(7))
-        hear(Present(pod(5)))
-        assert names(view) == [("u1", "7")]
-        hear(Present(pod(9)))
-        assert names(view) == [("u1", "9")]
-
-    told(test)
+async def test_an_older_event_does_not_hide_a_newer_write(view: WriteThroughCache[Pod]) -> None:
+    hear = view.informer._on_report
+    hear(Present(pod(3)))
+    view.wrote(pod(7))
+    hear(Present(pod(5)))
+    assert names(view) == [("u1", "7")]
+    hear(Present(pod(9)))
+    assert names(view) == [("u1", "9")]
 
 
-def test_an_answer_that_comes_after_the_end_of_its_object_is_old(told: Any) -> None:
-    def test(view: WriteThroughCache[Pod], hear: Any) -> None:
-        hear(Present(pod(5)))
-        hear(Absent("ns/p", "u1"))
-        view.wrote(pod(5))
-        view.removed("u1")
-        assert names(view) == []
-        assert not view.is_ahead
-
-    told(test)
+async def test_an_answer_that_comes_after_the_end_of_its_object_is_old(view: WriteThroughCache[Pod]) -> None:
+    hear = view.informer._on_report
+    hear(Present(pod(5)))
+    hear(Absent("ns/p", "u1"))
+    view.wrote(pod(5))
+    view.removed("u1")
+    assert names(view) == []
+    assert not view.is_ahead
 
 
-def test_what_was_deleted_is_going_before_the_watch_says_so(told: Any) -> None:
-    def test(view: WriteThroughCache[Pod], hear: Any) -> None:
-        hear(Present(pod(5)))
-        view.removed("u1")
-        (going,) = view.by("owner", "owner")
-        assert going.metadata.deletion_timestamp is not None
-        hear(Present(pod(6)))
-        (going,) = view.by("owner", "owner")
-        assert going.metadata.deletion_timestamp is not None, "an event from before the deletion"
-        hear(Absent("ns/p", "u1"))
-        assert names(view) == []
-        assert not view.is_ahead
-
-    told(test)
+async def test_what_was_deleted_is_going_before_the_watch_says_so(view: WriteThroughCache[Pod]) -> None:
+    hear = view.informer._on_report
+    hear(Present(pod(5)))
+    view.removed("u1")
+    (going,) = view.by("owner", "ns/owner")
+    assert going.metadata.deletion_timestamp is not None
+    hear(Present(pod(6)))
+    (going,) = view.by("owner", "ns/owner")
+    assert going.metadata.deletion_timestamp is not None, "an event from before the deletion"
+    hear(Absent("ns/p", "u1"))
+    assert names(view) == []
+    assert not view.is_ahead
 
 
-def test_a_successor_of_the_same_name_is_another(told: Any) -> None:
-    def test(view: WriteThroughCache[Pod], hear: Any) -> None:
-        hear(Present(pod(5)))
-        view.removed("u1")
-        hear(Absent("ns/p", "u1"))
-        view.wrote(pod(8, "u2"))
-        (successor,) = view.by("owner", "owner")
-        assert (successor.metadata.uid, successor.metadata.deletion_timestamp) == ("u2", None)
-
-    told(test)
+async def test_a_successor_of_the_same_name_is_another(view: WriteThroughCache[Pod]) -> None:
+    hear = view.informer._on_report
+    hear(Present(pod(5)))
+    view.removed("u1")
+    hear(Absent("ns/p", "u1"))
+    view.wrote(pod(8, "u2"))
+    (successor,) = view.by("owner", "ns/owner")
+    assert (successor.metadata.uid, successor.metadata.deletion_timestamp) == ("u2", None)
 
 
-def test_a_write_that_the_watch_never_shows_is_forgotten(told: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def test(view: WriteThroughCache[Pod], hear: Any) -> None:
-        view.wrote(pod(5))
-        monkeypatch.setattr(module, "_now", lambda: asyncio.get_running_loop().time() + module.TRUST + 1)
-        assert names(view) == []
+async def test_a_write_that_the_watch_never_shows_is_forgotten(
+    view: WriteThroughCache[Pod], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view.wrote(pod(5))
+    monkeypatch.setattr(module, "_now", lambda: asyncio.get_running_loop().time() + module.TRUST + 1)
+    assert names(view) == []
 
-    told(test)
+
+async def test_what_is_watched_anyway_is_not_watched_again() -> None:
+    client = Client(cast(Http, None))  # nothing may be asked of it
+    running = Reflector(client, PODS, lambda _: None)
+    context = Context(client, cast(EventRecorder, None), ["schedspec"], reflectors=[running])
+    view = context.view(PODS)
+    assert view.informer.reflector is running
+    assert context.view(PODS, labels="a=b").informer.reflector is not running
+    running._present(pod(5))
+    assert [pod.metadata.name for pod in view] == ["p"]
+    await view.informer.run()
 
 
-def test_what_is_watched_anyway_is_not_watched_again() -> None:
-    async def test() -> None:
-        client = Client(cast(Http, None))  # nothing may be asked of it
-        running = Reflector(client, PODS, lambda _: None)
-        context = Context(client, cast(EventRecorder, None), ["schedspec"], reflectors=[running])
-        view = context.view(PODS)
-        assert view.informer.reflector is running
-        assert context.view(PODS, labels="a=b").informer.reflector is not running
-        running._present(pod(5))
-        assert [pod.metadata.name for pod in view] == ["p"]
-        await view.informer.run()
-
-    asyncio.run(test())
+async def test_objects_that_were_listed_before_the_controllers_began_count() -> None:
+    client = Client(cast(Http, None))
+    nodes, groups = Reflector(client, NODES, lambda _: None), Reflector(client, PODGROUPS, lambda _: None)
+    capacity = {"status": {"allocatable": {"cpu": "4"}}}
+    nodes._present(msgspec.convert({"metadata": {"name": "n", "uid": "n", "resourceVersion": "1"}, **capacity}, Node))
+    meta = {"namespace": "ns", "name": "g", "uid": "g", "resourceVersion": "1"}
+    body = {"spec": {"queue": "q"}, "status": {"phase": "Running"}}
+    groups._present(msgspec.convert({"metadata": meta, **body}, PodGroup))
+    context = Context(client, cast(EventRecorder, None), ["schedspec"], reflectors=[nodes, groups])
+    context.watch_nodes(lambda: None)
+    assert context.capacity.total == {"cpu": 4000}
+    queues = QueueController(context)
+    assert queues._phases == {"q": {"Running": 1}}
+    groups._absent("ns/g", "g")
+    assert queues._phases == {"q": {"Running": 0}}

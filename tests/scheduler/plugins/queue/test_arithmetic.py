@@ -279,7 +279,7 @@ def test_a_share_that_is_whole_is_whole_however_it_comes_about() -> None:
 
 
 def filled(total: int, queues: list[tuple[int, int, int]]) -> list[Fraction]:
-    """What queues of ``(weight, request, guarantee)`` deserve of one dimension, by definition and without rounding."""
+    """What queues of `(weight, request, guarantee)` deserve of one dimension, by definition and without rounding."""
     shares, remaining, unmet = [Fraction(0)] * len(queues), Fraction(total), list(range(len(queues)))
     while unmet and (weights := sum(queues[number][0] for number in unmet)):
         before, still = list(shares), []

@@ -12,7 +12,7 @@ from scheduler.framework.session import Session
 from scheduler.model import resources
 from scheduler.model.task import Task, TaskStatus
 from scheduler.plugins import PLUGINS
-from scheduler.reasons import PingPong, Protected, QueueGuarantee, QueueWithinDeserved, render_denial
+from scheduler.reasons import PingPong, Protected, ProtectedBy, QueueGuarantee, QueueWithinDeserved, render_denial
 from tests.scheduler.plugins.queue.state import queues_of, rivals, session_of, tables, task_of, tasks_in
 
 PLUGIN = st.sampled_from(
@@ -81,9 +81,7 @@ def test_who_gives_is_above_its_due_before_and_keeps_its_guarantee_after(table: 
 
 
 @given(tables(tree=True), st.sampled_from(["capacity", "proportion"]))
-def test_victims_one_after_the_other_are_those_that_each_may_go_after_the_ones_before(
-    table: dict[str, Any], name: str
-) -> None:
+def test_victims_together_equal_victims_one_by_one(table: dict[str, Any], name: str) -> None:
     session = session_of(table, name, tree=name == "capacity")
     plugin = queues_of(session)
     running = tasks_in(session, TaskStatus.RUNNING)
@@ -169,4 +167,4 @@ def test_a_task_of_a_broken_queue_is_left_alone() -> None:
         tree=True,
     )
     denial = queues_of(session).reclaim_unit(task_of(session, "new-0"), [task_of(session, "old-0")])
-    assert denial == Protected("queue", "its parent nowhere does not exist")
+    assert denial == Protected(ProtectedBy.QUEUE, "its parent nowhere does not exist")

@@ -1,0 +1,79 @@
+"""Binds that the API server refuses, throttles, cuts off or does not answer: every gang still runs."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tests.support.live.proxy import Answer, Call, Ignore, Lose, Verdict
+from tests.support.live.status_queries import events, eventually
+from tests.support.live.target_cluster import NAMESPACE, TargetCluster
+
+pytestmark = [pytest.mark.embedded, pytest.mark.faults]
+
+ANSWERS: dict[str, Verdict] = {
+    "409 conflict": Answer(409, "Conflict"),
+    "404 no such pod": Answer(404, "NotFound"),
+    "429 slow down": Answer(429, "TooManyRequests", headers="Retry-After: 1\r\n"),
+    "500 internal error": Answer(500, "InternalError"),
+    "carried out, but the answer is lost": Lose(),
+    "no answer at all": Ignore(),
+}
+
+
+@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
+@pytest.mark.deadline(90)
+async def test_a_third_of_the_binds_go_wrong_at_first_and_all_gangs_run(target: TargetCluster, answer: Verdict) -> None:
+    async with target.scenario(nodes=3, cpu="4"):
+        wronged: set[str] = set()
+        binds = 0
+
+        def judge(call: Call) -> Verdict:
+            nonlocal binds
+            if not call.is_bind or call.path in wronged:
+                return None
+            binds += 1
+            if binds % 3:
+                return None
+            wronged.add(call.path)
+            return answer
+
+        target.proxy.judge = judge
+        for i in range(3):
+            await target.gang(f"g{i}", 4)
+        target.start()
+        await target.bound(12)
+        await target.rests()
+        assert len(wronged) >= 3
+        assert not target.history.evicting
+
+
+@pytest.mark.deadline(60)
+async def test_a_bind_that_is_refused_for_ever_is_not_hammered_and_the_others_go_on(target: TargetCluster) -> None:
+    async with target.scenario(nodes=3, cpu="4"):
+        refused: list[float] = []
+
+        def judge(call: Call) -> Verdict:
+            if call.is_bind and "/bad-0-0/" in call.path:
+                refused.append(time.monotonic())
+                return Answer(403, "Forbidden")
+            return None
+
+        target.proxy.judge = judge
+        await target.gang("bad", 1)
+        await target.gang("good", 6)
+        target.start()
+        await target.bound(6)
+        await target.history.until(lambda: len(refused) >= 7, "the bind is tried again")
+        assert refused[6] - refused[5] > 0.5  # pauses grow from 0.05 s by a factor of two, less a random part
+        await target.gang("later", 3)
+        await target.bound(9)
+
+        async def is_told() -> bool:
+            return "FailedBinding" in await events(target.client, NAMESPACE, "Pod", "bad-0-0")
+
+        await eventually("an event on the pod", is_told)
+        severity, message = (await events(target.client, NAMESPACE, "Pod", "bad-0-0"))["FailedBinding"]
+        assert severity == "Warning"
+        assert message.endswith("/pods/bad-0-0/binding: 403 Forbidden: told so by a test")

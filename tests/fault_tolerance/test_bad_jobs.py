@@ -1,0 +1,159 @@
+"""One namespace's bad jobs delay the job of another namespace by less than a second.
+
+The usual time is that of the same job on the same cluster, measured right before. The second is scaled by how busy the
+machine is (`tests.support.live.busy`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from scheduler.controllers.runtime.objects import COMMANDS, JOBS, PYTORCH_JOBS
+from scheduler.kube import NAMESPACES, PODS, QUEUES, Conflict, NotFound
+from tests.support.live.api_objects import queue
+from tests.support.live.busy import busy
+from tests.support.live.status_queries import events, eventually, status
+from tests.support.live.target_cluster import NAMESPACE, RECLAIM, TargetCluster
+
+pytestmark = [pytest.mark.embedded, pytest.mark.faults]
+
+log = logging.getLogger(__name__)
+
+BAD = "bad-jobs"
+MORE = 1.0
+"""Seconds that a job may take longer than usual, on a machine that has time for it."""
+TREE = RECLAIM.replace("{name: capacity}", "{name: capacity, enableHierarchy: true}")
+MOST = 150_000
+"""Replicas that the definitions take."""
+
+
+def template(container: str = "main", **more: Any) -> dict[str, Any]:
+    main = {"name": container, "image": "worker", "resources": {"requests": {"cpu": "100m"}}, **more}
+    return {"spec": {"containers": [main], "restartPolicy": "Never", "terminationGracePeriodSeconds": 0}}
+
+
+def job(name: str, *replicas: int, **spec: Any) -> dict[str, Any]:
+    tasks = [{"name": f"t{n}", "replicas": number, "template": template()} for n, number in enumerate(replicas)]
+    return {"metadata": {"name": name}, "spec": {"schedulerName": "schedspec", "tasks": tasks, **spec}}
+
+
+def training(name: str, workers: int) -> dict[str, Any]:
+    spec = {**template("pytorch")["spec"], "schedulerName": "schedspec"}
+    policy = {"schedulingPolicy": {"queue": "bad", "minAvailable": 1}}
+    replicas = {"Worker": {"replicas": workers, "template": {"spec": {**spec, "restartPolicy": "OnFailure"}}}}
+    return {"metadata": {"name": name}, "spec": {"runPolicy": policy, "pytorchReplicaSpecs": replicas}}
+
+
+async def seconds_of_a_job(target: TargetCluster, name: str) -> float:
+    loop = asyncio.get_running_loop()
+    before, began = len(target.history.bound()), loop.time()
+    await target.client.create(JOBS, job(name, 3), NAMESPACE)
+    await target.bound(before + 3)
+    return loop.time() - began
+
+
+@asynccontextmanager
+async def two_namespaces(target: TargetCluster) -> AsyncIterator[None]:
+    """A good one, and a bad one whose queue has two cpus; afterwards no job of either took longer than it may."""
+    queues = [queue("default"), queue("bad", capability={"cpu": "2"})]
+    async with target.scenario(nodes=3, cpu="8", queues=queues):
+        with contextlib.suppress(Conflict):
+            await target.client.create(NAMESPACES, {"metadata": {"name": BAD}})
+        await target.ready(target.start(controllers="all"))
+        usual = sorted([await seconds_of_a_job(target, f"usual{i}") for i in range(3)])[1]
+        try:
+            yield
+            for i in range(4):
+                async with busy() as times:
+                    took = await seconds_of_a_job(target, f"good{i}")
+                more = MORE * max(times)
+                log.info("usually %.2f s, now %.2f s; work takes %.1f times its time", usual, took, max(times))
+                assert took <= usual + more, f"{took:.2f} s instead of {usual:.2f} s, where {more:.2f} s more are well"
+        finally:
+            for resource in (JOBS, PYTORCH_JOBS):
+                for space in (BAD, NAMESPACE):
+                    for found in (await target.client.list(resource, space)).items:
+                        with contextlib.suppress(NotFound):
+                            await target.client.delete(resource, found.metadata.name, space, propagation="Background")
+            target.history.forget("")
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "gang"),
+    [
+        ("job", job("bad", *[MOST] * 20, minAvailable=1, queue="bad"), 1),
+        ("training", training("bad", MOST), 1),
+    ],
+    ids=["a job of three million pods", "a training job of a hundred thousand workers"],
+)
+@pytest.mark.deadline(120)
+async def test_a_job_of_more_pods_than_there_is_room_for(
+    target: TargetCluster, kind: str, body: dict[str, Any], gang: int
+) -> None:
+    async with two_namespaces(target):
+        await target.client.create(JOBS if kind == "job" else PYTORCH_JOBS, body, BAD)
+
+        async def are_there() -> bool:
+            return len((await target.client.list(PODS, BAD)).items) >= 200
+
+        await eventually("the first slice of its pods", are_there)
+        await seconds_of_a_job(target, "later")  # the controllers have had their turns
+        assert len((await target.client.list(PODS, BAD)).items) <= 220 + gang, "200 ahead of the 20 that have a node"
+
+
+@pytest.mark.deadline(120)
+async def test_a_gang_that_could_never_start_makes_no_pods_and_says_so(target: TargetCluster) -> None:
+    async with two_namespaces(target):
+        await target.client.create(JOBS, job("bad", MOST, queue="bad"), BAD)
+
+        async def says_so() -> bool:
+            state = (await status(target.client, JOBS, "bad", BAD)).get("state") or {}
+            return state.get("reason") == "GangTooLarge" and "of queue bad's capability" in state["message"]
+
+        async def is_told() -> bool:
+            return (await events(target.client, BAD, "Job", "bad")).get("GangTooLarge", ("",))[0] == "Warning"
+
+        await eventually("the reason GangTooLarge", says_so)
+        await eventually("a warning GangTooLarge", is_told)
+        assert not (await target.client.list(PODS, BAD)).items
+
+
+@pytest.mark.deadline(90)
+async def test_a_command_of_a_tenant_closes_no_queue(target: TargetCluster) -> None:
+    async with two_namespaces(target):
+        uid = (await target.client.get(QUEUES, "default")).metadata.uid
+        closed = {"apiVersion": QUEUES.api_version, "kind": QUEUES.kind, "name": "default", "uid": uid}
+        command = {"metadata": {"name": "close"}, "action": "CloseQueue", "target": closed}
+        await target.client.create(COMMANDS, command, BAD)
+
+        async def is_refused() -> bool:
+            return "CommandRefused" in await events(target.client, BAD, "Command", "close")
+
+        await eventually("an event on the command", is_refused)
+        assert (await status(target.client, QUEUES, "default"))["state"] == "Open"
+        assert not (await target.client.list(COMMANDS, BAD)).items
+
+
+@pytest.mark.deadline(60)
+async def test_a_child_of_a_queue_that_is_in_use_ends_nothing_in_it(target: TargetCluster) -> None:
+    """What waits in it when the child comes still runs; only what comes later has to name another queue."""
+    async with target.scenario(nodes=1, cpu="2"):
+        await target.ready(target.start(policy=TREE, controllers="queue"))
+        await target.gang("runs", 2)
+        await target.bound(2)
+        await target.gang("waits", 2)
+        await asyncio.sleep(1.2)  # not a wait: creation times are whole seconds
+        await target.client.create(QUEUES, queue("child", parent="default"))
+        await asyncio.sleep(1.2)
+        await target.gang("late", 1)
+        await target.add_node("node-more", "3")
+        await target.bound(4)
+        await target.rests()
+        assert not [key for key in target.history.bound() if "late" in key]

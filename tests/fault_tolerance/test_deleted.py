@@ -1,0 +1,80 @@
+"""Nodes and queues are deleted while gangs are placed."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from scheduler.kube import NODES, QUEUES, Resource
+from tests.support.live.api_objects import queue
+from tests.support.live.proxy import Call, Verdict
+from tests.support.live.target_cluster import TargetCluster
+
+pytestmark = [pytest.mark.embedded, pytest.mark.faults]
+
+
+def going_with_the_first_bind(target: TargetCluster, resource: Resource[Any], name: str) -> asyncio.Event:
+    """Delete an object when the first bind comes, before it is relayed; the event says that it has come."""
+    gone = asyncio.Event()
+
+    async def judge(call: Call) -> Verdict:
+        if call.is_bind and not gone.is_set():
+            gone.set()
+            await target.client.delete(resource, name)
+        return None
+
+    target.proxy.judge = judge
+    return gone
+
+
+@pytest.mark.deadline(60)
+async def test_a_node_goes_while_a_gang_is_bound_to_it_and_later_gangs_go_elsewhere(target: TargetCluster) -> None:
+    async with target.scenario(nodes=2, cpu="4"):
+        gone = going_with_the_first_bind(target, NODES, "node-0")
+        await target.gang("first", 8)
+        scheduler = target.start()
+        await gone.wait()
+        target.nodes.pop("node-0")
+        await target.bound(8)
+        for i in range(8):
+            await target.delete_pod(f"first-0-{i}")
+        await target.gang("second", 4)
+        await target.history.until(lambda: len(target.history.bound("second-0")) == 4, "the second gang runs")
+        assert {p.spec.node_name for p in target.history.gangs()["second-0"]} == {"node-1"}
+        scheduler.page("/healthz")
+
+
+@pytest.mark.deadline(60)
+async def test_a_queue_goes_while_its_gang_is_bound_and_the_gang_is_whole_all_the_same(target: TargetCluster) -> None:
+    queues = [queue("deleted", deserved={"cpu": "8"}), queue("default", deserved={"cpu": "4"})]
+    async with target.scenario(nodes=4, cpu="4", queues=queues):
+        gone = going_with_the_first_bind(target, QUEUES, "deleted")
+        await target.gang("g", 8, "deleted")
+        await target.gang("late", 2, "deleted")
+        scheduler = target.start()
+        await gone.wait()
+        await target.history.until(lambda: len(target.history.bound("g-0")) in (0, 8), "all of it or nothing")
+        await target.gang("other", 4, "default")
+        await target.history.until(lambda: len(target.history.bound("other-0")) == 4, "the other gang runs")
+        await target.rests()
+        assert len(target.history.bound("g-0")) == 8
+        assert not target.history.evicting
+        scheduler.page("/healthz")
+
+
+@pytest.mark.deadline(60)
+async def test_a_queue_goes_while_its_gang_waits_and_the_others_go_on(target: TargetCluster) -> None:
+    queues = [queue("deleted", deserved={"cpu": "4"}), queue("default", deserved={"cpu": "4"})]
+    async with target.scenario(nodes=2, cpu="4", queues=queues):
+        await target.gang("large", 20, "deleted")
+        await target.ready(target.start())
+        await target.client.delete(QUEUES, "deleted")
+        await target.gang("orphan", 2, "deleted")
+        await target.gang("other", 4, "default")
+        await target.history.until(lambda: len(target.history.bound("other-0")) == 4, "the other gang runs")
+        await target.rests()
+        assert target.history.bound("orphan-0") == []
+        await target.client.create(QUEUES, queue("deleted", deserved={"cpu": "4"}))
+        await target.history.until(lambda: len(target.history.bound("orphan-0")) == 2, "its queue is back")

@@ -1,0 +1,135 @@
+"""The scheduler is killed at any point of its work and started again: nothing is lost, nothing is done twice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from tests.support.live.api_objects import queue
+from tests.support.live.proxy import Call, Ignore, Lose, Verdict
+from tests.support.live.target_cluster import (
+    LATER,
+    TargetCluster,
+)
+
+pytestmark = [pytest.mark.embedded, pytest.mark.faults]
+
+QUEUES = [
+    queue("a", deserved={"cpu": "4"}, reclaimable=True),
+    queue("b", deserved={"cpu": "8"}),
+]
+POINTS = 52
+"""The scenario has some 70 writes: binds first, evictions and binds, then statuses and events. Every second or third
+is a point, before it is relayed and after.
+"""
+OFTEN = 5
+"""Every fifth point is a part of `make test`, in turn after the write and before it; the others are nightly."""
+WATCHES = (1, 4, 8, 10)
+"""The scheduler opens ten watches, most of them before it decides."""
+
+At = Callable[[Call, int, int], bool]
+"""Whether a call is the point, given how many writes and watches there were, it included."""
+
+
+async def _scenario(target: TargetCluster, at: At, verdict: Ignore | Lose) -> None:
+    """Queue a fills the nodes with single-pod gangs, a gang of b reclaims; killed at a point, before it is relayed
+    (Ignore) or right after (Lose), and started again.
+    """
+    async with target.scenario(nodes=3, cpu="4", queues=QUEUES):
+        writes = watches = 0
+        reached = asyncio.Event()
+
+        def judge(call: Call) -> Verdict:
+            nonlocal writes, watches
+            writes += call.is_write
+            watches += call.is_watch
+            if not reached.is_set() and at(call, writes, watches):
+                reached.set()
+                scheduler.process.kill()
+                return verdict
+            return None
+
+        target.proxy.judge = judge
+        for i in range(12):
+            await target.gang(f"a{i}", 1, "a")
+        scheduler = target.start()
+        await _or(target.bound(12), reached)
+        is_made = not reached.is_set()
+        if is_made:
+            await target.gang("b", 6, "b")
+            await _or(target.bound(12), reached)
+        await _or(target.history.until(lambda: len(target.history.bound("b-0")) == 6, "b runs"), reached)
+        await target.history.until(reached.is_set, "statuses and events reach the point")
+        target.proxy.judge = lambda _: None
+        target.start()
+        await target.bound(12)
+        if not is_made:  # the history may not have shown it yet
+            await target.gang("b", 6, "b")
+        await target.history.until(lambda: len(target.history.bound("b-0")) == 6, "b runs after the restart")
+        await target.rests()
+        assert len(target.history.evicting) == 6, f"6 evictions are needed, {len(target.history.evicting)} were made"
+
+
+async def _or(wish: object, reached: asyncio.Event) -> None:
+    """Wait for a wish, or for the kill that makes it vain."""
+    task = asyncio.ensure_future(wish)  # type: ignore[arg-type]
+    other = asyncio.create_task(reached.wait())
+    done, pending = await asyncio.wait({task, other}, return_when=asyncio.FIRST_COMPLETED)
+    for item in pending:
+        item.cancel()
+    await asyncio.gather(*pending, return_exceptions=True)
+    for item in done:
+        item.result()
+
+
+@pytest.mark.parametrize(
+    "point", [pytest.param(it, marks=[] if it % OFTEN == 0 else pytest.mark.nightly) for it in range(POINTS)]
+)
+@pytest.mark.deadline(100)
+async def test_a_kill_at_any_write_loses_nothing_and_repeats_nothing(target: TargetCluster, point: int) -> None:
+    number = 1 + point // 2 * 5 // 2
+
+    def at(call: Call, writes: int, watches: int) -> bool:
+        del watches
+        return call.is_write and writes == number
+
+    await _scenario(target, at, Ignore() if point % 2 else Lose())
+
+
+@pytest.mark.parametrize("number", WATCHES)
+@pytest.mark.deadline(100)
+async def test_a_kill_while_it_opens_its_watches_loses_nothing(target: TargetCluster, number: int) -> None:
+    def at(call: Call, writes: int, watches: int) -> bool:
+        del writes
+        return call.is_watch and watches == number
+
+    await _scenario(target, at, Ignore())
+
+
+@pytest.mark.deadline(60)
+async def test_after_the_last_write_a_restart_changes_nothing(target: TargetCluster) -> None:
+    async with target.scenario(nodes=3, cpu="4", queues=QUEUES):
+        first = target.start()
+        for i in range(12):
+            await target.gang(f"a{i}", 1, "a")
+        await target.bound(12)
+        await target.gang("b", 6, "b")
+        await target.gang("large", 20, "b")
+        await target.history.until(lambda: len(target.history.bound("b-0")) == 6, "b runs")
+        await target.rests()
+        assert await asyncio.to_thread(first.stop) == 0  # it writes what it has to write
+        target.stopped(first)
+        before = len(target.proxy.calls)
+        second = target.start()
+        await target.ready(second)
+        await target.rests()
+        # a queue's numbers are written once a process, the same again
+        repeated = ("/events", "/queues/", f"/namespaces/{LATER}/")
+        later = [
+            call
+            for call in target.proxy.calls[before:]
+            if call.is_write and not any(part in call.path for part in repeated)
+        ]
+        assert [f"{call.method} {call.path}" for call in later] == []

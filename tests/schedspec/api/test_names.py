@@ -1,0 +1,154 @@
+"""Real names on a cluster that has objects of the same names: what leaves has them, and nothing that arrives."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from schedspec.api.kinds import Kind, Ref
+from schedspec.api.names import Names
+
+VOLCANO = "scheduling.volcano.sh/v1beta1"
+
+
+@pytest.fixture
+def names() -> Names:
+    found = Names.of_run("3f09ac")
+    for ref in (Ref(Kind.QUEUE, "research"), Ref(Kind.PRIORITYCLASS, "high"), Ref(Kind.NODE, "n1")):
+        assert found.rename(ref)
+    return found
+
+
+OUTGOING: dict[str, tuple[Any, Any]] = {
+    "a queue and its parent": (
+        {"apiVersion": VOLCANO, "kind": "Queue", "metadata": {"name": "a"}, "spec": {"parent": "research"}},
+        {"apiVersion": VOLCANO, "kind": "Queue", "metadata": {"name": "a"}, "spec": {"parent": "research--3f09ac"}},
+    ),
+    "the queue itself": (
+        {"apiVersion": VOLCANO, "kind": "Queue", "metadata": {"name": "research"}, "spec": {"weight": 1}},
+        {"apiVersion": VOLCANO, "kind": "Queue", "metadata": {"name": "research--3f09ac"}, "spec": {"weight": 1}},
+    ),
+    "a job of the queue's name": (
+        {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "research"}, "spec": {}},
+        {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "research"}, "spec": {}},
+    ),
+    "the pods of a job": (
+        {"spec": {"queue": "research", "tasks": [{"template": {"spec": {"priorityClassName": "high"}}}]}},
+        {
+            "spec": {
+                "queue": "research--3f09ac",
+                "tasks": [{"template": {"spec": {"priorityClassName": "high--3f09ac"}}}],
+            }
+        },
+    ),
+    "an annotation": (
+        {"metadata": {"annotations": {"scheduling.volcano.sh/queue-name": "research", "note": "research"}}},
+        {"metadata": {"annotations": {"scheduling.volcano.sh/queue-name": "research--3f09ac", "note": "research"}}},
+    ),
+    "a command to the queue": (
+        {"target": {"apiVersion": VOLCANO, "kind": "Queue", "name": "research", "uid": "u"}},
+        {"target": {"apiVersion": VOLCANO, "kind": "Queue", "name": "research--3f09ac", "uid": "u"}},
+    ),
+    "a step of a JSON patch": (
+        [
+            {"op": "add", "path": "/spec/parent", "value": "research"},
+            {"op": "add", "path": "/spec/x", "value": "research"},
+        ],
+        [
+            {"op": "add", "path": "/spec/parent", "value": "research--3f09ac"},
+            {"op": "add", "path": "/spec/x", "value": "research"},
+        ],
+    ),
+    "a queue that is not renamed": ({"spec": {"queue": "other"}}, {"spec": {"queue": "other"}}),
+}
+
+
+@pytest.mark.parametrize(("body", "real"), OUTGOING.values(), ids=OUTGOING)
+def test_what_leaves_names_the_real_objects(names: Names, body: Any, real: Any) -> None:
+    before = json.dumps(body)
+    assert names.outgoing(body) == real
+    assert json.dumps(body) == before, "the caller's object is its own"
+
+
+@pytest.mark.parametrize(("body", "real"), OUTGOING.values(), ids=OUTGOING)
+def test_what_arrives_has_the_names_of_scenarios(names: Names, body: Any, real: Any) -> None:
+    assert json.loads(names.plain(json.dumps(real).encode())) == body
+
+
+@pytest.mark.parametrize(
+    ("path", "real"),
+    [
+        ("/api/v1/nodes/n1/status", "/api/v1/nodes/n1--3f09ac/status"),
+        (f"/apis/{VOLCANO}/queues/research", f"/apis/{VOLCANO}/queues/research--3f09ac"),
+        (f"/apis/{VOLCANO}/queues/team", f"/apis/{VOLCANO}/queues/team"),
+        (f"/apis/{VOLCANO}/queues", f"/apis/{VOLCANO}/queues"),
+        ("/api/v1/namespaces/n1/pods/n1", "/api/v1/namespaces/n1/pods/n1"),
+        ("/api/v1/namespaces/nodes/pods/n1", "/api/v1/namespaces/nodes/pods/n1"),
+    ],
+)
+def test_a_path_has_the_real_name(names: Names, path: str, real: str) -> None:
+    assert names.path(path) == real
+
+
+POLICY = """\
+# research is a word here
+actions: "allocate"
+tiers:
+- plugins:
+  - name: limits
+    arguments:
+      limits.queue: research   # one
+      queues: [team, "research"]
+      limits.queues: "research, team"
+      other: research
+"""
+
+
+def test_a_policy_names_the_real_queues_and_stays_as_written(names: Names) -> None:
+    changed = [
+        (was, now)
+        for was, now in zip(POLICY.splitlines(), names.policy(POLICY).splitlines(), strict=True)
+        if was != now
+    ]
+    assert [now.strip() for _, now in changed] == [
+        "limits.queue: research--3f09ac   # one",
+        'queues: [team, "research--3f09ac"]',
+        'limits.queues: "research--3f09ac, team"',
+    ]
+    assert names.text(names.policy(POLICY)) == POLICY
+    assert names.policy("tiers: [") == "tiers: ["
+
+
+def test_queues_that_always_exist_and_objects_in_namespaces_keep_their_names(names: Names) -> None:
+    for ref in (Ref(Kind.QUEUE, "default"), Ref(Kind.QUEUE, "root"), Ref(Kind.POD, "p", "ns")):
+        assert not names.rename(ref)
+        assert names.real(ref.kind, ref.name) == ref.name
+
+
+def test_a_run_with_a_cluster_of_its_own_renames_nothing() -> None:
+    names = Names()
+    assert not names.rename(Ref(Kind.QUEUE, "research"))
+    assert names.plain(b"research--3f09ac") == b"research--3f09ac"
+
+
+def test_real_names_have_the_order_of_the_plain_ones() -> None:
+    names = Names.of_run("3f09ac")
+    plain = ["a", "a-b", "a.b", "a0", "ab", "b"]
+    for name in plain:
+        names.rename(Ref(Kind.NODE, name))
+    assert sorted(plain) == plain
+    assert sorted(names.real(Kind.NODE, it) for it in plain) == [names.real(Kind.NODE, it) for it in plain]
+
+
+def test_a_hint_for_kubectl_has_the_real_names(names: Names) -> None:
+    seen = {Ref(Kind.QUEUE, "research"), Ref(Kind.NODE, "n1"), Ref(Kind.QUEUE, "team"), Ref(Kind.POD, "p", "ns")}
+    assert names.hint(seen) == "kubectl get nodes/n1--3f09ac queues.scheduling.volcano.sh/research--3f09ac"
+    assert names.hint([Ref(Kind.QUEUE, "team")]) == ""
+
+
+def test_a_schema_whose_fields_are_called_like_those_of_objects_leaves_as_it_is(names: Names) -> None:
+    fields = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"name": {"type": "string"}}}
+    schema = {"properties": {**fields, "queue": {"type": "string"}, "op": {"type": "string"}, "path": {"x": 1}}}
+    assert names.outgoing(schema) == schema

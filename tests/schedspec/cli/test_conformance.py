@@ -1,0 +1,27 @@
+"""`schedspec conformance` reports on a run that exists, and says by its status whether the scheduler is conformant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from schedspec.cli.conformance import BADGE, REPORT, conformance_command
+from schedspec.conformance.report_file import ConformanceReport
+from schedspec.results import FILE, Result, RunResults, Verdict
+
+
+@pytest.mark.parametrize(("verdict", "status", "word"), [("passed", 0, "conformant"), ("failed", 1, "not conformant")])
+def test_a_run_that_exists_is_reported(tmp_path: Path, verdict: Verdict, status: int, word: str) -> None:
+    one = Result(feature="f.feature", scenario="s", example={}, level="core", run=1, verdict=verdict)
+    run = RunResults(scheduler="x", version="v1", kubernetes="v1.36.3", cluster="embedded", results=[one])
+    (tmp_path / FILE).write_bytes(msgspec.json.encode(run))
+    out = tmp_path / "out"
+    done = CliRunner().invoke(conformance_command, ["--from", str(tmp_path), "--out", str(out)], standalone_mode=False)
+    assert done.return_value == status, done.output
+    assert f"core: {word}; of 1 scenarios" in done.output
+    found = msgspec.yaml.decode((out / REPORT).read_bytes(), type=ConformanceReport)
+    assert [it.result for it in found.profiles] == [word]
+    assert (out / BADGE).read_text("utf-8").startswith("<svg")

@@ -1,0 +1,130 @@
+"""`schedspec simulate`: the scheduler's simulation, and what this package adds to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from schedspec.cli import main
+from scheduler.decide import decide
+from scheduler.framework.decisions import Decisions
+from scheduler.simulation import cycles
+
+POLICIES = Path(__file__).parents[3] / "templates" / "policies"
+TRACE = "when,secs,gpus\n" + "".join(f"{100 + n},60,4\n" for n in range(12))
+COLUMNS = ("--map", "submitted=when,duration=secs,job_cards=gpus")
+
+
+def simulate(folder: Path, *more: str, out: str = "result.jsonl") -> int:
+    (folder / "trace.csv").write_text(TRACE)
+    load = () if "--synthetic" in more else ("--trace", str(folder / "trace.csv"), *COLUMNS)
+    with pytest.raises(SystemExit) as ended:
+        main(["simulate", *load, "--nodes", "2x8", "--out", str(folder / out), *more])
+    return int(ended.value.code or 0)
+
+
+def test_the_page_stands_beside_the_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert simulate(tmp_path) == 0
+    assert f"page: {tmp_path / 'result.html'}" in capsys.readouterr().out
+    page = (tmp_path / "result.html").read_text("utf-8")
+    assert "12 jobs of" in page
+    assert "completed 12" in page
+
+
+def test_against_puts_both_worlds_on_the_page(tmp_path: Path) -> None:
+    assert simulate(tmp_path, out="before.jsonl") == 0
+    page = tmp_path / "both.html"
+    assert simulate(tmp_path, "--nodes", "1x8", "--against", str(tmp_path / "before.jsonl"), "--page", str(page)) == 0
+    assert 'data-worlds="2"' in page.read_text("utf-8")
+
+
+def test_bad_input_leaves_no_page(tmp_path: Path) -> None:
+    assert simulate(tmp_path, "--preset", "openb") == 2
+    assert not list(tmp_path.glob("*.html"))
+
+
+LOAD = """
+for: 2h
+queues:
+  red: {rate: 30/h, run_time: {exponential: 10m}}
+  blue: {rate: 30/h, run_time: {exponential: 10m}}
+"""
+
+
+def sweep(folder: Path, *more: str) -> int:
+    (folder / "load.yaml").write_text(LOAD)
+    given = ("--synthetic", str(folder / "load.yaml"), "--nodes", "1x8", "--out", str(folder / "sweep.jsonl"))
+    with pytest.raises(SystemExit) as ended:
+        main(["simulate", *given, *more])
+    return int(ended.value.code or 0)
+
+
+def test_a_sweep_runs_every_policy_with_every_seed_and_prints_ranges(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "other.yaml"
+    other.write_text((POLICIES / "capacity.yaml").read_text("utf-8"))
+    assert sweep(tmp_path, "--seeds", "2", "--policy", str(POLICIES / "proportion.yaml"), "--sweep", str(other)) == 0
+    names = {it.name for it in (tmp_path / "sweep").iterdir()}
+    assert names == {f"{policy}-seed-{seed}.jsonl" for policy in ("proportion", "other") for seed in (1, 2)}
+    printed = capsys.readouterr().out
+    assert "proportion.yaml: 2 runs" in printed
+    assert "other.yaml: 2 runs" in printed
+    assert sweep(tmp_path, "--join", str(tmp_path)) == 0
+    assert capsys.readouterr().out in printed
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    assert sweep(alone, "--seeds", "2", "--policy", str(POLICIES / "proportion.yaml"), "--index", "1") == 0
+    (result,) = (alone / "sweep").iterdir()
+    assert result.name == "proportion-seed-2.jsonl"
+    assert (
+        result.read_bytes().splitlines()[1:] == ((tmp_path / "sweep" / result.name).read_bytes().splitlines()[1:])
+    )  # the first line names the folder
+
+
+@pytest.mark.parametrize(
+    ("more", "problem"),
+    [
+        (("--seeds", "2", "--index", "2"), "--index 2: the sweep has the runs 0 to 1"),
+        (("--join", "nowhere"), "nowhere: no result of a simulation"),
+        (("--sweep", "a/p.yaml", "--sweep", "b/p.yaml"), "two policies have one file name"),
+    ],
+    ids=["index", "join", "names"],
+)
+def test_a_sweep_that_cannot_be_run_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, ...], problem: str
+) -> None:
+    assert sweep(tmp_path, *more) != 0
+    assert problem in capsys.readouterr().err
+
+
+def everything_on(node: str, decides: Callable[..., Decisions]) -> Callable[..., Decisions]:
+    """Plant a fault: whatever is bound goes to one node."""
+
+    def faulty(*given: Any, **more: Any) -> Decisions:
+        decisions = decides(*given, **more)
+        return msgspec.structs.replace(
+            decisions, binds=[msgspec.structs.replace(it, node=node) for it in decisions.binds]
+        )
+
+    return faulty
+
+
+def test_a_planted_fault_of_the_scheduler_is_found_with_time_and_cycle(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cycles, "decide", everything_on("node-00000", decide))
+    assert simulate(tmp_path) == 1
+    told = capsys.readouterr().err
+    assert "node: 1970-01-01T00:01:42+00:00, cycle " in told
+    assert "bound to node-00000, which then holds 9 of 8 nvidia.com/gpu" in told
+    assert "which then holds 9 of 8" in (tmp_path / "result.html").read_text("utf-8")
+
+
+def test_a_correct_scheduler_has_no_finding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert simulate(tmp_path) == 0
+    assert "finding" not in capsys.readouterr().err

@@ -1,0 +1,136 @@
+"""Features on a simulated cluster: whole runs in virtual time."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from schedspec.report import record
+from tests.support import verdicts
+
+FEATURE = """
+Feature: Virtual time
+
+  Background:
+    Given these nodes:
+      | node | cpu | memory |
+      | n1   | 2   | 8Gi    |
+
+  Scenario: A job runs
+    When these jobs are submitted:
+      | job   | replicas | cpu |
+      | train | 2        | 1   |
+    Then "train" runs
+    And "train" keeps running
+
+  Scenario: A job that does not fit waits
+    When these jobs are submitted:
+      | job   | replicas | cpu |
+      | train | 3        | 1   |
+    Then "train" stays pending
+    And "train" waits because of "cpu"
+
+  Scenario: A job that does not fit is said to run
+    When these jobs are submitted:
+      | job   | replicas | cpu |
+      | train | 3        | 1   |
+    Then "train" runs
+
+  Scenario: A queue that contradicts itself
+    When this queue is submitted:
+      | queue | weight |
+      | bad   | 0      |
+    Then it is refused because of "weight"
+"""
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    pytester.makeini("[pytest]\naddopts = -p schedspec.plugin -p no:cacheprovider")
+    pytester.makefile(".feature", virtual=FEATURE)
+    return pytester
+
+
+def run(suite: pytest.Pytester, *options: str) -> pytest.RunResult:
+    return suite.runpytest_subprocess("virtual.feature", "-rs", "--cluster", "simulated", "--out", "out", *options)
+
+
+def test_scenarios_pass_fail_and_are_skipped_in_virtual_time(suite: pytest.Pytester) -> None:
+    result = run(suite)
+    result.assert_outcomes(passed=2, failed=1, skipped=1)
+    results = json.loads((suite.path / "out" / "results.json").read_text("utf-8"))
+    assert results["cluster"] == "simulated"
+    result.stdout.fnmatch_lines(['*> Then "train" runs (20.* s) fails'])  # virtual seconds
+    result.stdout.fnmatch_lines(["*checks no schema*"])
+    result.stdout.fnmatch_lines(["*3 requested*"])
+    records = record.read_all([suite.path / "out"])
+    assert sorted(it.verdict for it in records) == ["failed", "passed", "passed", "skipped"], (
+        "none counts as one of an earlier run"
+    )
+
+
+def test_each_worker_of_xdist_has_its_own_simulated_cluster(suite: pytest.Pytester) -> None:
+    run(suite, "-n", "2", "-k", "runs or waits").assert_outcomes(passed=2)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--scheduler", "kube-scheduler"], "runs our own scheduler only"),
+        (["--reuse-cluster"], "cannot be kept or reused"),
+        (["--gang-api", "kubernetes"], "runs our own scheduler only"),
+    ],
+)
+def test_what_a_simulated_cluster_cannot_do_is_refused(suite: pytest.Pytester, options: list[str], words: str) -> None:
+    result = run(suite, *options)
+    assert result.ret != 0
+    assert words in result.stdout.str() + result.stderr.str()
+
+
+def results_of(file: Path, judged: dict[str, str]) -> Path:
+    """The results.json of a run with one verdict for each node id."""
+    same = {"feature": "a.feature", "scenario": "s", "example": {}, "run": 1}
+    rows = [{**same, "node_id": node_id, "verdict": verdict} for node_id, verdict in judged.items()]
+    run = {"schema": 1, "scheduler": "schedspec", "version": "", "kubernetes": "", "cluster": "embedded"}
+    file.write_text(json.dumps({**run, "results": rows}), "utf-8")
+    return file
+
+
+TEN = {f"s{number}": "passed" for number in range(10)}
+COMPARED: dict[str, tuple[dict[str, str], dict[str, str], int, str]] = {
+    "equal": (TEN, TEN, 0, "10 scenarios were judged by both"),
+    "different": (TEN, {**TEN, "s3": "failed"}, 1, "s3: passed and failed\n"),
+    "left out by one run": (TEN, {**TEN, "s3": "skipped"}, 0, "9 scenarios were judged by both"),
+    "too few": (TEN, {"s3": "passed"}, 1, "too few"),
+    "other scenarios": (TEN, {"other": "passed"}, 1, "too few"),
+    "none": ({}, {}, 1, "too few"),
+}
+
+
+@pytest.mark.parametrize(("one", "two", "status", "words"), COMPARED.values(), ids=COMPARED)
+def test_verdicts_of_two_runs_are_compared_by_scenario(
+    one: dict[str, str],
+    two: dict[str, str],
+    status: int,
+    words: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    files = [results_of(tmp_path / "one.json", one), results_of(tmp_path / "two.json", two)]
+    assert verdicts.main([str(file) for file in files]) == status
+    assert words in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("content", [None, "", "{", "[]", '{"results": 1}'])
+def test_results_that_cannot_be_read_are_named(
+    content: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, two = results_of(tmp_path / "one.json", TEN), tmp_path / "two.json"
+    if content is not None:
+        two.write_text(content, "utf-8")
+    assert verdicts.main([str(one), str(two)]) == 2
+    assert str(two) in capsys.readouterr().err

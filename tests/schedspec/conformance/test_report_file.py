@@ -1,0 +1,79 @@
+"""The conformance report of a run: counts that add up, a schema, a badge."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import msgspec
+import pytest
+
+from schedspec.conformance import report_file
+from schedspec.conformance.levels import Level
+from schedspec.conformance.report_file import ConformanceReport
+from schedspec.results import Result, RunResults, Verdict
+
+SCHEMA = Path(__file__).parents[3] / "docs" / "conformance.schema.json"
+
+
+def result(name: str, verdict: Verdict, level: str = "core", why: str = "", run: int = 1) -> Result:
+    return Result(
+        feature="features/f.feature", scenario=name, example={}, level=level, run=run, verdict=verdict, why=why
+    )
+
+
+def report(*results: Result, profiles: tuple[Level, ...] = (Level.CORE,)) -> ConformanceReport:
+    run = RunResults(scheduler="x", version="v1", kubernetes="v1.36.3", cluster="embedded", results=list(results))
+    return report_file.make(run, profiles, "0.1")
+
+
+EACH: tuple[Verdict, ...] = ("passed", "failed", "known", "lacks", "skipped", "error")
+
+
+def test_the_counts_add_up() -> None:
+    profile = report(*(result(it, it) for it in EACH), result("other", "passed", "extended")).profiles[0]
+    parts = (profile.failed, profile.known_differences, profile.lacking, profile.unjudged)
+    assert profile.scenarios == 6 == profile.passed + sum(map(len, parts))
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "outcome"),
+    [
+        (("passed", "lacks"), "conformant"),
+        (("passed", "failed"), "not conformant"),
+        (("passed", "known"), "not conformant"),
+        (("passed", "error"), "incomplete"),
+        (("failed", "error"), "not conformant"),
+        ((), "incomplete"),
+    ],
+)
+def test_the_outcome_of_a_profile(verdicts: tuple[Verdict, ...], outcome: str) -> None:
+    assert report(*(result(it, it) for it in verdicts)).profiles[0].result == outcome
+
+
+def test_of_several_runs_the_worst_counts() -> None:
+    profile = report(result("a", "passed"), result("a", "failed", why="it hangs\nmore", run=2)).profiles[0]
+    assert (profile.scenarios, profile.passed) == (1, 0)
+    assert profile.failed[0].why == "it hangs"
+
+
+def test_a_known_difference_has_its_link() -> None:
+    why = "known difference: two gangs lose a pod (https://github.com/volcano-sh/volcano/issues/4607)"
+    assert report(result("a", "known", why=why)).profiles[0].known_differences[0].link == (
+        "https://github.com/volcano-sh/volcano/issues/4607"
+    )
+
+
+def test_the_schema_in_the_docs_is_that_of_the_report() -> None:
+    assert json.loads(SCHEMA.read_text("utf-8")) == msgspec.json.schema(ConformanceReport)
+
+
+def test_a_report_is_read_back_from_yaml() -> None:
+    found = report(*(result(it, it) for it in EACH))
+    assert msgspec.yaml.decode(msgspec.yaml.encode(found), type=ConformanceReport) == found
+
+
+def test_the_badge_names_what_was_judged() -> None:
+    found = report_file.badge(report(result("a", "passed"), result("b", "failed"), result("c", "lacks")))
+    assert "core 1 of 2" in "".join(ElementTree.fromstring(found).itertext())

@@ -1,0 +1,42 @@
+"""What the collection says of the text of a feature, with our sentences and without a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from schedspec.gherkin import bdd, documents, step_check
+from schedspec.gherkin.things import RunFacts
+
+Tell = Callable[..., list[str]]
+
+POLICIES = {
+    "capacity": "",
+    "broken": "the scheduler rejects the policy 'broken':\n    broken.yaml:1: actions: no",
+}
+
+
+def policy(name: str, lints: bool) -> str:
+    if name not in POLICIES:
+        return f"there is no policy {name!r} (is 'capacity' meant?); there are: broken, capacity"
+    return POLICIES[name] if lints else ""
+
+
+@pytest.fixture
+def tell(tmp_path: Path, request: pytest.FixtureRequest) -> Tell:
+    """What the collection says of a feature file: `line: text`."""
+    definitions = bdd.definitions_for(request.node.getparent(pytest.Module))
+
+    def told(feature: str, facts: RunFacts = RunFacts(policy)) -> list[str]:  # noqa: B008 - it is frozen
+        path = tmp_path / "some.feature"
+        path.write_text(feature, "utf-8")
+        document = documents.read_document(path)
+        found = [
+            *step_check.check_document(document, {"smoke"}),
+            *step_check.check_steps(document, feature.splitlines(), step_check.StepIndex(definitions), facts),
+        ]
+        return [f"{it.line}: {it.text}" for it in sorted(found, key=lambda it: it.line)]
+
+    return told

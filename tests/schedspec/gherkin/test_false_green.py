@@ -1,0 +1,142 @@
+"""Scenarios that passed although they were false are refused at their line, with the nearest correct name."""
+
+from __future__ import annotations
+
+import pytest
+
+from schedspec.gherkin import tables
+from schedspec.gherkin.things import RunFacts
+from schedspec.plugin import reason_words
+from tests.schedspec.gherkin.conftest import Tell
+from tests.schedspec.gherkin.test_mistakes import scenario, table
+
+NODE = table("Given these nodes:", "node | cpu | memory | cards | card", "n1 | 8 | 64Gi | 8 | NVIDIA-A100")
+QUEUE = table("Given these queues:", "queue | deserved", "research | cpu 4")
+JOB = table("When these jobs are submitted:", "job | queue | cpu | cards | card", "train | {} | 1 | 1 | {}")
+
+
+ALWAYS = "cpu, memory, pods, ephemeral-storage"
+
+
+def work(queue: str, model: str) -> str:
+    return JOB.format(queue, model)
+
+
+def queues(*rows: str) -> str:
+    return table("Given these queues:", *rows)
+
+
+WRONG = {
+    "a queue of work that is not there": (
+        NODE + QUEUE + work("reserch", "NVIDIA-A100"),
+        "11: no sentence makes a queue 'reserch' (is 'research' meant?); there are: root, default, research",
+    ),
+    "a parent that is not there": (
+        queues("queue | parent", "research | dept"),
+        "5: no sentence makes a queue 'dept'; there are: root, default, research",
+    ),
+    "a model of gpus that no node has": (
+        NODE.replace("cards", "gpus") + QUEUE + work("research", "NVIDIA-A10").replace("cards", "gpus"),
+        "11: no sentence makes a node with a card 'NVIDIA-A10' (is 'NVIDIA-A100' meant?); there are: NVIDIA-A100",
+    ),
+    "a model that no node has": (
+        NODE + QUEUE + work("research", "NVIDIA-A10"),
+        "11: no sentence makes a node with a card 'NVIDIA-A10' (is 'NVIDIA-A100' meant?); there are: NVIDIA-A100",
+    ),
+    "one of two models that no node has": (
+        NODE + QUEUE + work("research", "NVIDIA-A100\\|NVIDIA-L4"),
+        "11: no sentence makes a node with a card 'NVIDIA-L4' (is 'NVIDIA-A100' meant?); there are: NVIDIA-A100",
+    ),
+    "a quota of a model that no node has": (
+        NODE + queues("queue | card quota", "research | NVIDIA-A10 2"),
+        "8: no sentence makes a node with a card 'NVIDIA-A10' (is 'NVIDIA-A100' meant?); there are: NVIDIA-A100",
+    ),
+    "a resource of a queue that no node has": (
+        NODE + queues("queue | deserved", "research | nvidia.com/gpus 8"),
+        (
+            "8: no sentence makes a node with the resource 'nvidia.com/gpus' (is 'nvidia.com/gpu' meant?); "
+            "there are: cpu, memory, pods, ephemeral-storage, nvidia.com/gpu"
+        ),
+    ),
+    "cards where no node has any": (
+        table("Given these nodes:", "node | cpu | memory", "n1 | 8 | 64Gi")
+        + queues("queue | deserved", "a | cards 16"),
+        f"8: no sentence makes a node with the resource 'nvidia.com/gpu'; there are: {ALWAYS}",
+    ),
+    "a guarantee above what is deserved": (
+        queues("queue | guarantee | deserved", "a | cpu 5 | cpu 4500m"),
+        "5: guarantee cpu 5 is above deserved cpu 4500m",
+    ),
+    "deserved above the capability": (
+        queues("queue | deserved | capability", "a | memory 2Gi | memory 1025Mi"),
+        "5: deserved memory 2Gi is above capability memory 1025Mi",
+    ),
+    "a gang that needs more pods than it has": (
+        table("When these jobs are submitted:", "job | replicas | min available", "train | 4 | 5"),
+        "5: min available 5 is above replicas 4: the gang could never start",
+    ),
+    "two rows for one queue": (
+        queues("queue | deserved", "a | cpu 1", "a | cpu 2"),
+        "6: the queue 'a' has a row already, in line 5",
+    ),
+    "two rows for one node": (
+        table("Given these nodes:", "node | cpu | memory", "n | 1 | 1Gi", "n | 2 | 1Gi"),
+        "6: the node 'n' has a row already, in line 5",
+    ),
+    "two rows for one job": (
+        table("When these jobs are submitted:", "job | cpu", "j | 1", "j | 2"),
+        "6: the job 'j' has a row already, in line 5",
+    ),
+    "a reason that the scheduler never gives": (
+        table("When these jobs are submitted:", "job | cpu", "j | 1") + '    Then "j" waits because of "capabilty"\n',
+        "6: the scheduler gives no reason with the word 'capabilty' (is 'capability' meant?)",
+    ),
+}
+
+RIGHT = {
+    "a queue that a later sentence makes": work("late", "NVIDIA-A100").replace("When", "Given")
+    + NODE
+    + queues("queue | deserved", "late | cards 4"),
+    "a node that joins later": queues("queue | deserved", "research | cpu 1")
+    + work("research", "NVIDIA-A100")
+    + NODE.replace("Given these nodes:", "When these nodes join:"),
+    "a queue that is not there, where that is what the scenario is about": NODE
+    + work("absent", "NVIDIA-A100")
+    + '    Then "train" waits because of "queue absent"\n',
+    "a queue that is to be refused": table(
+        "When this queue is submitted:", "queue | parent | guarantee | deserved", "a | nobody | cpu 5 | cpu 4"
+    )
+    + '    Then it is refused because of "guarantee"\n',
+    "nodes that are not the scenario's": "    Given the real nodes of the cluster\n" + QUEUE + work("research", "L4"),
+    "a node of the sentence with cards": '    Given a cluster with 8 cards "L4"\n' + QUEUE + work("research", "L4"),
+    "several tasks of a job": table(
+        "Given this job with tasks runs:", "job | task | replicas | min available", "j | a | 2 | 3", "j | b | 1 | 3"
+    ),
+    "a reason with names and numbers of the scenario": NODE
+    + queues("queue | capability", "zebra | cards 2")
+    + work("zebra", "NVIDIA-A100")
+    + '    Then "train" waits because of "queue zebra: 2 of 2 nvidia.com/gpu"\n'
+    + '    And "train" waits because of "NVIDIA-A100"\n',
+}
+
+
+@pytest.mark.parametrize(("steps", "told"), WRONG.values(), ids=WRONG)
+def test_what_cannot_be_true_is_refused(tell: Tell, steps: str, told: str) -> None:
+    assert tell(scenario(steps), RunFacts(reason=reason_words.problem)) == [told]
+
+
+@pytest.mark.parametrize("steps", RIGHT.values(), ids=RIGHT)
+def test_what_may_be_true_is_not_refused(tell: Tell, steps: str) -> None:
+    assert tell(scenario(steps), RunFacts(reason=reason_words.problem)) == []
+
+
+def test_a_refusal_of_one_workload_excuses_no_other(tell: Tell) -> None:
+    steps = NODE + table("When these jobs are submitted:", "job | queue", "a | absent", "b | absent")
+    told = tell(scenario(steps + '    Then "a" waits because of "queue"\n'))
+    assert told == ["9: no sentence makes a queue 'absent'; there are: root, default"]
+
+
+def test_amounts_take_the_word_of_the_column() -> None:
+    assert tables.amounts("cpu 8, cards 16") == {"cpu": "8", "nvidia.com/gpu": "16"}
+    with pytest.raises(ValueError, match=r"nvidia.com/gpu is there twice"):
+        tables.amounts("cards 8, nvidia.com/gpu 8")

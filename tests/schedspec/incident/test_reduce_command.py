@@ -1,0 +1,146 @@
+"""`schedspec reduce` as an engineer runs it: lists of kubectl, recordings, and inputs that cannot be used."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from schedspec import distribution
+from schedspec.cli.reduce import reduce_command
+from schedspec.incident.feature import clean
+from scheduler.recording.events import Started, write_line
+from scheduler.recording.segments import VERSION
+
+CAPACITY = distribution.folder("templates") / "policies" / "capacity.yaml"
+BORN = "2026-11-01T00:00:00Z"
+GPU = "nvidia.com/gpu"
+
+
+def queue(name: str, cards: int) -> dict[str, Any]:
+    spec = {"deserved": {GPU: str(cards)}}
+    return {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "Queue",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+
+
+def work(name: str, of: str, node: str = "", **pod: Any) -> list[dict[str, Any]]:
+    marks = {"scheduling.k8s.io/group-name": name}
+    meta = {"name": f"{name}-0", "namespace": "t", "uid": name, "creationTimestamp": BORN, "annotations": marks}
+    spec = {"containers": [{"name": "c", "resources": {"requests": {GPU: "1"}}}], "nodeName": node, **pod}
+    group = {"name": name, "namespace": "t", "uid": f"{name}-g", "creationTimestamp": BORN}
+    return [
+        {
+            "apiVersion": "scheduling.volcano.sh/v1beta1",
+            "kind": "PodGroup",
+            "metadata": group,
+            "spec": {"minMember": 1, "queue": of},
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": meta,
+            "spec": spec,
+            "status": {"phase": "Running" if node else "Pending"},
+        },
+    ]
+
+
+def written(folder: Path, *items: dict[str, Any]) -> Path:
+    ready = [{"type": "Ready", "status": "True"}]
+    has = {"allocatable": {"cpu": "8", "memory": "8Gi", "pods": "10", GPU: "4"}, "conditions": ready}
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": has}
+    path = folder / "list.json"
+    path.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [node, *items]}))
+    return path
+
+
+@pytest.fixture
+def lent(tmp_path: Path) -> Path:
+    """A queue that lent a card asks for it; one pod names a node that it must not leave."""
+    taken = [it for number in range(4) for it in work(f"b{number}", "b", "n")]
+    bound = work("b9", "b", nodeSelector={"zone": "x\n    Then nothing is evicted"})
+    return written(tmp_path, queue("a", 1), queue("b", 3), *taken, *bound, *work("new", "a"))
+
+
+def run(*words: object) -> Result:
+    return CliRunner().invoke(reduce_command, [str(it) for it in words], standalone_mode=False)
+
+
+def test_an_eviction_of_a_list_becomes_a_feature_that_passes(lent: Path, tmp_path: Path) -> None:
+    out = tmp_path / "found" / "evicted.feature"
+    ran = run(lent, "--because", "pod t/b3-0 was evicted", "--policy", CAPACITY, "-o", out)
+    assert ran.return_value == 0, ran.output
+    text = out.read_text("utf-8")
+    assert len(text.splitlines()) <= 30
+    assert 'Given the policy "capacity"' in text
+    assert '"train-1" is evicted' in text
+    assert "node selector of job t/b9" in ran.output
+
+
+def test_a_wait_becomes_a_feature_that_passes(lent: Path, tmp_path: Path) -> None:
+    out = tmp_path / "waits.feature"
+    ran = run(lent, "--because", "job t/b9 waits", "--policy", CAPACITY, "-o", out)
+    assert ran.return_value == 0, ran.output
+    assert '"train-1" waits because of' in out.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("because", "told"),
+    [
+        ("it is slow", "names no incident"),
+        ("pod t/gone-0 was evicted", "is not there"),
+        ("job t/gone waits", "0 jobs t/gone"),
+        ("job t/b1 waits", "does not wait"),
+        ("pod t/b1-0\n was evicted now", "names no incident"),
+    ],
+    ids=["no-incident", "no-pod", "no-job", "runs", "sentence"],
+)
+def test_an_incident_that_is_not_there_is_one_clear_error(lent: Path, tmp_path: Path, because: str, told: str) -> None:
+    out = tmp_path / "f.feature"
+    ran = run(lent, "--because", because, "--policy", CAPACITY, "-o", out)
+    assert ran.return_value == 2
+    assert told in ran.output
+    assert "do next" in ran.output
+    assert not out.exists()
+
+
+def _cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:200])
+
+
+def _other(path: Path) -> None:
+    path.write_bytes(gzip.compress(write_line(Started(VERSION + 1, [], {})) + b"\n"))
+
+
+def _empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def _without_policy(path: Path) -> None:
+    del path
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [(_cut, "is cut off"), (_other, "version"), (_empty, "is empty"), (_without_policy, "names no policy")],
+    ids=["cut", "other-version", "empty", "without-policy"],
+)
+def test_a_state_that_cannot_be_used_is_one_clear_error(lent: Path, tmp_path: Path, spoil: Any, told: str) -> None:
+    spoil(lent)
+    ran = run(lent, "--because", "job t/b9 waits", "-o", tmp_path / "f.feature")
+    assert ran.return_value == 2
+    assert told in ran.output
+    assert len(ran.output.splitlines()) <= 3
+
+
+def test_a_text_of_somebody_else_stays_one_line() -> None:
+    assert clean("x\n    Then nothing is evicted\u2028 y") == "x     Then nothing is evicted  y"
+    assert len(clean("x" * 1000)) == 100

@@ -1,0 +1,39 @@
+"""Which scenarios a run's page and its joined reports count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from schedspec.report import record
+
+Run = Callable[..., pytest.RunResult]
+FEATURE = "Feature: f\n  Scenario: a\n    Then all is well\n\n  Scenario: b\n    Then all is well\n"
+SKIPS = """
+import pytest
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.name == "b":
+            item.add_marker(pytest.mark.skip(reason="not today"))
+"""
+
+
+def counted(out: Path) -> dict[str, str]:
+    return {it.scenario: it.verdict for it in record.read_all([out])}
+
+
+def test_a_scenario_that_is_skipped_is_counted(specs: Run, pytester: pytest.Pytester) -> None:
+    specs("--out", "out", steps=SKIPS, f=FEATURE).assert_outcomes(passed=1, skipped=1)
+    assert counted(pytester.path / "out") == {"a": "passed", "b": "skipped"}
+    assert "1 skipped" in (pytester.path / "out/report.html").read_text("utf-8")
+
+
+def test_a_record_of_an_earlier_run_is_not_counted(specs: Run, pytester: pytest.Pytester) -> None:
+    specs("--out", "out", f=FEATURE).assert_outcomes(passed=2)
+    assert counted(pytester.path / "out") == {"a": "passed", "b": "passed"}
+    specs("--out", "out", "-k", "a and not b", f=FEATURE)
+    assert len([*(pytester.path / "out").glob("scenarios/*/*.json")]) == 2
+    assert counted(pytester.path / "out") == {"a": "passed"}

@@ -1,0 +1,235 @@
+"""Missing programs are one usage error before a cluster boots, if nothing can make them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from schedspec.clusters.docker import Docker, DockerError
+from schedspec.clusters.programs import build
+from schedspec.clusters.programs.download import DownloadError, Downloads
+from schedspec.clusters.programs.pinned import EMBEDDED
+from schedspec.schedulers.volcano_deployed import DEPLOYMENT
+
+Run = Callable[..., pytest.RunResult]
+FEATURE = "Feature: f\n  Scenario: s\n    Then all is well\n  Scenario: t\n    Then all is well\n"
+CLUSTER = "*cluster embedded: missing programs: "
+
+
+@pytest.fixture(autouse=True)
+def bare_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine without Go, without a network, without Docker, whose cache is empty."""
+
+    def no_network(*_: object) -> None:
+        raise DownloadError("dl.example.test", "no answer")
+
+    def no_engine(_: Docker) -> None:
+        raise DockerError("no Docker engine answers", "docker info", "start one")
+
+    monkeypatch.setenv("SCHEDSPEC_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("SCHEDSPEC_BINARIES", raising=False)
+    monkeypatch.setattr(build, "go", lambda: None)
+    monkeypatch.setattr(Downloads, "fetch", no_network)
+    monkeypatch.setattr(Docker, "require", no_engine)
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> Path:
+    """A folder with the programs of an embedded cluster."""
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    for name in EMBEDDED:
+        (folder / name).write_text("#!/bin/sh\n")
+        (folder / name).chmod(0o755)
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["auto", "embedded"])
+def test_missing_programs_of_the_cluster_are_one_usage_error(specs: Run, tmp_path: Path, kind: str) -> None:
+    result = specs("--cluster", kind, f=FEATURE)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(
+        [
+            f"{CLUSTER}etcd v*, kube-apiserver v*, kwokctl v*; no release could be downloaded, and Go is not installed",
+            f"  where: {tmp_path / 'cache'}",
+            "  do next: install Go (https://go.dev/dl), *: --binaries DIR",
+        ]
+    )
+    assert result.stderr.str().count("missing programs") == 1
+    result.stdout.fnmatch_lines(["*etcd v*: no release available (dl.example.test: no answer); Go is not installed"])
+    assert "building" not in result.stdout.str()
+    result.assert_outcomes()
+
+
+def test_a_kind_cluster_needs_its_own_programs(specs: Run) -> None:
+    result = specs("--cluster", "kind", f=FEATURE)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*cluster kind: missing programs: kind v*, kubectl v*, kwok v*; no release *"])
+    assert "etcd" not in result.stderr.str()
+
+
+def test_only_the_programs_that_a_named_folder_lacks_are_named(specs: Run, programs: Path) -> None:
+    (programs / "kwok").unlink()
+    result = specs("--cluster", "embedded", "--binaries", str(programs), f=FEATURE)
+    result.stderr.fnmatch_lines([f"{CLUSTER}kwok v*; no release *", f"  where: {programs} and *"])
+    assert "etcd" not in result.stderr.str()
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "words"),
+    [
+        ("kube-scheduler", ["*scheduler kube-scheduler: missing programs: kube-scheduler v*", "  where: *", "*DIR"]),
+        (
+            "volcano",
+            ["*scheduler volcano: *not available: vc-scheduler *no Docker*", "  where: *", "  do next*"],
+        ),
+    ],
+)
+def test_missing_programs_of_the_scheduler_are_one_usage_error(
+    specs: Run, programs: Path, scheduler: str, words: list[str]
+) -> None:
+    arguments = ("--cluster", "embedded", "--binaries", str(programs), "--runs", "1", "--scheduler", scheduler)
+    result = specs(*arguments, f=FEATURE)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(words)
+    assert "cluster embedded" not in result.stderr.str()
+
+
+def test_the_workers_of_a_run_start_no_scenario_without_programs(specs: Run) -> None:
+    result = specs("--cluster", "embedded", "-n", "2", f=FEATURE)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"{CLUSTER}etcd v*", "  where: *", "  do next: *"])
+    result.assert_outcomes()
+
+
+def test_a_run_whose_programs_are_there_begins(specs: Run, programs: Path) -> None:
+    specs("--cluster", "embedded", "--binaries", str(programs), f=FEATURE).assert_outcomes(passed=2)
+
+
+def go_that(script: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Install a Go that does this, and builds nothing."""
+    go = folder / "go"
+    go.write_text(f"#!/bin/sh\ntest $1 = build && exit 9\n{script}\n")
+    go.chmod(0o755)
+    monkeypatch.setattr(build, "go", lambda: str(go))
+
+
+def test_with_a_go_that_can_build_nothing_is_made_before_the_run(
+    specs: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_that(f"echo {tmp_path}", tmp_path, monkeypatch)
+    result = specs("--cluster", "embedded", f=FEATURE)
+    assert "etcd" not in result.stdout.str()
+    result.assert_outcomes(passed=2)
+
+
+@pytest.mark.parametrize(
+    ("when", "words"),
+    [
+        ("true", "go: errors parsing go.mod: requires go >= 1.26.0 (running go 1.19.8; GOTOOLCHAIN=local)"),
+        ("test $# = 3", "go: go.etcd.io/etcd/server/v3@v3.6.8: dial tcp: lookup modules.example.test: no such host"),
+    ],
+    ids=["too old", "no network"],
+)
+def test_a_go_that_cannot_build_is_one_usage_error_with_its_words(
+    specs: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str, words: str
+) -> None:
+    go_that(f"test $1 = list && {when} && echo '{words}' >&2 && exit 1\necho {tmp_path}", tmp_path, monkeypatch)
+    result = specs("--cluster", "embedded", f=FEATURE)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(
+        [
+            f"{CLUSTER}etcd v*, kube-apiserver v*, kwokctl v*; Go cannot build etcd v* (exit status 1):",
+            words,
+            "  where: cd * && go list -m*",
+            "  do next: *; or name a folder that has them: --binaries DIR",
+        ]
+    )
+    assert result.stderr.str().count("missing programs") == 1
+    result.assert_outcomes()
+
+
+@pytest.fixture
+def theirs(tmp_path: Path) -> Iterator[tuple[Path, dict[str, bytes]]]:
+    """A kubeconfig of a running cluster, and what its API server answers by path."""
+    answers = {
+        "/version": b'{"gitVersion":"v1.37.0","major":"1","minor":"37","gitCommit":"","gitTreeState":"",'
+        b'"buildDate":"","goVersion":"","compiler":"","platform":""}'
+    }
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            answer = answers.get(self.path.rstrip("/"))
+            self.send_response(200 if answer else 404)
+            self.send_header("Content-Type", "application/json")
+            self.end_headers()
+            self.wfile.write(answer or b"{}")
+
+        def log_message(self, *_: object) -> None:
+            """Stay quiet."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        config = tmp_path / "kubeconfig"
+        config.write_text(
+            "apiVersion: v1\nkind: Config\nusers: [{name: u, user: {}}]\n"
+            "contexts: [{name: theirs, context: {cluster: c, user: u}}]\n"
+            f"clusters: [{{name: c, cluster: {{server: 'http://127.0.0.1:{server.server_port}'}}}}]\n"
+        )
+        yield config, answers
+        server.shutdown()
+
+
+def on_theirs(specs: Run, monkeypatch: pytest.MonkeyPatch, config: Path, scheduler: str) -> pytest.RunResult:
+    monkeypatch.setenv("KUBECONFIG", str(config))
+    given = ("--cluster", "existing", "--kube-context", "theirs", "--runs", "1", "--scheduler", scheduler)
+    return specs(*given, f=FEATURE)
+
+
+def test_a_running_cluster_needs_a_kube_scheduler_of_its_version(
+    specs: Run, monkeypatch: pytest.MonkeyPatch, theirs: tuple[Path, dict[str, bytes]]
+) -> None:
+    result = on_theirs(specs, monkeypatch, theirs[0], "kube-scheduler")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*scheduler kube-scheduler: missing programs: kube-scheduler v1.37.*"])
+
+
+def test_a_running_cluster_without_volcano_needs_its_programs(
+    specs: Run, monkeypatch: pytest.MonkeyPatch, theirs: tuple[Path, dict[str, bytes]]
+) -> None:
+    config, answers = theirs
+    result = on_theirs(specs, monkeypatch, config, "volcano")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*scheduler volcano: *not available: vc-scheduler *no Docker*"])
+    answers[DEPLOYMENT] = b"{}"
+    on_theirs(specs, monkeypatch, config, "volcano").assert_outcomes(passed=2)
+
+
+def test_a_running_cluster_that_does_not_answer_is_one_usage_error(
+    specs: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    config = tmp_path / "none"
+    config.write_text("kind: Config\n")
+    result = on_theirs(specs, monkeypatch, config, "kube-scheduler")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*no context is called 'theirs'*"])
+
+
+def test_a_kube_scheduler_on_kind_has_the_version_of_the_node_image(
+    specs: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Docker, "require", lambda _: None)
+    monkeypatch.setattr(Docker, "has_image", lambda _, reference: reference == "example.test/node:v1.37.4")
+    given = ("--cluster", "kind", "--kind-image", "example.test/node:v1.37.4", "--runs", "1")
+    result = specs(*given, "--scheduler", "kube-scheduler", f=FEATURE)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*cluster kind: missing*", "*scheduler kube-scheduler: missing programs: *v1.37.*"])
+
+
+@pytest.mark.parametrize("arguments", [["--collect-only"], ["--cluster", "simulated"], ["-k", "none"]])
+def test_a_run_without_a_cluster_of_programs_needs_none(specs: Run, arguments: list[str]) -> None:
+    assert "missing programs" not in specs(*arguments, f=FEATURE).stderr.str()

@@ -1,0 +1,100 @@
+"""A team's own manifests: found beside the feature, and reduced to the fields that users write."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from schedspec.scenario import manifests
+from schedspec.scenario.manifests import ManifestError
+
+QUEUES = """\
+apiVersion: v1
+kind: List
+items:
+- apiVersion: scheduling.volcano.sh/v1beta1
+  kind: Queue
+  metadata:
+    name: research
+    uid: 1-2-3
+    resourceVersion: "4711"
+    annotations: {kubectl.kubernetes.io/last-applied-configuration: "{}", team: ml}
+  spec: {deserved: {nvidia.com/gpu: 8}}
+  status: {state: Open}
+- apiVersion: v1
+  kind: Service
+  metadata: {name: not-a-queue}
+"""
+NODE = """\
+apiVersion: v1
+kind: Node
+metadata: {name: gpu-1, uid: x, labels: {nvidia.com/gpu.product: H100}}
+spec:
+  podCIDR: 10.0.0.0/24
+  taints: [{key: node.kubernetes.io/not-ready, effect: NoSchedule}, {key: gpu, effect: NoSchedule}]
+status:
+  capacity: {cpu: "64", nvidia.com/gpu: "8"}
+  allocatable: {cpu: "60", nvidia.com/gpu: "8"}
+  conditions: [{type: Ready, status: "False"}]
+"""
+POLICY = 'actions: "allocate"\ntiers: []\n'
+CONFIG_MAP = f"""\
+kind: ConfigMap
+apiVersion: v1
+metadata: {{name: volcano-scheduler-configmap}}
+data:
+  volcano-scheduler.conf: |
+{textwrap.indent(POLICY, "    ")}"""
+
+
+def written(folder: Path, name: str, text: str) -> Path:
+    (folder / name).write_text(text)
+    return folder / name
+
+
+def test_queues_keep_what_a_user_writes(tmp_path: Path) -> None:
+    (queue,) = manifests.queues(written(tmp_path, "queues.yaml", QUEUES))
+    assert queue.object == {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "Queue",
+        "metadata": {"name": "research", "annotations": {"team": "ml"}},
+        "spec": {"deserved": {"nvidia.com/gpu": 8}},
+    }
+
+
+def test_nodes_become_simulated_ones_that_offer_what_the_real_ones_do(tmp_path: Path) -> None:
+    (node,) = manifests.nodes(written(tmp_path, "nodes.yaml", NODE))
+    labels, notes = node.object["metadata"]["labels"], node.object["metadata"]["annotations"]
+    assert (labels["nvidia.com/gpu.product"], labels["schedspec.dev/world"]) == ("H100", "true")
+    assert notes == {"kwok.x-k8s.io/node": "fake"}
+    assert node.object["spec"] == {"taints": [{"key": "gpu", "effect": "NoSchedule"}]}
+    assert node.object["status"]["allocatable"] == {"cpu": "60", "nvidia.com/gpu": "8"}
+    assert set(node.object["status"]) == {"allocatable", "capacity"}
+
+
+@pytest.mark.parametrize("text", [POLICY, CONFIG_MAP], ids=["plain", "ConfigMap"])
+def test_a_policy_is_read_from_a_file_or_from_its_configmap(tmp_path: Path, text: str) -> None:
+    assert manifests.policy(written(tmp_path, "volcano-scheduler.conf", text)).strip() == POLICY.strip()
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [("kind: Service\n", "no object of kind Queue"), ("a: [", "is no YAML"), ("- 1\n", "no object of kind Queue")],
+)
+def test_a_file_without_queues_is_refused_by_name(tmp_path: Path, text: str, problem: str) -> None:
+    with pytest.raises(ManifestError, match=problem) as raised:
+        manifests.queues(written(tmp_path, "queues.yaml", text))
+    assert "queues.yaml" in str(raised.value)
+
+
+def test_a_file_beside_the_feature_is_first_and_a_missing_one_has_a_hint(tmp_path: Path) -> None:
+    beside, root = tmp_path / "features", tmp_path
+    beside.mkdir()
+    written(root, "queues.yaml", QUEUES)
+    assert manifests.find("queues.yaml", [beside, root]) == root / "queues.yaml"
+    own = written(beside, "queues.yaml", QUEUES)
+    assert manifests.find("queues.yaml", [beside, root]) == own
+    with pytest.raises(ManifestError, match=r"no file 'queue.yaml' \(is 'queues.yaml' meant\?\)"):
+        manifests.find("queue.yaml", [beside, root])

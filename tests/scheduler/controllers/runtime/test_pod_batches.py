@@ -1,0 +1,195 @@
+"""Whatever number a job names, few pods are made at a time, and none of a gang that could never start."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scheduler.controllers.queue.state import limits_above
+from scheduler.controllers.runtime.pod_batches import AHEAD, Capacity, RoomLimits, creation_order, too_large
+from scheduler.controllers.runtime.writes import Create
+from scheduler.kube.resource import PODS
+from scheduler.model.objects import Node, Queue
+from tests.support.controllers.fake_cluster import FakeJobCluster, template
+from tests.support.controllers.fake_training import FakeTrainingCluster
+
+GB = 2**30
+
+
+def made(cluster: FakeJobCluster | FakeTrainingCluster) -> int:
+    return sum(isinstance(write, Create) and write.resource is PODS for write in cluster.decide().writes)
+
+
+def place(cluster: FakeJobCluster | FakeTrainingCluster, number: int) -> None:
+    """So many of the pods that wait get a node."""
+    waiting = [pod for pod in cluster.all(PODS) if not pod.spec.node_name][:number]
+    for pod in waiting:
+        cluster.objects[PODS.id, pod.metadata.name]["spec"]["nodeName"] = "n"
+
+
+def begun(cluster: FakeJobCluster | FakeTrainingCluster) -> FakeJobCluster | FakeTrainingCluster:
+    cluster.work()
+    cluster.admit()
+    cluster.settle(cluster.decide)
+    return cluster
+
+
+def job(*tasks: dict[str, Any], **spec: Any) -> FakeJobCluster:
+    return FakeJobCluster({"tasks": list(tasks), **spec})
+
+
+@pytest.mark.parametrize(
+    ("cluster", "at_first"),
+    [
+        (lambda: job({"name": "a", "replicas": 5_000_000}, minAvailable=1), AHEAD),
+        (lambda: job({"name": "a", "replicas": 1_000}, minAvailable=300), 300),
+        (lambda: job({"name": "a", "replicas": 150}, minAvailable=1), 150),
+        (lambda: FakeTrainingCluster(1_000_000, runPolicy={"schedulingPolicy": {"minAvailable": 2}}), AHEAD),
+        (lambda: FakeTrainingCluster(999, runPolicy={"schedulingPolicy": {"minAvailable": 250}}), 250),
+    ],
+    ids=["millions", "a large gang", "few", "a million workers", "a gang of workers"],
+)
+def test_pods_are_made_in_slices_ahead_of_those_that_have_a_node(
+    cluster: Callable[[], FakeJobCluster | FakeTrainingCluster], at_first: int
+) -> None:
+    it = begun(cluster())
+    assert len(it.created) == at_first
+    if at_first < 200:
+        return
+    place(it, 10)
+    it.settle(it.decide)
+    assert len(it.created) == at_first + 10
+
+
+def test_a_turn_makes_few_pods_and_comes_again_at_once() -> None:
+    it = job({"name": "a", "replicas": 5_000_000}, minAvailable=1).work()
+    it.admit()
+    it.turn(it.decide)
+    assert 0 < len(it.created) <= 64
+    assert it.again == 0.0
+
+
+def test_a_turn_makes_fewer_pods_of_a_large_template() -> None:
+    large = template()
+    large["spec"]["containers"][0]["args"] = ["x" * 100_000]
+    it = job({"name": "a", "replicas": 100, "template": large}).work()
+    it.admit()
+    it.turn(it.decide)
+    assert len(it.created) == 1
+
+
+def test_a_turn_costs_the_same_whatever_number_is_asked_for() -> None:
+    def seconds(replicas: int) -> float:
+        it = job({"name": "a", "replicas": replicas}, minAvailable=1).work()
+        it.admit()
+        best = float("inf")
+        for _ in range(5):
+            began = time.perf_counter()
+            it.decide()
+            best = min(best, time.perf_counter() - began)
+        return best
+
+    assert seconds(5_000_000) < 3 * seconds(300) + 0.001
+
+
+def test_every_tasks_minimum_comes_first() -> None:
+    """Or the gang would wait for pods that are not made before it starts."""
+    tasks = [{"name": "a", "replicas": 9_000, "minAvailable": 0}, {"name": "b", "replicas": 250, "minAvailable": 250}]
+    it = begun(job(*tasks, minAvailable=250))
+    assert {name.split("-")[1] for name in it.created} == {"b"}
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=4))
+def test_every_pod_has_its_turn_once(tasks: list[tuple[int, int]]) -> None:
+    order = list(creation_order(tasks))
+    assert sorted(order) == [(task, index) for task, (_, n) in enumerate(tasks) for index in range(n)]
+
+
+# ------------------------------------------------------------------------------------------------------------ the gang
+
+SMALL = RoomLimits({"cpu": 64_000, "memory": 256 * GB, "pods": 440})
+
+
+@pytest.mark.parametrize(
+    ("members", "needs", "limits", "text"),
+    [
+        (200, {"cpu": 10**12}, SMALL, ""),
+        (441, {}, SMALL, "441 pods have to start together and need 441 pods where there is 440 of all nodes"),
+        (300, {"cpu": 64_000}, SMALL, ""),
+        (
+            300,
+            {"cpu": 65_000},
+            SMALL,
+            "need 65 cpu where there is 64 of all nodes; no pod is made; lower",
+        ),
+        (300, {"nvidia.com/gpu": 1000}, SMALL, "need 1 nvidia.com/gpu where there is 0 of all nodes"),
+        (300, {"cpu": 5_000}, RoomLimits(None, [("team", {"cpu": 4_000})]), "of queue team's capability"),
+        (300, {"memory": GB}, RoomLimits(None, [("team", {"cpu": 4_000})]), ""),
+    ],
+)
+def test_a_gang_that_could_never_start_says_why(
+    members: int, needs: dict[str, int], limits: RoomLimits, text: str
+) -> None:
+    found = too_large(members, needs, limits)
+    assert text in found
+    assert bool(text) == bool(found)
+
+
+def test_a_job_that_could_never_start_makes_no_pods_until_it_could() -> None:
+    it = job({"name": "a", "replicas": 500})
+    it.place = RoomLimits({"cpu": 400_000, "memory": 500 * GB, "pods": 10_000})
+    it.work()
+    assert (it.group, it.created, it.phase) == (None, [], "Pending")
+    assert it.job.status.state.reason == "GangTooLarge"
+    assert "need 500 cpu where there is 400 of all nodes" in it.job.status.state.message
+    assert [event.reason for event in it.events if event.kind == "Warning"] == ["GangTooLarge"]
+    it.place = RoomLimits({"cpu": 500_000, "memory": 500 * GB, "pods": 10_000})
+    begun(it)
+    assert len(it.created) == 500
+    assert it.job.status.state.reason == ""
+
+
+def test_a_training_job_that_could_never_start_makes_no_pods_until_it_could() -> None:
+    it = FakeTrainingCluster(2_000_000_000)
+    it.place = RoomLimits({"cpu": 400_000, "pods": 10_000})
+    it.work()
+    assert (it.group, it.created) == (None, [])
+    last = it.job.status.conditions[-1]
+    assert (last.type, last.reason) == ("Created", "GangTooLarge")
+
+
+def test_a_jobs_list_of_hosts_that_no_configmap_holds_is_told() -> None:
+    it = job({"name": "a", "replicas": 5_000_000}, minAvailable=1, plugins={"svc": []}).work()
+    assert it.job.status.state.reason == "Malformed"
+    assert "spec.plugins.svc: the names of all hosts are" in it.job.status.state.message
+
+
+def test_limits_are_those_of_the_queue_and_all_above_it() -> None:
+    def queue(name: str, parent: str, **capability: str) -> Queue:
+        spec = {"parent": parent, "capability": capability}
+        return msgspec.convert({"metadata": {"name": name}, "spec": spec}, Queue)
+
+    queues = [queue("root", ""), queue("dept", "root", cpu="8"), queue("a", "dept", cpu="0", memory="1Gi")]
+    assert limits_above("a", queues) == [("a", {"memory": GB}), ("dept", {"cpu": 8000})]
+    assert limits_above("x", [queue("x", "y", cpu="1"), queue("y", "x")]) == [("x", {"cpu": 1000})]
+
+
+def test_what_nodes_have_is_followed() -> None:
+    def node(cpu: str, world: str = "true") -> Node:
+        body = {"metadata": {"name": "n", "labels": {"world": world}}, "status": {"allocatable": {"cpu": cpu}}}
+        return msgspec.convert(body, Node)
+
+    capacity = Capacity({"world": "true"})
+    assert capacity.changed(None, node("4"))
+    assert not capacity.changed(node("4"), node("4"))
+    assert not capacity.changed(None, node("9", world="false"))
+    assert capacity.changed(node("4"), node("6"))
+    assert capacity.total == {"cpu": 6000}
+    assert capacity.changed(node("6"), None)
+    assert capacity.total == {"cpu": 0}

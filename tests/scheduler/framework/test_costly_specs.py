@@ -1,0 +1,326 @@
+"""No field of a pod costs others more than a job may cost, whatever a tenant writes into it.
+
+The lines of the core that a cycle executes are counted, and compared with the steps that the cycle says it cost and
+with what there is to read: a loop over a tenant's data that spends no steps, or that multiplies a spec by the nodes or
+by itself, executes more lines than both together. Only the property up to the limit of the API server has a clock: the
+CPU time of a cycle.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from scheduler.decide import decide
+from scheduler.framework.decisions import Decisions
+from scheduler.framework.work import Budget
+from scheduler.live.pace import CYCLE, JOB, Pace
+from scheduler.live.stopwatch import Stopwatch
+from scheduler.model.task import TaskStatus
+from scheduler.placement import pod_index
+from scheduler.reasons import TooCostly, render_refusal
+from scheduler.recording.events import Decided, apply_input
+from tests.support.core.events import policy_of
+from tests.support.core.world import World
+
+HOSTNAME = "kubernetes.io/hostname"
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+NODES = 100
+LINES_A_STEP = 40
+LINES_A_PART = 60
+"""Lines for each part of a spec, be it read or compared; a spec is read a few times."""
+BUDGET = Budget(cycle=300_000, job=1_200_000)
+
+
+def _expressions(n: int, operator: str = "NotIn") -> list[dict[str, Any]]:
+    return [{"key": f"k{i}", "operator": operator, "values": [f"v{i}"]} for i in range(n)]
+
+
+def _values(n: int) -> list[dict[str, Any]]:
+    return [{"key": HOSTNAME, "operator": "In", "values": [f"x{i}" for i in range(n)]}]
+
+
+def _required_terms(n: int) -> dict[str, Any]:
+    terms = [{"matchExpressions": [{"key": f"k{i}", "operator": "Exists"}]} for i in range(n)]
+    return {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}}
+
+
+def _one_long_term(n: int) -> dict[str, Any]:
+    return {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": _expressions(n)}]}}}}
+
+
+def _many_values(n: int) -> dict[str, Any]:
+    terms = [{"matchExpressions": _values(n)}, {"matchExpressions": [{"key": HOSTNAME, "operator": "Exists"}]}]
+    return {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}}
+
+
+def _preferred_terms(n: int) -> dict[str, Any]:
+    preferred = [{"weight": 1, "preference": {"matchExpressions": [item]}} for item in _expressions(n)]
+    return {"affinity": {"nodeAffinity": {PREFERRED: preferred}}}
+
+
+def _tolerations(n: int) -> dict[str, Any]:
+    return {"tolerations": [{"key": f"k{i}", "operator": "Exists"} for i in range(n)]}
+
+
+def _ports(n: int, first: int = 1) -> dict[str, Any]:
+    ports = [{"containerPort": i, "hostPort": i, "hostIP": f"10.0.0.{i % 200}"} for i in range(first, first + n)]
+    requests = {"requests": {"cpu": "1"}}
+    return {"containers": [{"name": "main", "image": "worker", "resources": requests, "ports": ports}]}
+
+
+def _spread(n: int, when: str = "DoNotSchedule") -> dict[str, Any]:
+    return {
+        "topologySpreadConstraints": [
+            {"maxSkew": 5000, "topologyKey": f"{HOSTNAME}{i or ''}", "whenUnsatisfiable": when, "labelSelector": {}}
+            for i in range(n)
+        ]
+    }
+
+
+def _soft_spread(n: int) -> dict[str, Any]:
+    return _spread(n, "ScheduleAnyway")
+
+
+def _pod_terms(kind: str, n: int) -> dict[str, Any]:
+    terms = [
+        {
+            "topologyKey": HOSTNAME,
+            "namespaceSelector": {},
+            "labelSelector": {"matchExpressions": [{"key": f"k{i}", "operator": "Exists"}]},
+        }
+        for i in range(n)
+    ]
+    return {"affinity": {kind: {REQUIRED: terms}}}
+
+
+def _anti_affinity(n: int) -> dict[str, Any]:
+    return _pod_terms("podAntiAffinity", n)
+
+
+def _pod_affinity(n: int) -> dict[str, Any]:
+    return _pod_terms("podAffinity", n)
+
+
+def _namespaces(n: int) -> dict[str, Any]:
+    term = {"topologyKey": HOSTNAME, "namespaces": [f"n{i}" for i in range(n)], "labelSelector": {}}
+    return {"affinity": {"podAntiAffinity": {REQUIRED: [term]}}}
+
+
+def _namespace_expressions(n: int) -> dict[str, Any]:
+    term = {"topologyKey": HOSTNAME, "namespaceSelector": {"matchExpressions": _expressions(n)}, "labelSelector": {}}
+    return {"affinity": {"podAntiAffinity": {REQUIRED: [term]}}}
+
+
+def _pod_values(n: int) -> dict[str, Any]:
+    term = {"topologyKey": HOSTNAME, "labelSelector": {"matchExpressions": _values(n)}}
+    return {"affinity": {"podAntiAffinity": {REQUIRED: [term]}}}
+
+
+def _node_selector(n: int) -> dict[str, Any]:
+    return {"nodeSelector": {f"k{i}": "v" for i in range(n)}}
+
+
+def _containers(n: int) -> dict[str, Any]:
+    return {"containers": [{"name": f"c{i}", "image": f"image{i}"} for i in range(n)]}
+
+
+def _claims(n: int) -> dict[str, Any]:
+    return {"volumes": [{"name": f"v{i}", "persistentVolumeClaim": {"claimName": f"c{i}"}} for i in range(n)]}
+
+
+def _names(n: int) -> dict[str, Any]:
+    requests = {"requests": {"cpu": "1", **{f"example.com/r{i}": "1" for i in range(n)}}}
+    return {"containers": [{"name": "main", "image": "worker", "resources": requests}]}
+
+
+FIELDS: list[Callable[[int], dict[str, Any]]] = [
+    _required_terms, _one_long_term, _many_values, _preferred_terms, _tolerations, _ports, _spread, _soft_spread,
+    _anti_affinity, _pod_affinity, _namespaces, _namespace_expressions, _pod_values, _node_selector, _containers,
+    _claims, _names,
+]  # fmt: skip
+
+
+def world_of(specs: list[dict[str, Any]], tasks: str = "1 x 1 cpu") -> World:
+    world = World(policy_of("plain"))
+    nodes = [{"name": f"n{i}", "has": "32 cpu", "labels": {HOSTNAME: f"n{i}"}} for i in range(NODES)]
+    jobs = [
+        {"name": f"bad{i}", "queue": "q", "tasks": tasks, "phase": "Inqueue", "pod": {"spec": spec}}
+        for i, spec in enumerate(specs)
+    ]
+    world.load({"nodes": nodes, "queues": [{"name": "q"}], "jobs": jobs})
+    return world
+
+
+def merged(specs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Lay several fields into one spec."""
+    spec: dict[str, Any] = {}
+    for each in specs:
+        affinity = {**spec.get("affinity", {}), **each.get("affinity", {})}
+        spec |= each
+        if affinity:
+            spec["affinity"] = affinity
+    return spec
+
+
+def counted(run: Callable[[], Decisions]) -> tuple[Decisions, int]:
+    """Return what a cycle decides, and how many lines it executes."""
+    lines = 0
+
+    def trace(_frame: FrameType, event: str, _arg: object) -> Any:
+        nonlocal lines
+        lines += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        return run(), lines
+    finally:
+        sys.settrace(before)
+
+
+def base() -> int:
+    """Return the lines of a cycle with as many pods that ask for nothing in particular."""
+    world = world_of([{}, {}, {}])
+    return counted(lambda: decide(world.cluster, world.policy, world.now, budget=BUDGET))[1]
+
+
+def check(specs: list[dict[str, Any]], parts: int) -> None:
+    world, usual = world_of(specs), base()
+    for _ in range(3):
+        decisions, lines = counted(lambda: decide(world.cluster, world.policy, world.now, budget=BUDGET))
+        assert lines <= usual + LINES_A_STEP * decisions.steps + LINES_A_PART * parts
+        assert decisions.steps <= BUDGET.cycle + BUDGET.job * len(world.policy.actions)
+        apply_input(world.cluster, Decided(0, world.now, decisions, BUDGET))
+        world.carry_out(decisions)
+        world.now += 1.0
+    world.load({"jobs": [{"name": "good", "queue": "q", "tasks": "1 x 1 cpu", "phase": "Inqueue"}]})
+    decisions = decide(world.cluster, world.policy, world.now, budget=BUDGET)
+    assert "t/good" in {bind.job for bind in decisions.binds}
+
+
+@pytest.mark.parametrize("field", FIELDS, ids=lambda field: field.__name__.strip("_"))
+def test_each_field_costs_what_its_steps_and_its_length_say(field: Callable[[int], dict[str, Any]]) -> None:
+    check([field(600)] * 3, 3 * 600)
+
+
+@given(st.lists(st.lists(st.tuples(st.sampled_from(FIELDS), st.integers(1, 400)), min_size=1, max_size=3), max_size=3))
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_fields_together_cost_what_their_steps_and_lengths_say(
+    pods: list[list[tuple[Callable[[int], dict[str, Any]], int]]],
+) -> None:
+    specs = [merged([field(n) for field, n in pod]) for pod in pods]
+    check(specs, sum(n for pod in pods for _, n in pod))
+
+
+API_LIMIT = 1_500_000
+"""Bytes of an object that the API server accepts."""
+SIZES = st.sampled_from([100, 2_000, 12_000, 25_000])
+
+
+@given(st.lists(st.lists(st.tuples(st.sampled_from(FIELDS), SIZES), min_size=1, max_size=3), min_size=1, max_size=3))
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+def test_no_cycle_takes_longer_than_its_budget_up_to_the_limit_of_the_api_server(
+    pods: list[list[tuple[Callable[[int], dict[str, Any]], int]]],
+) -> None:
+    """In CPU time of this thread, with the pace that the live scheduler would have measured."""
+    specs = [merged([field(n) for field, n in pod]) for pod in pods]
+    assume(all(len(json.dumps(spec)) < API_LIMIT for spec in specs))
+    world, pace = world_of(specs), Pace()
+    world.load({"jobs": [{"name": "good", "queue": "q", "tasks": "1 x 1 cpu", "phase": "Inqueue"}]})
+    for number in range(3):
+        watch, budget, began = Stopwatch(), pace.budget, time.thread_time()
+        decisions = decide(world.cluster, world.policy, world.now, watch.step, budget=budget)
+        took = time.thread_time() - began
+        assert took <= CYCLE + JOB * len(specs)
+        pace.note(decisions.steps, watch.jobs)
+        assert number or "t/good" in {bind.job for bind in decisions.binds} or decisions.cut
+        apply_input(world.cluster, Decided(0, world.now, decisions, budget))
+        world.carry_out(decisions)
+        world.now += 1.0
+    assert not world.cluster.jobs["t/good"].by_status.get(TaskStatus.PENDING)
+
+
+def test_a_job_whose_spec_costs_too_much_says_which_field_it_is() -> None:
+    world = world_of([{"affinity": _anti_affinity(400)["affinity"]}, {}])
+    decisions = decide(world.cluster, world.policy, world.now, budget=Budget(100_000, 3_000))
+    (why,) = decisions.refusals["t/bad0"].items
+    assert why == TooCostly("allocate", "spec.affinity")
+    assert "shorten spec.affinity" in render_refusal(decisions.refusals["t/bad0"])
+    assert [bind.job for bind in decisions.binds] == ["t/bad1"]
+
+
+def test_ports_of_several_pods_are_not_compared_pair_by_pair() -> None:
+    check([_ports(600, first=1 + 600 * number) for number in range(3)], 3 * 600)
+
+
+def with_terms_on_nodes(pods: int, terms: int) -> World:
+    """Pods on nodes, each with so many anti-affinity terms of its own."""
+    world = world_of([])
+    for number in range(pods):
+        spec = _anti_affinity(terms)
+        for term in spec["affinity"]["podAntiAffinity"][REQUIRED]:
+            term["labelSelector"]["matchExpressions"][0]["key"] += f"-{number}"
+        job = {"name": f"holds{number}", "queue": "q", "phase": "Running", "pod": {"spec": spec}}
+        world.load({"jobs": [{**job, "tasks": f"1 x 0.01 cpu running on n{number % NODES}"}]})
+    return world
+
+
+@pytest.mark.parametrize("pods", [3, 20])
+def test_the_terms_of_pods_on_nodes_cost_the_pods_of_others_no_more_than_a_bound(
+    pods: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pod_index, "MOST_TERMS", 500)
+    world = with_terms_on_nodes(pods, 100)
+    more = {"name": "more", "queue": "q", "tasks": "1 x 1 cpu", "phase": "Inqueue", "pod": {"spec": _anti_affinity(1)}}
+    good = {"name": "good", "queue": "q", "tasks": "3 x 1 cpu", "phase": "Inqueue"}
+    world.load({"jobs": [good, more]})
+    decisions = decide(world.cluster, world.policy, world.now, budget=BUDGET)
+    assert [bind.job for bind in decisions.binds].count("t/good") == 3
+    assert decisions.steps < 40 * 500
+    refused = {key: list(why.items) for key, why in decisions.refusals.items()}
+    assert refused == ({} if pods * 100 < 500 else {"t/more": [TooCostly("allocate", "spec.affinity")]})
+
+
+def test_constraints_of_one_pod_do_not_multiply_each_other() -> None:
+    check([merged([_spread(100), _one_long_term(100), _tolerations(100)])] * 3, 3 * 300)
+
+
+RECLAIM = 'actions: "reclaim"\ntiers: [{plugins: [{name: gang}, {name: pdb}, {name: predicates}, {name: capacity}]}]'
+
+
+def with_budgets(number: int) -> World:
+    """A queue that may take back half of what twenty pods of different labels hold, covered by so many budgets."""
+    world = World(policy_of(RECLAIM))
+    old = {"name": "old", "queue": "b", "min": 1, "tasks": "20 x 1 cpu running on n1", "phase": "Running"}
+    claims = {"name": "claims", "queue": "a", "tasks": "2 x 1 cpu", "phase": "Inqueue"}
+    queues = [{"name": "a", "deserved": "10 cpu"}, {"name": "b", "deserved": "10 cpu"}]
+    world.load({"nodes": [{"name": "n1", "has": "20 cpu"}], "queues": queues, "jobs": [old, claims]})
+    for position, key in enumerate(world.pods_of("old")):
+        world.change("Pod", key, {"metadata": {"labels": {"number": str(position)}}})
+    for budget in range(number):
+        meta = {"name": f"budget{budget}", "namespace": "t"}
+        spec, status = {"selector": {"matchLabels": {"number": f"x{budget}"}}}, {"disruptionsAllowed": 1}
+        world.put("PodDisruptionBudget", {"metadata": meta, "spec": spec, "status": status})
+    return world
+
+
+def test_budgets_of_a_namespace_cost_preemptors_no_more_than_a_bound() -> None:
+    found = {}
+    for number in (0, 100, 5_000):
+        world = with_budgets(number)
+        found[number] = counted(lambda world=world: decide(world.cluster, world.policy, world.now))  # type: ignore[misc]
+    assert [len(found[number][0].evictions) for number in (0, 100, 5_000)] == [2, 2, 0]
+    assert found[5_000][1] < found[0][1] + LINES_A_PART * 5_000
+    (why,) = found[5_000][0].refusals["t/claims"].items
+    assert "protected by disruption budget" in render_refusal(found[5_000][0].refusals["t/claims"]), why

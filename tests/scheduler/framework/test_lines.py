@@ -1,0 +1,156 @@
+"""Equal waiting jobs stand in line: only the first is tried again, and no decision differs from trying all of them."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from hypothesis import example, given, note
+from hypothesis import strategies as st
+
+from scheduler.decide import decide
+from scheduler.model.backlog import Backlog
+from scheduler.recording.events import Decided, apply_input
+from tests.support.core.events import happen, policy_of
+from tests.support.core.random_stories import random_policy
+from tests.support.core.world import World
+
+POLICY = """
+actions: "enqueue, allocate"
+tiers: [{plugins: [{name: gang}, {name: predicates}, {name: capacity}]}]
+"""
+
+
+def one_node(*, jobs: int, cards: int = 4, policy: str = POLICY, **more: Any) -> World:
+    """A node, and equal jobs of one card each."""
+    world = World(policy_of(policy))
+    queue = {"name": "q", **more}
+    world.load({"nodes": [{"name": "n", "has": f"16 cpu, {cards} gpu"}], "queues": [queue]})
+    world.load({"jobs": [{"name": f"j{at:02}", "queue": "q", "tasks": "1 x 1 gpu"} for at in range(jobs)]})
+    return world
+
+
+def tried(world: World) -> list[str]:
+    """Decide, carry it out, and return the jobs that the cycle tried."""
+    world.cluster.last_cycle = None
+    decisions = decide(world.cluster, world.policy, world.now)
+    found = {*decisions.memory.waiting, *decisions.memory.forgotten, *(bind.job for bind in decisions.binds)}
+    apply_input(world.cluster, Decided(0, world.now, decisions))
+    world.carry_out(decisions)
+    return sorted(key.removeprefix("t/") for key in found)
+
+
+def settle(world: World) -> None:
+    """Run cycles until none tries a job."""
+    while tried(world):
+        pass
+
+
+def waiting(backlog: Backlog) -> list[str]:
+    return sorted(key.removeprefix("t/") for key in backlog.entries)
+
+
+def test_a_change_that_helps_nobody_has_one_of_equal_jobs_tried() -> None:
+    world = one_node(jobs=9, capability="4 gpu")
+    settle(world)
+    assert waiting(world.cluster.backlog) == [f"j{at:02}" for at in range(4, 9)]
+    world.cluster.backlog.report("freed")
+    assert tried(world) == ["j04"]
+    assert tried(world) == []
+
+
+def test_each_job_that_starts_calls_the_next() -> None:
+    world = one_node(jobs=9, capability="4 gpu")
+    settle(world)
+    for job in ("j00", "j01"):
+        happen(world, {"delete": {"job": job}})
+    assert tried(world) == ["j04", "j05", "j06"]
+    settle(world)
+    assert waiting(world.cluster.backlog) == ["j06", "j07", "j08"]
+
+
+def test_a_job_that_becomes_the_first_is_tried() -> None:
+    world = one_node(jobs=9, capability="4 gpu")
+    settle(world)
+    happen(world, {"delete": {"job": "j04"}})
+    assert tried(world)[0] == "j05"
+    assert tried(world) == []
+
+
+def test_a_job_that_time_alone_has_woken_is_not_called_as_well() -> None:
+    world = one_node(jobs=9, capability="4 gpu")
+    settle(world)
+    for job in ("j00", "j01"):
+        happen(world, {"delete": {"job": job}})
+    world.now += 600.0
+    assert decide(world.cluster, world.policy, world.now).memory.forgotten == ["t/j04", "t/j05"]
+
+
+def test_a_job_that_has_changed_does_not_end_the_line_behind_it() -> None:
+    world = one_node(jobs=9, capability="4 gpu")
+    settle(world)
+    for job in ("j00", "j01"):
+        happen(world, {"delete": {"job": job}})
+    happen(world, {"finish": "j05"})
+    assert [bind.job for bind in world.cycle().binds] == ["t/j04", "t/j06"]
+
+
+def test_jobs_that_differ_stand_in_lines_of_their_own() -> None:
+    world = one_node(jobs=6, capability="4 gpu")
+    world.load({"jobs": [{"name": "large", "queue": "q", "tasks": "2 x 1 gpu"}]})
+    settle(world)
+    world.cluster.backlog.report("freed")
+    assert tried(world) == ["j04", "large"]
+
+
+@example(seed=223313, victims="leave")  # time alone wakes a job that the one before it calls
+@given(seed=st.integers(0, 2**32 - 1), victims=st.sampled_from(("leave", "stay", "return", "return after 2")))
+def test_lines_change_no_decision(seed: int, victims: str) -> None:
+    """`World.cycle` decides each cycle a second time, on a state without lines."""
+    rng = random.Random(seed)
+    table = crowd(rng)
+    note(str(table))
+    world = World(policy_of(table["policy"]))
+    world.load(table)
+    for number in range(10):
+        world.carry_out(world.cycle(), victims)
+        world.now += rng.choice((0.0, 1.0, 40.0))
+        for event in [event_of(rng, table, number) for _ in range(rng.randint(0, 2))]:
+            note(f"after {number}: {event}")
+            happen(world, event)
+
+
+def crowd(rng: random.Random) -> dict[str, Any]:
+    """A small cluster with many jobs of few kinds."""
+    queues = [{"name": f"q{at}", **shares(rng)} for at in range(rng.randint(1, 3))]
+    kinds = [job_of(rng, queues) for _ in range(rng.randint(1, 4))]
+    nodes = [{"name": f"n{at}", "has": f"32 cpu, {rng.choice((2, 4, 8))} gpu"} for at in range(rng.randint(1, 3))]
+    jobs = [{"name": f"j{at:02}", **rng.choice(kinds)} for at in range(rng.randint(4, 16))]
+    policy = random_policy(rng, tree=False)
+    return {"policy": policy, "queues": queues, "nodes": nodes, "jobs": jobs, "kinds": kinds}
+
+
+def shares(rng: random.Random) -> dict[str, Any]:
+    found: dict[str, Any] = {"weight": rng.randint(1, 3)}
+    for field in ("deserved", "capability", "guarantee"):
+        if rng.random() < (0.2 if field == "guarantee" else 0.5):
+            found[field] = f"{rng.randint(1, 2) if field == 'guarantee' else rng.randint(2, 8)} gpu"
+    return found
+
+
+def job_of(rng: random.Random, queues: list[dict[str, Any]]) -> dict[str, Any]:
+    pods = rng.choice((1, 1, 2, 3))
+    return {
+        "queue": rng.choice(queues)["name"],
+        "tasks": f"{pods} x {rng.choice((1, 1, 2))} gpu",
+        "min": rng.randint(1, pods),
+        "phase": rng.choice(("", "Inqueue")),
+        "priority": rng.choice((0, 0, 5)),
+    }
+
+
+def event_of(rng: random.Random, table: dict[str, Any], number: int) -> dict[str, Any]:
+    if rng.random() < 0.3:
+        return {"add": {"jobs": [{"name": f"k{number}{rng.randrange(10**6)}", **rng.choice(table["kinds"])}]}}
+    job = rng.choice(table["jobs"])["name"]
+    return {"finish": job} if rng.random() < 0.5 else {"delete": {"job": job}}

@@ -1,0 +1,93 @@
+"""Jobs that wait for nothing but time are tried again together, however far apart they were refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduler.decide import decide
+from scheduler.framework.work import Budget
+from scheduler.recording.events import Decided, apply_input
+from tests.support.core.events import policy_of
+from tests.support.core.world import World
+
+SPREAD = 55
+"""Seconds over which the jobs come, one a second."""
+
+
+def never(number: int) -> dict[str, Any]:
+    """A gang of a shape of its own that fits on no node."""
+    pod = {"spec": {"nodeSelector": {"shape": f"s{number}"}}}
+    return {"name": f"g{number}", "queue": "q", "tasks": f"1 x {50 + number} cpu", "phase": "Inqueue", "pod": pod}
+
+
+def steps_of(world: World) -> int:
+    """Return how many steps a cycle without a limit takes."""
+    steps = decide(world.cluster, world.policy, world.now).steps
+    world.cluster.last_cycle = None
+    return steps
+
+
+def wake_ups(world: World, seconds: float) -> int:
+    """Return how many cycles come in so many seconds in which nothing happens."""
+    end, cycles = world.now + seconds, 0
+    while True:
+        decisions = decide(world.cluster, world.policy, world.now)
+        apply_input(world.cluster, Decided(0, world.now, decisions))
+        if decisions.wake_at is None or decisions.wake_at > end:
+            return cycles
+        world.now, cycles = decisions.wake_at, cycles + 1
+
+
+def test_jobs_of_distinct_shapes_cost_a_few_cycles_a_minute_and_no_more() -> None:
+    world = World(policy_of("plain"))
+    world.load({"nodes": [{"name": "n1", "has": "8 cpu"}], "queues": [{"name": "q"}], "jobs": []})
+    for number in range(SPREAD):
+        world.load({"jobs": [never(number)]})
+        apply_input(world.cluster, Decided(0, world.now, decide(world.cluster, world.policy, world.now)))
+        world.now += 1.0
+    assert wake_ups(world, 600) <= 7 * 10
+
+
+@pytest.mark.parametrize("offset", [0.0, 3.3, 9.99])
+def test_a_job_is_tried_again_after_a_minute_and_before_the_next_one_ends(offset: float) -> None:
+    world = World(policy_of("plain"))
+    world.now += offset
+    world.load({"nodes": [{"name": "n1", "has": "8 cpu"}], "queues": [{"name": "q"}], "jobs": [never(0)]})
+    decisions = decide(world.cluster, world.policy, world.now)
+    assert decisions.wake_at is not None
+    assert 60 <= decisions.wake_at - world.now <= 70
+
+
+def test_tries_for_time_alone_grow_rarer_until_the_refusal_changes() -> None:
+    world = World(policy_of("plain"))
+    world.load({"nodes": [{"name": "n1", "has": "8 cpu"}], "queues": [{"name": "q"}], "jobs": [never(0)]})
+    assert wake_ups(world, 3_600) <= 8
+    world.load({"nodes": [{"name": "n2", "has": "8 cpu", "labels": {"shape": "s0"}}]})  # another refusal
+    decisions = decide(world.cluster, world.policy, world.now)
+    assert decisions.wake_at is not None
+    assert 60 <= decisions.wake_at - world.now <= 70
+
+
+def test_the_end_of_a_rest_wakes_only_for_a_job_that_a_change_could_help() -> None:
+    world = World(policy_of("plain"))
+    world.load({"nodes": [{"name": "n1", "has": "8 cpu"}], "queues": [{"name": "q"}], "jobs": [never(0)]})
+    budget = Budget(cycle=2 * steps_of(world))
+    decisions = decide(world.cluster, world.policy, world.now, budget=budget)
+    apply_input(world.cluster, Decided(0, world.now, decisions))
+    [waiting] = decisions.memory.waiting.values()
+    assert decisions.wake_at == waiting.retry_at > waiting.not_before > world.now
+    world.load({"nodes": [{"name": "n2", "has": "8 cpu"}]})
+    assert decide(world.cluster, world.policy, world.now, budget=budget).wake_at == waiting.not_before
+
+
+def test_the_rest_after_a_short_cycle_depends_on_the_budget_of_a_full_one() -> None:
+    world = World(policy_of("plain"))
+    world.load({"nodes": [{"name": "n1", "has": "8 cpu"}], "queues": [{"name": "q"}], "jobs": [never(0)]})
+    steps = steps_of(world)
+    for full, rests in ((0, True), (100 * steps, False)):
+        world.cluster.last_cycle = None
+        decisions = decide(world.cluster, world.policy, world.now, budget=Budget(cycle=2 * steps, full=full))
+        [waiting] = decisions.memory.waiting.values()
+        assert (waiting.not_before > world.now) is rests

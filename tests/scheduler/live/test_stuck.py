@@ -1,0 +1,68 @@
+"""A process that gives up at an endless job records that, and its successor starts the other jobs."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scheduler.decide import decide
+from scheduler.framework.decisions import Decisions
+from scheduler.framework.tracing import Step
+from scheduler.framework.work import Budget
+from scheduler.kube import PODGROUPS
+from scheduler.live.app import App
+from scheduler.live.options import parse
+from scheduler.live.policy_file import PolicyFile
+from scheduler.model.cluster import Cluster
+from scheduler.policy.model import Policy
+from tests.support.live.status_queries import conditions
+from tests.support.live.target_cluster import NAMESPACE, RECLAIM, TargetCluster
+
+pytestmark = pytest.mark.embedded
+
+
+@contextmanager
+def without_end(job: str, patch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let every attempt to place the job last until the block ends; give up after a second."""
+    ended = threading.Event()
+
+    def stuck(cluster: Cluster, policy: Policy, now: float, step: Step, *, budget: Budget) -> Decisions:
+        def waits(what: str, *of: Any) -> Any:
+            if cluster.trying == job:
+                ended.wait()
+            return step(what, *of)
+
+        return decide(cluster, policy, now, waits, budget=budget)
+
+    with patch.context() as patched:
+        patched.setattr("scheduler.live.loop.decide", stuck)
+        patched.setattr("scheduler.live.progress.LONGEST", 1.0)
+        try:
+            yield
+        finally:
+            ended.set()
+
+
+@pytest.mark.deadline(60)
+async def test_the_job_at_which_a_process_gave_up_says_so_and_is_no_obstacle(
+    target: TargetCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with target.scenario(nodes=1, cpu="2"):  # room for one of the two gangs
+        await target.gang("stuck", 2)
+        policy = tmp_path / "policy.yaml"
+        policy.write_text(RECLAIM)
+        options = ("--kubeconfig", str(target.kubeconfig), "--policy", str(policy), "--controllers", "none")
+        with without_end(f"{NAMESPACE}/stuck-0", monkeypatch):
+            assert await App(parse([*options, "--node-selector", "schedspec.dev/world=true"]), PolicyFile(policy)).run()
+        condition = (await conditions(target.client, PODGROUPS, "stuck-0", NAMESPACE))["Unschedulable"]
+        assert (condition.status, condition.reason) == ("True", "TooCostly")
+        assert "the scheduler gave up while it tried this job (no cycle has ended" in condition.message
+        await target.gang("good", 2)
+        await target.ready(target.start())
+        await target.bound(2)
+        assert len(target.history.bound("good-0")) == 2

@@ -1,0 +1,113 @@
+"""The kept part of a pod has bounded size and includes every field that has an effect."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from scheduler.kube import PODS
+from scheduler.kube.chunked_decoding import run_now
+from scheduler.kube.decoding import Listing, Malformed, decode
+from scheduler.model.footprint import MOST_BYTES, SMALL_BYTES, TooLargeError, kept_of_pod, memory_of
+from scheduler.model.objects import Pod
+from scheduler.model.task import Task
+
+MOST_JSON = 1_800_000
+"""Bytes of the largest pod that the API server takes."""
+OURS = frozenset({"schedspec"})
+REQUESTS = {"requests": {"cpu": "2", "memory": "1Gi"}}
+MAIN = {"name": "main", "image": "worker", "resources": REQUESTS}
+
+
+def filled(part: Any, size: int) -> list[Any]:
+    """So many of a part that they are `size` bytes of JSON."""
+    return [part] * (size // (len(json.dumps(part)) + 2))
+
+
+def bodies(size: int, **more: Any) -> dict[str, dict[str, Any]]:
+    """Pods of `size` bytes of JSON, by what it is that fills them."""
+    meta = {"name": "p", "namespace": "n", "uid": "u"}
+    numbers = range(size // 30)
+
+    def body(meta_too: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
+        return {"metadata": {**meta, **(meta_too or {})}, "spec": {"containers": [MAIN], **spec, **more}}
+
+    term = {"topologyKey": "k", "labelSelector": {"matchExpressions": [{"key": "a", "operator": "Exists"}]}}
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    return {
+        "containers": body(containers=[MAIN, *filled({"name": "c", "image": "i"}, size)]),
+        "ports": body(containers=[{**MAIN, "ports": [{"containerPort": n, "hostPort": n} for n in numbers]}]),
+        "requests": body(containers=[{**MAIN, "resources": {"requests": {f"a.b/r{n}": "1" for n in numbers}}}]),
+        "tolerations": body(tolerations=filled({}, size)),
+        "spread": body(topologySpreadConstraints=filled({"topologyKey": "a"}, size)),
+        "terms": body(affinity={"podAntiAffinity": {required: filled(term, size)}}),
+        "nodes": body(affinity={"nodeAffinity": {required: {"nodeSelectorTerms": filled({"matchFields": []}, size)}}}),
+        "volumes": body(volumes=filled({"name": "v"}, size)),
+        "labels": body({"labels": {f"label{n}": "v" for n in numbers}}),
+        "annotations": body({"annotations": {f"volcano.sh/{n}": "v" for n in numbers}}),
+        "owners": body({"ownerReferences": filled({"uid": "a"}, size)}),
+    }
+
+
+@pytest.mark.parametrize("what", bodies(1))
+@pytest.mark.parametrize("node", ["", "n1"])
+@pytest.mark.parametrize("scheduler", ["schedspec", "another"])
+def test_a_pod_of_any_kind_and_size_takes_a_bounded_amount_of_memory(what: str, node: str, scheduler: str) -> None:
+    for size in (SMALL_BYTES, MOST_JSON):
+        raw = json.dumps(bodies(size, nodeName=node, schedulerName=scheduler)[what]).encode()
+        pod = msgspec.json.decode(raw, type=Pod)
+        try:
+            kept = kept_of_pod(pod, len(raw), OURS)
+        except TooLargeError:
+            assert (node, size) == ("", MOST_JSON)
+        else:
+            assert memory_of(kept, 100 * MOST_BYTES) <= MOST_BYTES
+            if node and what != "requests":
+                assert Task(kept, "").request["cpu"] == 2000
+
+
+def test_all_that_others_can_notice_of_a_pod_of_another_scheduler_is_kept() -> None:
+    term = {"topologyKey": "zone", "labelSelector": {}}
+    body = {
+        "metadata": {"name": "p", "namespace": "n", "uid": "u", "labels": {"a": "b"}},
+        "spec": {
+            "nodeName": "n1",
+            "schedulerName": "another",
+            "containers": [
+                {**MAIN, "ports": [{"containerPort": 80, "hostPort": 8080, "hostIP": "10.0.0.1"}]},
+                {"name": "two", "image": "i", "resources": {"requests": {"cpu": "300m", "a.b/c": "1"}}},
+            ],
+            "initContainers": [{"name": "i", "image": "i", "resources": {"requests": {"memory": "7Gi"}}}],
+            "overhead": {"cpu": "50m"},
+            "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}, {"name": "x"}],
+            "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}},
+            "tolerations": [{"key": "a"}],
+        },
+        "status": {"phase": "Running"},
+    }
+    raw = json.dumps(body).encode()
+    whole = Task(msgspec.json.decode(raw, type=Pod), "")
+    kept = Task(kept_of_pod(msgspec.json.decode(raw, type=Pod), len(raw), OURS), "")
+    for name in ("request", "host_ports", "identity", "has_inter_pod_constraints", "status", "node", "priority"):
+        assert getattr(kept, name) == getattr(whole, name), name
+    assert kept.pod.spec.tolerations is None
+    assert [volume.name for volume in kept.pod.spec.volumes or ()] == ["v"]
+
+
+def test_a_pod_that_is_too_large_comes_as_malformed_with_its_field() -> None:
+    kind = PODS.trimmed_by(lambda pod, size: kept_of_pod(pod, size, OURS))
+    raw = json.dumps(bodies(MOST_JSON, schedulerName="schedspec")["tolerations"]).encode()
+    small = json.dumps({"metadata": {"name": "s", "namespace": "n"}, "spec": {"schedulerName": "schedspec"}}).encode()
+    found = run_now(decode(kind, raw))
+    assert isinstance(found, Malformed)
+    assert found.error.startswith("spec.tolerations is too large")
+    for size in (len(raw), 300_000):
+        raw = json.dumps(bodies(size, schedulerName="schedspec")["tolerations"]).encode()
+        listing: Listing[Pod] = Listing()
+        page = b'{"metadata":{"resourceVersion":"1"},"items":[' + small + b"," + raw + b"]}"
+        run_now(listing.add_page(kind, page))
+        assert [item.metadata.name for item in listing.items] == ["s"]
+        assert [bad.metadata.name for bad in listing.malformed] == ["p"]

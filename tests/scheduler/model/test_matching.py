@@ -1,0 +1,73 @@
+"""Labels, taints and the expressions over them, as Kubernetes reads them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from scheduler.model.matching import requirement_holds, selector_matches
+from scheduler.model.objects import LabelSelector, SelectorRequirement, Taint, Toleration
+from scheduler.placement.node_index import Tolerations
+
+LABELS = {"zone": "a", "rank": "7"}
+
+
+@pytest.mark.parametrize(
+    ("key", "operator", "values", "holds"),
+    [
+        ("zone", "In", ["a", "b"], True),
+        ("none", "In", ["a"], False),
+        ("zone", "NotIn", ["b"], True),
+        ("zone", "NotIn", ["a"], False),
+        ("none", "NotIn", ["a"], True),  # what is not there is not in
+        ("zone", "Exists", [], True),
+        ("none", "Exists", [], False),
+        ("zone", "DoesNotExist", [], False),
+        ("none", "DoesNotExist", [], True),
+        ("rank", "Gt", ["6"], True),
+        ("rank", "Gt", ["7"], False),
+        ("rank", "Lt", ["8"], True),
+        ("rank", "Lt", ["7"], False),
+        ("zone", "Gt", ["1"], False),  # no number
+        ("rank", "Gt", [], False),
+        ("none", "Lt", ["1"], False),
+        ("zone", "Near", ["a"], False),
+    ],
+)
+def test_a_requirement(key: str, operator: str, values: list[str], holds: bool) -> None:
+    assert requirement_holds(SelectorRequirement(key, operator, values), LABELS) is holds
+
+
+@pytest.mark.parametrize(
+    ("selector", "holds"),
+    [
+        (None, False),
+        ({}, True),
+        ({"matchLabels": {"zone": "a"}}, True),
+        ({"matchLabels": {"zone": "b"}}, False),
+        ({"matchLabels": {"zone": "a"}, "matchExpressions": [{"key": "rank", "operator": "DoesNotExist"}]}, False),
+    ],
+)
+def test_a_label_selector(selector: dict[str, Any] | None, holds: bool) -> None:
+    parsed = None if selector is None else msgspec.convert(selector, LabelSelector)
+    assert selector_matches(parsed, LABELS) is holds
+
+
+@pytest.mark.parametrize(
+    ("toleration", "covers"),
+    [
+        ({"key": "k", "value": "v"}, True),
+        ({"key": "k", "value": "w"}, False),
+        ({"key": "k", "operator": "Exists"}, True),
+        ({"key": "k", "operator": "Exists", "effect": "NoExecute"}, False),
+        ({"operator": "Exists"}, True),
+        ({"operator": "Equal", "value": "v"}, False),  # without a key only Exists covers anything
+        ({"key": "other", "operator": "Exists"}, False),
+        ({"key": "k", "operator": "Near", "value": "v"}, False),
+    ],
+)
+def test_a_toleration(toleration: dict[str, str], covers: bool) -> None:
+    taint = Taint(key="k", value="v", effect="NoSchedule")
+    assert Tolerations([msgspec.convert(toleration, Toleration)]).cover(taint) is covers

@@ -1,0 +1,265 @@
+"""What a change does at once, and what it is compared with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+
+from scheduler.plan import ChangeError, Plan, Request, Side, judge, make_plan, parse_conditions
+from scheduler.plan.markdown import render_markdown
+from scheduler.plan.text import MOST_LINES, render_text
+from scheduler.policy.source import PolicyError
+from scheduler.state import TooOldError
+from scheduler.state.dump import write_state
+from tests.support.core.states import NOW, state_of
+
+RECLAIM = """
+actions: "allocate, backfill, reclaim"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: predicates}, {name: capacity}, {name: nodeorder}]
+"""
+OWNED = {"metadata": {"ownerReferences": [{"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "j"}]}}
+TABLE: dict[str, Any] = {
+    "policy": RECLAIM,
+    "nodes": [{"name": "n[1-2]", "has": "16 cpu, 4 gpu"}],
+    "queues": [{"name": "a", "deserved": "2 gpu"}, {"name": "b", "deserved": "4 gpu"}],
+    "jobs": [
+        {"name": "low", "queue": "b", "min": 1, "tasks": "4 x 1 gpu running on n1", "pod": OWNED},
+        {"name": "too", "queue": "b", "min": 1, "tasks": "4 x 1 gpu running on n2", "pod": OWNED},
+        {"name": "new1", "queue": "a", "tasks": "2 x 1 gpu", "pod": OWNED},
+        {"name": "new2", "queue": "a", "tasks": "2 x 1 gpu", "pod": OWNED},
+    ],
+}
+
+
+def queue(name: str, **spec: Any) -> str:
+    head = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue"}
+    return yaml.safe_dump({**head, "metadata": {"name": name}, "spec": spec})
+
+
+def gpus(number: int) -> dict[str, str]:
+    return {"nvidia.com/gpu": str(number)}
+
+
+def plan(
+    tmp_path: Path,
+    proposed: dict[str, str],
+    now: dict[str, str] | None = None,
+    table: dict[str, Any] = TABLE,
+    **more: Any,
+) -> Plan:
+    write_state(state_of(table), tmp_path / "state.jsonl.gz")
+    return make_plan(
+        Request(
+            tmp_path / "state.jsonl.gz",
+            None if now is None else Side("old", now),
+            Side("new", proposed),
+            out=tmp_path / "out",
+            clock=NOW + 7200,
+            **more,
+        )
+    )
+
+
+def test_a_change_that_decides_nothing_causes_nothing(tmp_path: Path) -> None:
+    found = plan(tmp_path, {"q.yaml": queue("a", deserved=gpus(2))})
+    assert found.changes == []
+    assert (found.at_once.evictions, found.at_once.starts, found.at_once.refused) == ([], [], [])
+    assert len(found.at_once.now.evictions) == len(found.at_once.proposed.evictions) == 2
+
+
+def test_a_larger_share_takes_pods_from_the_queue_that_has_too_much(tmp_path: Path) -> None:
+    found = plan(tmp_path, {"q.yaml": queue("a", deserved=gpus(4))})
+    assert found.changes == ["Queue a: deserved nvidia.com/gpu 2 → nvidia.com/gpu 4"]
+    assert {(it.queue, it.preemptor, it.action, it.runs_again) for it in found.at_once.evictions} == {
+        ("b", "t/new2", "reclaim", False)
+    }
+    assert len(found.at_once.evictions) == 2
+    assert all(it.node in ("n1", "n2") and it.why for it in found.at_once.evictions)
+
+
+def test_a_smaller_share_spares_pods_and_refuses_the_job_that_they_went_for(tmp_path: Path) -> None:
+    found = plan(tmp_path, {"q.yaml": queue("a", deserved=gpus(1))})
+    assert len(found.at_once.spared) == 2
+    assert [(it.job, it.was) for it in found.at_once.refused] == [("t/new1", "starts")]
+    assert found.at_once.refused[0].why
+
+
+def test_without_reclaim_nobody_has_to_go(tmp_path: Path) -> None:
+    found = plan(tmp_path, {"p.yaml": RECLAIM.replace(", reclaim", "")}, {"p.yaml": RECLAIM})
+    assert found.changes == ["the policy p.yaml: actions allocate, backfill, reclaim → allocate, backfill"]
+    assert len(found.at_once.spared) == 2
+
+
+def test_only_what_differs_between_the_two_sets_is_a_change(tmp_path: Path) -> None:
+    drifted = queue("b", deserved=gpus(9))
+    found = plan(tmp_path, {"b.yaml": drifted, "a.yaml": queue("a", deserved=gpus(4))}, {"b.yaml": drifted})
+    assert [it.partition(":")[0] for it in found.changes] == ["Queue a"]
+
+
+def test_an_object_that_only_the_first_set_has_is_removed(tmp_path: Path) -> None:
+    found = plan(tmp_path, {}, {"a.yaml": queue("a", deserved=gpus(2))})
+    assert found.changes == ["Queue a is removed"]
+    assert [it.job for it in found.at_once.refused] == ["t/new1"]
+
+
+def test_a_cluster_that_has_drifted_from_the_first_set_says_so(tmp_path: Path) -> None:
+    found = plan(tmp_path, {"a.yaml": queue("a", deserved=gpus(4))}, {"a.yaml": queue("a", deserved=gpus(3))})
+    assert any("otherwise" in note for note in found.notes)
+
+
+def test_a_pod_without_an_owner_does_not_come_back(tmp_path: Path) -> None:
+    table = {**TABLE, "jobs": [{key: it for key, it in job.items() if key != "pod"} for job in TABLE["jobs"]]}
+    found = plan(tmp_path, {"q.yaml": queue("a", deserved=gpus(4))}, table=table)
+    assert any("without an owner" in text for text in found.assumptions)
+    assert len(found.at_once.evictions) == 2
+
+
+# ------------------------------------------------------------------------------------------------------- what is shown
+
+
+def test_the_text_has_at_most_forty_lines_and_says_who_goes_for_whom(tmp_path: Path) -> None:
+    many = {**TABLE, "nodes": [{"name": "n[1-2]", "has": "90 cpu, 40 gpu"}], "queues": [{"name": "a"}, {"name": "b"}]}
+    many["jobs"] = [
+        {"name": f"low{at}", "queue": "b", "min": 0, "tasks": f"4 x 1 gpu running on n{at % 2 + 1}"} for at in range(20)
+    ] + [{"name": f"new{at}", "queue": "a", "tasks": "4 x 1 gpu"} for at in range(20)]
+    found = plan(tmp_path, {"q.yaml": queue("a", deserved=gpus(40))}, table=many, load="drain")
+    found.assumptions = [f"assumption {at}" for at in range(50)]
+    found.failed = ["evictions>0: 40"]
+    lines = render_text(found).splitlines()
+    assert len(lines) <= MOST_LINES
+    assert lines[-1] == "worse than permitted: evictions>0: 40"
+    assert any(line.startswith("  - t/low") and " for t/new" in line for line in lines)
+    assert any("more evictions (-o json)" in line for line in lines)
+
+
+def test_names_of_a_cluster_cannot_end_a_table_or_mention_anybody(tmp_path: Path) -> None:
+    found = plan(tmp_path, {"q.yaml": queue("a", deserved=gpus(4))})
+    found.at_once.evictions[0].why = "x | <img src=y> `code` @everyone\n| z"
+    row = next(line for line in render_markdown(found).splitlines() if "img src" in line)
+    assert "<img" not in row
+    assert "@everyone" not in row
+    assert row.replace("\\|", "").count("|") == 5
+
+
+def test_the_answer_is_data(tmp_path: Path) -> None:
+    found = plan(tmp_path, {"q.yaml": queue("a", deserved=gpus(4))})
+    again = msgspec.json.decode(msgspec.json.encode(found), type=Plan)
+    assert again == found
+    assert (again.subject.resource, again.subject.nodes, len(again.subject.sha256)) == ("nvidia.com/gpu", 2, 64)
+
+
+# ------------------------------------------------------------------------------------------------------------ over load
+
+
+def test_over_the_load_a_queue_with_a_larger_share_waits_less(tmp_path: Path) -> None:
+    found = plan(tmp_path, {"q.yaml": queue("a", deserved=gpus(4))}, load="drain", run_times="1h")
+    (load,) = found.over_load
+    waits = {it.queue: (it.now["wait_max"], it.proposed["wait_max"]) for it in load.queues}
+    assert waits["a"] == (3601.0, 31.0)  # a pod starts after 1 s, and a victim needs 30 s to go
+    assert load.proposed["evicted_pods"] == 4
+    assert load.now["evicted_pods"] == 2
+    assert (tmp_path / "out" / "now.jsonl").is_file()
+    assert load.jobs == 4
+
+
+def test_a_range_of_run_times_gives_a_range(tmp_path: Path) -> None:
+    found = plan(tmp_path, {"q.yaml": queue("a", deserved=gpus(1))}, load="drain", run_times="range")
+    waits = [it.proposed["wait_p95"] for it in found.over_load]
+    assert [it.run_times for it in found.over_load] == ["best", "expected", "worst"]
+    assert all(it is not None for it in waits)
+    assert waits == sorted(waits, key=lambda it: it or 0.0)
+    assert waits[0] != waits[2]
+    assert " … " in render_text(found)
+
+
+def test_a_trace_arrives_at_the_time_of_the_state(tmp_path: Path) -> None:
+    trace = tmp_path / "jobs.csv"
+    trace.write_text("at,seconds,cards,team\n100,60,1,a\n160,60,1,b\n")
+    mapping = "submitted=at,duration=seconds,job_cards=cards,queue=team"
+    found = plan(tmp_path, {"q.yaml": queue("a", deserved=gpus(4))}, load=str(trace), mapping=mapping, run_times="30m")
+    assert found.over_load[0].jobs == 6
+
+
+# -------------------------------------------------------------------------------------------------- verdict and errors
+
+
+@pytest.mark.parametrize(
+    ("condition", "fails"),
+    [
+        ("evictions>0", True),
+        ("evictions>1", True),
+        ("evictions>2", False),
+        ("refused>0", False),
+        ("evictions-over-load>1", True),
+        ("lost-card-hours>1000", False),
+        ("starvation", False),
+        ("wait-p95>+10%", False),
+        ("monitor", False),
+    ],
+)
+def test_a_condition_fails_where_the_change_is_worse(tmp_path: Path, condition: str, *, fails: bool) -> None:
+    found = plan(tmp_path, {"q.yaml": queue("a", deserved=gpus(4))}, load="drain", run_times="1h")
+    failed = judge(found, parse_conditions([condition]))
+    assert bool(failed) is fails
+    assert all(it.startswith(condition) for it in failed)
+
+
+def test_a_job_that_never_starts_any_more_starves(tmp_path: Path) -> None:
+    found = plan(tmp_path, {"q.yaml": queue("a", deserved=gpus(1), capability=gpus(1))}, load="drain", run_times="1h")
+    assert found.over_load[0].starved == ["t/new1", "t/new2"]
+    assert judge(found, parse_conditions(["starvation"])) == ["starvation: 2"]
+    assert "2 jobs never start with the change" in render_text(found)
+
+
+def test_monitors_find_a_queue_below_its_guarantee(tmp_path: Path) -> None:
+    lend = RECLAIM.replace(", reclaim", "")
+    table = {
+        **TABLE,
+        "policy": lend,
+        "queues": [{"name": "a", "deserved": "2 gpu"}, {"name": "b", "deserved": "4 gpu"}],
+    }
+    files = {"q.yaml": queue("a", deserved=gpus(4), guarantee={"resource": gpus(2)})}
+    found = plan(tmp_path, files, table=table, load="drain", run_times="1h")
+    (finding,) = found.over_load[0].findings
+    assert (finding.rule, finding.subject) == ("guarantee", "a")
+    assert judge(found, parse_conditions(["monitor"])) == ["monitor: 1"]
+    assert "! guarantee: a (a): below its guarantee for 3600 s" in render_text(found)
+    assert "| guarantee | a |" in render_markdown(found)
+
+
+@pytest.mark.parametrize("text", ["evictions>", "waits>3", "evictions<3", "evictions>0; true"])
+def test_a_condition_without_a_meaning_is_refused(text: str) -> None:
+    with pytest.raises(ChangeError, match="is no condition"):
+        parse_conditions([text])
+
+
+@pytest.mark.parametrize(
+    ("files", "error", "problem"),
+    [
+        ({"p.yaml": RECLAIM.replace("reclaim", "recliam")}, PolicyError, "recliam"),
+        ({"p.yaml": RECLAIM + "# 1", "o.yaml": RECLAIM.replace("backfill, ", "")}, None, ""),
+        ({"p.yaml": RECLAIM.replace("backfill, ", ""), "o.yaml": "actions: allocate"}, ChangeError, "several policies"),
+        ({"q.yaml": "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\n"}, ChangeError, "metadata"),
+        ({"q.yaml": queue("a", deserved={"cpu": "many"})}, ChangeError, "new:q.yaml:1"),
+        ({"q.yaml": "kind: Queue\n a: ["}, ChangeError, "not YAML"),
+    ],
+)
+def test_a_file_that_cannot_be_planned_is_named(
+    tmp_path: Path, files: dict[str, str], error: type[Exception] | None, problem: str
+) -> None:
+    if error is None:
+        plan(tmp_path, files)
+        return
+    with pytest.raises(error, match=problem):
+        plan(tmp_path, files)
+
+
+def test_an_old_state_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TooOldError):
+        plan(tmp_path, {}, max_age=3600.0)

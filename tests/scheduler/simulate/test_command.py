@@ -1,0 +1,213 @@
+"""`scheduler simulate`: from a trace to a result file, and the errors of bad inputs."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scheduler.__main__ import main
+from scheduler.simulation import Simulation
+
+HEADER = "when,secs,gpus,team"
+COLUMNS = "submitted=when,duration=secs,job_cards=gpus,queue=team"
+POLICY = """
+actions: "allocate"
+tiers:
+- plugins: [{name: priority}]
+- plugins: [{name: gang}, {name: predicates}, {name: proportion}, {name: nodeorder}]
+"""
+PREEMPT = POLICY.replace("allocate", "allocate, preempt")
+
+
+def simulate(
+    folder: Path, rows: str, *more: str, header: str = HEADER, nodes: str = "2x8", policy: str = POLICY
+) -> int:
+    (folder / "trace.csv").write_text(f"{header}\n{rows}" if header else rows)
+    (folder / "policy.yaml").write_text(policy)
+    given = [
+        "simulate", "--trace", str(folder / "trace.csv"), "--nodes", nodes, "--policy", str(folder / "policy.yaml"),
+        "--out", str(folder / "result.jsonl"),
+    ]  # fmt: skip
+    columns = () if "--map" in more or "--preset" in more else ("--map", COLUMNS)
+    return main([*given, *columns, *more])
+
+
+def lines(folder: Path, kind: str) -> list[dict[str, Any]]:
+    found = [json.loads(line) for line in (folder / "result.jsonl").read_text().splitlines()]
+    return [it for it in found if it["kind"] == kind]
+
+
+def test_each_job_gets_a_line_with_its_times(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert simulate(tmp_path, "100,60,16,red\n110,30,1,red\n") == 0
+    first, second = lines(tmp_path, "job")
+    assert (first["submitted"], first["started"], first["ended"], first["outcome"]) == (100, 100, 160, "completed")
+    assert (second["submitted"], second["started"], second["ended"]) == (110, 160, 190)
+    assert first["card_seconds_used"] == 16 * 60
+    assert [wait["seconds"] for wait in second["waits"]] == [50]
+    (end,) = lines(tmp_path, "end")
+    assert end["metrics"]["wait_seconds"]["max"] == 50
+    assert end["metrics"]["makespan_seconds"] == 90
+    assert end["metrics"]["utilisation"] == pytest.approx((16 * 60 + 30) / (16 * 90))
+    assert "2 jobs until 1970-01-01T00:03:10Z" in capsys.readouterr().out
+
+
+def test_equal_runs_write_equal_bytes(tmp_path: Path) -> None:
+    rows = "".join(f"{100 + n * 7 % 50},{20 + n},{n % 16 + 1},q{n % 3}\n" for n in range(40))
+    simulate(tmp_path, rows)
+    before = (tmp_path / "result.jsonl").read_bytes()
+    simulate(tmp_path, rows)
+    assert (tmp_path / "result.jsonl").read_bytes() == before
+
+
+def test_an_eviction_names_its_preemptor_and_what_was_lost(tmp_path: Path) -> None:
+    columns = f"{COLUMNS},priority=prio"
+    header = f"{HEADER},prio"
+    assert (
+        simulate(tmp_path, "100,60,16,red,0\n110,30,16,red,9\n", "--map", columns, header=header, policy=PREEMPT) == 0
+    )
+    high, low = lines(tmp_path, "job")
+    assert (high["started"], low["ended"], low["attempts"]) == (110, 200, 2)
+    (eviction,) = low["evictions"]
+    assert (eviction["preemptor"], eviction["pods"], eviction["lost"]) == ("load/job-3", 16, 160)
+    assert low["card_seconds_lost"] == 160
+    metrics = lines(tmp_path, "end")[0]["metrics"]
+    assert (metrics["evicted_pods"], metrics["evicted_jobs"], metrics["evicted_to_requested"]) == (16, 1, 1)
+
+
+def test_rows_that_are_not_sorted_are_sorted_stably(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert simulate(tmp_path, "200,5,16,red\n100,5,16,red\n100,7,16,red\n") == 0
+    assert [(it["job"], it["started"]) for it in lines(tmp_path, "job")] == [
+        ("job-3", 100),
+        ("job-4", 105),
+        ("job-2", 200),
+    ]
+    assert "1 rows are earlier" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("row", "place", "remedy"),
+    [
+        ("soon,60,1,red", "column when: 'soon' is not a time", "write 2017-10-09 07:01:55, or seconds"),
+        ("1,-5,1,red", "column secs: '-5' is not a duration", "inf for a job that never ends"),
+        ("1,nan,1,red", "column secs: 'nan' is not a duration", "write seconds above 0"),
+        ("1,5,1.5,red", "column gpus: '1.5' is not a number", "a whole number from 1"),
+        ("1,5,1e30,red", "column gpus: '1e30' is not a number", "to 1000000"),
+        ("1,5,1,Red!", "column team: 'Red!' is not a name of a queue", "use lower-case letters"),
+        ("1,5", "column gpus: '' is not a number", "a whole number from 1"),
+    ],
+)
+def test_a_bad_row_is_named_with_line_column_and_remedy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], row: str, place: str, remedy: str
+) -> None:
+    assert simulate(tmp_path, f"1,60,1,red\n{row}\n") == 2
+    error = capsys.readouterr().err
+    assert f"trace.csv:3: {place}" in error
+    assert remedy in error
+
+
+def test_skip_bad_leaves_bad_rows_out_and_counts_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert simulate(tmp_path, "1,60,1,red\nx,1,1,red\ny,1,1,red\n", "--skip-bad") == 0
+    assert "2 bad rows left out; the first: " in (error := capsys.readouterr().err)
+    assert "trace.csv:3: column when" in error
+    assert len(lines(tmp_path, "job")) == 1
+
+
+def test_an_end_before_the_submission_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert simulate(tmp_path, "100,90,1,red\n", "--map", COLUMNS.replace("duration", "ended")) == 2
+    assert "trace.csv:2: column secs: '90' is not after the submission: time goes backwards" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("text", "problem"), [("", "is empty"), (f"{HEADER}\n\n", "has no job")])
+def test_an_empty_trace_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, problem: str) -> None:
+    assert simulate(tmp_path, text, header="") == 2
+    assert f"{problem}; name a file with a header" in capsys.readouterr().err
+
+
+def test_a_missing_column_is_named_with_those_that_exist(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert simulate(tmp_path, "1,1,1,red\n", "--preset", "philly") == 2
+    assert "trace.csv:1: no column timestamp (for submitted); columns are when, secs" in capsys.readouterr().err
+
+
+def test_a_queue_that_does_not_exist_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    queues = tmp_path / "queues.yaml"
+    queues.write_text("{apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, metadata: {name: blue}}")
+    assert simulate(tmp_path, "1,1,1,red\n", "--queues", str(queues)) == 2
+    assert (
+        "trace.csv:2: column team: 'red' is not a queue; add it to --queues, which has blue" in capsys.readouterr().err
+    )
+    assert simulate(tmp_path, "1,1,1,blue\n", "--queues", str(queues)) == 0
+
+
+def test_an_endless_job_runs_at_the_end_of_the_run(tmp_path: Path) -> None:
+    assert simulate(tmp_path, "1,inf,1,red\n1,10,1,red\n") == 0
+    over, endless = lines(tmp_path, "job")
+    assert (over["outcome"], endless["outcome"], endless["run_time"], endless["ended"]) == (
+        "completed",
+        "running",
+        None,
+        None,
+    )
+    assert endless["card_seconds_used"] == 10
+
+
+def test_a_job_that_never_fits_waits_with_its_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert simulate(tmp_path, "1,10,17,red\n1,10,1,red\n") == 0
+    job = next(it for it in lines(tmp_path, "job") if it["job"] == "job-2")
+    assert job["outcome"] == "waiting"
+    assert job["waits"][-1]["text"]
+    out = capsys.readouterr().out
+    assert "1 jobs wait at the end, such as:" in out
+    assert job["waits"][-1]["text"] in out
+
+
+def test_until_stops_the_run_in_virtual_time(tmp_path: Path) -> None:
+    assert simulate(tmp_path, "100,1000,1,red\n", "--until", "10m") == 0
+    assert lines(tmp_path, "end")[0]["at"] == 700
+    assert lines(tmp_path, "job")[0]["card_seconds_used"] == 600
+
+
+def test_against_shows_metrics_and_jobs_that_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = "100,60,16,red\n110,30,1,red\n"
+    simulate(tmp_path, rows)
+    (tmp_path / "result.jsonl").rename(tmp_path / "before.jsonl")
+    capsys.readouterr()
+    assert simulate(tmp_path, rows, "--against", str(tmp_path / "before.jsonl"), nodes="3x8") == 0
+    out = capsys.readouterr().out
+    assert "1 of 2 jobs start at another time" in out
+    assert "job-3: waited 50 s, now 0 s (-50 s)" in out
+
+
+def test_against_a_result_that_was_cut_off_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    simulate(tmp_path, "1,10,1,red\n")
+    whole = (tmp_path / "result.jsonl").read_text().splitlines()
+    (tmp_path / "cut.jsonl").write_text("\n".join(whole[:-1]) + "\n")
+    assert simulate(tmp_path, "1,10,1,red\n", "--against", str(tmp_path / "cut.jsonl")) == 2
+    assert "has no last line with metrics" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("nodes", ["8", "0x8", "2x8,cpu=lots"])
+def test_nodes_that_mean_nothing_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], nodes: str) -> None:
+    assert simulate(tmp_path, "1,1,1,red\n", nodes=nodes) == 2
+    assert capsys.readouterr().err.startswith("--nodes: ")
+
+
+def test_an_interrupted_run_writes_what_there_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    instants = Simulation.instants
+
+    def interrupted(self: Simulation, *given: Any) -> Any:
+        for now in instants(self, *given):
+            if now >= 110:
+                signal.raise_signal(signal.SIGINT)
+            yield now
+
+    monkeypatch.setattr(Simulation, "instants", interrupted)
+    assert simulate(tmp_path, "100,60,16,red\n110,30,1,red\n120,30,1,red\n") == 130
+    assert "interrupted at 1970-01-01T00:01:50Z" in capsys.readouterr().err
+    assert [it["outcome"] for it in lines(tmp_path, "job")] == ["running", "waiting"]
+    assert lines(tmp_path, "end")[0]["interrupted"] is True

@@ -1,0 +1,108 @@
+"""No clock and no random number of the process decides anything in a virtual cluster.
+
+A busy machine gives the decisions of an idle one, and each run those of the last one.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import time
+from typing import Any, NamedTuple
+
+import pytest
+
+from scheduler.decide import decide
+from scheduler.framework.decisions import Decisions
+from scheduler.framework.work import Budget
+from scheduler.live import loop
+from scheduler.live.pace import MEASURED_FROM
+from scheduler.model.cluster import Cluster
+from scheduler.simulation.cluster.virtual_cluster import START
+from tests.scheduler.simulation.cluster.test_virtual_cluster import JOBS, PODS, Desk, job, pod_spec
+
+CLOCKS = ("time", "monotonic", "perf_counter", "process_time", "thread_time")
+
+
+class Cycle(NamedTuple):
+    """What the core was given and what it returned."""
+
+    now: float
+    budget: Budget
+    steps: int
+    cut: list[str]
+    binds: list[tuple[str, str]]
+    tasks: dict[str, str]
+
+
+def cycles(monkeypatch: pytest.MonkeyPatch, seconds: float) -> list[Cycle]:
+    """The cycles of one load on a machine whose clocks advance by `seconds` at each reading."""
+    found: list[Cycle] = []
+    ticks = itertools.count()
+
+    def core(cluster: Cluster, policy: Any, now: float, step: Any, *, budget: Budget) -> Decisions:
+        tasks = {key: task.status.name for key, task in cluster.tasks.items()}
+        made = decide(cluster, policy, now, step, budget=budget)
+        binds = [(bind.task, bind.node) for bind in made.binds]
+        found.append(Cycle(now, budget, made.steps, list(made.cut), binds, tasks))
+        return made
+
+    with monkeypatch.context() as patch:
+        patch.setattr(loop, "decide", core)
+        for clock in CLOCKS:
+            patch.setattr(time, clock, lambda: START + next(ticks) * seconds)
+        desk = Desk()
+        try:
+            play(desk)
+        finally:
+            desk.cluster.close()
+    return found
+
+
+def play(desk: Desk) -> None:
+    """Large cycles and small ones, and a pod that terminates for a minute while a job waits for its room."""
+    for number in range(30):
+        desk.node(8, f"n{number:02}")
+    for number in range(9):
+        desk.ask("POST", JOBS, job(f"j{number}", 25, run_for="30s"))
+    desk.cluster.advance(100)
+    body = pod_spec(stop_after="60s")
+    body["metadata"]["name"] = "slow"
+    body["spec"]["terminationGracePeriodSeconds"] = 60
+    desk.ask("POST", PODS, body)
+    desk.cluster.advance(5)
+    desk.ask("DELETE", f"{PODS}/slow")
+    desk.cluster.advance(1)
+    desk.ask("POST", JOBS, job("waits", 240, run_for="30s"))
+    desk.cluster.advance(100)
+
+
+def hours(seed: int) -> list[tuple[float, str, str]]:
+    """When each object changed during hours in which watches end and are resumed, in a process with this seed."""
+    random.seed(seed)
+    desk, found = Desk(), []
+    desk.cluster.watch(lambda kind, change, item: found.append((desk.cluster.now(), change, item["metadata"]["name"])))
+    desk.node(4)
+    for number in range(60):
+        desk.ask("POST", JOBS, job(f"j{number}", run_for="20s"))
+        desk.cluster.advance(61)
+    desk.cluster.close()
+    return found
+
+
+def test_random_delays_repeat_whatever_the_process_draws() -> None:
+    before = random.getstate()
+    try:
+        assert hours(1) == hours(2)
+    finally:
+        random.setstate(before)
+
+
+def test_slow_and_fast_clocks_of_the_machine_give_the_same_budgets_and_decisions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    idle, busy = cycles(monkeypatch, 0.0), cycles(monkeypatch, 10.0)
+    assert max(cycle.steps for cycle in idle) > MEASURED_FROM  # else a live pace would not measure it
+    assert any(cycle.tasks.get("spec/slow") == "RELEASING" for cycle in idle)
+    assert len({cycle.budget for cycle in idle}) == 2  # small on the event loop, full in a thread
+    assert busy == idle

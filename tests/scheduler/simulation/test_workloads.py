@@ -1,0 +1,179 @@
+"""Workloads in a simulation start, run, finish, are evicted and recreated."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import msgspec
+
+from scheduler.decide import decide
+from scheduler.model import objects
+from scheduler.recording.events import Decided, Input, ObjectSeen
+from scheduler.recording.replay import cycles_of, is_equal
+from scheduler.simulation import DrainNode, FailNode, OnEviction, RecoverNode, RemoveNode, Workload
+from scheduler.simulation.outcomes import (
+    Admitted,
+    Cycle,
+    Disrupted,
+    Ended,
+    Evicted,
+    Placed,
+    Released,
+    Started,
+    Stopped,
+    Submitted,
+    Waits,
+)
+from tests.support.core.virtual import CARDS, START, Run, policy, queue
+
+EIGHT = {"n": {CARDS: "8", "pods": "100"}}
+PREEMPT = policy("allocate, preempt")
+HIGH = ("high", 100)
+
+
+def gang(name: str, seconds: float, pods: int = 8, **more: Any) -> Workload:
+    return Workload(name, seconds, {CARDS: "1"}, pods, **more)
+
+
+def urgent(name: str, seconds: float, pods: int = 8) -> Workload:
+    return gang(name, seconds, pods, priority=100)
+
+
+def test_a_workload_is_placed_started_and_over() -> None:
+    run = Run(policy("enqueue, allocate"), EIGHT, start_delay=3).play((5, gang("job", 60, 2)))
+    kinds = [type(it) for it in run.outcomes if type(it) is not Cycle]
+    assert kinds == [Submitted, Placed, Placed, Admitted, Started, Released, Released, Ended]
+    assert (run.times(Placed), run.times(Started), run.times(Ended)) == ([5, 5], [8], [68])
+    assert not len(run.simulation.gangs)
+    assert not run.simulation.cycles.cluster.tasks
+    assert not run.simulation.cycles.cluster.jobs
+
+
+def test_a_victim_holds_its_room_for_its_grace_period() -> None:
+    run = Run(PREEMPT, EIGHT, grace=30).play((0, gang("low", 100)), (10, urgent("high", 50)))
+    assert run.times(Evicted, "low") == [10] * 8
+    assert run.times(Released, "low")[:8] == [40] * 8
+    assert run.times(Started, "high") == [40]
+    assert run.of(Evicted)[0].reason.preemptor_task == "load/high-0"
+
+
+def test_a_restarted_gang_has_lost_all_of_its_work() -> None:
+    run = Run(PREEMPT, EIGHT).play((0, gang("low", 100)), (60, urgent("high", 50)))
+    assert [(it.ran, it.lost) for it in run.of(Stopped, "low")] == [(60, 60)]
+    assert run.times(Started, "low") == [0, 110]
+    assert (run.times(Ended, "low"), run.of(Ended, "low")[0].attempts) == ([210], 2)
+
+
+def test_a_gang_with_checkpoints_loses_what_came_after_the_last() -> None:
+    low = gang("low", 100, on_eviction=OnEviction.CHECKPOINT, checkpoint_every=25)
+    run = Run(PREEMPT, EIGHT).play((0, low), (60, urgent("high", 50)))
+    assert [(it.ran, it.lost) for it in run.of(Stopped, "low")] == [(60, 10)]
+    assert run.times(Ended, "low") == [110 + 50]
+
+
+def test_a_gang_whose_owner_gives_up_is_aborted() -> None:
+    run = Run(PREEMPT, EIGHT).play((0, gang("low", 100, on_eviction=OnEviction.ABORT)), (60, urgent("high", 50)))
+    assert [(it.outcome, it.at - START) for it in run.of(Ended)] == [("aborted", 60), ("completed", 110)]
+
+
+def test_the_clock_of_a_gang_runs_on_while_it_stands_without_a_spare_pod() -> None:
+    run = Run(PREEMPT, EIGHT).play((0, gang("low", 100, 8, min_member=4)), (60, urgent("high", 50, 4)))
+    assert len(run.of(Evicted, "low")) == 4
+    assert run.of(Stopped) == []
+    assert run.times(Ended, "low") == [100]
+
+
+def test_a_spare_pod_that_was_evicted_is_made_again_alone() -> None:
+    run = Run(PREEMPT, EIGHT).play((0, gang("low", 200, 8, min_member=4)), (60, urgent("high", 50, 4)))
+    assert run.times(Placed, "low") == [0] * 8 + [110] * 4
+
+
+def test_jobs_that_never_fit_and_jobs_that_never_end_end_the_run() -> None:
+    run = Run(policy(), EIGHT).play((0, gang("large", 10, 9)), (1, gang("endless", math.inf, 2)), (2, gang("small", 5)))
+    assert [it.work.name for it in run.simulation.gangs] == ["large", "endless", "small"]
+    assert run.times(Started) == [1]
+    assert {it.job for it in run.of(Waits)} == {"load/large", "load/small"}
+
+
+def test_a_job_of_a_queue_that_is_not_there_waits_and_says_so() -> None:
+    run = Run(policy(), EIGHT).play((0, gang("lost", 10, queue="nowhere")), (1, gang("job", 10)))
+    (why,) = run.of(Waits, "lost")
+    assert why.refusal is not None
+    assert "nowhere" in repr(why.refusal)
+    assert run.times(Ended) == [11]
+
+
+def test_an_empty_load_ends_at_once() -> None:
+    run = Run(policy(), EIGHT).play()
+    assert not run.of(Submitted)
+
+
+def test_a_run_stops_at_its_end_and_goes_on_from_there() -> None:
+    run = Run(policy(), EIGHT).play((0, gang("a", 10)), until=5)
+    assert run.times(Ended) == []
+    run.simulation.run(until=START + 20)
+    assert run.times(Ended) == [10]
+
+
+def test_a_drained_node_gets_its_pods_back_elsewhere() -> None:
+    nodes = {name: {CARDS: "8", "pods": "100"} for name in ("a", "b")}
+    run = Run(policy(), nodes, grace=5).play((0, gang("job", 100)), (30, DrainNode("a")), (40, RecoverNode("a")))
+    assert {(it.cause, it.node) for it in run.of(Disrupted)} == {("drained", "a")}
+    assert [it.node for it in run.of(Placed)] == ["a"] * 8 + ["b"] * 8
+    assert (run.times(Started), run.times(Ended)) == ([0, 35], [135])
+
+
+def test_work_on_a_failed_node_stops_at_once_and_is_made_again_after_the_toleration() -> None:
+    nodes = {name: {CARDS: "8", "pods": "100"} for name in ("a", "b")}
+    run = Run(policy(), nodes).play((0, gang("job", 1000)), (30, FailNode("a")))
+    assert run.times(Stopped) == [30]
+    assert run.times(Started) == [0, 330]
+    assert [it.cause for it in run.of(Disrupted)] == ["failed"]
+
+
+def test_work_on_a_node_that_recovers_in_time_goes_on_there() -> None:
+    run = Run(policy(), EIGHT).play((0, gang("job", 100)), (30, FailNode("n")), (50, RecoverNode("n")))
+    assert (run.times(Started), run.times(Ended), run.of(Disrupted)) == ([0, 50], [150], [])
+
+
+def test_the_pods_of_a_removed_node_are_gone_with_it() -> None:
+    run = Run(policy(), EIGHT).play((0, gang("job", 100)), (30, RemoveNode("n")))
+    assert run.times(Released) == [30] * 8
+    assert len(run.simulation.gangs) == 1
+
+
+def test_a_queue_that_changes_is_obeyed_from_then_on() -> None:
+    wider = ObjectSeen("Queue", queue("default"))
+    run = Run(policy(), EIGHT, [queue("default", capability={CARDS: "4"})]).play((0, gang("job", 10)), (30, wider))
+    assert run.times(Started) == [30]
+
+
+def test_a_priority_class_of_the_cluster_orders_its_jobs() -> None:
+    run = Run(policy(), EIGHT)
+    run.simulation.see("PriorityClass", objects.PriorityClass(objects.ObjectMeta(name="high"), 10))
+    run.play((0, gang("first", 10)), (1, gang("low", 10)), (2, gang("high", 10, priority_class="high")))
+    assert run.times(Started, "high") == [10]
+    assert run.times(Started, "low") == [20]
+
+
+def loaded(on_input: Any = None) -> list[Any]:
+    """The outcomes of a run with evictions."""
+    run = Run(PREEMPT, EIGHT, on_input=on_input)
+    return run.play(*((at, gang(f"j{at:02}", 30, 1 + at % 8, priority=at % 3)) for at in range(40))).outcomes
+
+
+def test_the_same_input_gives_the_same_bytes() -> None:
+    encode = msgspec.json.Encoder().encode
+    first, second = loaded(), loaded()
+    assert any(type(it) is Evicted for it in first)
+    assert [encode(it) for it in first] == [encode(it) for it in second]
+
+
+def test_a_recorded_run_replays_bit_for_bit() -> None:
+    inputs: list[Input] = []
+    loaded(inputs.append)
+    assert sum(isinstance(it, Decided) for it in inputs) > 40
+    for cycle in cycles_of(inputs):
+        would_be = decide(cycle.cluster, PREEMPT, cycle.decided.now, budget=cycle.decided.budget)
+        assert is_equal(cycle.decided.decisions, would_be)

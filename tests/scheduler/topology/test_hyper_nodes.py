@@ -1,0 +1,153 @@
+"""What is wrong with HyperNodes is reported, and holds only where it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from scheduler.model import objects
+from scheduler.model.cluster import Cluster
+from scheduler.topology.domains import Topology
+from scheduler.topology.hyper_nodes import topology_now
+
+Member = tuple[str, dict[str, Any]]
+
+
+def node(name: str) -> Member:
+    return ("Node", {"exactMatch": {"name": name}})
+
+
+def pattern(text: str) -> Member:
+    return ("Node", {"regexMatch": {"pattern": text}})
+
+
+def hyper_node(name: str) -> Member:
+    return ("HyperNode", {"exactMatch": {"name": name}})
+
+
+def topology(*given: tuple[str, int, list[Member]], nodes: int = 4) -> Topology:
+    """The domains of nodes n1, n2 … (n1 has the label zone=a) and HyperNodes, the first given the oldest."""
+    cluster = Cluster()
+    for number in range(1, nodes + 1):
+        labels = {"zone": "a"} if number == 1 else {}
+        cluster.set_node(objects.Node(objects.ObjectMeta(name=f"n{number}", labels=labels)))
+    for age, (name, tier, members) in enumerate(given):
+        spec = {"tier": tier, "members": [{"type": kind, "selector": selector} for kind, selector in members]}
+        meta = {"name": name, "creationTimestamp": f"2026-01-01T00:00:{age:02}Z"}
+        cluster.set_hyper_node(msgspec.convert({"metadata": meta, "spec": spec}, objects.HyperNode))
+    cluster.nodes.refresh()
+    return topology_now(cluster)
+
+
+def names(found: Topology, domain: str) -> list[str]:
+    return [f"n{row + 1}" for row in found.by_name[domain].rows]
+
+
+def test_members_by_name_pattern_and_label() -> None:
+    label = ("Node", {"labelMatch": {"matchLabels": {"zone": "a"}}})
+    found = topology(
+        ("a", 1, [label]), ("b", 1, [node("n2")]), ("c", 1, [pattern("3|n4$")]), ("top", 5, [hyper_node("c")])
+    )
+
+    assert {name: names(found, name) for name in found.by_name} == {
+        "a": ["n1"],
+        "b": ["n2"],
+        "c": ["n3", "n4"],
+        "top": ["n3", "n4"],
+    }
+    assert not found.faults
+    assert [domain.name for domain in found.around([2, 3])] == ["c", "top"]
+
+
+GOOD = ("good", 1, [node("n4")])
+
+
+@pytest.mark.parametrize(
+    ("given", "fault", "left"),
+    [
+        ([("bad", 1, [node("n1"), node("n9")])], "spec.members[1].selector: there is no node n9", ["n1"]),
+        ([("bad", 1, [node("n1"), pattern("x")])], "spec.members[1].selector: the pattern x matches no node", ["n1"]),
+        ([("bad", 1, [node("n1"), pattern("(")])], "spec.members[1].selector.regexMatch.pattern: missing )", ["n1"]),
+        ([("bad", 1, [node("n1"), ("Node", {})])], "spec.members[1].selector: needs one of exactMatch", ["n1"]),
+        ([("bad", 1, [node("n1"), ("Rack", {"exactMatch": {"name": "n2"}})])], "spec.members[1].type: Rack", ["n1"]),
+        ([("bad", 2, [node("n1"), hyper_node("gone")])], "spec.members[1]: there is no HyperNode gone", ["n1"]),
+        ([("bad", 1, [node("n1"), hyper_node("good")])], "spec.members[1]: tier 1 of member good is not below", ["n1"]),
+        ([("bad", 2, [node("n1"), hyper_node("bad")])], "spec.members[1]: cyclic dependency: bad is below", ["n1"]),
+        (
+            [("first", 2, [hyper_node("good")]), ("bad", 2, [node("n1"), hyper_node("good")])],
+            "spec.members[1]: HyperNode good already has the parent first",
+            ["n1"],
+        ),
+        ([("bad", 1, [pattern("n[14]")])], "spec.members: node n4 is in HyperNode good already", ["n1"]),
+    ],
+)
+def test_a_fault_is_named_and_holds_only_where_it_is(
+    given: list[tuple[str, int, list[Member]]], fault: str, left: list[str]
+) -> None:
+    found = topology(GOOD, *given)
+
+    assert list(found.faults) == ["bad"]
+    assert found.faults["bad"].startswith(fault)
+    assert names(found, "bad") == left
+    assert names(found, "good") == ["n4"]
+
+
+def test_a_circle_leaves_the_nodes_where_they_are() -> None:
+    found = topology(("a", 2, [node("n1"), hyper_node("b")]), ("b", 1, [node("n2"), hyper_node("a")]))
+
+    assert "cyclic dependency" in found.faults["a"]
+    assert "cyclic dependency" in found.faults["b"]
+    assert names(found, "a") == ["n1"]
+    assert names(found, "b") == ["n2"]
+
+
+def test_a_node_may_be_named_on_each_level_of_one_line() -> None:
+    found = topology(("rack", 1, [node("n1")]), ("spine", 2, [hyper_node("rack"), node("n1"), node("n2")]))
+
+    assert not found.faults
+    assert names(found, "spine") == ["n1", "n2"]
+
+
+def test_a_new_node_is_taken_by_the_pattern_that_waits_for_it() -> None:
+    assert topology(("rack", 1, [pattern("n5")]), nodes=4).faults
+    assert not topology(("rack", 1, [pattern("n5")]), nodes=5).faults
+
+
+def topology_of_long_names(text: str) -> Topology:
+    """The domains of a HyperNode with this pattern, on nodes with the longest names that may be."""
+    cluster = Cluster()
+    for ending in "xyz":
+        cluster.set_node(objects.Node(objects.ObjectMeta(name="a" * 252 + ending)))
+    spec = {"tier": 1, "members": [{"type": "Node", "selector": {"regexMatch": {"pattern": text}}}]}
+    cluster.set_hyper_node(msgspec.convert({"metadata": {"name": "bad"}, "spec": spec}, objects.HyperNode))
+    cluster.nodes.refresh()
+    return topology_now(cluster)
+
+
+@pytest.mark.parametrize(
+    "text", ["(a+)+b", "(a|a)*b", "(a|aa)+b", "a*a*a*a*a*a*a*b", "(.*a){12}b", "(([a-z])+.)+[A-Z]"]
+)
+def test_a_pattern_that_would_backtrack_for_hours_ends(text: str) -> None:
+    found = topology_of_long_names(text)
+
+    assert found.faults["bad"] == (
+        f"spec.members[0].selector: the pattern {text} matches no node; correct or remove it"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("a" * 257, "longer than 256 characters"),
+        ("(.{0,900}x)", "pattern too large"),
+        ("(.{0,100}x){0,9}y", "pattern too large"),
+        (r"(a)\1", "invalid escape sequence"),
+        ("(?=a)", "invalid perl operator"),
+    ],
+)
+def test_a_pattern_that_is_too_large_or_not_regular_is_refused(text: str, reason: str) -> None:
+    found = topology_of_long_names(text)
+
+    assert found.faults["bad"].startswith(f"spec.members[0].selector.regexMatch.pattern: {reason}")

@@ -1,0 +1,46 @@
+"""No hard gang runs across domains, whatever comes and goes: random trees, gangs, evictions, restarts."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from scheduler.model.cluster import Cluster
+from scheduler.model.task import HOLDING
+from scheduler.policy.loader import load_policy
+from scheduler.topology.closeness import ClosenessOfJobs
+from tests.support.core.random_gangs import POLICIES, job, tree
+from tests.support.core.world import World
+
+CYCLES = 6
+
+
+def assert_close(cluster: Cluster) -> None:
+    """Every hard gang runs in one of the domains that it may use."""
+    cluster.nodes.refresh()
+    asked = ClosenessOfJobs(cluster)
+    for one in cluster.jobs.values():
+        closeness = asked.of(one)
+        rows = [cluster.nodes.by_name[task.node].row for task in one.having(HOLDING)]
+        if closeness is not None and closeness.is_hard and rows:
+            assert closeness.around(rows), f"{one.key}: {[(task.key, task.node) for task in one.having(HOLDING)]}"
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_hard_gang_runs_across_domains(seed: int) -> None:
+    rng = random.Random(seed)
+    world = World(load_policy(rng.choice(POLICIES), "random"))
+    nodes, hyper_nodes = tree(rng)
+    queues = [{"name": name, "deserved": f"{rng.randint(0, 8)} cpu"} for name in "ab"]
+    early = [job(rng, number, late=False) for number in range(rng.randint(1, 5))]
+    world.load({"nodes": nodes, "queues": queues, "objects": {"HyperNode": hyper_nodes}, "jobs": early})
+    for number in range(CYCLES):
+        if number == 1:
+            world.load({"jobs": [job(rng, it, late=True) for it in range(rng.randint(1, 4))]})
+        world.now += 30
+        world.carry_out(world.cycle(), rng.choice(["leave", "return", "return after 1"]))
+        assert_close(world.cluster)
+        running = [key for (kind, key), pod in world.objects.items() if kind == "Pod" and pod["spec"].get("nodeName")]
+        if running and rng.random() < 0.3:
+            world.end(rng.choice(running), again=rng.random() < 0.5)

@@ -1,0 +1,197 @@
+"""What a hostile tenant may create, by attack: the objects, in any size.
+
+An attack is data. `tests.soak.attacks` measures one attack after the other, `tests.soak.churn` draws them at random; a
+new attack is one more function here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from scheduler.controllers.runtime.objects import COMMANDS, JOBS
+from scheduler.kube import BUDGETS, PODGROUPS, PODS, QUEUES, Resource
+from tests.support.live.api_objects import pod_body
+
+Body = dict[str, Any]
+Created = Iterator[tuple[Resource[Any], Body]]
+HOSTNAME = "kubernetes.io/hostname"
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+KEPT = "schedspec.dev/attack"
+"""A finalizer that nobody removes but the attack's end."""
+
+
+@dataclass(frozen=True)
+class Attack:
+    """One attack: `make(name, number)` makes its objects, `number` is how large it is when it is measured alone."""
+
+    what: str
+    number: int
+    make: Callable[[str, int], Created]
+    quiet: float = 15.0
+    """Seconds over which the CPU time of the idle scheduler is measured; longer where retries follow."""
+
+
+def attached(name: str, spec: Body, cpu: str = "10m") -> Created:
+    """A gang of one pod with this spec."""
+    yield PODGROUPS, {"metadata": {"name": name}, "spec": {"minMember": 1, "queue": "default"}}
+    body = pod_body(name, name, cpu)
+    main = body["spec"]["containers"][0]
+    container = spec.get("containers", [{}])[0]
+    body["spec"] |= {**spec, "containers": [{**main, **container}]}
+    yield PODS, body
+
+
+def _each(name: str, number: int, spec: Callable[[int], Body]) -> Created:
+    for i in range(number):
+        yield from attached(f"{name}-{i}", spec(i))
+
+
+def _required(terms: int) -> Body:
+    found = [{"matchExpressions": [{"key": f"k{i}", "operator": "Exists"}]} for i in range(terms)]
+    return {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": found}}}
+
+
+def spread_times_terms(name: str, number: int) -> Created:
+    """Spread constraints times node terms, 371 kB."""
+    constraints = [
+        {
+            "maxSkew": 1,
+            "topologyKey": f"t{i}",
+            "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": {"matchLabels": {"a": "b"}},
+        }
+        for i in range(3_000)
+    ]
+    return _each(name, number, lambda _: {"topologySpreadConstraints": constraints, "affinity": _required(1_000)})
+
+
+def terms(name: str, number: int) -> Created:
+    """15,000 node terms a pod."""
+    return _each(name, number, lambda _: {"affinity": _required(15_000)})
+
+
+def ports(name: str, number: int) -> Created:
+    """4,000 host ports a pod."""
+
+    def spec(i: int) -> Body:
+        first = 1 + i * 4_000 % 60_000
+        return {"containers": [{"ports": [{"containerPort": p, "hostPort": p} for p in range(first, first + 4_000)]}]}
+
+    return _each(name, number, spec)
+
+
+def pod_terms(name: str, number: int) -> Created:
+    """100 required anti-affinity terms about all pods, a pod."""
+
+    def spec(i: int) -> Body:
+        items = [{"key": f"{name}-{i}-{k}", "operator": "DoesNotExist"} for k in range(100)]
+        found = [
+            {"topologyKey": HOSTNAME, "namespaceSelector": {}, "labelSelector": {"matchExpressions": [item]}}
+            for item in items
+        ]
+        return {"affinity": {"podAffinity": {REQUIRED: found}}}
+
+    return _each(name, number, spec)
+
+
+def resource_names(name: str, number: int) -> Created:
+    """6,000 resources a pod."""
+
+    def spec(i: int) -> Body:
+        names = {f"example.com/{name}-{i}-{k}": "1" for k in range(6_000)}
+        return {"containers": [{"resources": {"requests": names, "limits": names}}]}
+
+    return _each(name, number, spec)
+
+
+def foreign(name: str, number: int) -> Created:
+    """Pods of another scheduler with 1.3 MB of tolerations."""
+    tolerations = [{"key": f"k{i}", "operator": "Exists"} for i in range(35_000)]
+    for i in range(number):
+        containers = [{"name": "main", "image": "worker"}]
+        spec = {"schedulerName": "nobody", "containers": containers, "tolerations": tolerations}
+        yield PODS, {"metadata": {"name": f"{name}-{i}"}, "spec": spec}
+
+
+def shapes(name: str, number: int) -> Created:
+    """Gangs that never fit, each of a shape of its own."""
+    for i in range(number):
+        yield from attached(f"{name}-{i}", {"nodeSelector": {"shape": f"{name}-{i}"}}, cpu=f"{50_000 + i}m")
+
+
+def budgets(name: str, number: int) -> Created:
+    """Disruption budgets."""
+    for i in range(number):
+        spec = {"maxUnavailable": 1, "selector": {"matchExpressions": [{"key": f"k{i}", "operator": "DoesNotExist"}]}}
+        yield BUDGETS, {"metadata": {"name": f"{name}-{i}"}, "spec": spec}
+
+
+def nested_queues(name: str, number: int) -> Created:
+    """Queues, each the child of the one before."""
+    for i in range(number):
+        parent = f"{name}-{i - 1}" if i else "root"
+        yield QUEUES, {"metadata": {"name": f"{name}-{i}"}, "spec": {"weight": 1, "parent": parent}}
+
+
+def junk(name: str, number: int) -> Created:
+    """PodGroups, Jobs and pods that make no sense."""
+    for i in range(number // 4):
+        body = pod_body(f"{name}-{i}", "nowhere", "10m")
+        body["metadata"]["annotations"] |= {"volcano.sh/task-priority": "NaN"}
+        yield PODS, body
+        quantity = {"minMember": 1, "queue": "nowhere", "minResources": {"cpu": "1", "a.b/c": "9" * 40}}
+        yield PODGROUPS, {"metadata": {"name": f"{name}-g{i}"}, "spec": quantity}
+        yield PODGROUPS, {"metadata": {"name": f"{name}-h{i}"}, "spec": {"minMember": 1, "minResources": {"cpu": "½"}}}
+        template = {"spec": {"containers": [{"name": "x", "image": "i", "resources": {"requests": {"cpu": "½"}}}]}}
+        spec = {"schedulerName": "schedspec", "minAvailable": 1, "tasks": [{"replicas": 1, "template": template}]}
+        yield JOBS, {"metadata": {"name": f"{name}-j{i}"}, "spec": spec}
+
+
+def commands(name: str, number: int) -> Created:
+    """Commands that cannot be deleted."""
+    for i in range(number):
+        target = {"apiVersion": QUEUES.api_version, "kind": "Queue", "name": "default", "uid": ""}
+        meta = {"name": f"{name}-{i}", "finalizers": [KEPT]}
+        yield COMMANDS, {"metadata": meta, "action": "CloseQueue", "target": target}
+
+
+def ghosts(name: str, number: int) -> Created:
+    """PodGroups without pods that reserve as much as they can."""
+    for i in range(number):
+        spec = {"minMember": 1, "queue": "default", "minResources": {"cpu": "1000", "memory": "1Ti"}}
+        yield PODGROUPS, {"metadata": {"name": f"{name}-{i}"}, "spec": spec}
+
+
+def giants(name: str, number: int) -> Created:
+    """PodGroups of 150,000 members, and Jobs of 150,000 replicas."""
+    for i in range(number):
+        yield PODGROUPS, {"metadata": {"name": f"{name}-{i}"}, "spec": {"minMember": 150_000, "queue": "default"}}
+        template = {"spec": {"containers": [{"name": "x", "image": "i", "resources": {"requests": {"cpu": "50"}}}]}}
+        tasks = [{"replicas": 150_000, "template": template}]
+        yield JOBS, {"metadata": {"name": f"{name}-j{i}"}, "spec": {"schedulerName": "schedspec", "tasks": tasks}}
+
+
+def anti_affinity(name: str, number: int) -> Created:
+    """100 equal required anti-affinity terms a pod."""
+    term = {"topologyKey": HOSTNAME, "labelSelector": {"matchLabels": {"a": "b"}}}
+    return _each(name, number, lambda _: {"affinity": {"podAntiAffinity": {REQUIRED: [term] * 100}}})
+
+
+ATTACKS: dict[str, Attack] = {
+    "spread": Attack("a pod of 3,000 spread constraints × 1,000 node terms", 1, spread_times_terms),
+    "terms": Attack("16 pods of 15,000 node terms", 16, terms),
+    "ports": Attack("24 pods of 4,000 host ports", 24, ports),
+    "pod-terms": Attack("60 pods of 100 pod affinity terms", 60, pod_terms),
+    "budgets": Attack("2,000 disruption budgets", 2_000, budgets),
+    "memory": Attack("42 pods of another scheduler, 1 MB each", 42, foreign),
+    "names": Attack("10 pods of 6,000 resource names", 10, resource_names),
+    "queues": Attack("330 nested queues", 330, nested_queues),
+    "shapes": Attack("2,000 gangs of distinct shapes", 2_000, shapes, 70.0),
+    "junk": Attack("1,045 junk objects", 1_045, junk),
+    "ghosts": Attack("200 PodGroups without pods that reserve 1,000 CPUs each", 200, ghosts),
+    "giants": Attack("20 PodGroups and 20 Jobs of 150,000 pods", 20, giants),
+    "anti-affinity": Attack("200 pods of 100 anti-affinity terms", 200, anti_affinity),
+    "commands": Attack("500 Commands that cannot be deleted", 500, commands),
+}

@@ -1,0 +1,107 @@
+"""Exact references for queues of jobs in time, and closed forms of queueing theory.
+
+They share no line with the scheduler: an event loop over jobs and free cards, in the rules of each discipline.
+"""
+
+from __future__ import annotations
+
+import bisect
+import heapq
+import math
+import random
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Job(NamedTuple):
+    """A gang of `cards` one-card pods."""
+
+    name: str
+    submitted: float
+    duration: float
+    cards: int = 1
+    queue: str = "default"
+
+
+class Discipline(StrEnum):
+    """Which waiting job starts next."""
+
+    SKIPPING = "skipping"
+    """The first that fits, in the order of arrival."""
+    SHORTEST = "shortest"
+    """The shortest that fits."""
+    STRICT = "strict"
+    """The first one, and nobody before it."""
+
+
+class _Waiting(NamedTuple):
+    key: tuple[float, float, str]
+    job: Job
+
+
+def starts(jobs: Sequence[Job], discipline: Discipline, quotas: Mapping[str, int]) -> dict[str, float]:
+    """When each job starts, where each queue has cards of its own. At one instant all ends come first, then all
+    arrivals, then starts.
+    """
+    free = dict(quotas)
+    waiting: dict[str, list[_Waiting]] = {queue: [] for queue in quotas}
+    running: list[tuple[float, str, int]] = []
+    started: dict[str, float] = {}
+    coming = sorted(jobs, key=lambda job: (job.submitted, job.name))
+    at = 0
+    while at < len(coming) or running:
+        now = min(coming[at].submitted if at < len(coming) else math.inf, running[0][0] if running else math.inf)
+        touched = set()
+        while running and running[0][0] == now:
+            _, queue, cards = heapq.heappop(running)
+            free[queue] += cards
+            touched.add(queue)
+        while at < len(coming) and coming[at].submitted == now:
+            job = coming[at]
+            key = (job.duration if discipline is Discipline.SHORTEST else 0.0, job.submitted, job.name)
+            bisect.insort(waiting[job.queue], _Waiting(key, job))
+            touched.add(job.queue)
+            at += 1
+        for queue in touched:
+            left = []
+            for place, one in enumerate(waiting[queue]):
+                job = one.job
+                if not free[queue] or (left and discipline is Discipline.STRICT):
+                    left += waiting[queue][place:]
+                    break
+                if job.cards > free[queue]:
+                    left.append(one)
+                    continue
+                free[queue] -= job.cards
+                started[job.name] = now
+                heapq.heappush(running, (now + job.duration, queue, job.cards))
+            waiting[queue] = left
+    return started
+
+
+def draws(servers: int, load: float, service: float, number: int, *, seed: int, fixed: bool = False) -> list[Job]:
+    """Poisson arrivals at `load` of the servers; exponential service times, or `fixed` ones. The origin is 2017."""
+    rng = random.Random(seed)
+    rate, now, jobs = load * servers / service, 1_500_000_000.0, []
+    for index in range(number):
+        now += rng.expovariate(rate)
+        jobs.append(Job(f"j{index:07}", now, service if fixed else rng.expovariate(1 / service)))
+    return jobs
+
+
+def probability_of_waiting(servers: int, load: float) -> float:
+    """Erlang's C formula."""
+    offered = servers * load
+    blocking = 1.0
+    for number in range(1, servers + 1):  # Erlang's B, by recursion
+        blocking = offered * blocking / (number + offered * blocking)
+    return blocking / (1 - load + load * blocking)
+
+
+def mean_wait(servers: int, load: float, service: float, *, fixed: bool = False) -> float:
+    """The mean wait of M/M/c, or of M/D/1 (Pollaczek and Khinchine)."""
+    if fixed:
+        assert servers == 1
+        return load * service / (2 * (1 - load))
+    return probability_of_waiting(servers, load) * service / (servers * (1 - load))

@@ -1,0 +1,48 @@
+"""States for tests: from tables of the compact notation, and what a simulation decides on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+
+from scheduler.model.state_kinds import STATE_KINDS
+from scheduler.policy.loader import load_policy
+from scheduler.recording.events import PolicyLoaded
+from scheduler.simulate.present import ENDLESS, begin
+from scheduler.simulation import Simulation
+from scheduler.simulation.outcomes import Cycle
+from scheduler.state import State
+from tests.support.core.notation import EPOCH, Notation
+
+NOW = EPOCH + 1000.0
+POLICIES = yaml.safe_load(Path(__file__).with_name("policies.yaml").read_text("utf-8"))
+"""Policies that tables name."""
+
+
+def state_of(table: Mapping[str, Any]) -> State:
+    """The state that a table describes, a thousand seconds after its first object."""
+    state = State("table", NOW)
+    for kind, item in Notation().objects(table):
+        state.see(kind, msgspec.convert(item, STATE_KINDS[kind].struct))
+    state.policy = PolicyLoaded("table", POLICIES.get(table["policy"], table["policy"]))
+    return state
+
+
+def decisions_on(state: State, cycles: int = 40) -> list[Any]:
+    """What is decided on a state, cycle by cycle, until it settles."""
+    assert state.policy is not None
+    found: list[Any] = []
+    simulation = Simulation(
+        load_policy(state.policy.text, "table"),
+        emit=lambda it: found.append(it.decisions) if isinstance(it, Cycle) else None,
+        start=state.taken,
+    )
+    begin(simulation, state, ENDLESS)
+    for _ in simulation.instants(until=state.taken + 3600):
+        if len(found) >= cycles:
+            break
+    return found

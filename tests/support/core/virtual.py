@@ -1,0 +1,91 @@
+"""Simulations for tests: a small cluster, a policy, and what came out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from scheduler.model import objects
+from scheduler.policy.loader import load_policy
+from scheduler.simulation import Arrival, Settings, Simulation, Workload, node
+from scheduler.simulation.outcomes import Started
+
+from .queueing import Job
+
+START = 1_500_000_000.0
+CARDS = "nvidia.com/gpu"
+
+POLICY = """
+actions: "{actions}"
+tiers:
+- plugins: [{first}]
+- plugins: [{{name: gang}}, {{name: predicates}}, {{name: {queue}}}, {{name: nodeorder}}]
+"""
+STRICT = "{name: sla, arguments: {sla-waiting-time: 1ns}}"
+"""First come, first served: whoever waits holds the room that is free."""
+
+T = TypeVar("T")
+
+
+def policy(actions: str = "allocate", first: str = "{name: priority}", queue: str = "capacity") -> Any:
+    """A policy with these actions, this plugin in tier 1 and this queue plugin in tier 2."""
+    return load_policy(POLICY.format(actions=actions, first=first, queue=queue), "test")
+
+
+def queue(name: str, **spec: Any) -> objects.Queue:
+    """An open queue."""
+    return objects.Queue(objects.ObjectMeta(name=name), objects.QueueSpec(**spec), objects.QueueStatus("Open"))
+
+
+class Run:
+    """A simulation and everything that it emitted."""
+
+    def __init__(
+        self,
+        by: Any,
+        nodes: Mapping[str, Mapping[str, str]],
+        queues: Iterable[objects.Queue] = (),
+        *,
+        start: float = START,
+        on_input: Callable[[Any], None] | None = None,
+        **settings: float,
+    ) -> None:
+        self.outcomes: list[Any] = []
+        self.simulation = Simulation(
+            by, emit=self.outcomes.append, settings=Settings(**settings), start=start, on_input=on_input
+        )
+        for name, has in nodes.items():
+            self.simulation.see("Node", node(name, has))
+        for each in [*queues] or [queue("default")]:
+            self.simulation.see("Queue", each)
+
+    def of(self, kind: type[T], job: str = "") -> list[T]:
+        """The outcomes of a kind (and of a job)."""
+        return [it for it in self.outcomes if type(it) is kind and (not job or getattr(it, "job", "") == f"load/{job}")]
+
+    def times(self, kind: type[Any], job: str = "") -> list[float]:
+        """When they came, in seconds since the start."""
+        return [it.at - START for it in self.of(kind, job)]
+
+    def play(self, *arrivals: tuple[float, Any], until: float = math.inf) -> Run:
+        """Run the inputs, whose times count from the start."""
+        self.simulation.run((Arrival(START + at, item) for at, item in arrivals), START + until)
+        return self
+
+
+def serve(jobs: Iterable[Job], by: Any, quotas: Mapping[str, int], *, shortest: bool = False) -> dict[str, float]:
+    """When each job starts, on nodes of eight cards that all queues share, each with its quota."""
+    resource, total, alone = CARDS, sum(quotas.values()), len(quotas) == 1
+    nodes = {f"n{at:03}": {resource: str(min(8, total - 8 * at)), "pods": "1000"} for at in range(-(-total // 8))}
+    queues = [queue(name, capability=None if alone else {resource: str(cards)}) for name, cards in quotas.items()]
+    jobs = list(jobs)
+    run = Run(by, nodes, queues, start=min((job.submitted for job in jobs), default=START))
+    run.simulation.run(Arrival(job.submitted, workload(job, shortest=shortest)) for job in jobs)
+    return {it.job.partition("/")[2]: it.at for it in run.of(Started)}
+
+
+def workload(job: Job, *, shortest: bool = False) -> Workload:
+    """The job as a gang of one-card pods; `shortest`: of the higher priority, the shorter it is."""
+    priority = -int(job.duration) if shortest else None
+    return Workload(job.name, job.duration, {CARDS: "1"}, job.cards, queue=job.queue, priority=priority)

@@ -1,0 +1,42 @@
+"""`python -m tests.test_the_tests`: list which scenarios a fault breaks, and which steps a scenario depends on.
+
+The exit status is 1 if a fault breaks no scenario. This module only prints and counts; `tests.test_the_tests.runs` runs
+the scenarios.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from tests.test_the_tests import faulted, without_when
+from tests.test_the_tests.faults import FAULTS
+from tests.test_the_tests.runs import ROOT, Lab
+from tests.test_the_tests.specimens import read
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.test_the_tests", description=__doc__)
+    parser.add_argument("which", nargs="*", choices=("faults", "whens", []), help="both unless one is named")
+    parser.add_argument("--out", type=Path, default=ROOT / "out" / "test-the-tests")
+    parser.add_argument("--jobs", type=int, default=3, help="clusters at a time (default: 3)")
+    parser.add_argument("--timeout-scale", default="0.5", help="a wait that fails waits to its end (default: 0.5)")
+    named = {"choices": sorted(FAULTS), "metavar": "FAULT"}
+    parser.add_argument("--fault", action="append", help="only this one; may be given again", **named)
+    parser.add_argument("--only", default="", help="only scenarios whose titles contain this")
+    given = parser.parse_args()
+    which = given.which or ["faults", "whens"]
+    # what is in Chinese says the same as its English twin, sentence by sentence (tests/steps/test_zh.py)
+    scenarios = [it for it in read(ROOT / "features") if given.only in it.title and not it.source.endswith(".zh")]
+    lab = Lab(given.out.absolute(), given.jobs, given.timeout_scale)
+    faultless = True
+    if "faults" in which:
+        faultless &= faulted.tell(faulted.run_all(lab, scenarios, given.fault), scenarios, sys.stdout)
+    if "whens" in which:
+        faultless &= without_when.tell(without_when.run_all(lab, scenarios), sys.stdout)
+    return 0 if faultless else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,12 @@
+"""Faults by name: each makes the scheduler do one thing that no scheduler may, and says which scenarios can see it."""
+
+from __future__ import annotations
+
+from tests.test_the_tests.faults import acts, decisions, lives, network, queues, victims
+from tests.test_the_tests.faults.fault import Fault
+
+__all__ = ["FAULTS", "Fault"]
+
+FAULTS: dict[str, Fault] = {
+    fault.name: fault for module in (acts, victims, queues, network, lives, decisions) for fault in module.FAULTS
+}

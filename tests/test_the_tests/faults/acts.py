@@ -1,0 +1,168 @@
+"""Faults of the actions: what is done at all, for whom first, and of a gang how much."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from scheduler.actions import ACTIONS, gang_allocation
+from scheduler.decide import decide
+from scheduler.framework.decisions import Decisions
+from scheduler.live import loop
+from scheduler.model.cluster import Cluster
+from scheduler.model.task import Task
+from scheduler.plugins import gang, priority
+from scheduler.plugins.queue import admission as queue_admission
+from scheduler.plugins.queue import plugin
+from scheduler.plugins.queue.plugin import QueuePlugin
+from scheduler.policy import tiers
+from scheduler.policy.hooks import Vote
+from scheduler.policy.model import Policy
+from scheduler.preemption.cycle_cache import CycleCache
+from scheduler.preemption.request import PreemptionRequest
+from tests.test_the_tests.faults.fault import CONDITIONS, RECLAIM, Fault, always, instead
+
+
+def _without(action: str) -> Callable[[], None]:
+    def inject() -> None:
+        assert action in ACTIONS
+        ACTIONS[action] = always(None)
+
+    return inject
+
+
+def _with(action: str) -> Callable[[], None]:
+    """The action is taken whether or not the policy names it."""
+
+    def decide_with(cluster: Cluster, policy: Policy, *more: Any, **budget: Any) -> Decisions:
+        actions = policy.actions if action in policy.actions else (*policy.actions, action)
+        return decide(cluster, replace(policy, actions=actions), *more, **budget)
+
+    return instead((loop, "decide", decide_with))
+
+
+def _queue_of_one() -> None:
+    """Strictly first come, first served: whom a queue cannot serve stands in the way of all behind."""
+    take, enqueueable = gang_allocation.GangAllocation.take, QueuePlugin.job_enqueueable
+
+    def is_blocked(session: Any, job: Any) -> bool:
+        """By one that this cycle has refused, or an earlier one, which passed over it now."""
+        others = (session.cluster.jobs.get(key) for key in {*session.decisions.refusals, *session.backlog.entries})
+        return any(it is not None and it.key != job.key and it.queue == job.queue for it in others)
+
+    def take_unless_blocked(self: Any, runs: Any) -> bool:
+        return not is_blocked(self._session, self._job) and take(self, runs)
+
+    def admit_unless_blocked(self: Any, job: Any) -> Vote:
+        return Vote.REJECT if is_blocked(self.session, job) else enqueueable(self, job)
+
+    instead(
+        (gang_allocation.GangAllocation, "take", take_unless_blocked),
+        (QueuePlugin, "job_enqueueable", admit_unless_blocked),
+    )()
+
+
+def _equal_or_lower(self: Any, preemptor: Task, unit: Any) -> Any:
+    jobs = self._session.cluster.jobs
+    mine, theirs = jobs[preemptor.job].priority, jobs[unit[0].job].priority
+    return None if theirs <= mine else priority.NotLower(theirs, mine)
+
+
+def _job_key_by_age(self: Any, job: Any) -> tuple[Any, ...]:
+    return (job.creation, job.key)
+
+
+def _of_any_queue(self: PreemptionRequest, job: Any) -> bool:
+    return job is not self.job
+
+
+def _any_row(self: CycleCache, claim: PreemptionRequest) -> set[int]:
+    return {node.row for node in claim.session.nodes.rows}
+
+
+_ADMITS = (
+    (QueuePlugin, "job_enqueueable", always(Vote.PERMIT)),
+    (queue_admission.Admission, "vote", always(Vote.PERMIT)),
+)
+admit_everything = instead(*_ADMITS)
+
+
+FAULTS = (
+    Fault(
+        "no-reclaim",
+        "never reclaims",
+        _without("reclaim"),
+        ("queue_capacity/shares: Lent", "cross_queue_reclaim/what", "hierarchy/use_case"),
+    ),
+    Fault("no-preempt", "never preempts", _without("preempt"), ("queue_admission/admission: A high",)),
+    Fault("no-backfill", "leaves requestless pods alone", _without("backfill"), ("lifecycle/states: A pod without",)),
+    Fault(
+        "reclaim-unasked",
+        "reclaims where the policy has no such action",
+        _with("reclaim"),
+        (f"{CONDITIONS}: Without the reclaim", "queue_admission/admission: Preempt evicts nothing"),
+    ),
+    Fault(
+        "backfill-unasked",
+        "backfills where the policy has no such action",
+        _with("backfill"),
+        ("lifecycle/states: Without the backfill",),
+    ),
+    Fault(
+        "admits-everything",
+        "lets every PodGroup in",
+        admit_everything,
+        ("queue_admission/admission: A job", "queue_admission/admission: A later", "with enqueue"),
+    ),
+    Fault(
+        "first-in-line-blocks",
+        "serves nobody of a queue whose first job does not fit",
+        _queue_of_one,
+        ("kubeflow/backfill", "queue_admission/admission: A later"),
+    ),
+    Fault(
+        "priority-ignored",
+        "serves jobs by age alone",
+        instead((tiers.Hooks, "job_key", _job_key_by_age)),
+        ("kubeflow/priority", f"{RECLAIM}online_reclaims_offline: The service was"),
+    ),
+    Fault(
+        "training-first",
+        "serves the queue of the lowest priority first",
+        instead((QueuePlugin, "queue_order", lambda self, queue: (queue.priority,))),
+        (f"{RECLAIM}online_reclaims_offline: The service was",),
+    ),
+    Fault(
+        "gang-bound-in-part",
+        "lets every gang in and binds what fits of it",
+        instead(
+            *_ADMITS,
+            (gang, "_is_ready", always(True)),
+            (gang, "_roles_hold", always(True)),
+            (gang.Gang, "job_pipelined", always(Vote.PERMIT)),
+        ),
+        ("lifecycle/states: A gang", "lifecycle/first_job", "as a whole or not at all"),
+    ),
+    Fault(
+        "closed-queue-serves",
+        "takes jobs of a closed queue",
+        instead(
+            (plugin.QueuePlugin, "closed", always(None)),
+            (queue_admission.Admission, "vote", always(Vote.PERMIT)),
+        ),
+        ("lifecycle/states: A closed", "lifecycle/states: A queue with work"),
+    ),
+    Fault(
+        "preempts-across-queues",
+        "preempts in every queue",
+        instead((PreemptionRequest, "concerns", _of_any_queue), (CycleCache, "candidate_rows", _any_row)),
+        ("queue_admission/admission: Preempt evicts nothing",),
+    ),
+    Fault(
+        "preempts-equals",
+        "preempts jobs of the same priority",
+        instead((priority.Priority, "preempt_unit", _equal_or_lower)),
+        ("queue_admission/admission: Equal",),
+    ),
+)

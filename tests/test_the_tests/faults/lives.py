@@ -1,0 +1,105 @@
+"""Faults in the lives of jobs that wait or were stopped: wrong states, and wrong actions."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import msgspec
+
+from scheduler.controllers.job import reconcile
+from scheduler.controllers.job.state import JobPhase
+from scheduler.framework.decisions import Decisions
+from scheduler.model.cluster import Cluster
+from scheduler.model.job import PodGroupPhase
+from scheduler.model.task import COMPLETED
+from tests.test_the_tests.faults.acts import admit_everything
+from tests.test_the_tests.faults.decisions import Change, after, eviction, overcommit, running
+from tests.test_the_tests.faults.fault import Fault, instead
+
+
+def _said_to_run() -> Change:
+    def change(_: Cluster, decisions: Decisions, __: float) -> Decisions:
+        return msgspec.structs.replace(
+            decisions, phases={**decisions.phases, **dict.fromkeys(decisions.refusals, PodGroupPhase.RUNNING)}
+        )
+
+    return change
+
+
+def _admits_and_overcommits() -> None:
+    admit_everything()
+    after(overcommit)()
+
+
+def _makes_way() -> Change:
+    """Once a job runs, a pod of the job before it goes."""
+    known: set[str] = set()
+
+    def change(cluster: Cluster, decisions: Decisions, _: float) -> Decisions:
+        run = {task.job for task in running(cluster, set())}
+        new, more = run - known, []
+        victim = next(running(cluster, new), None) if known else None
+        if new and victim is not None:
+            more.append(eviction(cluster, victim, min(new)))
+        known.update(new)
+        return msgspec.structs.replace(decisions, evictions=[*decisions.evictions, *more])
+
+    return change
+
+
+def _goes_along() -> Change:
+    """Once a job has ended, a pod of another goes too."""
+    known: set[str] = set()
+
+    def change(cluster: Cluster, decisions: Decisions, _: float) -> Decisions:
+        run = {task.job for task in running(cluster, set())}
+        ended = sorted(key for key in known - run if _has_ended(cluster, key))
+        known.clear()
+        known.update(run)
+        more = [eviction(cluster, victim, job) for job, victim in zip(ended, running(cluster, set()), strict=False)]
+        return msgspec.structs.replace(decisions, evictions=[*decisions.evictions, *more])
+
+    return change
+
+
+def _has_ended(cluster: Cluster, job: str) -> bool:
+    return job not in cluster.jobs or all(it & COMPLETED for it, tasks in cluster.jobs[job].by_status.items() if tasks)
+
+
+FAULTS = (
+    Fault(
+        "makes-way",
+        "evicts a pod for every job that has started",
+        after(_makes_way),
+        ("keeps running",),
+    ),
+    Fault(
+        "goes-along",
+        "evicts a pod for every job that has ended",
+        after(_goes_along),
+        ("hierarchy/use_case",),
+    ),
+    Fault(
+        "says-that-it-runs",
+        "says of a PodGroup that waits that it runs",
+        after(_said_to_run),
+        ("kubeflow/backfill", "kubeflow/priority"),
+    ),
+    Fault(
+        "admits-and-overcommits",
+        "lets every PodGroup in and binds its pods, room or not",
+        _admits_and_overcommits,
+        (
+            "lifecycle/states: A job that does not fit",
+            "card_quota/quota_by_model: Unused quota",
+            "gang/all_or_none: A gang that does",
+            "gang/all_or_none: Two gangs",
+        ),
+    ),
+    Fault(
+        "resumes-unasked",
+        "makes pods for a job that was aborted",
+        instead((reconcile, "JobPhase", SimpleNamespace(**{**JobPhase.__members__, "ABORTED": "no phase"}))),
+        ("lifecycle/states: Aborted",),
+    ),
+)

@@ -1,0 +1,46 @@
+"""Faults of the network's topology: how close the pods of a gang stay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from scheduler.model.objects import NetworkTopology
+from scheduler.placement.domain_choice import DomainChoice
+from tests.test_the_tests.faults.fault import Fault, always, instead
+
+_candidates = DomainChoice.candidates
+
+
+def _anywhere_if_preferred(self: Any, closeness: Any, wanted: Any, inside: Any) -> Iterator[Any]:
+    if closeness.is_hard:
+        yield from _candidates(self, closeness, wanted, inside)
+    else:
+        yield inside
+
+
+def _as_if_nothing_ran(self: Any, closeness: Any, wanted: Any, inside: Any) -> Iterator[Any]:
+    yield from _candidates(self, closeness, replace(wanted, held=()), inside)
+
+
+FAULTS = (
+    Fault(
+        "required-is-preferred",
+        "spreads a gang over racks although it requires one",
+        instead((NetworkTopology, "is_hard", property(always(False)))),
+        ("topology/close_together: A gang waits",),
+    ),
+    Fault(
+        "prefers-nothing",
+        "places a gang that prefers a rack as if it preferred none",
+        instead((DomainChoice, "candidates", _anywhere_if_preferred)),
+        ("topology/close_together: A gang that prefers a rack stays",),
+    ),
+    Fault(
+        "forgets-its-rack",
+        "places the rest of a gang in any rack, wherever its other pods run",
+        instead((DomainChoice, "candidates", _as_if_nothing_ran)),
+        ("topology/leaving_node", "topology/close_together: A gang grows"),
+    ),
+)

@@ -1,0 +1,174 @@
+"""Faults of the queue plugins: what a queue may hold, may claim, has to give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from scheduler.model.queue import Queue
+from scheduler.plugins.queue import capacity_card, hierarchy
+from scheduler.plugins.queue.admission import Admission
+from scheduler.plugins.queue.capacity import Capacity
+from scheduler.plugins.queue.capacity_card import CapacityCard
+from scheduler.plugins.queue.plugin import QueuePlugin
+from scheduler.plugins.queue.proportion import Proportion
+from scheduler.plugins.queue.reclaim_rules import LendingPlugin
+from scheduler.plugins.queue.service_type import OFFLINE, ONLINE
+from scheduler.policy.hooks import Vote
+from tests.test_the_tests.faults.fault import CONDITIONS, RECLAIM, Fault, always, instead
+
+_CARDS = f"{RECLAIM}online_reclaims_offline"
+
+GIVES_ALL = (
+    (Capacity, "kept", always(None)),
+    (Proportion, "kept", always(None)),
+    (LendingPlugin, "_ping_pong", always(None)),
+)
+CLAIMS_ALL = (
+    (Capacity, "entitled", always(None)),
+    (Proportion, "entitled", always(None)),
+    (Capacity, "claims", always(True)),
+    (LendingPlugin, "_ping_pong", always(None)),  # which asks whether the giver is entitled
+)
+
+
+def _cuts_guarantees() -> None:
+    known = LendingPlugin.denial
+
+    def denial(self: Any, preemptor: Any, taker: Any, unit: Sequence[Any], giver: Any, amount: Any) -> Any:
+        kept = {id(one): (one, one.guarantee) for one in giver.ancestors}
+        for one, _ in kept.values():
+            one.guarantee = {}
+        try:
+            return known(self, preemptor, taker, unit, giver, amount)
+        finally:
+            for one, guarantee in kept.values():
+                one.guarantee = guarantee
+
+    instead((LendingPlugin, "denial", denial), *GIVES_ALL)()
+
+
+def _lends_guarantees() -> None:
+    limit = hierarchy.flat_limit
+    instead((hierarchy, "flat_limit", lambda account, total, guarantees: limit(account, total, {})))()
+
+
+def _any_work_claims() -> None:
+    """Offline work claims as if it were online."""
+    kind = CapacityCard._type
+    preemptive = CapacityCard.preemptive
+
+    def entitled_as_online(self: Any, queue: Any, task: Any) -> Any:
+        self._type = always(ONLINE)
+        try:
+            return preemptive(self, queue, task)
+        finally:
+            self._type = kind.__get__(self)
+
+    instead((CapacityCard, "preemptive", entitled_as_online))()
+
+
+def _any_work_gives() -> None:
+    """Online services are taken as if they were offline."""
+    denial = CapacityCard.denial
+    kind = CapacityCard._type
+
+    def denied_as_offline(self: Any, *about: Any) -> Any:
+        self._type = always(OFFLINE)
+        try:
+            return denial(self, *about)
+        finally:
+            self._type = kind.__get__(self)
+
+    instead((CapacityCard, "denial", denied_as_offline))()
+
+
+def _any_priority_gives() -> None:
+    denial = CapacityCard.denial
+
+    def denied_but_for_priority(self: Any, preemptor: Any, *about: Any) -> Any:
+        rank = capacity_card.rank
+        capacity_card.rank = lambda task, job: 1 if task is preemptor else 0
+        try:
+            return denial(self, preemptor, *about)
+        finally:
+            capacity_card.rank = rank
+
+    instead((CapacityCard, "denial", denied_but_for_priority))()
+
+
+def _equal_weights() -> None:
+    known = Queue.__init__
+
+    def weigh(self: Queue, queue: Any) -> None:
+        known(self, queue)
+        self.weight = 1
+
+    instead((Queue, "__init__", weigh))()
+
+
+def _no_limits(*_: Any) -> Iterator[Any]:
+    return iter(())
+
+
+FAULTS = (
+    Fault(
+        "ignore-deserved",
+        "lets every queue claim from every queue",
+        instead(*GIVES_ALL, *CLAIMS_ALL),
+        ("hierarchy/rules: The", f"{CONDITIONS}: A queue that is at", "queue_capacity/shares: A queue at"),
+    ),
+    Fault(
+        "claims-beyond-deserved",
+        "lets a queue claim more than it deserves",
+        instead(*CLAIMS_ALL),
+        ("hierarchy/rules: The", "queue_capacity/shares: A queue at"),
+    ),
+    Fault(
+        "takes-from-the-poor",
+        "takes from queues that are within what they deserve",
+        instead(*GIVES_ALL),
+        (f"{CONDITIONS}: A queue that is at", "queue_capacity/shares: Reclaim", "queue_weights/four"),
+    ),
+    Fault(
+        "over-capability",
+        "knows no ceilings",
+        instead(
+            (QueuePlugin, "ceilings", always([])),
+            (CapacityCard, "limits", _no_limits),
+            (Admission, "vote", always(Vote.PERMIT)),
+        ),
+        (
+            "hierarchy/rules: A team",
+            "queue_capacity/shares: The",
+            "queue_admission/admission: A ",
+            "card_quota/quota_by_model: Cards run",
+        ),
+    ),
+    Fault(
+        "weights-ignored",
+        "takes all queues for equal",
+        _equal_weights,
+        ("queue_weights/",),
+    ),
+    Fault(
+        "lends-guarantees",
+        "lends what is guaranteed to others",
+        _lends_guarantees,
+        ("queue_capacity/shares: A queue cannot use",),
+    ),
+    Fault(
+        "take-guarantee",
+        "reclaims what is guaranteed",
+        _cuts_guarantees,
+        ("queue_capacity/shares: Reclaim", "queue_capacity/shares: A pod"),
+    ),
+    Fault("offline-takes", "lets offline work reclaim", _any_work_claims, (f"{_CARDS}: A high-priority job",)),
+    Fault(
+        "online-gives",
+        "takes services as victims",
+        _any_work_gives,
+        (f"{_CARDS}: A high-priority service w",),
+    ),
+    Fault("low-takes-high", "reclaims from higher priority", _any_priority_gives, (f"{_CARDS}: A low-priority",)),
+)

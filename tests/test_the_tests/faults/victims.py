@@ -1,0 +1,179 @@
+"""Faults in the choice of victims: whom, how many, in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from scheduler.framework import backlog
+from scheduler.framework.backlog import BacklogView
+from scheduler.framework.nominations import Nominations
+from scheduler.live.loop import CycleLoop
+from scheduler.model.job import Job
+from scheduler.model.task import HOLDING, Task, TaskStatus
+from scheduler.plugins.queue.capacity import Capacity
+from scheduler.preemption import eligibility, order, preemptor, request
+from scheduler.preemption.eligibility import VictimFilter
+from scheduler.preemption.quota_bound import QuotaBound
+from scheduler.preemption.reprieve import Reprieve
+from scheduler.preemption.request import PreemptionRequest
+from scheduler.preemption.units import Unit
+from scheduler.reasons import ProtectedBy
+from tests.test_the_tests.faults.fault import CONDITIONS, ORDER, RECLAIM, Fault, always, instead
+
+
+def _blind_to(ignored: ProtectedBy) -> Callable[[], None]:
+    """Return an injection that ignores one protection which holds before any plugin votes."""
+    known = PreemptionRequest.protection
+
+    def protection(self: PreemptionRequest, preemptor: Any, task: Any) -> ProtectedBy | None:
+        found = known(self, preemptor, task)
+        return None if found is ignored else found
+
+    return instead((PreemptionRequest, "protection", protection))
+
+
+def _takes_what_does_not_run() -> None:
+    def statuses(_: PreemptionRequest) -> int:
+        return HOLDING
+
+    instead((request.PreemptionRequest, "statuses", property(statuses)))()
+
+
+def _most_important_first() -> None:
+    level = order.Order.level
+    instead((order.Order, "level", lambda self, job, priority: level(self, job, -priority)))()
+
+
+def _oldest_first() -> None:
+    of = order.Ages.of
+    instead((order.Ages, "of", lambda self, task: (order.Last(of(self, task)),)))()
+
+
+def _farthest_first() -> None:
+    near = Capacity.victim_queue_order
+    instead((Capacity, "victim_queue_order", lambda self, queue, preemptor: -near(self, queue, preemptor)))()
+
+
+def _told_in_reverse() -> None:
+    waves = CycleLoop._by_priority
+    instead((CycleLoop, "_by_priority", lambda self, evictions: waves(self, evictions)[::-1]))()
+
+
+def _pod_by_pod(self: VictimFilter, candidates: Any) -> list[Unit]:
+    return [Unit(self._session.jobs[task.job], (task,)) for task in candidates]
+
+
+def _gang_has_no_veto() -> None:
+    vote = eligibility.VictimFilter._vote
+
+    def voted(self: VictimFilter, entry: Any, *more: Any) -> bool | None:
+        return True if entry.plugin == "gang" else vote(self, entry, *more)
+
+    instead((eligibility.VictimFilter, "_vote", voted))()
+
+
+def _judges_gangs_last() -> None:
+    objected = Reprieve._objected
+
+    def as_if_last(gang: Any, back: Any, later: Any, statement: Any) -> bool:
+        return objected(gang, back, (), statement)
+
+    instead((Reprieve, "_objected", staticmethod(as_if_last)))()
+
+
+def _in_order_of_names(_: Any, job: Job) -> list[Task]:
+    return sorted(job.by_status.get(TaskStatus.PENDING, {}).values(), key=lambda task: task.key)
+
+
+FAULTS = (
+    Fault("wrong-order-of-victims", "evicts the most important first", _most_important_first, (ORDER,)),
+    Fault(
+        "oldest-first",
+        "evicts the oldest of equals",
+        _oldest_first,
+        ("queue_capacity/shares: Of equal jobs",),
+    ),
+    Fault("cousin-first", "takes from the farthest relative first", _farthest_first, ("hierarchy/",)),
+    Fault("told-in-reverse", "tells the most important victims first", _told_in_reverse, (ORDER,)),
+    Fault(
+        "freed-room-lost",
+        "forgets for whom room was freed",
+        instead((Nominations, "claim", always(None))),
+        ("queue_capacity/freed_room: A job with spare",),
+    ),
+    Fault(
+        "given-back-above-quota",
+        "gives victims back without asking what their queue may hold",
+        instead((Reprieve, "entitled", lambda *_: [])),
+        ("queue_capacity/freed_room: A queue at",),
+    ),
+    Fault(
+        "gang-evicted-to-the-last",
+        "takes all of a gang where a part of it could stay",
+        instead((Reprieve, "without_spare_members", lambda _, victims, *__: list(victims))),
+        ("queue_capacity/freed_room: The third",),
+    ),
+    Fault(
+        "gang-judged-last",
+        "judges the rest of a gang as if it were evicted after all others",
+        _judges_gangs_last,
+        ("queue_capacity/freed_room: A spare",),
+    ),
+    Fault(
+        "whole-excess",
+        "evicts all that a queue holds too much for one pod",
+        instead((QuotaBound, "permits", always(True)), (QuotaBound, "keeps", always(True))),
+        ("queue_capacity/freed_room: A queue far",),
+    ),
+    Fault(
+        "launcher-first",
+        "gives up a gang whose first pod requests nothing",
+        instead((preemptor, "waiting_tasks", _in_order_of_names)),
+        ("queue_capacity/waiting: A job with a launcher",),
+        acts=False,
+    ),
+    Fault(
+        "left-to-allocate",
+        "passes over a job whose idle room went to another one",
+        instead((BacklogView, "left_to_allocate", always(None))),
+        ("queue_capacity/waiting: A job whose idle",),
+        acts=False,
+    ),
+    Fault(
+        "hold-forgotten",
+        "forgets what room a job holds while it waits",
+        instead((backlog, "_holds_room", lambda job: job.waiting > 0)),
+        ("queue_capacity/waiting: A job that waited",),
+    ),
+    Fault(
+        "gang-evicted-in-part",
+        "takes single pods of a gang that needs them all",
+        instead((VictimFilter, "units", _pod_by_pod)),
+        (f"{CONDITIONS}: A gang", f"{CONDITIONS}: A job of four", "as a whole or not at all"),
+    ),
+    Fault(
+        "gang-veto-ignored",
+        "takes whole gangs that gang protects in its tier",
+        _gang_has_no_veto,
+        (f"{CONDITIONS}: A job of four",),
+    ),
+    Fault(
+        "evict-protected-queue",
+        "takes from queues that are not reclaimable",
+        _blind_to(ProtectedBy.QUEUE),
+        (f"{CONDITIONS}: A queue that",),
+    ),
+    Fault(
+        "evict-protected-pod",
+        "takes pods that say they are not preemptable",
+        _blind_to(ProtectedBy.PREEMPTABLE),
+        (f"{CONDITIONS}: A pod whose",),
+    ),
+    Fault(
+        "evict-before-running",
+        "takes pods that are bound and not yet running",
+        _takes_what_does_not_run,
+        (f"{CONDITIONS}: A pod that is bound", f"{RECLAIM}what_becomes"),
+    ),
+)

@@ -1,0 +1,41 @@
+"""A pytest plugin (`-p tests.test_the_tests.scheduled_by`): the tag `@fault-NAME` chooses the faulty scheduler.
+
+Each change of fault starts another scheduler process, and the cluster stays.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+
+import pytest
+
+from schedspec.scenario.session import LiveSession
+from schedspec.schedulers import Own
+from schedspec.schedulers.process import SchedulerProcess
+from tests.test_the_tests.faults import FAULTS
+from tests.test_the_tests.faults.fault import TAG
+
+SHORT = 0.1
+"""How far timeouts are scaled where the scheduler does nothing: that takes no time."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """One marker for each fault."""
+    for name, fault in FAULTS.items():
+        config.addinivalue_line("markers", f"{TAG}{name}: scheduled by one that {fault.does}")
+
+
+@pytest.fixture(autouse=True)
+def _scheduled_by(schedspec_live: LiveSession, request: pytest.FixtureRequest) -> None:
+    names = [mark.name.removeprefix(TAG) for mark in request.node.iter_markers() if mark.name.startswith(TAG)]
+    scheduler, usual = schedspec_live.scheduler, Own.command
+    assert isinstance(scheduler, SchedulerProcess)
+    command = (sys.executable, "-m", "tests.test_the_tests.faulty", names[0]) if names else usual
+    if scheduler.command == tuple(command):
+        return
+    scheduler.stop()
+    scheduler.command = tuple(command)
+    scheduler.start(schedspec_live.policy)
+    scale = SHORT if names and not FAULTS[names[0]].acts else request.config.getoption("schedspec_timeout_scale")
+    schedspec_live.options = dataclasses.replace(schedspec_live.options, timeout_scale=float(scale))

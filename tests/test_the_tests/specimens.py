@@ -1,0 +1,94 @@
+"""Scenarios as data: each with its background, its example's values and its tags, as it runs.
+
+The result is plain Gherkin again, so that a changed scenario is collected and run like any other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from gherkin.parser import Parser
+from gherkin.pickles.compiler import Compiler
+
+KEYWORDS = {"Context": "Given", "Action": "When", "Outcome": "Then"}
+
+STAYS = re.compile(
+    r"stays? (pending|Pending|Inqueue|Running)|nothing is evicted|keeps running|has no pods|exactly 0 pods"
+    r"|as a whole or not at all"
+)
+"""Sentences that say that something does not come: they are true before anything happens, by design."""
+EXACT = re.compile(r"^exactly|is evicted before")
+"""Sentences that say how much comes, or in which order."""
+PAST = re.compile(r"are evicted|is evicted|in this order|goes through|has minMember")
+"""Sentences about all that has been since the scenario began: once true, they are true after every later sentence."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One sentence: its keyword (Given, When, Then), its text, the lines of its table or text below it."""
+
+    keyword: str
+    text: str
+    argument: tuple[str, ...] = ()
+
+    @property
+    def stays(self) -> bool:
+        return bool(STAYS.search(self.text))
+
+    @property
+    def forbids(self) -> bool:
+        """Whether it says that something is never, or exactly so: something that only a fault breaks."""
+        return self.keyword == "Then" and (self.stays or bool(EXACT.search(self.text)))
+
+
+@dataclass(frozen=True)
+class Specimen:
+    """One scenario: where it comes from (`lifecycle/states`), its name, its sentences."""
+
+    source: str
+    name: str
+    tags: tuple[str, ...]
+    steps: tuple[Step, ...]
+
+    @property
+    def title(self) -> str:
+        return f"{self.source}: {self.name}"
+
+    def with_steps(self, steps: Iterable[Step]) -> Specimen:
+        return replace(self, steps=tuple(steps))
+
+
+def read(folder: Path) -> list[Specimen]:
+    """All scenarios of a folder's features, in the order of their files."""
+    found: list[Specimen] = []
+    for path in sorted(folder.rglob("*.feature")):
+        source = str(path.relative_to(folder).with_suffix(""))
+        document: Any = {**Parser().parse(path.read_text("utf-8")), "uri": source}
+        for pickle in Compiler().compile(document):
+            tags = tuple(tag["name"] for tag in pickle["tags"])
+            found.append(Specimen(source, pickle["name"], tags, tuple(map(_step, pickle["steps"]))))
+    return found
+
+
+def _step(pickled: Any) -> Step:
+    argument = pickled.get("argument") or {}
+    rows = [[cell["value"] for cell in row["cells"]] for row in argument.get("dataTable", {}).get("rows", ())]
+    lines = [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
+    if "docString" in argument:
+        lines = ['"""', *argument["docString"]["content"].splitlines(), '"""']
+    return Step(KEYWORDS[pickled["type"]], pickled["text"], tuple(lines))
+
+
+def write(specimens: Sequence[Specimen], path: Path) -> None:
+    """One feature file of these scenarios, each named by its number in the sequence."""
+    lines = ["Feature: Scenarios that are run to see what they catch"]
+    for number, specimen in enumerate(specimens):
+        lines += ["", f"  {' '.join(specimen.tags)}" if specimen.tags else "", f"  Scenario: {number:03d}"]
+        for step in specimen.steps:
+            lines += [f"    {step.keyword} {step.text}", *(f"      {line}" for line in step.argument)]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(lines) + "\n", "utf-8")

@@ -1,0 +1,182 @@
+"""The tests of the tests, tested: scenarios are read as they run, claims cut out as they should, faults take hold."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from scheduler.framework.tracing import no_trace
+from scheduler.framework.work import Budget
+from scheduler.live import loop
+from scheduler.model.cluster import Cluster
+from scheduler.policy.loader import load_policy
+from tests.support.core.random_victims import POLICIES
+from tests.test_the_tests import faulted, specimens, without_when
+from tests.test_the_tests.faults import FAULTS
+from tests.test_the_tests.runs import ROOT, Result
+from tests.test_the_tests.specimens import Specimen, Step
+
+FEATURE = """
+Feature: f
+  Background:
+    Given these queues:
+      | queue |
+      | q     |
+
+  Rule: r
+    @without-monitor-gang
+    Scenario Outline: A job that <does>
+      When "<job>" is submitted
+      And "x" is submitted
+      Then "<job>" <does>
+      And nothing is evicted
+      When "<job>" completes
+      Then "<job>" goes through Pending, Completed
+
+      Examples:
+        | job | does |
+        | a   | runs |
+        | b   | waits |
+"""
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> list[Specimen]:
+    (tmp_path / "room").mkdir()
+    (tmp_path / "room/f.feature").write_text(FEATURE)
+    return specimens.read(tmp_path)
+
+
+def test_a_scenario_is_read_with_its_background_its_example_and_its_tags(read: list[Specimen]) -> None:
+    first, second = read
+    assert (first.title, second.title) == ("room/f: A job that runs", "room/f: A job that waits")
+    assert first.tags == ("@without-monitor-gang",)
+    assert first.steps[0] == Step("Given", "these queues:", ("| queue |", "| q |"))
+    assert [it.keyword for it in first.steps] == ["Given", "When", "When", "Then", "Then", "When", "Then"]
+
+
+def test_what_is_written_is_read_again_as_it_was(read: list[Specimen], tmp_path: Path) -> None:
+    specimens.write(read, tmp_path / "again/f.feature")
+    again = specimens.read(tmp_path / "again")
+    assert [it.name for it in again] == ["000", "001"]
+    assert [(it.steps, it.tags) for it in again] == [(it.steps, it.tags) for it in read]
+
+
+def test_a_claim_loses_every_when_of_its_block_and_what_came_after(read: list[Specimen]) -> None:
+    first, second = without_when.blocks(read[0])
+    assert [it.text for it in first.without.steps] == ["these queues:", '"a" runs']
+    assert [it.text for it in second.without.steps][-2:] == [
+        "nothing is evicted",
+        '"a" goes through Pending, Completed',
+    ]
+    assert [it.keyword for it in second.without_any.steps] == ["Given", "Then"]
+
+
+@pytest.mark.parametrize(
+    ("broken", "failure", "fails"),
+    [
+        ((1,), "x", True),
+        ((0,), "x", False),
+        ((), "", False),
+        ((), 'the sentence: Then "a" runs', True),
+        ((), "no cluster", False),
+    ],
+    ids=["the claim", "something before it", "nothing", "the claim, unrecorded", "the run"],
+)
+def test_only_the_claim_itself_may_fail(
+    read: list[Specimen], broken: tuple[int, ...], failure: str, fails: bool
+) -> None:
+    block = next(iter(without_when.blocks(read[0])))
+    result = Result(block.without, not failure, broken, (), failure)
+    assert [it.fails for it in without_when._verdicts(block, result)] == [fails]
+
+
+def test_a_fault_that_nobody_saw_is_told_and_fails_the_run(read: list[Specimen]) -> None:
+    out = io.StringIO()
+    assert not faulted.tell({"no-reclaim": [Result(read[0], True, (), (), "")]}, read, out)
+    assert "no-reclaim: nobody saw that it never reclaims" in out.getvalue()
+    assert "room/f: A job that runs: nothing is evicted" in out.getvalue()
+
+
+def test_a_caught_fault_names_sentence_and_monitor(read: list[Specimen]) -> None:
+    out = io.StringIO()
+    assert faulted.tell({"no-reclaim": [Result(read[0], False, (4,), ("node",), "x")]}, read, out)
+    assert "1 sentences; monitors node" in out.getvalue()
+    assert "room/f: A job that runs: nothing is evicted" in out.getvalue()
+
+
+def test_a_scheduler_that_ends_has_shown_no_other_fault(read: list[Specimen]) -> None:
+    out = io.StringIO()
+    ended = [Result(read[0], False, (4,), (), "the scheduler ended with exit code 1; nothing is scheduled any more")]
+    assert not faulted.tell({"no-reclaim": ended}, read, out)
+    assert "no-reclaim: room/f: A job that runs saw nothing but that the scheduler has ended" in out.getvalue()
+    assert faulted.tell({"dies": ended}, read, out)
+
+
+def test_a_scenario_that_did_not_begin_has_shown_no_fault(read: list[Specimen]) -> None:
+    out = io.StringIO()
+    assert not faulted.tell({"no-reclaim": [Result(read[0], False, (), (), "not ready in time")]}, read, out)
+    assert "no-reclaim: nobody saw that it never reclaims" in out.getvalue()
+    assert "room/f: A job that runs failed, and neither a sentence nor a monitor says it" in out.getvalue()
+    assert faulted.tell({"dies": [Result(read[0], False, (), (), "the scheduler ended")]}, read, out)
+
+
+@pytest.mark.parametrize(
+    ("other", "passes"),
+    [
+        (lambda it: Result(it, False, (3,), (), "x"), False),
+        (lambda it: Result(it, False, (4,), (), "x"), True),
+        (lambda it: Result(it, True, (), (), "", skipped=True), True),
+    ],
+    ids=["unbroken", "broken", "skipped"],
+)
+def test_where_all_faults_ran_each_sentence_that_forbids_has_to_be_broken(
+    monkeypatch: pytest.MonkeyPatch, read: list[Specimen], other: Callable[[Specimen], Result], passes: bool
+) -> None:
+    caught = {"no-reclaim": [Result(read[0], False, (4,), (), "x"), other(read[1])]}
+    assert faulted.tell(caught, read, io.StringIO())
+    monkeypatch.setattr(faulted, "FAULTS", {"no-reclaim": FAULTS["no-reclaim"]})
+    assert faulted.tell(caught, read, io.StringIO()) == passes
+
+
+def test_every_fault_may_be_seen_by_a_scenario() -> None:
+    scenarios = specimens.read(ROOT / "features")
+    assert [name for name, fault in FAULTS.items() if not any(map(fault.may_be_seen_by, scenarios))] == []
+
+
+def test_every_scenario_that_a_fault_names_exists() -> None:
+    titles = [it.title for it in specimens.read(ROOT / "features")]
+    named = {part for fault in FAULTS.values() for part in fault.where if "/" in part}
+    assert [part for part in sorted(named) if not any(part in title for title in titles)] == []
+
+
+def test_every_fault_takes_hold_of_the_product_as_it_is() -> None:
+    """Each in a process of its own, forked: an injection is never taken back. A cycle is asked for as by the loop."""
+    policy = load_policy(POLICIES["capacity"], "test")
+    for name, fault in FAULTS.items():
+        if (child := os.fork()) == 0:
+            try:
+                fault.inject()
+                loop.decide(Cluster(), policy, 0.0, no_trace, budget=Budget(1000))
+            except BaseException:  # noqa: BLE001 - the exit status says it
+                os._exit(1)
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0, f"{name} does not find what it breaks"
+
+
+def test_an_unknown_fault_is_refused_with_the_known_ones() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.test_the_tests.faulty", "tired", "run"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "no-reclaim" in done.stderr

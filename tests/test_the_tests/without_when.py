@@ -1,0 +1,103 @@
+"""Check what a scenario's claims depend on: each positive `Then` must fail when its `When` is left out.
+
+Only a failure of the claim itself counts. Another failure has a reason of its own, and proves nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TextIO
+
+from tests.test_the_tests.runs import Lab, Result
+from tests.test_the_tests.specimens import PAST, Specimen, Step
+
+
+@dataclass(frozen=True)
+class Block:
+    """The positive claims that follow one `When` (or several in a row), and the scenario up to them without it."""
+
+    of: Specimen
+    thens: tuple[Step, ...]
+    without: Specimen
+    without_any: Specimen
+    """Every `When` is left out, not only the nearest."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """On one claim: whether it fails without its `When`, in words too."""
+
+    block: Block
+    then: Step
+    fails: bool
+    text: str
+
+
+def blocks(scenario: Specimen) -> Iterator[Block]:
+    """The blocks of a scenario, claims before its first `When` left out: those rest on its `Given`."""
+    steps = scenario.steps
+    starts = [n for n, it in enumerate(steps) if it.keyword == "When" and (not n or steps[n - 1].keyword != "When")]
+    for first, end in zip(starts, [*starts[1:], len(steps)], strict=True):
+        thens = tuple(it for it in steps[first:end] if it.keyword == "Then" and not it.stays)
+        givens = [it for it in steps[:first] if it.keyword == "Given"]
+        if thens:
+            before = scenario.with_steps((*steps[:first], *thens))
+            yield Block(scenario, thens, before, scenario.with_steps((*givens, *thens)))
+
+
+def run_all(lab: Lab, scenarios: Sequence[Specimen]) -> list[Verdict]:
+    """The verdict on every claim. A claim about all that has been may rest on an earlier `When` than the nearest."""
+    found = [block for scenario in scenarios for block in blocks(scenario)]
+    results = lab.run("without-when", [it.without for it in found])
+    judged = [(block, result) for block, result in zip(found, results, strict=True) if not result.skipped]
+    verdicts = [it for block, result in judged for it in _verdicts(block, result)]
+    again = [
+        it.block
+        for it in verdicts
+        if not it.fails and PAST.search(it.then.text) and it.block.without.steps != it.block.without_any.steps
+    ]
+    again = list(dict.fromkeys(again))
+    asked = [it.without_any for it in again]
+    earlier = {
+        (block, it.then)
+        for block, result in zip(again, lab.run("without-any", asked), strict=True)
+        for it in _verdicts(block, result)
+        if it.fails and PAST.search(it.then.text)
+    }
+    return [
+        Verdict(it.block, it.then, True, "rests on an earlier When")
+        if not it.fails and (it.block, it.then) in earlier
+        else it
+        for it in verdicts
+    ]
+
+
+def _verdicts(block: Block, result: Result) -> Iterator[Verdict]:
+    """A scenario that never asked for the cluster has no record; then its one claim is named in the failure."""
+    first = len(result.specimen.steps) - len(block.thens)
+    early = next((n for n in result.broken if n < first), None)
+    for number, then in enumerate(block.thens, first):
+        unrecorded = not result.broken and then.text in result.failure
+        if early is not None:
+            yield Verdict(block, then, False, f"was not reached: {result.sentence}")
+        elif number in result.broken or unrecorded:
+            yield Verdict(block, then, True, "fails without its When")
+        else:
+            why = "passes without its When" if result.passed or result.broken else f"was not reached: {result.failure}"
+            yield Verdict(block, then, False, why)
+
+
+def tell(verdicts: Sequence[Verdict], out: TextIO) -> bool:
+    """Print the table; whether every claim fails."""
+    print("\nClaims, and what becomes of them without their When", file=out)
+    print(f"{'scenario':44} {'claims':>6} {'fail':>5} {'of these by an earlier When':>28}", file=out)
+    for source in dict.fromkeys(it.block.of.source for it in verdicts):
+        mine = [it for it in verdicts if it.block.of.source == source]
+        earlier = sum("earlier" in it.text for it in mine)
+        print(f"{source:44} {len(mine):6} {sum(it.fails for it in mine):5} {earlier or '':>28}", file=out)
+    bad = [it for it in verdicts if not it.fails]
+    print(f"\nClaims that rest on nothing: {len(bad) or 'none'}", file=out)
+    for it in bad:
+        print(f"  {it.block.of.title}: {it.then.text}: {it.text[:300]}", file=out)
+    return not bad
