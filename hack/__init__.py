@@ -1,0 +1,1 @@
+"""Tools for developers that are not part of the wheel."""
