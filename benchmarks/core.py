@@ -20,7 +20,7 @@ from pathlib import Path
 
 import psutil
 
-from benchmarks import clusters, core_reclaim, core_waste
+from benchmarks import clusters, core_reclaim, core_topology, core_waste
 from benchmarks.figure import Figure
 from scheduler.decide import decide
 from scheduler.live.pace import Pace
@@ -214,6 +214,10 @@ def _measure_reclaim(_: int) -> list[Figure]:
     return core_reclaim.figures()
 
 
+def _measure_topology(_: int) -> list[Figure]:
+    return core_topology.figures()
+
+
 def _measure_beside(_: int) -> list[Figure]:
     return beside_the_hopeless()
 
@@ -225,6 +229,7 @@ def _measure_budget(_: int) -> list[Figure]:
 OTHERS: dict[str, Callable[[int], list[Figure]]] = {
     "reclaim": _measure_reclaim,
     "evicted to requested": _measure_waste,
+    "topology": _measure_topology,
     "hopeless": _measure_beside,
     "budget": _measure_budget,
 }

@@ -1,8 +1,8 @@
-"""The scheduler on a live cluster: ``python -m benchmarks.live`` prints a table and writes
-``benchmarks/out/live.json``.
+"""Measure the scheduler on a live cluster.
 
-The one rule: each figure that has a goal is a ratio within one run, or a time on an otherwise idle machine, beside how
-fast that is; every measurement has a fresh cluster of its own, because rates fall as a cluster fills.
+`python -m benchmarks.live` prints a table and writes `benchmarks/out/live.json`. A figure with a goal is a ratio within
+one run, or a time on an idle machine beside the machine's speed at that moment. Every measurement has a cluster of its
+own, because rates fall as a cluster fills.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 
 from benchmarks.figure import Figure
 from benchmarks.live_backlog import backlog
+from benchmarks.live_compared import compared
 from benchmarks.live_latency import one_pod
 from benchmarks.live_reclaim import burst
 from benchmarks.pace import pace
@@ -25,18 +26,20 @@ NODES, GANGS = 1000, 250
 
 
 def measure(part: int) -> Iterator[Figure]:
-    """All figures; the first two at 1/``part`` of their size."""
+    """Return all figures; backlogs have 1/`part` of their size."""
     yield pace()
     yield from asyncio.run(backlog(NODES // part, GANGS // part))
     yield pace()
     yield from asyncio.run(one_pod(GANGS * SIZE // part))
+    yield pace()
+    yield from asyncio.run(compared(NODES // part, GANGS // part))
     yield pace()
     yield from asyncio.run(burst())
     yield pace()
 
 
 def main(part: int = 1) -> int:
-    """0: every goal is reached."""
+    """Measure; return 0 if every goal is reached."""
     figures: list[Figure] = []
     for figure in measure(part):
         figures.append(figure)

@@ -1,6 +1,7 @@
-"""A backlog of gangs that is there before the scheduler is, against a loop of nothing but the same binds.
+"""Measure how fast a backlog of gangs is bound, against a loop that does nothing but send the same binds.
 
-The one rule: the two take turns, and the best of each counts: what else goes on in a machine only ever makes it slower.
+The scheduler and the loop take turns, and the best result of each counts: other work on the machine only makes a result
+slower.
 """
 
 from __future__ import annotations

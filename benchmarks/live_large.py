@@ -1,8 +1,8 @@
-"""20,000 pods in gangs of 20 on 2,000 simulated nodes: whether all are bound, how fast, and how many run in the end.
+"""Bind 20,000 pods in gangs of 20 on 2,000 KWOK nodes: whether all are bound, how fast, and how many run in the end.
 
-python -m benchmarks.live_large [NODES [PODS]]
+    python -m benchmarks.live_large [NODES [PODS]]
 
-The one rule: the nodes stay Ready throughout, or what is measured is KWOK.
+The nodes must stay Ready throughout; otherwise the figure is KWOK's, not the scheduler's.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ async def measure(nodes: int, pods: int) -> None:
             loops = [await bare(client, nodes, "before")]
             rate = await scheduled(kubeconfig, client, nodes, pods)
             loops.append(await bare(client, nodes, "after"))
-    told = ", ".join(f"{loop:.0f}/s" for loop in loops)
+    rates = ", ".join(f"{loop:.0f}/s" for loop in loops)
     print(
-        f"bare loop of {_BARE} binds before and after: {told}; the scheduler is {rate / max(loops):.2f} of the faster"
+        f"bare loop of {_BARE} binds before and after: {rates}; the scheduler is {rate / max(loops):.2f} of the faster"
     )
 
 

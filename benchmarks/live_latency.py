@@ -1,7 +1,7 @@
-"""One pod at a time: on an idle cluster, and beside many that run.
+"""Measure the latency of one pod at a time, on an idle cluster and beside many running pods.
 
-The one rule: what is compared is measured side by side, a pod here and a pod there, on two clusters at once; a machine
-that is slower now than a minute ago is so for both.
+The compared pods alternate between two clusters that run at the same time, so that a machine that becomes slower slows
+both.
 """
 
 from __future__ import annotations

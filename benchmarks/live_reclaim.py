@@ -1,7 +1,7 @@
-"""Queue a fills 100 nodes, b takes back the half that it deserves: 200 evictions.
+"""Measure a reclaim: queue a fills 100 nodes, and queue b reclaims the half that it deserves with 200 evictions.
 
-The one rule: a whole measurement is made three times, each with a bare loop of the same calls beside it, and the best
-counts: what else goes on in a machine only ever makes it slower.
+The whole measurement runs three times, each time beside a bare loop of the same calls, and the best counts: other work
+on the machine only makes a result slower.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ROUNDS = 3
 class Bare(NamedTuple):
     """Seconds from the first request until the last pod is asked to go, and until the last one is gone."""
 
-    asked: float
+    requested: float
     gone: float
 
 
@@ -43,8 +43,8 @@ class Reclaim(NamedTuple):
     """Seconds from the first request that creates something of b; how many pods of a went."""
 
     created: float
-    first_asked: float
-    last_asked: float
+    first_requested: float
+    last_requested: float
     gone: float
     bound: float
     running: float
@@ -60,7 +60,7 @@ async def burst() -> list[Figure]:
         ten.append(await _reclaim(HALF // SIZE, SIZE))
     loop = f"bare loop that tells {HALF} pods why and deletes them"
     return [
-        Figure(f"{loop}: last one asked for after", min(run.asked for run in bare), "s"),
+        Figure(f"{loop}: last one asked for after", min(run.requested for run in bare), "s"),
         Figure(f"{loop}: last one gone after", min(run.gone for run in bare), "s"),
         *_figures(f"reclaim of {HALF} pods by one gang of {HALF}", one, 2.0),
         *_figures(f"the same by {HALF // SIZE} gangs of {SIZE}", ten),
@@ -71,8 +71,8 @@ def _figures(what: str, runs: list[Reclaim], goal: float | None = None) -> list[
     best = min(runs, key=lambda run: run.gone)
     return [
         Figure(f"{what}: created after", best.created, "s"),
-        Figure(f"{what}: first victim's deletion asked for after", best.first_asked, "s"),
-        Figure(f"{what}: last victim's deletion asked for after", best.last_asked, "s"),
+        Figure(f"{what}: first victim's deletion asked for after", best.first_requested, "s"),
+        Figure(f"{what}: last victim's deletion asked for after", best.last_requested, "s"),
         Figure(f"{what}: last victim deleted after", best.gone, "s", goal),
         Figure(f"{what}: last victim deleted after, median of {ROUNDS}", statistics.median(r.gone for r in runs), "s"),
         Figure(f"{what}: last reclaimer bound after", best.bound, "s"),
@@ -92,9 +92,9 @@ async def _bare_evictions() -> Bare:
             async with watching(client) as watch:
                 started = time.monotonic()
                 await each(pods[:HALF], lambda pod: _evict(client, pod.metadata.name, pod.metadata.uid))
-                asked = time.monotonic() - started
+                requested = time.monotonic() - started
                 await _until(lambda: len(watch.gone) >= HALF, "the pods are not gone")
-    return Bare(asked, max(watch.gone.values()) - started)
+    return Bare(requested, max(watch.gone.values()) - started)
 
 
 async def _evict(client: Client, name: str, uid: str) -> None:
@@ -121,9 +121,9 @@ async def _reclaim(count: int, size: int) -> Reclaim:
                     await gangs(client, "b", count, size, "b")
                     created = time.monotonic() - started
                     await _until(lambda: len(_of_b(watch.running)) >= HALF, "the gangs of b do not run")
-    asked, gone = (_of_a(times) for times in (watch.leaving, watch.gone))
+    requested, gone = (_of_a(times) for times in (watch.leaving, watch.gone))
     bound, running = (_of_b(times) for times in (watch.bound, watch.running))
-    first, last, ended = (at - started for at in (min(asked), max(asked), max(gone)))
+    first, last, ended = (at - started for at in (min(requested), max(requested), max(gone)))
     return Reclaim(created, first, last, ended, max(bound) - started, max(running) - started, len(gone))
 
 

@@ -16,11 +16,13 @@ class Watch:
 
     def __init__(self) -> None:
         self.bound: dict[str, float] = {}
+        self.bound_now = asyncio.Event()
+        """Set whenever a pod got its node; the one who waits for it clears it."""
         self.running: dict[str, float] = {}
         self.leaving: dict[str, float] = {}
         self.gone: dict[str, float] = {}
 
-    def hear(self, change: Change[Pod]) -> None:
+    def on_change(self, change: Change[Pod]) -> None:
         now = time.monotonic()
         match change:
             case Present():
@@ -32,6 +34,8 @@ class Watch:
                 ):
                     if seen:
                         when.setdefault(pod.metadata.name, now)
+                if pod.spec.node_name:
+                    self.bound_now.set()
             case Absent():
                 self.gone[change.key.partition("/")[2]] = now
 
@@ -39,7 +43,7 @@ class Watch:
 @asynccontextmanager
 async def watching(client: Client) -> AsyncIterator[Watch]:
     watch = Watch()
-    reflector = Reflector(client, PODS, watch.hear, namespace="default")
+    reflector = Reflector(client, PODS, watch.on_change, namespace="default")
     task = asyncio.create_task(reflector.run())
     await reflector.synced.wait()
     yield watch

@@ -1,7 +1,6 @@
-"""How fast the machine is right now.
+"""Measure the machine's present speed: the CPU time of a fixed piece of work.
 
-The one rule: always the same piece of work, in CPU time; so two of these figures tell how far other figures in seconds
-can be compared.
+Two such figures tell whether other figures, in seconds, can be compared.
 """
 
 from __future__ import annotations

@@ -1,0 +1,87 @@
+"""What a topology costs a cycle: 200 gangs of 32 in racks, beside the same gangs without a topology.
+
+1,000 nodes of 8 cards in 125 racks and 8 spines. Both cycles are measured in one run, in turns, so that the load of the
+machine falls on both. ``benchmarks/core.py`` takes the figures from :func:`figures`.
+"""
+
+from __future__ import annotations
+
+import time
+
+from benchmarks.figure import Figure
+from scheduler.decide import decide
+from scheduler.model import objects as api
+from scheduler.model.cluster import Cluster
+from scheduler.policy.loader import load_policy
+
+NODES, RACK, RACKS_A_SPINE, GANGS, GANG, CARDS = 1_000, 8, 16, 200, 32, 8
+POLICY = """
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: predicates}, {name: proportion}, {name: nodeorder}, {name: network-topology-aware}]
+"""
+ROUNDS = 5
+MOST = 2.0
+
+
+def cluster(*, close: bool) -> Cluster:
+    """The nodes with their HyperNodes, and the gangs; ``close``: each asks for one rack."""
+    found = Cluster()
+    for number in range(NODES):
+        has = {"cpu": "64", "memory": "512Gi", "pods": "110", "nvidia.com/gpu": str(CARDS)}
+        meta = api.ObjectMeta(name=f"node-{number:04d}", labels={"rack": f"r{number // RACK}"})
+        found.set_node(api.Node(meta, status=api.NodeStatus(allocatable=has)))
+    racks = NODES // RACK
+    for number in range(racks):
+        labels = api.LabelSelector(match_labels={"rack": f"r{number}"})
+        member = api.HyperNodeMember("Node", api.MemberSelector(label_match=labels))
+        _hyper_node(found, f"rack-{number:03d}", 1, "rack", [member])
+    for number in range(0, racks, RACKS_A_SPINE):
+        inner = [f"rack-{it:03d}" for it in range(number, min(number + RACKS_A_SPINE, racks))]
+        exact = [api.HyperNodeMember("HyperNode", api.MemberSelector(api.ExactMatch(name))) for name in inner]
+        _hyper_node(found, f"spine-{number // RACKS_A_SPINE}", 2, "spine", exact)
+    found.set_queue(api.Queue(api.ObjectMeta(name="q"), status=api.QueueStatus(state="Open")))
+    topology = api.NetworkTopology("hard", highest_tier_name="rack") if close else None
+    for number in range(GANGS):
+        name = f"gang-{number:03d}"
+        spec = api.PodGroupSpec(min_member=GANG, queue="q", network_topology=topology)
+        meta = api.ObjectMeta(name=name, namespace="bench", creation_timestamp=f"2026-01-01T00:{number // 60:02}:00Z")
+        found.set_podgroup(api.PodGroup(meta, spec, api.PodGroupStatus("Inqueue")))
+        for member in range(GANG):
+            key = f"{name}-{member}"
+            meta = api.ObjectMeta(
+                name=key, namespace="bench", uid=key, annotations={"scheduling.k8s.io/group-name": name}
+            )
+            asks = api.Resources(requests={"cpu": "4", "memory": "16Gi", "nvidia.com/gpu": "1"})
+            found.set_pod(api.Pod(meta, api.PodSpec([api.Container(name="c", resources=asks)])))
+    return found
+
+
+def _hyper_node(found: Cluster, name: str, tier: int, tier_name: str, members: list[api.HyperNodeMember]) -> None:
+    found.set_hyper_node(api.HyperNode(api.ObjectMeta(name=name), api.HyperNodeSpec(tier, tier_name, members)))
+
+
+def figures() -> list[Figure]:
+    """How many times as long a cycle takes with racks as without, and that both place every gang."""
+    policy = load_policy(POLICY, "benchmark")
+    plain, close = cluster(close=False), cluster(close=True)
+    spent: dict[int, list[float]] = {id(plain): [], id(close): []}
+    for _ in range(ROUNDS):
+        for state in (plain, close):
+            state.last_cycle = None
+            begin = time.process_time()
+            decisions = decide(state, policy, 1_790_000_000.0)
+            spent[id(state)].append(time.process_time() - begin)
+            assert len(decisions.binds) == GANGS * GANG, "a gang did not start"
+    best = min(spent[id(plain)]), min(spent[id(close)])
+    what = f"{GANGS} gangs of {GANG} on {NODES} nodes in {NODES // RACK} racks"
+    return [
+        Figure(f"a cycle without topology, {what}", round(1000 * best[0], 1), "ms"),
+        Figure(f"a cycle with a rack for each gang, {what}", round(1000 * best[1], 1), "ms"),
+        Figure(f"with to without topology, {what}", round(best[1] / best[0], 2), "x", MOST),
+    ]
+
+
+if __name__ == "__main__":
+    print("\n".join(figure.line for figure in figures()))

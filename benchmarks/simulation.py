@@ -1,0 +1,115 @@
+"""The simulation: jobs a CPU second. `python -m benchmarks.simulation` prints a table, and writes
+`benchmarks/out/simulation.json`.
+
+The load: 125 nodes of 8 cards, five queues, gangs of one to four pods of eight cards, or single cards, at 0.9 of the
+cluster. Each figure is measured in a process of its own, in CPU time.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import random
+import resource
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.figure import Figure
+from scheduler.model import objects
+from scheduler.policy.loader import load_policy
+from scheduler.simulation import Arrival, Simulation, Workload, node
+from scheduler.simulation.outcomes import Evicted
+
+OUT = Path(__file__).parent / "out" / "simulation.json"
+START = 1_700_000_000.0
+CARDS = "nvidia.com/gpu"
+TEXT = """
+actions: "{actions}"
+tiers:
+- plugins: [{{name: priority}}, {{name: gang}}, {{name: conformance}}]
+- plugins: [{{name: predicates}}, {{name: capacity}}, {{name: nodeorder}}]
+"""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A cluster, a policy and a load."""
+
+    name: str
+    actions: str
+    jobs: int
+    nodes: int = 125
+    gangs: bool = True
+    goal: float | None = None
+
+
+SETTINGS = (
+    Setting("gangs, without eviction", "enqueue, allocate, backfill", 10_000, goal=400.0),
+    Setting("gangs, with reclaim", "enqueue, allocate, backfill, reclaim", 5_000, goal=200.0),
+    Setting("single cards, without eviction", "enqueue, allocate, backfill", 20_000, gangs=False),
+    Setting("gangs, ten times the cluster", "enqueue, allocate, backfill", 10_000, nodes=1_250),
+)
+
+
+def load(setting: Setting, seed: int = 1) -> Iterator[Arrival]:
+    """Poisson arrivals at 0.9 of the cluster; run times are exponential, an hour in the mean."""
+    rng = random.Random(seed)
+    per_job = 8 * 1.75 if setting.gangs else 1.0
+    rate, now = 0.9 * setting.nodes * 8 / per_job / 3600.0, START
+    for index in range(setting.jobs):
+        now += rng.expovariate(rate)
+        pods = rng.choice((1, 1, 2, 3)) if setting.gangs else 1
+        requests = {CARDS: "8" if setting.gangs else "1"}
+        queue, seconds = f"q{rng.randrange(5)}", rng.expovariate(1 / 3600.0)
+        yield Arrival(now, Workload(f"j{index:07}", max(seconds, 1.0), requests, pods, queue=queue))
+
+
+def measure(setting: Setting) -> list[Figure]:
+    """Run the load; jobs a second of CPU, cycles a job, evictions, memory."""
+    evictions = [0]
+
+    def emit(outcome: Any) -> None:
+        evictions[0] += type(outcome) is Evicted
+
+    policy = load_policy(TEXT.format(actions=setting.actions), "benchmark")
+    simulation = Simulation(policy, emit=emit, start=START)
+    for number in range(setting.nodes):
+        simulation.see("Node", node(f"n{number:04}", {CARDS: "8", "pods": "110"}))
+    for number in range(5):
+        spec = objects.QueueSpec(deserved={CARDS: str(setting.nodes * 8 // 5)})
+        simulation.see("Queue", objects.Queue(objects.ObjectMeta(name=f"q{number}"), spec, objects.QueueStatus("Open")))
+    began = time.process_time()
+    simulation.run(load(setting))
+    took = time.process_time() - began
+    if len(simulation.gangs):
+        sys.exit(f"{setting.name}: {len(simulation.gangs)} jobs are left")
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return [
+        Figure(f"{setting.name}: jobs", round(setting.jobs / took, 1), "1/s", setting.goal, at_least=True),
+        Figure(f"{setting.name}: cycles", round(simulation.cycles.number / setting.jobs, 2), "/job"),
+        Figure(f"{setting.name}: evictions", round(evictions[0] / setting.jobs, 3), "/job"),
+        Figure(f"{setting.name}: memory", round(memory, 1), "MiB", 1024.0),
+    ]
+
+
+def main() -> int:
+    """Measure, print, write; 1 if a goal is missed."""
+    figures: list[Figure] = []
+    wanted = [it for it in SETTINGS if not sys.argv[1:] or any(word in it.name for word in sys.argv[1:])]
+    with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
+        for found in pool.imap(measure, wanted):
+            for figure in found:
+                sys.stdout.write(f"{figure.line}\n")
+                sys.stdout.flush()
+            figures += found
+    OUT.parent.mkdir(exist_ok=True)
+    OUT.write_text(json.dumps([figure.plain for figure in figures], indent=1))
+    return 0 if all(figure.ok for figure in figures) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
