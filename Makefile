@@ -23,14 +23,17 @@ DEMO := features/lifecycle/first_job.feature features/cross_queue_reclaim/order_
 # What is run with the scheduler as deploy/ has it: its image, its rights, two replicas.
 IN_CLUSTER := features/lifecycle/first_job.feature features/lifecycle/states.feature features/kubeflow
 ON_KIND = --cluster kind --kind-config $(KIND_CONFIG) $(if $(KIND_IMAGE),--kind-image $(KIND_IMAGE))
-PROPERTIES := tests/scheduler/preemption/test_across_cycles.py
-PARTS := lint test-unit test-embedded test-faults features features-kind
+PROPERTIES := tests/scheduler/preemption/test_across_cycles.py tests/scheduler/preemption/test_changing_clusters.py
+# What `make features` and `make features-simulated` judged.
+OF_EMBEDDED  := $(OUT)/embedded/features-embedded/results.json
+OF_SIMULATED := $(OUT)/simulated/features-simulated/results.json
+PARTS := lint test-unit test-embedded test-faults features features-simulated features-kind
 
 .DEFAULT_GOAL := test
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
 
-.PHONY: help demo test test-fast $(PARTS) test-nightly nightly-tests nightly-properties nightly-kind lint-workflows docs soak test-the-tests features-gang matrix mutate bench-core bench-live clean
+.PHONY: help demo test test-fast $(PARTS) test-nightly nightly-tests nightly-properties nightly-schedulers nightly-kind lint-workflows docs soak attacks test-the-tests features-gang matrix mutate bench-core bench-live bench-simulation clean
 
 .venv/.locked: requirements.lock
 	$(PYTHON) -m venv .venv
@@ -59,10 +62,10 @@ test-embedded: .venv/.locked ## the live tests, on embedded clusters
 	$(PYTEST) tests -m "embedded and not faults and not nightly" -n $(WORKERS) --dist loadfile -q --junitxml=$(OUT)/tests-embedded.xml
 
 test-faults: .venv/.locked ## crashes, partitions, hostile objects, on embedded clusters
-	$(PYTEST) tests/faults -m "not nightly" -n $(WORKERS) --dist worksteal -q --junitxml=$(OUT)/tests-faults.xml
+	$(PYTEST) tests/fault_tolerance -m "not nightly" -n $(WORKERS) --dist worksteal -q --junitxml=$(OUT)/tests-faults.xml
 
-test-nightly: .venv/.locked ## what `make test` leaves out: rarer cases, all features on Kind, properties 10,000 times
-	@failed=; for part in nightly-tests nightly-properties nightly-kind; do \
+test-nightly: .venv/.locked ## what `make test` leaves out: rarer cases, Kueue and Volcano, all features on Kind, properties 10,000 times
+	@failed=; for part in nightly-tests nightly-properties nightly-schedulers nightly-kind; do \
 	$(MAKE) --no-print-directory $$part || failed="$$failed $$part"; done; \
 	test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
@@ -72,11 +75,21 @@ nightly-tests: .venv/.locked
 nightly-properties: .venv/.locked
 	$(PYTEST) $(PROPERTIES) --hypothesis-profile=nightly -n $(WORKERS) -q --junitxml=$(OUT)/tests-properties.xml
 
+nightly-schedulers: .venv/.locked
+	$(PYTEST) features --scheduler kueue --cluster embedded -n $(WORKERS) -q --out $(OUT)/nightly/kueue
+	$(PYTEST) features --scheduler volcano --cluster embedded -n $(WORKERS) -q --out $(OUT)/nightly/volcano
+
 nightly-kind:
 	$(MAKE) features-kind KIND_FEATURES=features KIND_TESTS=kind
 
 features: .venv/.locked ## all features on the embedded cluster
 	$(PYTEST) features --cluster embedded $(VERSION) -n $(WORKERS) --junitxml=$(OUT)/embedded/features-embedded.xml
+
+features-simulated: .venv/.locked ## all features in virtual time; compare their verdicts with those of `make features`, if it has run
+	$(PYTEST) features --cluster simulated --junitxml=$(OUT)/simulated/features-simulated.xml
+	@if test -f $(OF_EMBEDDED); then $(BIN)/python -m tests.support.verdicts $(OF_EMBEDDED) $(OF_SIMULATED); \
+	else echo "verdicts were not compared: there is no $(OF_EMBEDDED)"; \
+	echo "  do next: make features, then make features-simulated again"; fi
 
 features-gang: .venv/.locked ## what every gang scheduler owes, in Kubernetes' own API: on kube-scheduler and on ours
 	$(PYTEST) features/gang --scheduler kube-scheduler --cluster embedded $(VERSION) --junitxml=$(OUT)/gang/kube-scheduler.xml
@@ -90,13 +103,14 @@ features-kind: .venv/.locked ## the features that Kind adds something to, where 
 	$(PYTEST) $(IN_CLUSTER) $(ON_KIND) --scheduler-in-cluster --junitxml=$(OUT)/in-cluster/features-in-cluster.xml || failed=1; \
 	exit $$failed
 
-# Volcano is a column where its programs are named: make matrix VOLCANO=FOLDER
+# Kueue and Volcano are built from pinned modules; VOLCANO=FOLDER names Volcano's programs instead
 MATRIX := --cluster embedded -n $(WORKERS) -q
-matrix: .venv/.locked ## ours and kube-scheduler side by side, scenario by scenario: out/matrix/
+matrix: .venv/.locked ## ours, Kueue, Volcano and kube-scheduler side by side, scenario by scenario: out/matrix/
 	-$(PYTEST) features $(MATRIX) --out $(OUT)/matrix/schedspec
 	-$(PYTEST) features/gang $(MATRIX) --gang-api kubernetes --out $(OUT)/matrix/schedspec-gangs-1.36
 	-$(PYTEST) features $(MATRIX) --scheduler kube-scheduler --out $(OUT)/matrix/kube-scheduler-1.36
-	-test -z "$(VOLCANO)" || $(PYTEST) features $(MATRIX) --scheduler volcano --scheduler-binaries $(VOLCANO) --out $(OUT)/matrix/volcano
+	-$(PYTEST) features $(MATRIX) --scheduler kueue --out $(OUT)/matrix/kueue
+	-$(PYTEST) features $(MATRIX) --scheduler volcano $(if $(VOLCANO),--scheduler-binaries $(VOLCANO)) --out $(OUT)/matrix/volcano
 	-$(PYTEST) features/gang $(MATRIX) --gang-api kubernetes --kubernetes-version 1.37 --out $(OUT)/matrix/schedspec-gangs-1.37
 	-$(PYTEST) features $(MATRIX) --scheduler kube-scheduler --kubernetes-version 1.37 --out $(OUT)/matrix/kube-scheduler-1.37
 	$(BIN)/python -m schedspec matrix $(OUT)/matrix/*/results.json --out $(OUT)/matrix
@@ -122,8 +136,11 @@ docs: .venv-docs/.locked ## the site of docs/, with the sentences and options ge
 soak: .venv/.locked ## every feature five times in random order on both clusters, then an hour of churn with hostile objects
 	$(BIN)/python -m tests.soak
 
+attacks: .venv/.locked ## what a hostile tenant can do, one after the other, and what it costs another tenant
+	$(BIN)/python -m tests.soak.attacks
+
 test-the-tests: .venv/.locked ## faulty schedulers: what catches which
-	$(BIN)/python -m tests.fault_injection
+	$(BIN)/python -m tests.test_the_tests
 
 mutate: .venv/.locked .venv-mutation/.locked ## a sample of mutants of actions and plugins: the share that tests notice
 	.venv-mutation/bin/python -m tests.mutation
@@ -131,7 +148,10 @@ mutate: .venv/.locked .venv-mutation/.locked ## a sample of mutants of actions a
 bench-core: .venv/.locked ## figures of the scheduling core
 	$(BIN)/python -m benchmarks.core
 
-bench-live: .venv/.locked ## figures of the live scheduler, as ratios to bare loops
+bench-simulation: .venv/.locked ## figures of the simulation: jobs a second
+	$(BIN)/python -m benchmarks.simulation
+
+bench-live: .venv/.locked ## figures of the live scheduler, beside bare loops and kube-scheduler
 	$(BIN)/python -m benchmarks.live
 
 clean: ## remove what runs and tools left here
