@@ -24,6 +24,8 @@ DEMO := features/lifecycle/first_job.feature features/cross_queue_reclaim/order_
 IN_CLUSTER := features/lifecycle/first_job.feature features/lifecycle/states.feature features/kubeflow
 ON_KIND = --cluster kind --kind-config $(KIND_CONFIG) $(if $(KIND_IMAGE),--kind-image $(KIND_IMAGE))
 PROPERTIES := tests/scheduler/preemption/test_across_cycles.py tests/scheduler/preemption/test_changing_clusters.py
+# What .ci/run adds to run again only what failed.
+ONLY ?=
 # What `make features` and `make features-simulated` judged.
 OF_EMBEDDED  := $(OUT)/embedded/features-embedded/results.json
 OF_SIMULATED := $(OUT)/simulated/features-simulated/results.json
@@ -51,18 +53,18 @@ demo: .venv/.locked ## boot a cluster, run three feature files on it, end with t
 
 test: .venv/.locked ## what can be tested on this machine; goes on after a failure, and fails in the end
 	@failed=; for part in $(PARTS); do $(MAKE) --no-print-directory $$part || failed="$$failed $$part"; done; \
-	test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
+	mkdir -p $(OUT); echo $$failed >$(OUT)/failed-parts; test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
 test-fast: lint test-unit ## without a cluster
 
 test-unit: .venv/.locked ## what needs no cluster
-	$(PYTEST) tests -m "$(UNIT)" -n $(WORKERS) --dist worksteal -q --junitxml=$(OUT)/tests-unit.xml
+	$(PYTEST) tests -m "$(UNIT)" -n $(WORKERS) --dist worksteal -q $(ONLY) --junitxml=$(OUT)/tests-unit.xml
 
 test-embedded: .venv/.locked ## the live tests, on embedded clusters
-	$(PYTEST) tests -m "embedded and not faults and not nightly" -n $(WORKERS) --dist loadfile -q --junitxml=$(OUT)/tests-embedded.xml
+	$(PYTEST) tests -m "embedded and not faults and not nightly" -n $(WORKERS) --dist loadfile -q $(ONLY) --junitxml=$(OUT)/tests-embedded.xml
 
 test-faults: .venv/.locked ## crashes, partitions, hostile objects, on embedded clusters
-	$(PYTEST) tests/fault_tolerance -m "not nightly" -n $(WORKERS) --dist worksteal -q --junitxml=$(OUT)/tests-faults.xml
+	$(PYTEST) tests/fault_tolerance -m "not nightly" -n $(WORKERS) --dist worksteal -q $(ONLY) --junitxml=$(OUT)/tests-faults.xml
 
 test-nightly: .venv/.locked ## what `make test` leaves out: rarer cases, Kueue and Volcano, all features on Kind, properties 10,000 times
 	@failed=; for part in nightly-tests nightly-properties nightly-schedulers nightly-kind; do \

@@ -41,6 +41,19 @@ def test_tests_and_features_are_added_up(tmp_path: Path) -> None:
     assert done.returncode == 0
 
 
+def test_a_test_that_passed_when_it_was_run_once_more_is_named_and_counts_as_passed(tmp_path: Path) -> None:
+    (tmp_path / "tests-unit.xml").write_text(JUNIT)
+    (tmp_path / "again").mkdir()
+    repeated = JUNIT.replace('<failure message="m">expected 1\nseen 2</failure>', "")
+    (tmp_path / "again" / "tests-unit.xml").write_text(repeated)
+    feature_run(tmp_path, "passed")
+
+    said = summary(str(tmp_path), "0").stdout
+
+    assert "tests-unit: bad failed, and passed when it was run once more: find out why" in said
+    assert "tests-unit: 2 passed, 1 skipped in 1.50s" in said
+
+
 @pytest.mark.parametrize("verdicts", [(), ("skipped", "lacks")])
 def test_a_run_without_a_scenario_on_kind_fails(tmp_path: Path, verdicts: tuple[str, ...]) -> None:
     if verdicts:
