@@ -66,7 +66,8 @@ class _Waiting:
 class _Written:
     namespace: str
     name: str
-    message: str
+    digest: int
+    """Hash of the message, which may have a thousand characters."""
     count: int
 
 
@@ -170,8 +171,8 @@ class EventRecorder:
 
     async def _write(self, key: tuple[str, str], waiting: _Waiting) -> None:
         message = waiting.message[:_MOST_MESSAGE]
-        before = self._written.get(key)
-        if before is not None and before.message == message:
+        before, digest = self._written.get(key), hash(message)
+        if before is not None and before.digest == digest:
             before.count += waiting.count
             again = {"count": before.count, "lastTimestamp": timestamp(waiting.last)}
             try:
@@ -202,4 +203,4 @@ class EventRecorder:
             await self._client.create(EVENTS, body, namespace)
         except AlreadyExists:
             log.debug("event %s was written before its answer was lost", name)
-        self._written.set(key, _Written(namespace, name, message, waiting.count))
+        self._written.set(key, _Written(namespace, name, digest, waiting.count))

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import logging
 from collections.abc import Awaitable, Callable
@@ -65,7 +66,7 @@ class StatusWriter:
         self._ready: FairQueue[str] = FairQueue(_IN_FLIGHT)
         self._first: FairQueue[str] = FairQueue(_URGENT_IN_FLIGHT)
         self._resting: dict[str, asyncio.TimerHandle] = {}
-        self._written: Recent[str, str] = Recent(_TRUST, _REMEMBERED, steady_time)
+        self._written: Recent[str, bytes] = Recent(_TRUST, _REMEMBERED, steady_time)
         self._busy: set[str] = set()
         self._backoffs: dict[str, Backoff] = {}
         """The objects whose status has no answer yet."""
@@ -208,12 +209,13 @@ class StatusWriter:
             await self._client.patch(resource, wish.name, body, wish.namespace, kind=wish.kind, sub="status")
 
 
-def _digest(wish: _Wish) -> str:
-    """Return a text that is equal for wishes with equal content; transition times of conditions make no difference."""
+def _digest(wish: _Wish) -> bytes:
+    """Return a digest that is equal for wishes with equal content; transition times of conditions do not count."""
 
     def timeless(value: Any) -> Any:
         if isinstance(value, dict):
             return {k: timeless(v) for k, v in value.items() if k != "lastTransitionTime"}
         return [timeless(item) for item in value] if isinstance(value, list) else value
 
-    return json.dumps(timeless(wish.status), sort_keys=True)
+    text = json.dumps(timeless(wish.status), sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=16).digest()

@@ -19,7 +19,7 @@ from .equality import runs_ahead, same_group, same_node, same_queue, same_task
 from .errors import names_the_object
 from .job import Job, PodGroupPhase
 from .names import TOO_COSTLY
-from .nodes import Nodes
+from .nodes import FEW_SHAPES, Nodes
 from .queue import Queue
 from .sums import Sums
 from .task import COMPLETED, HOLDING, Task, TaskStatus, job_key_of
@@ -241,6 +241,7 @@ class Cluster(AuxiliaryObjects):
 
     def _admit(self, task: Task) -> None:
         self.tasks[task.key] = task
+        self.nodes.most_shapes = FEW_SHAPES + 2 * len(self.tasks)
         self.nodes.intern(task.init_request)
         if task.missing:
             self._incomplete.add(task.key)
@@ -259,7 +260,10 @@ class Cluster(AuxiliaryObjects):
         self.nominated.discard(task.key)
         self._incomplete.discard(task.key)
         if task.node:
-            del self._on_node[task.node][task.key]
+            on_node = self._on_node[task.node]
+            del on_node[task.key]
+            if not on_node:  # pods may name nodes that never exist
+                del self._on_node[task.node]
             if (info := self.nodes.by_name.get(task.node)) is not None:
                 self.nodes.lift(info, task, task.status)
         if task.job:

@@ -25,8 +25,8 @@ Vector = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Rows = NDArray[np.int64]
 
-MANY_SHAPES = 10_000
-"""Maximum number of shapes whose rows are cached before the cache is emptied."""
+FEW_SHAPES = 64
+"""Number of shapes that a cache may always hold (`Nodes.most_shapes`)."""
 
 LARGE = 2**44
 """Amounts up to this (16 TiB) are summed in the arrays: 2¹⁶ of them on a node do not exceed `MOST`."""
@@ -81,6 +81,8 @@ class Nodes:
         version: Grows when a node is added or removed or its object changes.
         touched: Rows whose amounts changed since `refresh`, oldest first.
         kept: Cache for results computed from the nodes' objects alone; emptied when one of them changes.
+        most_shapes: Maximum number of shapes in a cache before it is emptied. The number follows from the tasks that
+            exist: shapes of tasks that are gone must not fill the memory.
         minding: Tasks on nodes with terms about other pods, by shape.
     """
 
@@ -91,6 +93,7 @@ class Nodes:
         self.version = 0
         self.touched: list[int] = []
         self.kept: dict[Any, Any] = {}
+        self.most_shapes = FEW_SHAPES
         self.minding: dict[bytes, dict[str, Task]] = {}
         self._stale = False
         self._total: tuple[int, Resource] = (-1, {})
@@ -196,7 +199,7 @@ class Nodes:
     def _vectors_of(self, task: Task) -> tuple[Amounts, Amounts, bool]:
         known = self._vectors.get(task.shape)
         if known is None:
-            if len(self._vectors) > MANY_SHAPES:
+            if len(self._vectors) >= self.most_shapes:
                 self._vectors.clear()
             held = self.vector(task.request)
             needed = held if task.init_request == task.request else self.vector(task.init_request)

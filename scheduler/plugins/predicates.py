@@ -13,7 +13,7 @@ import numpy as np
 
 from ..framework.plugin import Plugin
 from ..framework.session import Session
-from ..model.nodes import MANY_SHAPES, Mask, NodeInfo
+from ..model.nodes import Mask, NodeInfo
 from ..model.objects import NodeSelector, PersistentVolume, Taint
 from ..model.task import Task
 from ..placement.attachments import AttachLimits
@@ -102,7 +102,7 @@ class Predicates(Plugin, Feasible, Predicate, NodeRule):
         known = self._known_masks()
         mask = known.get(task.shape)
         if mask is None:
-            if len(known) > MANY_SHAPES:
+            if len(known) >= self._nodes.most_shapes:
                 known.clear()
             mask = mask_of(self._nodes, lambda node: self._objection_of_object(task, node) is None)
             mask &= NodeIndex.of(self._nodes).selected(required)

@@ -116,7 +116,12 @@ class Topology:
 
 
 def topology_of_label(nodes: Nodes, key: str) -> Topology:
-    """Return the domains of one label: the nodes with an equal value of it."""
+    """Return the domains of one label: the nodes with an equal value of it.
+
+    All labels that no node has share one entry, because PodGroups may name any number of labels.
+    """
+    if not any(node.labels.get(key) for node in nodes.rows):
+        key = ""
     known: dict[str, Topology] = nodes.kept.setdefault("topologies", {})
     found = known.get(key)
     if found is None:

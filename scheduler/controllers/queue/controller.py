@@ -64,9 +64,17 @@ class QueueController:
     def _group_changed(self, before: PodGroup | None, after: PodGroup | None) -> None:
         for group, number in ((before, -1), (after, 1)):
             if group is not None:
-                phases = self._phases.setdefault(group.spec.queue or "default", Counter())
-                phases[group.status.phase or "Pending"] += number
-                self._queue.add_after(group.spec.queue or "default", _COLLECT_FOR)
+                self._count(group.spec.queue or "default", group.status.phase or "Pending", number)
+
+    def _count(self, queue: str, phase: str, number: int) -> None:
+        """Count a PodGroup; keep no count of zero, because tenants choose the names of queues."""
+        phases = self._phases.setdefault(queue, Counter())
+        phases[phase] += number
+        if not phases[phase]:
+            del phases[phase]
+        if not phases:
+            del self._phases[queue]
+        self._queue.add_after(queue, _COLLECT_FOR)
 
     async def _decide(self, key: str) -> tuple[ReconcileResult, About | None]:
         """Decide on a key: the name of a queue, or `namespace/name` of a Command that is to be rejected."""
