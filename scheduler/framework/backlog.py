@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ..model import resources
-from ..model.backlog import FREED, Backlog
+from ..model.backlog import FREED, VOLUMES, Backlog
 from ..model.cluster import Cluster
 from ..model.job import Job
 from ..model.resources import Resource
@@ -25,7 +25,7 @@ from ..policy.model import Policy
 from ..reasons import Refusal
 from .decisions import Evict, Memory, Waiting
 from .helped import helped_by_lapse, helped_by_room
-from .hints import ANY, ROOM, hints_of, least_of
+from .hints import ANY, ROOM, fits_nowhere, hints_of, least_of
 from .plugin import PLUGINS
 
 if TYPE_CHECKING:
@@ -336,6 +336,9 @@ class BacklogView:
             topics.update(goes_on.topics)
             costly, late = max(costly, goes_on.costly), late or goes_on.late
             not_before = max(not_before, goes_on.not_before)
+        if is_known and fits_nowhere(job, refusal.items, session.nodes, session.placement):
+            topics.intersection_update((VOLUMES,))
+            by_room = False
         retries = self._retries(job.key, refusal, rests=rests)
         again_after = session.work.budget.retry_after * 2.0 ** min(retries, DOUBLED)
         return Waiting(

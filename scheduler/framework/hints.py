@@ -7,11 +7,16 @@ nodes, queues, priority classes and namespaces concern every waiting job and nee
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from .. import reasons as r
 from ..model import backlog as b
 from ..model.job import Job
+from ..model.nodes import Nodes
 from ..model.task import TaskStatus
+
+if TYPE_CHECKING:
+    from ..placement.engine import Placement
 
 ROOM = "room"
 """Capacity on a node, matched by its amount."""
@@ -41,6 +46,8 @@ _BY_RULE: dict[str, tuple[str, ...]] = {
     "card-quota": _QUOTA,
 }
 """For each rule of `NoNode`: the changes that could make an excluded node suitable."""
+_ABOUT_ROOM = ("resource", "pods")
+"""The rules of `NoNode` about free capacity; a node may also have too little capacity as a whole."""
 
 _BY_WHY: dict[type, tuple[str, ...]] = {
     r.QueueLimit: _QUOTA,
@@ -78,6 +85,26 @@ def hints_of(job: Job, whys: Iterable[r.UnschedulableReason]) -> set[str]:
                 f"{b.PLACED}:{job.queue}"
             )  # the order of service after this job may depend on what other jobs hold
     return topics
+
+
+def fits_nowhere(job: Job, whys: Iterable[r.UnschedulableReason], nodes: Nodes, placement: Placement) -> bool:
+    """Return True if no change of pods, quotas or claims could help a job: each node is excluded by objects alone.
+
+    A label, a taint or another rule about the node itself excludes the node, or the node as a whole is too small. Only
+    jobs whose waiting tasks have one shape count: of other jobs a part may fit.
+    """
+    tasks = {task.shape: task for task in job.by_status.get(TaskStatus.PENDING, {}).values() if not task.gated}
+    if len(tasks) != 1:
+        return False
+    [task] = tasks.values()
+    for why in whys:
+        if isinstance(why, r.NoNode) and why.nodes == len(nodes.rows):
+            rules = {rule.rule for rule in why.rules}
+            if all(_BY_RULE.get(rule) == () for rule in rules):
+                return True
+            if all(_BY_RULE.get(rule) == () or rule in _ABOUT_ROOM for rule in rules):
+                return not placement.is_any_large_enough(task)
+    return False
 
 
 def least_of(job: Job) -> dict[str, int]:

@@ -101,6 +101,12 @@ class Placement:
             mask &= entry.fn(task)
         return mask
 
+    def is_any_large_enough(self, task: Task) -> bool:
+        """Whether a node, if it were empty, would have room for the task; one that this cycle found to be allowed."""
+        mask = self._static.get(self._kind(task))
+        allocatable = self._nodes.allocatable if mask is None else self._nodes.allocatable[mask]
+        return bool((allocatable >= self._nodes.needed(task)).all(axis=1).any())
+
     def neighbours(self, task: Task, *, future: bool = False) -> Mask | None:
         """Return the nodes whose pods do not exclude the task (ports, pod affinity, spread).
 
