@@ -131,7 +131,6 @@ class Metrics:
             step.observe(lap.seconds * 1000)
         for action in decisions.cut:
             self._cut.labels(action).inc()
-        self._late.set(sum(is_late(refusal) for refusal in decisions.refusals.values()))
         if decisions.evictions:
             self._count_evictions(decisions.evictions)
         for ratio in decisions.evicted_to_requested.values():
@@ -171,6 +170,10 @@ class Metrics:
         """Register further series beside these metrics."""
         for one in series:
             self.registry.register(one)
+
+    def too_costly(self, jobs: int) -> None:
+        """Record how many jobs wait because deciding about them takes longer than a single job may."""
+        self._late.set(jobs)
 
     def malformed(self, counts: Mapping[str, int]) -> None:
         self._malformed.clear()

@@ -19,7 +19,6 @@ from ..reasons import (
     PodsMissing,
     Refusal,
     StillTerminating,
-    TooCostly,
     refusal_annotations,
     render_overdue,
     render_refusal,
@@ -31,7 +30,7 @@ from . import statuses
 from .debounce import Debounce
 from .inbox import Bound, Trouble
 from .job_series import JobSeries
-from .metrics import Metrics
+from .metrics import Metrics, is_late
 from .queue_series import QueueSeries
 from .state_feed import Intake, StateFeed
 from .status_writer import StatusWriter
@@ -47,6 +46,8 @@ class StatusBuilder:
         self._events = events
         self._metrics = metrics
         self._refusals: dict[str, Refusal] = {}
+        self._too_costly: set[str] = set()
+        """Jobs that `_refusals` calls too costly."""
         self._reported: dict[str, str] = {}
         """Reason of the last event of each job."""
         self._queues: dict[str, statuses.Status] = {}
@@ -69,8 +70,8 @@ class StatusBuilder:
             self._count_troubles()
         touched, refusals = set(self._feed.touched), decisions.refusals
         touched.update(decisions.phases)
-        touched.update(key for key, refusal in refusals.items() if self._refusals.get(key) != refusal)
-        touched.update(self._refusals.keys() - refusals.keys())
+        changed = self._changed(refusals)
+        touched.update(changed)
         touched.update(self._debounce.due(now))
         for bind in decisions.binds:
             self._status_writer.forget(bind.uid)  # its reason for waiting must not overwrite the bind's condition
@@ -78,6 +79,7 @@ class StatusBuilder:
             touched = {key for key, phase in decisions.phases.items() if phase == PodGroupPhase.INQUEUE}
         else:
             self._refusals = refusals
+            self._count_too_costly(changed)
         self._feed.touched -= touched
         for key in sorted(touched):
             await self._job(key, decisions.phases.get(key, ""), refusals.get(key), now)
@@ -90,6 +92,17 @@ class StatusBuilder:
             self._publish_queues(decisions)
             self._job_series.forget_all_but(self._feed.cluster.jobs)
         self.again_at = None if only_urgent else self._debounce.next()
+
+    def _changed(self, refusals: dict[str, Refusal]) -> set[str]:
+        """Return the jobs with another refusal than before, or none; thousands have the same object as before."""
+        known = self._refusals
+        changed = {key for key, refusal in refusals.items() if known.get(key) is not refusal}
+        return {key for key in changed if known.get(key) != refusals[key]} | (known.keys() - refusals.keys())
+
+    def _count_too_costly(self, changed: set[str]) -> None:
+        self._too_costly -= changed
+        self._too_costly.update(key for key in changed if (why := self._refusals.get(key)) and is_late(why))
+        self._metrics.too_costly(len(self._too_costly))
 
     def _is_there(self, key: str) -> bool:
         job = self._feed.cluster.jobs.get(key)
@@ -108,7 +121,7 @@ class StatusBuilder:
         if job.group is not None:
             self._job_series.note(job, phase or job.phase, waits=bool(message))
             shown = statuses.shown_reason(job.group) if is_too_early else message
-            is_costly = refusal is not None and any(isinstance(why, TooCostly) for why in refusal.items)
+            is_costly = refusal is not None and is_late(refusal)
             reason = TOO_COSTLY if is_costly else statuses.NOT_ENOUGH
             self._group(job, statuses.of_podgroup(job, phase or job.phase, shown, now, reason))
         if refusal is not None and message and not is_too_early:

@@ -16,7 +16,7 @@ from scheduler.live.state_feed import StateFeed
 from scheduler.live.status_builder import StatusBuilder
 from scheduler.live.status_writer import StatusWriter
 from scheduler.model.objects import ObjectMeta
-from scheduler.reasons import NoGroup, NoNode, PodsMissing, Refusal, VictimReason
+from scheduler.reasons import NoGroup, NoNode, PodsMissing, Refusal, TooCostly, VictimReason
 from scheduler.recording.events import ObjectGone, ObjectSeen
 from tests.scheduler.live.test_state_feed import group, make_feed, pod
 from tests.scheduler.live.test_status_writer import DONE
@@ -176,3 +176,14 @@ def test_a_reason_that_came_when_there_was_no_time_to_tell_it_is_told_later() ->
         "Unschedulable",
         "FailedScheduling",
     }
+
+
+def test_jobs_that_are_too_costly_are_counted_while_they_wait_for_that() -> None:
+    feed, metrics = make_feed(), Metrics()
+    status_builder = of(feed, metrics)
+    costly = Refusal((TooCostly("allocate"),))
+    seen = []
+    for refusals in ({"ns/a": costly, "ns/b": costly, "ns/c": NO_ROOM}, {"ns/a": costly, "ns/b": NO_ROOM}, {}):
+        asyncio.run(status_builder.publish(Decisions(refusals=refusals), now=0.0))
+        seen += [line for line in metrics.render().decode().splitlines() if line.startswith("schedspec_too_costly")]
+    assert seen == [f"schedspec_too_costly_jobs {number}.0" for number in (2, 1, 0)]
