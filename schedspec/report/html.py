@@ -6,32 +6,23 @@ inside. The templates are in `page/`; a further view of the records is a `View`,
 
 from __future__ import annotations
 
-import base64
-import gzip
-import shlex
-import statistics
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import jinja2
-import msgspec
 from markupsafe import Markup
 
-from .. import distribution
-from ..monitors.amounts import parse_quantity, shown, spoken
+from ..monitors.amounts import spoken
 from ..observe.view import count
 from ..results import Result, RunResults
-from . import files, timeline
+from . import files
 from .axis import seconds
-from .lives import Life, Plain, lives_of, natural, shown_names
-from .miniature import Miniature, miniature
-from .picture import Picture, colours_of, main_dimension
-from .record import ActMoment, QueueMoment, Reason, ScenarioRecord, Sentence
+from .record import ScenarioRecord
+from .scenario import Scenario
 
 PAGE = Path(__file__).with_name("page")
 
@@ -45,169 +36,6 @@ class View:
     title: str
     body: Markup
     """HTML, escaped where it had to be."""
-
-
-@dataclass(frozen=True, slots=True)
-class NothingEvicted:
-    """A search for victims that found too few: how many candidates each reason protects."""
-
-    at: float
-    who: str
-    action: str
-    candidates: int
-    protections: list[tuple[int, str]]
-    surplus: list[str]
-
-
-class Scenario:
-    """One record, with the values that the templates show."""
-
-    def __init__(self, record: ScenarioRecord, anchor: str = "") -> None:
-        self.record, self.anchor = record, anchor or record.anchor
-
-    @cached_property
-    def picture(self) -> Picture:
-        """The scenario's timeline."""
-        return timeline.draw(self.record)
-
-    @cached_property
-    def miniature(self) -> Miniature:
-        """The scenario's timeline as a miniature."""
-        return miniature(self.record)
-
-    @cached_property
-    def colours(self) -> dict[str, int]:
-        """Queue → colour."""
-        return colours_of(self.record)
-
-    @cached_property
-    def lives(self) -> list[Life]:
-        """The lives of the scenario's pods."""
-        return lives_of(self.record)
-
-    @cached_property
-    def names(self) -> dict[str, str]:
-        """Pod uid → its name in the picture."""
-        return shown_names(self.lives)
-
-    @cached_property
-    def plain(self) -> Plain:
-        """The function that makes the scheduler's texts readable."""
-        return Plain(self.record.namespace, self.lives)
-
-    @property
-    def evictions(self) -> list[ActMoment]:
-        """The evictions, in the order in which they were made."""
-        return [act for act in self.record.acts if act.act == "evict"]
-
-    @property
-    def gherkin(self) -> list[tuple[int, Sentence]]:
-        """The sentences with their numbers."""
-        return list(enumerate(self.record.sentences, 1))
-
-    @property
-    def facts(self) -> list[str]:
-        """The outcome of the scenario, in a line."""
-        it, found = self.record, []
-        binds = sum(act.act == "bind" for act in it.acts)
-        if binds:
-            found.append(f"{count(binds, 'pod')} bound")
-        if it.evicted.pods:
-            found.append(f"{count(it.evicted.pods, 'pod')} evicted")
-            found += [f"{_amount(it.evicted.evicted, name)} freed for {_amount(it.evicted.requested, name)} requested "
-                      f"(evicted-to-requested {ratio:g})" for name, ratio in self.ratios]  # fmt: skip
-        waited = [life.bound - life.created for life in self.lives if life.bound is not None]
-        if waited:
-            found.append(f"created to bound {seconds(round(statistics.median(waited), 3))} (median)")
-        never = sum(life.bound is None and life.gone is None for life in self.lives)
-        if never:
-            found.append(f"{count(never, 'pod')} still waiting at the end")
-        return found
-
-    @property
-    def ratios(self) -> list[tuple[str, float]]:
-        """The evicted-to-requested ratio of the main resources."""
-        main = main_dimension(self.record)
-        return [(name, ratio) for name, ratio in self.record.evicted.ratio.items() if name == main]
-
-    @property
-    def nothing_evicted(self) -> list[NothingEvicted]:
-        """The last search for victims of each workload and action that found too few, from the published data."""
-        found: dict[tuple[str, str], NothingEvicted] = {}
-        for reason in self.record.reasons:
-            for why in reason.data:
-                if why.get("type") == "no-victims":
-                    row = self._nothing_evicted(reason, why)
-                    found[row.who, row.action] = row
-        return list(found.values())
-
-    def _nothing_evicted(self, reason: Reason, why: Mapping[str, Any]) -> NothingEvicted:
-        protections = [(int(it["count"]), self.plain(str(it["why"].get("text", "")))) for it in why.get("spared", ())]
-        surplus = [_surplus(it) for it in why.get("surplus", ())]
-        workloads = {name: life.workload for life in self.lives for name in (life.name, life.group)}
-        who = workloads.get(reason.name, reason.name)
-        return NothingEvicted(reason.at, who, str(why.get("action")), int(why["candidates"]), protections, surplus)
-
-    @property
-    def order(self) -> list[tuple[str, str, list[ActMoment]]]:
-        """The evictions by preemptor, with its queue and its victims, in order."""
-        found: dict[tuple[str, str], list[ActMoment]] = {}
-        workloads = {life.uid: life.workload for life in self.lives}
-        for act in self.evictions:
-            name = workloads.get(act.preemptor_uid, act.preemptor)
-            found.setdefault((name, act.preemptor_queue), []).append(act)
-        return [(name, queue, acts) for (name, queue), acts in found.items()]
-
-    @property
-    def queues(self) -> list[QueueMoment]:
-        """Each queue's last numbers."""
-        last = {moment.queue: moment for moment in self.record.queues}
-        shown = [name for name in last if name not in ("root",) and (name != "default" or last[name].held)]
-        return [last[name] for name in sorted(shown, key=natural)]
-
-    @property
-    def commands(self) -> list[tuple[str, str]]:
-        """The commands to run the scenario, to explain its decisions and to replay them."""
-        it = self.record
-        run = f"pytest {shlex.quote(it.node_id)}"
-        if it.cluster.name not in ("none", "existing"):
-            run += f" --cluster {it.cluster.name}"
-        recording = shlex.quote(it.recording)
-        pod = next((act.pod for act in self.evictions), "") or next((life.name for life in self.lives), "")
-        found = [("Run this scenario", run)]
-        if pod and recording and it.scheduler.name == "schedspec":
-            name = shlex.quote(f"{it.namespace}/{pod}")
-            found.append(("Explain a pod", f"{distribution.prompt()} scheduler explain {recording} pod {name} --all"))
-            found.append(("Replay", f"{distribution.prompt()} scheduler replay {recording}"))
-        return found
-
-    @property
-    def data(self) -> str:
-        """The compressed record, for the script and for readers who save the file."""
-        return base64.b64encode(gzip.compress(msgspec.json.encode(self.record), 6, mtime=0)).decode()
-
-    @property
-    def text(self) -> str:
-        """The text that the search matches."""
-        it = self.record
-        words = [
-            it.feature,
-            it.rule,
-            it.title,
-            it.feature_file,
-            *it.tags,
-            *(f"evicted {act.pod}" for act in self.evictions[:50]),
-        ]
-        words += [sentence.text for sentence in it.sentences]
-        return " ".join(words).lower()
-
-    def colour(self, queue: str) -> str:
-        """Return the CSS class of a queue's colour."""
-        return f"q{self.colours[queue]}" if queue in self.colours else "q"
-
-    def workload(self, uid: str, otherwise: str) -> str:
-        """Return the name of a pod's workload, by the pod's uid."""
-        return self.names.get(uid, otherwise)
 
 
 def without_record(runs: Iterable[RunResults], records: Iterable[ScenarioRecord]) -> list[Result]:
@@ -376,16 +204,6 @@ def _spoken(amounts: dict[str, str], *left_out: str) -> str:
     """Return amounts as `4 cpu, 8 gpus`, without minor resources if there are others; a dash for no amounts."""
     shown = {name: amount for name, amount in amounts.items() if name not in left_out} or amounts
     return ", ".join(spoken(name, amount) for name, amount in shown.items()) or "–"
-
-
-def _amount(amounts: dict[str, str], name: str) -> str:
-    return spoken(name, amounts.get(name, "0"))
-
-
-def _surplus(item: Mapping[str, str]) -> str:
-    """Return a queue's surplus as `research: 4 of 10 gpus`."""
-    held, deserved = parse_quantity(item["allocated"]), parse_quantity(item["deserved"])
-    return f"{item['queue']}: {shown(item['dimension'], held - deserved)} of {spoken(item['dimension'], held)}"
 
 
 def _title_of(policy: str) -> str:

@@ -7,19 +7,20 @@ returns when the history shows its effect.
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from ..api import timeouts
 from ..api.client import JSON_PATCH, MERGE, Api, Object, run_in_pod
 from ..api.errors import ForeignObjectError, HarnessError, RejectedError, Unmet
-from ..api.kinds import BUILT_IN_QUEUES, Kind, Ref, kind_of
+from ..api.kinds import Kind, Ref, kind_of
 from ..clusters.protocol import SCENARIO
 from ..observe.expect import Expect, Outcome
 from ..observe.history import History, View
 from . import nodes
 from .cleanup import Cleanup
+from .companions import Companions, MakesCompanions
+from .foreign import Foreign
 from .ownership import TAINT, Ownership
 from .restore import at, borrow
 from .templates import Rendered, Templates
@@ -30,10 +31,6 @@ class TakesPolicy(Protocol):
 
     def use_policy(self, text: str) -> str:
         """Put a policy into force. Return its sha256."""
-
-
-Companions = Callable[[Sequence[Object], Sequence[Object], str], Sequence[Object]]
-"""Objects that a scheduler needs beside those of the scenario: from its queues, its nodes and the policy in force."""
 
 
 class World:
@@ -48,7 +45,7 @@ class World:
         scheduler: TakesPolicy | None,
         *,
         ownership: Ownership,
-        companions: Companions = lambda _queues, _nodes, _policy: (),
+        companions: MakesCompanions = lambda _queues, _nodes, _policy: (),
     ) -> None:
         self.namespace = history.namespace
         self.policy = ""
@@ -59,12 +56,9 @@ class World:
         self._api, self._templates, self._scheduler = api, templates, scheduler
         self._manager = f"schedspec-{self.namespace}"
         self._ownership = ownership
-        self._adopted: set[str] = set()
-        """Nodes of the cluster itself that this scenario uses."""
+        self._foreign = Foreign(api, history, ownership)
         self._cleanup = Cleanup(api, history)
-        self._companions = companions
-        self._accompanied: dict[Ref, Object] = {}
-        """The companions as they were applied last."""
+        self._companions = Companions(companions, history, {SCENARIO: self.namespace})
 
     def open(self) -> None:
         """Create the namespace after a check for foreign objects.
@@ -81,21 +75,8 @@ class World:
         self._accompany()
 
     def _accompany(self, without_node: str = "") -> None:
-        """Apply the companions that are new or changed; return when the watches show them."""
-        done, view = [], self.history.now()
-        queues = [it for it in view.mine(Kind.QUEUE) if SCENARIO in (it["metadata"].get("labels") or {})]
-        own_nodes = [it for it in view.mine(Kind.NODE) if nodes.WORLD in (it["metadata"].get("labels") or {})]
-        left = [it for it in own_nodes if it["metadata"]["name"] != without_node]
-        for obj in self._companions(queues, left, self.policy):
-            kind = kind_of(obj)
-            assert kind is not None, obj["kind"]
-            ref = self.history.ref(kind, obj["metadata"]["name"])
-            if self._accompanied.get(ref) == obj:
-                continue
-            self._accompanied[ref] = copy.deepcopy(obj)
-            obj["metadata"]["labels"] = {SCENARIO: self.namespace}
-            done.append((ref, self._api.apply(obj, self._manager, namespace=self.namespace)))
-        self._shown(done)
+        changed = self._companions.changed(self.history.now(), self.policy, without_node)
+        self._shown([(ref, self._api.apply(obj, self._manager, namespace=self.namespace)) for ref, obj in changed])
 
     def _make_namespace(self, labels: Object) -> None:
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace, "labels": labels}}
@@ -171,7 +152,7 @@ class World:
 
         Raises RejectedError, ForeignObjectError.
         """
-        foreign = [self._foreign(self._ref_of(rendered), made=True) for rendered in all_rendered]
+        foreign = [self._foreign_unless_renamed(self._ref_of(rendered)) for rendered in all_rendered]
         done = [self._apply(rendered, before) for rendered, before in zip(all_rendered, foreign, strict=True)]
         self._shown(done)
         if any(ref.kind in (Kind.QUEUE, Kind.NODE) for ref, _ in done):
@@ -220,7 +201,7 @@ class World:
     def _adopt(self, names: list[str]) -> list[str]:
         view = self.history.now()
         nodes.require_empty(view, names)
-        self._adopted.update(names)
+        self._foreign.adopted.update(names)
         for name in names:
             change: Object = {"metadata": {"labels": {nodes.WORLD: "true"}}}
             node = view.get(Kind.NODE, name)
@@ -279,7 +260,7 @@ class World:
             ForeignObjectError: the object is not the scenario's.
         """
         ref = self.history.ref(kind, name)
-        if before := self._foreign(ref, used=True):
+        if before := self._foreign.changeable(ref, used=True):
             self._borrow(ref, before, change, subresource)
         answer = self._api.call("PATCH", ref.path(subresource), body=change, content_type=MERGE)
         self._shown([(ref, answer)])
@@ -292,7 +273,7 @@ class World:
             ForeignObjectError: the object is not the scenario's.
         """
         ref = self.history.ref(kind, name)
-        if before := self._foreign(ref, used=True):
+        if before := self._foreign.changeable(ref, used=True):
             self._borrow(ref, before, at(pointer, value, before))
         body = [{"op": "add", "path": pointer, "value": value}]
         answer = self._api.call("PATCH", ref.path(), body=body, content_type=JSON_PATCH)
@@ -366,50 +347,16 @@ class World:
             where = places or f"\n  {rendered.excerpt('metadata')}"
             raise RejectedError(text + where, problem.status, problem.reason, problem.message, problem.fields) from None
 
-    def _foreign(self, ref: Ref, *, used: bool = False, made: bool = False) -> Object | None:
-        """Return a foreign object that may be changed, or None if the object is the scenario's or does not exist.
-
-        On a cluster of ours, that is a queue that always exists or, if it is only to be `used`, an adopted node.
-        On a shared cluster, an object that is to be `made` gets a real name of its own.
+    def _foreign_unless_renamed(self, ref: Ref) -> Object | None:
+        """Return a foreign object to change. An object that others have too gets a real name, also in the policy.
 
         Raises:
-            ForeignObjectError: any other foreign object.
+            ForeignObjectError: a foreign object that stays unchanged has the name.
         """
-        if ref.namespace:
-            return None  # any object in our namespace is ours
-        before = self.history.now().get(ref.kind, ref.name) or self._unseen(ref)
-        if before is None or (before["metadata"].get("labels") or {}).get(SCENARIO) == self.namespace:
-            return None
-        built_in = ref.kind == Kind.QUEUE and ref.name in BUILT_IN_QUEUES and not self._ownership.shared
-        if built_in or (used and ref.kind == Kind.NODE and ref.name in self._adopted):
-            return before
-        adoptable = ref.kind == Kind.NODE and self._ownership.may_adopt(ref.name)
-        if made and not adoptable and self._rename(ref):
-            return None
-        if ref.kind == Kind.NODE and self._ownership.shared:
-            todo = f"rename the node in the scenario, or use the existing one (--adopt-nodes {ref.name})"
-        else:
-            todo = f"rename the {ref.kind} in the scenario"
-        raise ForeignObjectError(
-            f"{ref} exists and is not the scenario's ({SCENARIO} is not {self.namespace}): it stays unchanged\n"
-            f"  do next: {todo}"
-        )
-
-    def _rename(self, ref: Ref) -> bool:
-        """Give an object that others have too a real name of its own, also in the policy in force."""
         before = self._api.names.policy(self.policy)
-        if not self._api.names.rename(ref):
-            return False
+        found = self._foreign.changeable(ref, made=True)
         if self._scheduler is not None and self._api.names.policy(self.policy) != before:
             self._scheduler.use_policy(self.policy)
-        return True
-
-    def _unseen(self, ref: Ref) -> Object | None:
-        """Return a foreign object that the history leaves out."""
-        if not self._ownership.shared:
-            return None
-        answer = self._api.raw("GET", ref.path())
-        found: Object | None = self._api.decode(answer.data) if answer.status == 200 else None
         return found
 
     def _require_own(self, ref: Ref) -> None:
@@ -418,7 +365,7 @@ class World:
         Raises:
             ForeignObjectError: the object is not ours.
         """
-        self._foreign(ref)
+        self._foreign.changeable(ref)
 
     def _borrow(self, ref: Ref, before: Object, change: Object, subresource: str = "") -> None:
         borrow(self._api, ref, before, change, subresource)

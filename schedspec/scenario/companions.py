@@ -1,0 +1,50 @@
+"""Find the companions to apply: objects that a scheduler needs beside those of a scenario.
+
+Volcano needs HyperNodes for the racks of the nodes, Kueue needs its ClusterQueues. A scheduler's adapter makes them
+from the scenario's queues and nodes and the policy in force; this module tells which of them are new or changed.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+
+from ..api.client import Object
+from ..api.kinds import Kind, Ref, kind_of
+from ..clusters.protocol import SCENARIO
+from ..observe.history import History, View
+from . import nodes
+
+MakesCompanions = Callable[[Sequence[Object], Sequence[Object], str], Sequence[Object]]
+"""Return the companions of these queues and nodes under this policy's text."""
+
+
+class Companions:
+    """The companions of one scenario, as they were applied last."""
+
+    def __init__(self, make: MakesCompanions, history: History, labels: Mapping[str, str]) -> None:
+        self._make, self._history, self._labels = make, history, labels
+        self._applied: dict[Ref, Object] = {}
+
+    def changed(self, view: View, policy: str, without_node: str) -> list[tuple[Ref, Object]]:
+        """Return the companions that have to be applied, with the scenario's labels.
+
+        Args:
+            view: What the watches show.
+            policy: The text of the policy in force.
+            without_node: The name of a node that is about to disappear, or an empty text.
+        """
+        queues = [it for it in view.mine(Kind.QUEUE) if SCENARIO in (it["metadata"].get("labels") or {})]
+        own_nodes = [it for it in view.mine(Kind.NODE) if nodes.WORLD in (it["metadata"].get("labels") or {})]
+        left = [it for it in own_nodes if it["metadata"]["name"] != without_node]
+        return [found for obj in self._make(queues, left, policy) if (found := self._if_changed(obj))]
+
+    def _if_changed(self, obj: Object) -> tuple[Ref, Object] | None:
+        kind = kind_of(obj)
+        assert kind is not None, obj["kind"]
+        ref = self._history.ref(kind, obj["metadata"]["name"])
+        if self._applied.get(ref) == obj:
+            return None
+        self._applied[ref] = copy.deepcopy(obj)
+        obj["metadata"]["labels"] = dict(self._labels)
+        return ref, obj
