@@ -35,7 +35,7 @@ PARTS := lint test-unit test-embedded test-faults features features-simulated fe
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
 
-.PHONY: help demo test test-fast $(PARTS) test-nightly nightly-tests nightly-properties nightly-schedulers nightly-kind lint-workflows docs soak attacks test-the-tests features-gang matrix mutate bench-core bench-live bench-simulation clean
+.PHONY: help demo test test-fast $(PARTS) test-nightly nightly-tests nightly-properties nightly-explore nightly-schedulers nightly-kind lint-workflows docs soak attacks test-the-tests features-gang matrix mutate bench-core bench-live bench-simulation clean
 
 .venv/.locked: requirements.lock
 	$(PYTHON) -m venv .venv
@@ -67,7 +67,7 @@ test-faults: .venv/.locked ## crashes, partitions, hostile objects, on embedded 
 	$(PYTEST) tests/fault_tolerance -m "not nightly" -n $(WORKERS) --dist worksteal -q $(ONLY) --junitxml=$(OUT)/tests-faults.xml
 
 test-nightly: .venv/.locked ## what `make test` leaves out: rarer cases, Kueue and Volcano, all features on Kind, properties 10,000 times
-	@failed=; for part in nightly-tests nightly-properties nightly-schedulers nightly-kind; do \
+	@failed=; for part in nightly-tests nightly-properties nightly-explore nightly-schedulers nightly-kind; do \
 	$(MAKE) --no-print-directory $$part || failed="$$failed $$part"; done; \
 	test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
@@ -76,6 +76,10 @@ nightly-tests: .venv/.locked
 
 nightly-properties: .venv/.locked
 	$(PYTEST) $(PROPERTIES) --hypothesis-profile=nightly -n $(WORKERS) -q --junitxml=$(OUT)/tests-properties.xml
+
+# What is known of ours and left out here: docs/explore.md
+nightly-explore: .venv/.locked
+	$(BIN)/python -m schedspec explore --seeds 100000 --without guarantee --out $(OUT)/nightly/explore
 
 nightly-schedulers: .venv/.locked
 	$(PYTEST) features --scheduler kueue --cluster embedded -n $(WORKERS) -q --out $(OUT)/nightly/kueue

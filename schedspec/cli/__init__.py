@@ -34,6 +34,7 @@ _COMMANDS = {
     "simulate": ("simulate", "run a load in virtual time and measure what each queue received"),
     "plan": ("plan", "what a change of policies, queues or nodes does, before it is merged"),
     "reduce": ("reduce", "from a dump and what happened to the smallest feature that shows it"),
+    "explore": ("explore", "draw random scenarios, and write what breaks a rule as features"),
     "dump": ("scheduling", "take a cluster's state, read-only, and write it as a file"),
     "completion": ("", "print the completion script of a shell"),
 }

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import time
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
 import click
 
 from .. import distribution
 from ..api.errors import HarnessError
-from ..incident import confirm, feature
+from ..incident import confirm, feature, written
 from .answers import explains_errors
-
-_SIMPLEST = ("capacity", "proportion", "gangs", "preempt", "hierarchy", "default")
-"""The policies that are tried first."""
-_MOST_LINES = 30
 
 
 @click.command("reduce")
@@ -49,15 +43,15 @@ def reduce_command(state: Path, because: str, out: Path, policy: Path | None, mi
         if out.suffix != ".feature":
             raise HarnessError(f"-o {out}: a feature ends with .feature\n  do next: write -o {out.stem}.feature")
         text = policy.read_text("utf-8") if policy is not None else ""
-        known = room.Known(known_policies(), lambda: time.monotonic() > ends)
+        known = room.Known(written.known_policies(), lambda: time.monotonic() > ends)
         found = room.reduce_incident(state, because, text, known)
     except (HarnessError, ValueError) as problem:  # the typed errors of inputs: what, where, and what to do next
         click.echo(str(problem), err=True)
         return 2
-    write(out, found, f"{because}, in {state.name}")
-    lines = len(out.read_text("utf-8").splitlines())
+    origin = f"Reduced by schedspec {written.own_version()} from {found.before} objects: {because}, in {state.name}"
+    lines = written.write(out, found, [origin])
     click.echo(f"{out}: {found.case.size} of {found.before} objects, {lines} lines, {found.tried} candidates")
-    for note in found.notes + ([f"more than {_MOST_LINES} lines"] if lines > _MOST_LINES else []):
+    for note in found.notes + ([f"more than {written.MOST_LINES} lines"] if lines > written.MOST_LINES else []):
         click.echo(f"  {note}")
     for note in found.left_out:
         click.echo(f"  has no sentence and is left out: {feature.clean(note)}")
@@ -66,33 +60,3 @@ def reduce_command(state: Path, because: str, out: Path, policy: Path | None, mi
         return 1
     click.echo(f"  it passes: pytest {out} --cluster simulated")
     return 0
-
-
-def known_policies() -> dict[str, str]:
-    """Return the policies that a sentence can name, the simplest first."""
-    files = sorted((distribution.folder("templates") / "policies").glob("*.yaml"))
-    order = {name: number for number, name in enumerate(_SIMPLEST)}
-    ordered = sorted(files, key=lambda it: (order.get(it.stem, len(order)), it.stem))
-    return {it.stem: it.read_text("utf-8") for it in ordered if it.stem != "capacity-and-proportion"}
-
-
-def write(out: Path, found: Any, what: str) -> None:
-    """Write the feature of a reduced case, and its policy beside it if no sentence can name that."""
-    room = distribution.load("scheduler.incident")
-    name = f'the policy "{found.policy_name}"'
-    out.parent.mkdir(parents=True, exist_ok=True)
-    if not found.policy_name:
-        beside = out.with_suffix(".policy.yaml")
-        beside.write_text(found.case.policy, "utf-8")
-        name = f'the policy of "{beside.name}"'
-    story = room.play(found.case)
-    comment = f"Reduced by schedspec {_version()} from {found.before} objects: {what}"
-    text = feature.Text(found.title, name, room.thens_of(found.case, found.signature, story), [comment])
-    out.write_text(feature.write_feature(found.case, story, text), "utf-8")
-
-
-def _version() -> str:
-    try:
-        return version("schedspec")
-    except PackageNotFoundError:  # a checkout that is not installed
-        return "of a checkout"

@@ -35,6 +35,5 @@ def problem_of(feature: Path) -> str:
             return "\n".join(ran.stdout.strip().splitlines()[-5:]) or ran.stderr.strip()[-500:] or "no output"
     failed = [it for it in found if it.verdict != "passed"]
     if failed or not found:
-        lines = [line for line in ran.stdout.splitlines() if line.startswith(("E ", "  expected", "  seen"))]
-        return "\n".join(lines[:6]) or ran.stdout.strip()[-800:] or "no scenario ran"
+        return "\n".join(it.why for it in failed if it.why) or ran.stdout.strip()[-800:] or "no scenario ran"
     return ""

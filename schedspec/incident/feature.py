@@ -61,7 +61,7 @@ def _steps(case: Any, story: Any) -> Iterator[str]:
     for number, step in enumerate(case.steps):
         last = number == len(case.steps) - 1
         kind = type(step).__name__
-        asked = asked or last or kind in ("Leave", "Change", "Complete")
+        asked = asked or last or kind in ("Leave", "Change", "Complete", "Fail", "Use")
         lead = "When" if last or (asked and kind != "Submit") else "And"
         match kind:
             case "Submit":
@@ -82,6 +82,10 @@ def _steps(case: Any, story: Any) -> Iterator[str]:
                 yield from _table("When these queues change:", [_queue(step.queue)])
             case "Complete":
                 yield f'    When "{step.job}" completes'
+            case "Fail":
+                yield f'    When pod "{step.pod}" fails with exit code 1'
+            case "Use":
+                yield f'    When the policy "{step.name}" is given'
 
 
 def _what_became(step: Any, rest: Any) -> str:

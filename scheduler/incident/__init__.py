@@ -6,11 +6,12 @@
 """
 
 from .case import Case
-from .play import play
+from .play import PAUSE, play
 from .reduce import IncidentError, Known, Reduced, reduce_case, reduce_incident, reduce_state
 from .thens import thens_of
 
 __all__ = [
+    "PAUSE",
     "Case",
     "IncidentError",
     "Known",

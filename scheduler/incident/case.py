@@ -113,7 +113,29 @@ class Complete:
     job: str
 
 
-Step = Submit | Join | Leave | Change | Complete
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """A pod of a job fails if it runs; nobody makes it again."""
+
+    job: str
+    index: int = 0
+
+    @property
+    def pod(self) -> str:
+        """The pod's name, as the Job controller gives it."""
+        return f"{self.job}-task-{self.index}"
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """Another policy comes into force."""
+
+    name: str
+    """Its name among `templates/policies`."""
+    text: str
+
+
+Step = Submit | Join | Leave | Change | Complete | Fail | Use
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +194,7 @@ def map_work(case: Case, work: dict[str, Work | None]) -> Case:
         steps=tuple(
             it
             for it in steps
-            if not (isinstance(it, Submit) and not it.work) and not (isinstance(it, Complete) and it.job in gone)
+            if not (isinstance(it, Submit) and not it.work) and not (isinstance(it, Complete | Fail) and it.job in gone)
         ),
     )
 

@@ -20,9 +20,21 @@ from ..policy.model import Policy
 from ..reasons import Refusal, VictimReason
 from ..recording.events import Input, ObjectSeen
 from ..simulate.present import opened
-from ..simulation import Adopted, Arrival, EndWork, OnEviction, RemoveNode, Settings, Simulation, SimulationError, node
+from ..simulation import (
+    Adopted,
+    Arrival,
+    EndWork,
+    FailPod,
+    OnEviction,
+    RemoveNode,
+    Settings,
+    Simulation,
+    SimulationError,
+    UsePolicy,
+    node,
+)
 from ..simulation import outcomes as happened
-from .case import NAMESPACE, Amounts, Case, Change, Complete, Join, Leave, Queue, Step, Submit, Work
+from .case import NAMESPACE, Amounts, Case, Change, Complete, Fail, Join, Leave, Queue, Step, Submit, Use, Work
 
 START = 1_790_000_000.0
 PAUSE = 30.0
@@ -148,7 +160,7 @@ class _Play:
         placed = {job: dict(pods) for job, pods in self._placed.items() if pods}
         self._story.rests.append(Rest(placed, dict(self._waits)))
 
-    def _inputs(self, step: Step, now: float) -> list[Any]:
+    def _inputs(self, step: Step, now: float) -> list[Any]:  # noqa: PLR0911 - one return a kind of step
         match step:
             case Submit():
                 return [self._adopted(it, now) for it in step.work]
@@ -160,6 +172,10 @@ class _Play:
                 return [ObjectSeen("Queue", _queue(step.queue))]
             case Complete():
                 return [EndWork(f"{NAMESPACE}/{step.job}")]
+            case Fail():
+                return [FailPod(f"{NAMESPACE}/{step.job}", f"{NAMESPACE}/{step.pod}")]
+            case Use():
+                return [UsePolicy(_policy(step.text))]
 
     def _adopted(self, work: Work, created: float) -> Adopted:
         moment, asks = timestamp(created), quantities(work.requests)

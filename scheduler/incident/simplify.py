@@ -17,12 +17,14 @@ from .case import (
     Case,
     Change,
     Complete,
+    Fail,
     Join,
     Leave,
     Node,
     PriorityClass,
     Queue,
     Submit,
+    Use,
     Work,
     map_nodes,
     map_queues,
@@ -273,7 +275,7 @@ def rename(case: Case, jobs: Names, queues: Names, nodes: Names, classes: Names)
     def queue(it: Queue) -> Queue:
         return replace(it, name=queues.get(it.name, it.name), parent=queues.get(it.parent, it.parent))
 
-    def step(it: Any) -> Any:
+    def step(it: Any) -> Any:  # noqa: PLR0911 - one return a kind of step
         match it:
             case Submit():
                 return Submit(tuple(map(work, it.work)))
@@ -285,6 +287,10 @@ def rename(case: Case, jobs: Names, queues: Names, nodes: Names, classes: Names)
                 return Change(queue(it.queue))
             case Complete():
                 return Complete(jobs.get(it.job, it.job))
+            case Fail():
+                return replace(it, job=jobs.get(it.job, it.job))
+            case Use():
+                return it
 
     return replace(
         case,

@@ -20,10 +20,12 @@ from .load import (
     DrainNode,
     EndWork,
     FailNode,
+    FailPod,
     InvalidLoadError,
     OnEviction,
     RecoverNode,
     RemoveNode,
+    UsePolicy,
     Workload,
     node,
 )
@@ -37,6 +39,7 @@ __all__ = [
     "DrainNode",
     "EndWork",
     "FailNode",
+    "FailPod",
     "InvalidLoadError",
     "OnEviction",
     "Outcome",
@@ -49,6 +52,7 @@ __all__ = [
     "StuckError",
     "TimeGoesBackError",
     "UnknownNodeError",
+    "UsePolicy",
     "Workload",
     "node",
 ]

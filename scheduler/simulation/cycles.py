@@ -12,6 +12,7 @@ from ..decide import decide
 from ..framework.decisions import Decisions
 from ..framework.work import Budget
 from ..model.cluster import Cluster
+from ..model.job import PodGroupPhase
 from ..policy.model import Policy
 from ..recording.events import Assumed, Decided, Input, Nominated, apply_input
 
@@ -77,8 +78,13 @@ class Cycles:
             self.apply(Assumed(eviction.task, eviction.uid))
         for nomination in decisions.nominations:
             self.apply(Nominated(nomination.task, nomination.uid, nomination.node))
-        self._goes_on = bool(decisions.cut)
+        self._goes_on = bool(decisions.cut) or self._admitted_late(decisions)
         return decisions
+
+    def _admitted_late(self, decisions: Decisions) -> bool:
+        """Whether the policy admits work after its other actions: these see it in the next cycle."""
+        actions = self.policy.actions
+        return "enqueue" in actions[1:] and PodGroupPhase.INQUEUE in decisions.phases.values()
 
     def confirm(self, now: float) -> None:
         """Note that all changes since the cycle are what it decided: another one is wanted only where a job is due."""

@@ -23,7 +23,7 @@ from . import outcomes
 from .agenda import Agenda, Rank, SimulationError
 from .cycles import Cycles
 from .gangs import Gangs, Settings
-from .load import Adopted, Arrival, DrainNode, EndWork, FailNode, RecoverNode, RemoveNode, Workload
+from .load import Adopted, Arrival, DrainNode, EndWork, FailNode, FailPod, RecoverNode, RemoveNode, UsePolicy, Workload
 
 
 class UnknownNodeError(SimulationError):
@@ -111,6 +111,10 @@ class Simulation:
                 self.gangs.adopt(item, self.cycles.cluster.priority_of(item.group.spec.priority_class_name))
             case EndWork():
                 self.gangs.end(item.key)
+            case UsePolicy():
+                self.cycles.use(item.policy)
+            case FailPod():
+                self.gangs.fail_pod(item.job, item.pod)
             case ObjectSeen():
                 self._seen(item)
             case ObjectGone(kind="Node") | RemoveNode():

@@ -237,6 +237,20 @@ class Gangs:
         if key in self._gangs:
             self._complete(self._gangs[key], self._gangs[key].phase_of_clock)
 
+    def fail_pod(self, job: str, key: str) -> None:
+        """A pod fails; nothing happens unless it runs. Its owner does not make it again."""
+        gang = self._gangs.get(job)
+        member = gang.members.get(key) if gang is not None else None
+        if gang is None or member is None or member.state is not PodState.RUNNING:
+            return
+        del gang.members[key]
+        del self._on_node[member.node][key]
+        failed = objects.Pod(member.pod.metadata, member.pod.spec, objects.PodStatus("Failed"))
+        self._show(ObjectSeen("Pod", failed))
+        self._emit(outcomes.Released(self._agenda.now, job, key, member.node))
+        if gang.count(PodState.BOUND, PodState.RUNNING) < gang.work.minimum:
+            self._stop(gang)
+
     def _complete(self, gang: Gang, phase_of_clock: int) -> None:
         if gang.phase_of_clock == phase_of_clock:
             for member in list(gang.members.values()):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from ..model import objects, resources
+from ..policy.model import Policy
 from ..recording.events import ObjectGone, ObjectSeen
 from .agenda import SimulationError
 
@@ -161,6 +162,23 @@ class EndWork:
 
 
 @dataclass(frozen=True, slots=True)
+class FailPod:
+    """A pod of a workload fails if it runs: it holds nothing any more, and its owner does not make it again."""
+
+    job: str
+    """The key of the workload."""
+    pod: str
+    """The key of the pod."""
+
+
+@dataclass(frozen=True, slots=True)
+class UsePolicy:
+    """Another policy comes into force."""
+
+    policy: Policy
+
+
+@dataclass(frozen=True, slots=True)
 class Arrival:
     """One input and its time (seconds since the epoch).
 
@@ -169,7 +187,19 @@ class Arrival:
     """
 
     at: float
-    item: Workload | Adopted | EndWork | DrainNode | FailNode | RecoverNode | RemoveNode | ObjectSeen | ObjectGone
+    item: (
+        Workload
+        | Adopted
+        | EndWork
+        | FailPod
+        | DrainNode
+        | FailNode
+        | RecoverNode
+        | RemoveNode
+        | UsePolicy
+        | ObjectSeen
+        | ObjectGone
+    )
 
 
 def node(name: str, allocatable: Mapping[str, str], labels: Mapping[str, str] | None = None) -> objects.Node:

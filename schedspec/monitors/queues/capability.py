@@ -30,6 +30,7 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
             yield from _cards(ledger, act, queue)
             if not counts(act.pod):
                 continue
+            requested = {n: v for n, v in requested.items() if n in ("cpu", "memory")}  # cards have quotas
         for name in usage.lineage(ledger, act.position, queue, rules):
             held = usage.held_below(ledger, act.position, name, rules, counts)
             over = [

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from scheduler.incident import Known, reduce_case
-from scheduler.incident.case import Amounts, Case, Node, PriorityClass, Queue, Submit, Work, amounts
+from scheduler.incident.case import Amounts, Case, Fail, Node, PriorityClass, Queue, Submit, Use, Work, amounts
 from scheduler.incident.play import play
 from scheduler.incident.signature import Evicted, Waits, of_eviction, of_wait, shows
 
@@ -144,3 +144,30 @@ def test_a_pod_that_was_pending_holds_what_it_requests_and_not_what_another_did(
     for node in nodes:
         held = sum(sizes[int(job[1:])] for job, pods in placed.items() for on in pods.values() if on == node.name)
         assert gpus(held) <= node.has, placed
+
+
+def test_work_that_is_admitted_after_all_other_actions_starts_in_the_next_cycle() -> None:
+    """Found by exploration (seed 3346): the simulation waited for a change from outside."""
+    policy = POLICIES["capacity"].replace('"enqueue, allocate, backfill, reclaim"', '"allocate, backfill, enqueue"')
+    case = Case(policy, (Node("n1", gpus(1)),), steps=(Submit((Work("a", requests=gpus(1)),)),))
+    assert play(case).end.placed == {"a": {"a-task-0": "n1"}}
+
+
+def test_a_pod_that_fails_leaves_its_room_and_is_not_made_again() -> None:
+    gang, waits = Work("gang", pods=2, minimum=2, requests=gpus(1)), Work("waits", requests=gpus(1))
+    steps = (Submit((gang,)), Submit((waits,)), Fail("gang", 1))
+    placed = play(Case(POLICIES["capacity"], (Node("n1", gpus(2)),), steps=steps)).end.placed
+    assert placed == {"gang": {"gang-task-0": "n1"}, "waits": {"waits-task-0": "n1"}}
+
+
+def test_another_policy_is_in_force_from_its_step_on() -> None:
+    high, low = Work("high", priority="high", requests=gpus(1)), Work("low", requests=gpus(1))
+    case = Case(
+        POLICIES["default"],
+        (Node("n1", gpus(1)),),
+        classes=(PriorityClass("high", 100),),
+        steps=(Submit((low,)), Submit((high,)), Use("preempt", POLICIES["preempt"])),
+    )
+    story = play(case)
+    assert [(it.job, it.step) for it in story.evictions] == [("low", 3)]
+    assert story.end.placed == {"high": {"high-task-0": "n1"}}

@@ -1,0 +1,113 @@
+"""`schedspec explore`: random scenarios, judged by monitors and general promises; what breaks becomes a feature."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from .. import distribution
+from ..api.errors import HarnessError
+from ..explore import found as findings
+from ..explore import rounds
+from ..incident import written
+from ..monitors import MONITORS
+from .answers import count, explains_errors
+
+_CANDIDATES = 3000
+"""Cases that a reduction may try: a number, not a time, so that equal seeds write equal bytes."""
+_USUAL_SEEDS = 1000
+
+
+@click.command("explore")
+@click.option("--seeds", type=click.IntRange(1), metavar="N", help=f"How many scenarios; default: {_USUAL_SEEDS}.")
+@click.option("--minutes", type=click.FloatRange(0, min_open=True), metavar="M", help="How long, instead of --seeds.")
+@click.option("--first-seed", default=1, show_default=True, metavar="N", help="The first seed; the next ones follow.")
+@click.option(
+    "--out",
+    default=Path("out/explore"),
+    show_default=True,
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where features of findings go.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Processes; the result is the same with any. Default: a core each.",
+)
+@click.option(
+    "--without", multiple=True, metavar="NAME", help="A monitor or promise that does not judge. Repeat for several."
+)
+@explains_errors
+def explore_command(  # noqa: PLR0917 - the options of the command
+    seeds: int | None, minutes: float | None, first_seed: int, out: Path, jobs: int | None, without: tuple[str, ...]
+) -> int:
+    """Draw random scenarios, play them with our scheduler in virtual time, and look for one that breaks a rule.
+
+    Each scenario has 1 to 4 nodes, 1 to 5 queues, 2 to 8 jobs, and changes while they run. Monitors judge it, and the
+    promises rest, told, owed, node-more and names. What breaks is reduced and written as a feature, once for each
+    monitor or promise and type of reason. The exit status is 0 if nothing broke, 1 if something did, 2 on bad input.
+
+    \b
+    Examples:
+      schedspec explore --seeds 5000
+      schedspec explore --minutes 60 --out out/explore --first-seed 100000
+      schedspec explore --seeds 5000 --without guarantee
+    """
+    try:
+        _check(seeds, minutes, without)
+    except HarnessError as problem:
+        click.echo(str(problem), err=True)
+        return 2
+    policies, begun = written.known_policies(), time.monotonic()
+    goes_on = _budget(seeds, minutes, begun)
+    done = rounds.explore(first_seed, policies, jobs or os.cpu_count() or 1, goes_on, frozenset(without))
+    click.echo(f"{done.seeds} scenarios from seed {first_seed}, {count(len(done.broken), 'finding', 'findings')}")
+    for line in done.coverage():
+        click.echo(f"  {line}")
+    _say_speed(done.seeds, time.monotonic() - begun)
+    for name, broken in done.broken.items():
+        _write(name, done.times[name], broken, out, policies)
+    return 1 if done.broken else 0
+
+
+def _check(seeds: int | None, minutes: float | None, without: tuple[str, ...]) -> None:
+    if seeds is not None and minutes is not None:
+        raise HarnessError("--seeds and --minutes contradict each other\n  do next: leave out one of the two")
+    known = {*MONITORS, *distribution.load("scheduler.explore").PROMISES}
+    for name in without:
+        if name not in known:
+            names = ", ".join(sorted(known))
+            raise HarnessError(f"--without {name}: no monitor and no promise\n  do next: name one of {names}")
+
+
+def _budget(seeds: int | None, minutes: float | None, begun: float) -> Callable[[rounds.Explored], int]:
+    def by_time(_: rounds.Explored) -> int:
+        return rounds.ROUND if minutes is not None and time.monotonic() - begun < minutes * 60 else 0
+
+    def by_number(so_far: rounds.Explored) -> int:
+        return (seeds or _USUAL_SEEDS) - so_far.seeds
+
+    return by_time if minutes is not None else by_number
+
+
+def _say_speed(number: int, seconds: float) -> None:
+    """Write to stderr what differs from run to run: equal seeds print the same."""
+    sys.stderr.write(f"{number / max(seconds, 1e-9):.1f} scenarios a second\n")
+
+
+def _write(name: str, times: int, broken: rounds.Broken, out: Path, policies: dict[str, str]) -> None:
+    tried = itertools.count(1)
+    it = findings.write_finding(broken, out, policies, lambda: next(tried) > _CANDIDATES)
+    click.echo(f"{name}: {times} of the scenarios, first seed {broken.seed}")
+    click.echo(f"  {broken.finding.text}")
+    click.echo(f"  {it.path}: {it.objects} objects, {it.lines} lines")
+    if it.unconfirmed:
+        click.echo(f"  not confirmed: {it.unconfirmed}")

@@ -1,0 +1,69 @@
+"""Reduce what breaks, and write it: one feature for each signature, with its seed and the version that found it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import distribution
+from ..incident import confirm, written
+from .judge import Finding, judge
+from .rounds import Broken
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A feature of a finding."""
+
+    path: Path
+    lines: int
+    objects: int
+    unconfirmed: str
+    """Why the feature does not show the finding in the simulated cluster; empty if it does."""
+
+
+def write_finding(broken: Broken, folder: Path, policies: Mapping[str, str], is_over: Callable[[], bool]) -> Written:
+    """Reduce a finding to the smallest case with the same signature, and write it into the folder."""
+    incident, signature = distribution.load("scheduler.incident"), distribution.load("scheduler.incident.signature")
+    name = broken.finding.name
+    wanted = signature.Broken(name, lambda case: {it.name for it in judge(case, _worlds(name)).findings})
+    reduced = incident.reduce_case(broken.finding.drawn, wanted, incident.Known(policies, is_over))
+    last = next(it for it in judge(reduced.case, _worlds(name)).findings if it.name == name)
+    reduced.case = last.case
+    path = folder / f"{_slug(name)}.feature"
+    comments = [
+        f"Found by schedspec {written.own_version()}, explore --first-seed {broken.seed}: {name}",
+        f"It breaks: {last.text}",
+    ]
+    lines = written.write(path, reduced, comments, _thens(last))
+    return Written(path, lines, reduced.case.size, _unconfirmed(path, last))
+
+
+def _worlds(name: str) -> Any:
+    """Return only the worlds that the promise needs: a reduction tries hundreds of cases."""
+    promise = name.partition(":")[0]
+    return distribution.load("scheduler.explore").Worlds(promise == "node-more", promise == "names")
+
+
+def _thens(found: Finding) -> list[str]:
+    """Return the sentences that the finding breaks; for a monitor, one that holds: monitors judge every scenario."""
+    if found.thens:
+        return list(found.thens)
+    return [f'"{it.name}" runs or is refused' for it in found.case.jobs[-1:]]
+
+
+def _unconfirmed(path: Path, found: Finding) -> str:
+    problem = confirm.problem_of(path)
+    if not problem:
+        return "it passes in the simulated cluster"
+    monitor = found.name.partition(":")[0]
+    if found.thens or f"monitor {monitor}" in problem:
+        return ""
+    return f"it fails in the simulated cluster for another reason: {problem}"
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60]

@@ -1,0 +1,75 @@
+"""Judge one case in virtual time: the monitors of scenarios, and the general promises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from .. import distribution
+from ..monitors import Rules, Violation
+from ..monitors import judge as judge_history
+from .versions import Recorder
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a case breaks."""
+
+    name: str
+    """The signature: monitor or promise, and the type of the reason."""
+    text: str
+    case: Any
+    """The world that shows it: the case itself, or the one beside it."""
+    drawn: Any = None
+    """The case that was judged."""
+    thens: tuple[str, ...] = ()
+    """Sentences that would hold if nothing were broken."""
+
+
+@dataclass(slots=True)
+class Judged:
+    """A case that was judged."""
+
+    findings: list[Finding] = field(default_factory=list)
+    reached: frozenset[str] = frozenset()
+
+
+def judge(case: Any, worlds: Any = None) -> Judged:
+    """Play a case, and return what it breaks and what it reaches.
+
+    Args:
+        case: A case of `scheduler.incident`.
+        worlds: Which worlds are played beside it; by default all.
+    """
+    explore, incident = distribution.load("scheduler.explore"), distribution.load("scheduler.incident")
+    recorder = Recorder()
+    story = incident.play(case, listen=recorder.hear)
+    findings = [*_monitored(case, recorder, incident.PAUSE)]
+    promises = explore.break_promises(case, story, worlds or explore.Worlds())
+    findings += (Finding(it.name, it.text, it.case, case, it.thens) for it in promises)
+    return Judged(_once(findings), explore.reach_of(case, story))
+
+
+def _once(findings: list[Finding]) -> list[Finding]:
+    return list({it.name: it for it in reversed(findings)}.values())[::-1]
+
+
+def _monitored(case: Any, recorder: Recorder, pause: float) -> Iterator[Finding]:
+    """Judge each span of time by the policy that was in force in it."""
+    spans = [(0, case.policy)]
+    spans += [(number, it.text) for number, it in enumerate(case.steps, 1) if type(it).__name__ == "Use"]
+    begins = recorder.versions[0].at if recorder.versions else 0.0
+    ends = [*(begins + pause * number for number, _ in spans[1:]), float("inf")]
+    for (number, policy), until in zip(spans, ends, strict=True):
+        since = begins + pause * number if number else 0.0
+        for it in judge_history(recorder.versions, Rules(policy)):
+            if since <= it.time < until:
+                yield Finding(_signature(it, recorder), f"{it.about}: {it.text}", case, case)
+
+
+def _signature(found: Violation, recorder: Recorder) -> str:
+    pod = found.about.rpartition("/")[2]
+    of_group = [actions for name, actions in recorder.actions.items() if name == pod or name.startswith(f"{pod}-task-")]
+    actions = sorted(set().union(*of_group))
+    return f"{found.monitor}: {' + '.join(actions) or 'bind'}"

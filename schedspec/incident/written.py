@@ -1,0 +1,55 @@
+"""Write a reduced case as a feature file, its policy beside it if no sentence can name that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from .. import distribution
+from .feature import Text, write_feature
+
+MOST_LINES = 30
+"""Lines that a reader takes in at once; a longer feature says so."""
+_SIMPLEST = ("capacity", "proportion", "gangs", "preempt", "hierarchy", "default")
+"""The policies that are tried first."""
+
+
+def known_policies() -> dict[str, str]:
+    """Return the policies that a sentence can name, the simplest first."""
+    files = sorted((distribution.folder("templates") / "policies").glob("*.yaml"))
+    order = {name: number for number, name in enumerate(_SIMPLEST)}
+    ordered = sorted(files, key=lambda it: (order.get(it.stem, len(order)), it.stem))
+    return {it.stem: it.read_text("utf-8") for it in ordered if it.stem != "capacity-and-proportion"}
+
+
+def write(out: Path, found: Any, comments: Sequence[str], thens: Sequence[str] = ()) -> int:
+    """Write the feature of a reduced case; returns its number of lines.
+
+    Args:
+        out: The file.
+        found: What `scheduler.incident` reduced.
+        comments: What the feature says of its origin.
+        thens: The sentences that judge; by default those of the incident.
+    """
+    room = distribution.load("scheduler.incident")
+    name = f'the policy "{found.policy_name}"'
+    out.parent.mkdir(parents=True, exist_ok=True)
+    if not found.policy_name:
+        beside = out.with_suffix(".policy.yaml")
+        beside.write_text(found.case.policy, "utf-8")
+        name = f'the policy of "{beside.name}"'
+    story = room.play(found.case)
+    said = [*thens] or room.thens_of(found.case, found.signature, story)
+    text = write_feature(found.case, story, Text(found.title, name, said, comments))
+    out.write_text(text, "utf-8")
+    return len(text.splitlines())
+
+
+def own_version() -> str:
+    """Return the version of schedspec."""
+    try:
+        return version("schedspec")
+    except PackageNotFoundError:  # a checkout that is not installed
+        return "of a checkout"

@@ -1,0 +1,226 @@
+"""Draw a case: 1 to 4 nodes, 1 to 5 queues, 2 to 8 jobs, and changes while they run.
+
+The one rule: a case holds only what the sentences of features can say, so that a finding can be written as a feature.
+Equal seeds and parents give equal cases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from random import Random
+
+from ..incident.case import (
+    Amounts,
+    Case,
+    Change,
+    Complete,
+    Fail,
+    Join,
+    Leave,
+    Node,
+    PriorityClass,
+    Queue,
+    Step,
+    Submit,
+    Use,
+    Work,
+    amounts,
+    map_nodes,
+    map_queues,
+    map_work,
+)
+from ..policy.loader import load_policy
+from .policies import draw_policy
+
+GPU = "nvidia.com/gpu"
+_SPACES: tuple[tuple[str, ...], ...] = (("cpu",), ("cpu",), (GPU,), (GPU,), ("cpu", GPU))
+_CLASSES = (PriorityClass("low", 10), PriorityClass("high", 100))
+_QUEUES = ("chat", "imaging", "research", "speech", "training")
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """What a case is drawn from.
+
+    Attributes:
+        policies: Texts of the policies that a sentence can name, by name.
+        parent: A case that reached something new: half of the draws change it instead of beginning anew.
+    """
+
+    seed: int
+    policies: Mapping[str, str]
+    parent: Case | None = None
+
+
+def generate(draw: Draw) -> Case:
+    """Return the case of a draw."""
+    random = Random(draw.seed)
+    if draw.parent is not None and random.random() < 0.5:
+        return _changed(random, draw.parent, draw.policies)
+    return _Generator(random, draw.policies).case()
+
+
+class _Generator:
+    def __init__(self, random: Random, policies: Mapping[str, str]) -> None:
+        self._random, self._policies = random, policies
+        self._space: tuple[str, ...] = random.choice(_SPACES)
+        self._has_classes = random.random() < 0.6
+        self._queues: tuple[Queue, ...] = ()
+        self._nodes: tuple[Node, ...] = ()
+
+    def case(self) -> Case:
+        random = self._random
+        policy = draw_policy(random, self._policies)
+        plugin = load_policy(policy, "policy").plugin("capacity")
+        self._nodes = tuple(self.node(f"n{number}") for number in range(1, random.choice((1, 1, 2, 2, 3, 4)) + 1))
+        self._queues = self._drawn_queues(is_tree=plugin is not None and plugin.enabled("enableHierarchy"))
+        jobs = [self.work(f"train-{number}") for number in range(1, random.randint(2, 8) + 1)]
+        if random.random() < 0.5:  # later work is more important: it has to take room
+            jobs.sort(key=lambda it: it.priority == "high")
+        steps: list[Step] = []
+        while jobs:
+            together = random.choice((1, 1, 1, 2, 3))
+            steps.append(Submit(tuple(jobs[:together])))
+            del jobs[:together]
+        case = Case(policy, self._nodes, self._queues, _CLASSES if self._has_classes else (), (), tuple(steps))
+        for _ in range(random.choice((0, 0, 1, 1, 2, 3))):
+            case = _with_change(random, case, self)
+        return case
+
+    def amount(self, least: int, most: int) -> Amounts:
+        return amounts((name, self._random.randint(least, most) * 1000) for name in self._space)
+
+    def node(self, name: str) -> Node:
+        return Node(name, self.amount(1, 6))
+
+    def work(self, name: str) -> Work:
+        random = self._random
+        pods = random.choice((1, 1, 1, 2, 2, 3, 4))
+        minimum = pods if random.random() < 0.7 else random.randint(1, pods)
+        parents = {it.parent for it in self._queues}
+        leaves = [it.name for it in self._queues if it.name not in parents]
+        return Work(
+            name,
+            random.choice(leaves) if random.random() < 0.95 else "default",
+            random.choice(("low", "high", "")) if self._has_classes else "",
+            pods,
+            minimum,
+            self.amount(1, 4),
+            preemptable=random.random() < 0.9,
+        )
+
+    def _drawn_queues(self, *, is_tree: bool) -> tuple[Queue, ...]:
+        """Draw queues in the order of a walk: a parent comes before its children."""
+        found: list[Queue] = []
+        for name in sorted(self._random.sample(_QUEUES, self._random.choice((1, 1, 2, 2, 3, 4, 5)))):
+            above = [it.name for it in found if not it.parent]
+            parent = self._random.choice(above) if is_tree and above and self._random.random() < 0.6 else ""
+            found.append(self.queue(name, parent))
+        return tuple(_within_parents(found))
+
+    def queue(self, name: str, parent: str) -> Queue:
+        random = self._random
+        most = max(sum(dict(it.has)[dimension] for it in self._nodes) // 1000 for dimension in self._space)
+        deserved = self.amount(0, max(most * 2 // 3, 1)) if random.random() < 0.7 else ()
+        return Queue(
+            name,
+            parent,
+            random.choice((1, 1, 1, 2, 3)),
+            random.choice((0, 0, 0, 1)),
+            capability=_at_least(self.amount(1, most), deserved) if random.random() < 0.3 else (),
+            deserved=deserved,
+            guarantee=_at_most(self.amount(0, max(most // 3, 1)), deserved) if random.random() < 0.2 else (),
+            reclaimable=random.random() < 0.85,
+        )
+
+
+def _at_least(given: Amounts, other: Amounts) -> Amounts:
+    least = dict(other)
+    return amounts((name, max(it, least.get(name, 0))) for name, it in given)
+
+
+def _at_most(given: Amounts, other: Amounts) -> Amounts:
+    most = dict(other)
+    return amounts((name, min(it, most.get(name, it))) for name, it in given)
+
+
+def _within_parents(queues: list[Queue]) -> list[Queue]:
+    """Make what each parent has cover what its children are promised: the scheduler refuses other trees."""
+    return [_covering(it, [child for child in queues if child.parent == it.name]) for it in queues]
+
+
+def _covering(queue: Queue, children: list[Queue]) -> Queue:
+    deserved, guarantee = (_cover(getattr(queue, it), children, it) for it in ("deserved", "guarantee"))
+    if guarantee and deserved:
+        deserved = _at_least(deserved, guarantee)
+    capability = queue.capability
+    for least in (deserved, guarantee, *(it.capability for it in children)) if capability else ():
+        capability = _at_least(capability, least)
+    return replace(queue, deserved=deserved, guarantee=guarantee, capability=capability)
+
+
+def _cover(own: Amounts, children: list[Queue], field: str) -> Amounts:
+    promised: dict[str, int] = {}
+    for name, it in (pair for child in children for pair in getattr(child, field)):
+        promised[name] = promised.get(name, 0) + it
+    return _at_least(own or amounts((name, 0) for name in promised), amounts(promised.items()))
+
+
+# ------------------------------------------------------------------------------------------------------------ changes
+
+
+def _with_change(random: Random, case: Case, draw: _Generator) -> Case:
+    """Insert a change of the cluster after one of the steps."""
+    at = random.randint(1, len(case.steps))
+    before = [work for step in case.steps[:at] if isinstance(step, Submit) for work in step.work]
+    step: Step | None = None
+    match random.randrange(7):
+        case 0 if len(case.nodes) > 1:
+            step = Leave(random.choice(case.nodes).name)
+        case 1:
+            step = Join((draw.node(f"n{len(case.all_nodes) + 1}"),))
+        case 2 | 3:
+            old = random.choice(case.queues)
+            step = Change(_in_order(replace(draw.queue(old.name, old.parent), reclaimable=old.reclaimable), case))
+        case 4 | 5 if before:
+            job = random.choice(before)
+            step = Complete(job.name) if random.random() < 0.6 else Fail(job.name, random.randrange(job.pods))
+        case 6:
+            names = sorted(name for name in draw._policies if name not in ("topology",))
+            name = random.choice(names)
+            step = Use(name, draw._policies[name])
+    gone = {it.node for it in case.steps if isinstance(it, Leave)}
+    if step is None or (isinstance(step, Leave) and gone):
+        return case
+    return replace(case, steps=(*case.steps[:at], step, *case.steps[at:]))
+
+
+def _in_order(queue: Queue, case: Case) -> Queue:
+    """Return the queue such that a tree of the case keeps its order."""
+    return next(it for it in _within_parents([queue, *(q for q in case.queues if q.name != queue.name)]))
+
+
+def _changed(random: Random, parent: Case, policies: Mapping[str, str]) -> Case:
+    """Return a case that differs from its parent in one to three things."""
+    draw = _Generator(random, policies)
+    draw._space = tuple(name for name, _ in parent.all_nodes[0].has)
+    draw._nodes, draw._queues, draw._has_classes = parent.nodes, parent.queues, bool(parent.classes)
+    case = parent
+    for _ in range(random.randint(1, 3)):
+        match random.randrange(5):
+            case 0:
+                case = _with_change(random, case, draw)
+            case 1:
+                case = replace(case, policy=draw_policy(random, policies))
+            case 2:
+                old = random.choice(case.jobs)
+                case = map_work(case, {old.name: draw.work(old.name)})
+            case 3:
+                node = random.choice(case.nodes)
+                case = map_nodes(case, {node.name: draw.node(node.name)})
+            case 4:
+                queue = random.choice(case.queues)
+                case = map_queues(case, {queue.name: draw.queue(queue.name, queue.parent)})
+                case = replace(case, queues=tuple(_within_parents(list(case.queues))))
+    return case

@@ -1,0 +1,53 @@
+"""Draw a policy: one that a sentence can name, or a change of it in switches, plugins or actions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from random import Random
+from typing import Any
+
+import yaml
+
+from .. import plugins as _plugins  # noqa: F401 - importing them declares their switches
+from ..policy import schema
+from ..policy.loader import WRAPPER, PolicyError, load_policy
+
+_ADDED = ("binpack", "conformance", "drf", "nodeorder", "overcommit", "priority", "gang")
+_ACTIONS = ("enqueue", "allocate", "backfill", "preempt", "reclaim")
+
+
+def draw_policy(random: Random, policies: Mapping[str, str]) -> str:
+    """Return the text of a policy."""
+    evicting = sorted(name for name, text in policies.items() if "reclaim" in text or "preempt" in text)
+    text = policies[random.choice(evicting if random.random() < 0.5 else sorted(policies))]
+    if random.random() < 0.6:
+        return text
+    document: dict[str, Any] = yaml.safe_load(text)
+    document = document.get(WRAPPER, document)
+    for _ in range(random.randint(1, 3)):
+        _change(random, document)
+    changed = str(yaml.safe_dump(document, sort_keys=False))
+    try:
+        load_policy(changed, "policy")
+    except PolicyError:
+        return text
+    return changed
+
+
+def _change(random: Random, document: dict[str, Any]) -> None:
+    plugins = [it for tier in document["tiers"] for it in tier["plugins"]]
+    match random.randrange(4):
+        case 0 | 1:
+            plugin = random.choice(plugins)
+            rule = schema.PLUGINS[plugin["name"]]
+            if switches := sorted(rule.switches - rule.refused.keys() - {"EnabledClusterOrder"}):
+                plugin[random.choice(switches)] = random.random() < 0.3
+        case 2:
+            missing = [it for it in _ADDED if all(it != plugin["name"] for plugin in plugins)]
+            if missing:
+                random.choice(document["tiers"])["plugins"].append({"name": random.choice(missing)})
+        case 3:
+            actions = [it.strip() for it in document["actions"].split(",")]
+            action = random.choice(_ACTIONS)
+            kept = [it for it in actions if it != action] if action in actions else [*actions, action]
+            document["actions"] = ", ".join(kept if "allocate" in kept else actions)

@@ -1,0 +1,142 @@
+"""General promises: what holds in every case, whatever its policy is.
+
+* `rest`: the cluster settles.
+* `told`: a job that waits has a reason.
+* `owed`: nothing is pending that fits on idle room and that its queue is owed.
+* `node-more`: a node more does not delay the first job.
+* `names`: reversed names of jobs change only which of equal jobs goes.
+
+The one rule: a promise is judged by the case and by what happened, never by the scheduler's own sums.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from ..incident.case import Case, Complete, Fail, Node, Submit, Work
+from ..incident.play import Story, play
+from ..incident.signature import reason_type
+from ..incident.simplify import rename
+from .owed import owed_jobs
+
+PROMISES = ("rest", "told", "owed", "node-more", "names")
+_LAST = "zz-more"
+"""The name of a node more: it comes last where names decide."""
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """A promise that a case breaks."""
+
+    name: str
+    """The signature: the promise, and the types of the reasons that the scheduler gave."""
+    text: str
+    case: Case
+    """The world in which a sentence shows it."""
+    thens: tuple[str, ...] = ()
+    """Sentences that would hold if the promise held."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worlds:
+    """Which worlds are played beside the case: `node-more`, `names`. Each costs another play, or two."""
+
+    node_more: bool = True
+    names: bool = True
+
+
+def break_promises(case: Case, story: Story, worlds: Worlds) -> Iterator[Promise]:
+    """Yield the promises that a case breaks, whose play is `story`."""
+    if story.problem:
+        yield _rest(case, story)
+        return
+    yield from _told(case, story)
+    for work in owed_jobs(case, story):
+        text = f"{work.name} waits beside idle room that its queue is owed"
+        yield Promise(f"owed: {_reasons(story, work.name)}", text, case, (f'"{work.name}" runs',))
+    if worlds.node_more and case.nodes and story.starts and not story.rests[1].waits:
+        yield from _node_more(case, story)
+    if worlds.names:
+        yield from _names(case)
+
+
+def _reasons(story: Story, job: str) -> str:
+    refusal = story.end.waits.get(job)
+    return " + ".join(sorted({reason_type(it) for it in refusal.items})) if refusal is not None else "no reason"
+
+
+def _rest(case: Case, story: Story) -> Promise:
+    evicted = Counter(it.pod for it in story.evictions)
+    actions = sorted({it.reason.action for it in story.evictions})
+    thens = (
+        (f"exactly {len(evicted)} pods are evicted, once each",) if len(evicted) != 1 else ("exactly 1 pod is evicted",)
+    )
+    return Promise(f"rest: {' + '.join(actions) or 'no evictions'}", story.problem, case, thens)
+
+
+def _told(case: Case, story: Story) -> Iterator[Promise]:
+    alive = alive_jobs(case)
+    for work in alive:
+        placed = story.end.placed.get(work.name, {})
+        if len(placed) < work.pods and work.name not in story.end.waits and work.name not in _failed(case):
+            yield Promise(
+                "told: no reason", f"{work.name} waits without a reason", case, (f'"{work.name}" runs or is refused',)
+            )
+            return
+
+
+def _failed(case: Case) -> set[str]:
+    return {it.job for it in case.steps if isinstance(it, Fail)}
+
+
+def alive_jobs(case: Case) -> list[Work]:
+    """Return the jobs that have not completed at the end."""
+    done = {it.job for it in case.steps if isinstance(it, Complete)}
+    return [it for it in case.jobs if it.name not in done]
+
+
+def _node_more(case: Case, story: Story) -> Iterator[Promise]:
+    """Compare the first start; where work waits after the first step, a node more may make another job the first."""
+    at, job = story.starts[0]
+    most = max(case.nodes, key=lambda it: it.has)
+    larger = replace(case, nodes=(*case.nodes, Node(_LAST, most.has)))
+    other = play(larger)
+    if not other.starts or other.starts[0][0] > at + 1e-6:
+        later = f"{other.starts[0][0] - at:g} s later" if other.starts else "never"
+        yield Promise("node-more", f"with a node more the first job starts {later}", larger, (f'"{job}" runs',))
+
+
+def _names(case: Case) -> Iterator[Promise]:
+    if not all(_are_equal(step.work) for step in case.steps if isinstance(step, Submit)):
+        return
+    names = sorted(it.name for it in case.jobs)
+    jobs = dict(zip(names, reversed(names), strict=True))
+    first, other = case, rename(case, jobs, {}, {}, {})
+    ends = [play(it) for it in (first, other)]
+    counts = [_classes(it, end) for it, end in zip((first, other), ends, strict=True)]
+    if counts[0] != counts[1]:
+        more = sorted((counts[0] - counts[1]).items())
+        text = f"with reversed names other work runs: {more}"
+        expected = [
+            f'"{jobs[name]}" runs' for name in names if len(ends[0].end.placed.get(name, ())) == _pods(case, name)
+        ]
+        yield Promise("names", text, other, tuple(expected))
+
+
+def _pods(case: Case, name: str) -> int:
+    return next(it.pods for it in case.jobs if it.name == name)
+
+
+def _are_equal(work: Iterable[Work]) -> bool:
+    return len({replace(it, name="") for it in work}) == 1
+
+
+def _classes(case: Case, story: Story) -> Counter[tuple[int, Work, int]]:
+    """Count jobs by step, by what they are but for their names, and by how many of their pods have a node."""
+    found: Counter[tuple[int, Work, int]] = Counter()
+    for number, step in enumerate(case.steps):
+        for work in step.work if isinstance(step, Submit) else ():
+            found[number, replace(work, name=""), len(story.end.placed.get(work.name, ()))] += 1
+    return found

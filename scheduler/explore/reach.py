@@ -1,0 +1,69 @@
+"""What a case comes to: actions, plugins and switches of its policy, its changes, and the types of reasons.
+
+Exploration prefers seeds that reach something new, and prints how much of the space was reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import get_args
+
+from .. import plugins as _plugins  # noqa: F401 - importing them declares their switches
+from ..incident.case import Case, Step, Use
+from ..incident.play import Story
+from ..incident.signature import of_eviction, reason_type
+from ..policy import schema
+from ..policy.loader import load_policy
+from ..reasons.victims import Rule
+from ..reasons.waiting import UnschedulableReason
+
+
+def _tags(union: object) -> frozenset[str]:
+    return frozenset(str(it.__struct_config__.tag) for it in get_args(union))
+
+
+SPACE: dict[str, frozenset[str]] = {
+    "action": frozenset(schema.ACTIONS),
+    "plugin": frozenset(schema.PLUGINS),
+    "switch": frozenset(
+        f"{name}.{switch}" for name, rule in schema.PLUGINS.items() for switch in rule.switches - rule.refused.keys()
+    ),
+    "change": frozenset(it.__name__.lower() for it in get_args(Step)),
+    "reason": _tags(UnschedulableReason),
+    "protection": _tags(Rule),
+}
+"""What can be reached, by its kind. A switch counts once it is set in a policy."""
+
+
+def reach_of(case: Case, story: Story) -> frozenset[str]:
+    """Return what a case reaches, as `kind name`; reasons also in detail, which counts as new but not in the space."""
+    return frozenset(_found(case, story))
+
+
+def _found(case: Case, story: Story) -> Iterator[str]:
+    for text in (case.policy, *(it.text for it in case.steps if isinstance(it, Use))):
+        policy = load_policy(text, "policy")
+        yield from (f"action {it}" for it in policy.actions)
+        for option in (it for tier in policy.tiers for it in tier):
+            yield f"plugin {option.name}"
+            yield from (f"switch {option.name}.{it}" for it in option.switches)
+            yield from (f"set {option.name}.{it} {value}" for it, value in option.switches.items())
+    yield from (f"change {type(it).__name__.lower()}" for it in case.steps)
+    for rest in story.rests:
+        for refusal in rest.waits.values():
+            for why in refusal.items:
+                yield f"reason {why.__struct_config__.tag}"
+                yield f"detail {reason_type(why)}"
+                yield from (f"protection {tag}" for tag in _protections(why))
+    for eviction in story.evictions:
+        found = of_eviction(eviction)
+        yield f"detail evicted {found.action} {found.within_queue} {found.whole_gang}"
+
+
+def _protections(why: object) -> Iterator[str]:
+    for spared in getattr(why, "spared", ()):
+        rule = spared.why
+        rule = getattr(rule, "why", None) or rule
+        config = getattr(rule, "__struct_config__", None)
+        if config is not None:
+            yield str(config.tag)

@@ -1,0 +1,86 @@
+"""`schedspec explore` as an engineer runs it: a planted defect, a sound scheduler, equal seeds, and bad options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from schedspec.cli.check import check_command
+from schedspec.cli.explore import explore_command
+from schedspec.explore import rounds
+from schedspec.incident import confirm
+from schedspec.incident.written import known_policies
+from scheduler.plugins.queue.plugin import QueuePlugin
+from tests.schedspec.explore import planted
+
+KNOWN = ("--without", "guarantee")
+"""What is known of ours: docs/explore.md."""
+OTHERS = tuple(it for name in ("guarantee", "rest", "told", "owed", "names", "node-more") for it in ("--without", name))
+
+
+def run(*words: object) -> Result:
+    return CliRunner().invoke(explore_command, [str(it) for it in words], standalone_mode=False)
+
+
+@pytest.fixture
+def defect(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plant a defect here, and in the run that confirms."""
+    monkeypatch.setattr(QueuePlugin, "allocatable", planted.allocatable)
+    monkeypatch.setenv("PYTEST_PLUGINS", planted.__name__)
+
+
+@pytest.mark.usefixtures("defect")
+def test_a_planted_defect_becomes_a_small_feature_that_fails_for_it(tmp_path: Path) -> None:
+    ran = run("--seeds", 12, "--jobs", 1, "--out", tmp_path, *OTHERS)
+    assert ran.return_value == 1, ran.output
+    assert "not confirmed" not in ran.output
+    text = (tmp_path / "capability-bind.feature").read_text("utf-8")
+    assert len(text.splitlines()) <= 30
+    assert "explore --first-seed" in text
+    assert "of its capability" in text
+    checked = CliRunner().invoke(check_command, [str(tmp_path)], standalone_mode=False)
+    assert checked.return_value == 0, checked.output
+
+
+@pytest.mark.usefixtures("defect")
+def test_equal_seeds_write_equal_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(confirm, "problem_of", lambda _: "monitor capability")
+    outputs = []
+    for name in ("one", "two"):
+        ran = run("--seeds", 12, "--jobs", 1, "--out", tmp_path / name, *OTHERS)
+        files = {it.name: it.read_bytes() for it in (tmp_path / name).iterdir()}
+        outputs.append((ran.stdout.replace(str(tmp_path / name), "."), files))
+    assert outputs[0] == outputs[1]
+    assert outputs[0][1]
+
+
+def test_a_sound_scheduler_breaks_nothing() -> None:
+    ran = run("--seeds", 60, "--jobs", 1, *KNOWN)
+    assert ran.return_value == 0, ran.output
+    assert "60 scenarios from seed 1, no findings" in ran.output
+    assert "action: 5 of 5" in ran.output
+
+
+def test_the_result_does_not_depend_on_the_number_of_processes() -> None:
+    found = [
+        rounds.explore(7, known_policies(), jobs, lambda it: 24 - it.seeds, frozenset({"guarantee"})) for jobs in (1, 2)
+    ]
+    assert found[0] == found[1]
+    assert found[0].reached
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--seeds", 5, "--minutes", 1), "contradict"),
+        (("--seeds", 5, "--without", "gangs"), "no monitor and no promise"),
+    ],
+    ids=["seeds-and-minutes", "unknown-name"],
+)
+def test_options_that_make_no_sense_are_one_clear_error(words: tuple[object, ...], told: str) -> None:
+    ran = run(*words)
+    assert ran.return_value == 2
+    assert told in ran.output
+    assert "do next" in ran.output
