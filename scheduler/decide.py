@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import msgspec
+
 from .actions import ACTIONS
 from .actions.podgroup_phases import set_phases
 from .framework.decisions import Decisions
@@ -89,6 +91,7 @@ def _run(session: Session) -> Session:
         session.backlog.action = ""
         session.nominations.give_up()
         set_phases(session)
+        _annotate_binds(session)
         _note_gated(session)
         _note_unfilled(session)
         _note_waiting(session)
@@ -96,6 +99,14 @@ def _run(session: Session) -> Session:
         return session
     finally:
         session.close()
+
+
+def _annotate_binds(session: Session) -> None:
+    """Add to each bind the annotations that plugins give the task, if the policy has such a plugin."""
+    annotations, binds = session.hooks.bind_annotations, session.decisions.binds
+    for position, bind in enumerate(binds if annotations.functions else ()):
+        if more := annotations(session.cluster.tasks[bind.task]):
+            binds[position] = msgspec.structs.replace(bind, annotations=more)
 
 
 def _note_gated(session: Session) -> None:

@@ -10,7 +10,7 @@ import msgspec
 from ..reasons import Refusal, UnschedulableReason, VictimReason
 
 
-class Bind(msgspec.Struct, frozen=True):
+class Bind(msgspec.Struct, frozen=True, omit_defaults=True):
     """Bind this pod to this node."""
 
     task: str
@@ -18,6 +18,8 @@ class Bind(msgspec.Struct, frozen=True):
     uid: str
     node: str
     job: str
+    annotations: dict[str, str] = {}
+    """Annotations that the pod gets together with its node."""
 
 
 class Evict(msgspec.Struct, frozen=True):

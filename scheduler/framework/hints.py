@@ -44,6 +44,7 @@ _BY_RULE: dict[str, tuple[str, ...]] = {
     "group-limit": _QUOTA,
     "card": (),
     "card-quota": _QUOTA,
+    "shared-card": _NEIGHBOURS,
 }
 """For each rule of `NoNode`: the changes that could make an excluded node suitable."""
 _ABOUT_ROOM = ("resource", "pods")

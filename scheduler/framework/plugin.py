@@ -36,6 +36,8 @@ class Plugin:
     arguments: ClassVar[Mapping[str, Argument]] = {}
     families: ClassVar[Mapping[str, Argument]] = {}
     refused: ClassVar[Mapping[str, tuple[str, str]]] = {}
+    exclusive: ClassVar[tuple[tuple[str, str], ...]] = ()
+    """Pairs of arguments of which only one may be true."""
     decides_queues: ClassVar[bool] = False
     """Whether the plugin decides the shares of queues. A policy may name only one such plugin."""
     judges_equals_alike: ClassVar[bool] = False
@@ -55,6 +57,7 @@ class Plugin:
                 arguments=cls.arguments,
                 families=cls.families,
                 refused=cls.refused,
+                exclusive=cls.exclusive,
                 decides_queues=cls.decides_queues,
             )
 

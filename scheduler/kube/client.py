@@ -214,17 +214,29 @@ class Client:
         path, body = resource.path(namespace, name), _encode(options)
         await self.http.request("DELETE", path, body, deadline=deadline, repeatable=bool(uid), once=self._once)
 
-    async def bind(self, namespace: str, name: str, uid: str, node: str, *, deadline: float = 30.0) -> None:
+    async def bind(
+        self,
+        namespace: str,
+        name: str,
+        uid: str,
+        node: str,
+        annotations: Mapping[str, str] | None = None,
+        *,
+        deadline: float = 30.0,
+    ) -> None:
         """Bind a pod to a node. The request is repeated if its answer is lost.
+
+        The API server adds the annotations to the pod in the same write.
 
         Raises:
             Conflict: The pod is bound already, or another pod has its name now.
         """
+        more = {"annotations": annotations} if annotations else {}
         body = _encode(
             {
                 "apiVersion": "v1",
                 "kind": "Binding",
-                "metadata": {"name": name, "namespace": namespace, "uid": uid},
+                "metadata": {"name": name, "namespace": namespace, "uid": uid, **more},
                 "target": {"kind": "Node", "name": node},
             }
         )

@@ -130,6 +130,20 @@ def _cooldown(document: Document) -> Found:
         yield document.places["cdp"], text, "add preempt or reclaim, or remove cdp"
 
 
+def _shared_cards(document: Document) -> Found:
+    """Report a deviceshare that gives no cards, or whose weight weighs nothing."""
+    option = document.policy.plugin("deviceshare")
+    if option is None:
+        return
+    place, given = document.places["deviceshare"], option.arguments
+    if not any(given.get(f"deviceshare.{name}Enable") for name in ("GPUSharing", "GPUNumber", "VGPU")):
+        text = "deviceshare gives no cards: it has to be told what the cluster's device plugin offers"
+        yield place, text, "set one of GPUSharingEnable, GPUNumberEnable and VGPUEnable to true"
+    if given.get("deviceshare.ScheduleWeight") and "deviceshare.SchedulePolicy" not in given:
+        field = f"{place}.arguments.deviceshare.ScheduleWeight"
+        yield field, "has no effect without deviceshare.SchedulePolicy", "set it to binpack or spread"
+
+
 def _scores(document: Document) -> Found:
     """Report scores that counteract each other."""
     pack, order = document.policy.plugin("binpack"), document.policy.plugin("nodeorder")
@@ -207,6 +221,7 @@ RULES: tuple[Rule, ...] = (
     _missing,
     _gangs,
     _cooldown,
+    _shared_cards,
     _scores,
     _first_replica,
     _system_pods,

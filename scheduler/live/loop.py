@@ -308,7 +308,7 @@ class CycleLoop:
     async def _carry_out(self, decisions: Decisions) -> None:
         turns = Turns(ITEMS_PER_TURN)
         for bind in decisions.binds:
-            self._feed.apply(Assumed(bind.task, bind.uid, bind.node))
+            self._feed.apply(Assumed(bind.task, bind.uid, bind.node, bind.annotations))
             self._writer.bind(bind)
             await turns.spent()
         for eviction in decisions.evictions:

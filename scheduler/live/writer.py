@@ -207,7 +207,7 @@ class Writer:
     async def _bind(self, decision: Bind) -> None:
         namespace, _, name = decision.task.partition("/")
         try:
-            await self._client.bind(namespace, name, decision.uid, decision.node)
+            await self._client.bind(namespace, name, decision.uid, decision.node, decision.annotations)
         except Conflict:
             # the pod is bound, perhaps by us: an answer was lost and the bind repeated, or this process was restarted
             if not await self._is_bound(namespace, name, decision):

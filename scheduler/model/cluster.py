@@ -186,6 +186,7 @@ class Cluster(AuxiliaryObjects):
             self.jobs[old.job].move(old, new.status)
             self._sums.changed(old.job)
         old.pod, old.status, old.started, old.assumed = new.pod, new.status, new.started, new.assumed
+        old.assigned = new.assigned
         old.nominated, old.is_disruption_target = new.nominated, new.is_disruption_target
         (self.nominated.add if new.nominated else self.nominated.discard)(old.key)
         self._moved(old, before)
@@ -193,7 +194,7 @@ class Cluster(AuxiliaryObjects):
     @staticmethod
     def _keep_assumptions(old: Task, task: Task) -> None:
         if old.assumed and runs_ahead(old, task):
-            task.status, task.node, task.assumed = old.status, old.node, True
+            task.status, task.node, task.assumed, task.assigned = old.status, old.node, True, old.assigned
         if task.nominated == old.pod.status.nominated_node_name:
             task.nominated = old.nominated  # our assumption, if any: the API has not confirmed it yet
 
@@ -275,9 +276,9 @@ class Cluster(AuxiliaryObjects):
 
     # ---------------------------------------------------------------------------------------------------- assumptions
 
-    def assume_bound(self, key: str, uid: str, node: str) -> None:
-        """Assume a bind that is in flight: the task occupies its node from now on."""
-        self._assume(key, uid, TaskStatus.BINDING, node)
+    def assume_bound(self, key: str, uid: str, node: str, annotations: Mapping[str, str] | None = None) -> None:
+        """Assume a bind that is in flight: the task occupies its node, and has these annotations, from now on."""
+        self._assume(key, uid, TaskStatus.BINDING, node, annotations)
 
     def assume_evicted(self, key: str, uid: str) -> None:
         """Assume an eviction that is in flight: the task is Releasing from now on."""
@@ -309,13 +310,16 @@ class Cluster(AuxiliaryObjects):
             self._admit(again)
             self._moved(again, self._place_of(task))
 
-    def _assume(self, key: str, uid: str, status: TaskStatus, node: str) -> None:
+    def _assume(
+        self, key: str, uid: str, status: TaskStatus, node: str, annotations: Mapping[str, str] | None = None
+    ) -> None:
         task = self.tasks.get(key)
         if task is None or task.uid != uid:
             return
         before = self._place_of(task)
         self._forget(task)
         task.status, task.node, task.assumed = status, node, True
+        task.assigned = annotations or task.assigned
         self._admit(task)
         self._moved(task, before)
 

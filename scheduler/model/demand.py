@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from . import names, resources
+from .card_demand import CardDemand, counted
 from .objects import Container, Pod
 from .resources import Resource
 
@@ -105,10 +106,12 @@ def _request(container: Container) -> Resource:
     if given is None:
         return {}
     limits = resources.parse(given.limits)
-    return {**limits, **resources.parse(given.requests)}
+    return counted({**limits, **resources.parse(given.requests)})
 
 
-def shape_of(pod: Pod, request: Resource, init_request: Resource, missing: str = "") -> bytes:
+def shape_of(
+    pod: Pod, request: Resource, init_request: Resource, missing: str = "", cards: CardDemand | None = None
+) -> bytes:
     """Return a key that equal tasks share: requests, and every part of spec and labels that decides where.
 
     Long keys are hashed.
@@ -142,6 +145,7 @@ def shape_of(pod: Pod, request: Resource, init_request: Resource, missing: str =
         (pod.metadata.annotations or {}).get(names.CARD_NAME),
         sorted(c.image for c in spec.containers),
         *((missing,) if missing else ()),
+        *((cards,) if cards is not None else ()),
     )
     shape = msgspec.json.encode(parts)
     return shape if len(shape) <= LONGEST_SHAPE else hashlib.blake2b(shape, digest_size=32).digest()

@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 
 from . import names, resources
+from .card_notation import GPU_INDEX, VGPU_IDS
 from .demand import host_ports_of, requests_of
 from .objects import (
     Affinity,
@@ -161,8 +162,9 @@ def _as_room(pod: Pod) -> Pod:
     first = [name for name in _COUNTED_FIRST if name in request]
     counted = [*first, *sorted(request.keys() - {*first, resources.PODS})][:MOST_NAMES]
     meta, status = identity_of(pod.metadata), pod.status
-    group = (names.GROUP_NAME, names.VOLCANO_GROUP_NAME)
-    meta.annotations = {key: value for key in group if (value := (pod.metadata.annotations or {}).get(key))} or None
+    read = (names.GROUP_NAME, names.VOLCANO_GROUP_NAME, GPU_INDEX, VGPU_IDS)
+    given = ((key, (pod.metadata.annotations or {}).get(key)) for key in read)
+    meta.annotations = {key: value for key, value in given if value and len(value) <= SMALL_BYTES} or None
     meta.owner_references = (pod.metadata.owner_references or [])[:1] or None
     return Pod(
         meta,

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Container, Hashable
+from collections.abc import Container, Hashable, Mapping
 
 from . import names, resources
+from .card_demand import CARD_RESOURCES, demand_of
 from .demand import PortNumbers, host_ports_of, requests_of, shape_of
 from .objects import Pod
 from .times import seconds
@@ -55,8 +56,10 @@ class Task:
     __slots__ = (
         "_identity",
         "_port_numbers",
+        "assigned",
         "assumed",
         "best_effort",
+        "cards",
         "creation",
         "gated",
         "has_inter_pod_constraints",
@@ -119,6 +122,8 @@ class Task:
         """Whether its conditions mark it as a victim already."""
         self.assumed = False
         """Whether `status` is ahead of what the API has confirmed."""
+        self.assigned: Mapping[str, str] = {}
+        """Annotations that come with a bind in flight."""
         self._identity: Hashable = None
         self._port_numbers: PortNumbers | None = None
 
@@ -126,6 +131,8 @@ class Task:
         """Count the requested amounts of known resources, and record the first unknown one."""
         request, init_request = requests_of(self.pod)
         self.best_effort = resources.is_empty(request)
+        self.cards = None if CARD_RESOURCES.isdisjoint(init_request) else demand_of(self.pod)
+        """What the pod asks of shared cards; None if nothing."""
         self.missing = ""
         """The first requested resource that no node or queue names: no node can run the task."""
         if known_names is not None:
@@ -135,7 +142,7 @@ class Task:
                 request = {name: amount for name, amount in request.items() if name in known_names}
                 init_request = {name: amount for name, amount in init_request.items() if name in known_names}
         self.request, self.init_request = request, init_request
-        self.shape = shape_of(self.pod, request, init_request, self.missing)
+        self.shape = shape_of(self.pod, request, init_request, self.missing, self.cards)
         """Tasks of one shape have equal requests and can use the same nodes; their differences never decide where."""
 
     def recounted(self, known_names: Container[str]) -> Task:
@@ -149,6 +156,11 @@ class Task:
         for name in Task.__slots__:
             setattr(again, name, getattr(self, name))
         return again
+
+    @property
+    def placed_with(self) -> Mapping[str, str]:
+        """The annotations that came with the pod's node; none while the pod has no node that the API has shown."""
+        return self.assigned or (self.pod.metadata.annotations or {} if self.pod.spec.node_name else {})
 
     @property
     def port_numbers(self) -> PortNumbers:
@@ -178,6 +190,7 @@ class Task:
         again.nominated = pod.status.nominated_node_name
         again.is_disruption_target = _is_disruption_target(pod)
         again.assumed = False
+        again.assigned = {}
         return again
 
     def __repr__(self) -> str:

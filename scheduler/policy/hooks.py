@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -242,6 +242,13 @@ class PreemptSpare(Protocol):
         """Return the limits on preempting the job's tasks one by one; beyond them the job is preempted as a whole."""
 
 
+@_hook("enablePredicate")
+class VictimGroups(Protocol):
+    @abstractmethod
+    def victim_groups(self, preemptor: Task, node: NodeInfo) -> Iterable[frozenset[str]]:
+        """Yield sets of task keys on a node, each of which holds together what the preemptor needs, as one card."""
+
+
 @_hook(None)
 class VetoReason(Protocol):
     @abstractmethod
@@ -316,6 +323,13 @@ class PodScore(Protocol):
     @abstractmethod
     def pod_score(self, task: Task, feasible: Mask) -> Vector | None:
         """Return a score for each node from the pods on it, or None (BatchNodeOrderFn)."""
+
+
+@_hook(None)
+class BindAnnotations(Protocol):
+    @abstractmethod
+    def bind_annotations(self, task: Task) -> Mapping[str, str]:
+        """Return the annotations that a task gets together with its node, such as its cards."""
 
 
 # ------------------------------------------------------------------------------------------------------------- domains

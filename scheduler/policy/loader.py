@@ -226,8 +226,9 @@ class _Reader:
         if name in SCORING_ONLY:
             self.left_out[name] = field
         elif name in MISSING_PLUGINS:
-            text = f"a plugin of Volcano that this scheduler does not support ({MISSING_PLUGINS[name]})"
-            self.source.refuse(node, f"{field}.name", name, text, "remove it; there is no equivalent here")
+            why, remedy = MISSING_PLUGINS[name]
+            text = f"a plugin of Volcano that this scheduler does not support: {why}"
+            self.source.refuse(node, f"{field}.name", name, text, remedy)
         else:
             self.source.refuse(node, f"{field}.name", name, "no such plugin", suggest(name, PLUGINS))
         return False
@@ -257,6 +258,9 @@ class _Reader:
             text = f"not together with {rivals[0]}: either alone decides what queues may have"
             self._refuse_plugin(name, text, "keep one of them")
         for option in (option for tier in policy.tiers for option in tier):
+            for one, other in PLUGINS[option.name].exclusive:
+                if option.arguments.get(one) and option.arguments.get(other):
+                    self._refuse_plugin(option.name, f"not both {one} and {other}", "set only one of them to true")
             for switch, (text, remedy) in PLUGINS[option.name].refused.items():
                 if option.enabled(switch):
                     self._refuse_plugin(option.name, text, remedy)

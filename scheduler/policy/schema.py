@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Kind = Literal["whole number", "number", "true or false", "text", "duration", "mapping"]
+Kind = Literal["whole number", "number", "true or false", "text", "duration", "mapping", "list of mappings"]
 
 INT: Kind = "whole number"
 FLOAT: Kind = "number"
@@ -19,6 +19,8 @@ BOOL: Kind = "true or false"
 TEXT: Kind = "text"
 DURATION: Kind = "duration"
 MAPPING: Kind = "mapping"
+RULES: Kind = "list of mappings"
+"""Mappings of texts to texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,8 @@ class Argument:
     """Why the argument has no effect here; empty if it has one."""
     values: tuple[str, ...] = ()
     """Allowed values of a mapping; empty for any."""
+    choices: tuple[str, ...] = ()
+    """Allowed texts; empty for any."""
     default: Any = None
     means: str = ""
     """Purpose of the argument, for docs/policies.md."""
@@ -41,6 +45,8 @@ class Argument:
     def wording(self) -> str:
         """Describe the type and its bounds."""
         article = "" if self.kind == "true or false" else "a "
+        if self.choices:
+            return " or ".join(self.choices)
         if self.values:
             return f"{article}{self.kind} to {' or '.join(self.values)}"
         if self.minimum is None:
@@ -64,6 +70,8 @@ class PluginRule:
     """Arguments whose names end in a name of the user's choice (`binpack.resources.nvidia.com/gpu`), by prefix."""
     refused: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Switches that a file must not set, with the problem and the remedy."""
+    exclusive: tuple[tuple[str, str], ...] = ()
+    """Pairs of arguments of which only one may be true."""
     decides_queues: bool = False
     """Whether the plugin decides the shares of queues, which only one plugin can."""
 
@@ -142,13 +150,30 @@ SCORING_ONLY = frozenset({"task-topology", "resource-strategy-fit"})
 """Volcano's plugins that only rank and that this scheduler lacks: a policy with them is accepted without their effect.
 """
 
-MISSING_PLUGINS: Mapping[str, str] = {
-    "tdm": "time windows for nodes",
-    "numa-aware": "NUMA placement",
-    "deviceshare": "shared devices",
-    "usage": "limits by measured load",
-    "extender": "decisions by webhook",
-    "rescheduling": "moving running pods",
-    "huaweinpu": "Ascend placement",
+MISSING_PLUGINS: Mapping[str, tuple[str, str]] = {
+    "usage": (
+        "it reads measured load from a metrics system, and a decision here follows from the cluster's objects alone",
+        "remove it; spread by requests with nodeorder and leastrequested.weight",
+    ),
+    "tdm": (
+        "it evicts by the time of day, and a decision here follows from the cluster's objects alone",
+        "remove it; taint the nodes at the times when they must be empty",
+    ),
+    "extender": (
+        "it asks a webhook within the cycle, and a recorded cycle could not be decided again",
+        "remove it; write the rule as a plugin (docs/plugins.md)",
+    ),
+    "numa-aware": (
+        "it reads Numatopology objects, which are not watched here",
+        "remove it; set topologyManagerPolicy of the nodes' kubelets",
+    ),
+    "rescheduling": (
+        "it moves running pods, and only preempt and reclaim evict here",
+        "remove it; run the descheduler of Kubernetes beside this scheduler",
+    ),
+    "huaweinpu": (
+        "it places parts of Ascend cards, and only NVIDIA's cards are shared here",
+        "remove it; pods can request whole cards by the resource's name",
+    ),
 }
-"""Volcano's plugins that this scheduler lacks and that do more than rank: their loss must not be silent."""
+"""Volcano's plugins that this scheduler lacks and that do more than rank: why, and the remedy."""

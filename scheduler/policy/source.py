@@ -13,12 +13,15 @@ from typing import Any
 
 import yaml
 
-from .schema import BOOL, DURATION, FLOAT, INT, MAPPING, TEXT, Argument
+from .schema import BOOL, DURATION, FLOAT, INT, MAPPING, RULES, TEXT, Argument
 
 _DURATION = re.compile(r"([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+")
 LARGEST = 2**31 - 1
 """Largest number in a policy. Larger or infinite numbers break sums and orders."""
-_EXAMPLES = {INT: "2", FLOAT: "1.5", BOOL: "true", TEXT: "nvidia.com/gpu", DURATION: "1h30m", MAPPING: "{key: value}"}
+_EXAMPLES = {
+    INT: "2", FLOAT: "1.5", BOOL: "true", TEXT: "nvidia.com/gpu", DURATION: "1h30m", MAPPING: "{key: value}",
+    RULES: "[{app: training}]",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +166,7 @@ class PolicySource:
         if not _fits(read, rule):
             shown = str(node.value) if isinstance(node, yaml.ScalarNode) else _kind_of(node)
             quoted = " without quotes" if isinstance(read, str) and rule.kind in (INT, FLOAT, BOOL) else ""
-            example = f"{{Job: {rule.values[-1]}}}" if rule.values else _EXAMPLES[rule.kind]
+            example = f"{{Job: {rule.values[-1]}}}" if rule.values else (*rule.choices, _EXAMPLES[rule.kind])[0]
             self.refuse(node, field, shown, f"must be {rule.wording}", f"write for example {example}{quoted}")
             return None
         if rule.kind in (INT, FLOAT) and not abs(read) <= LARGEST:
@@ -174,6 +177,7 @@ class PolicySource:
 
 _TYPES: dict[str, tuple[type, ...]] = {
     INT: (int,), FLOAT: (int, float), BOOL: (bool,), TEXT: (str,), DURATION: (str,), MAPPING: (dict,),
+    RULES: (list,),
 }  # fmt: skip
 
 
@@ -181,8 +185,11 @@ def _fits(read: Any, rule: Argument) -> bool:
     value: Any = read
     if not isinstance(read, _TYPES[rule.kind]) or (isinstance(read, bool) and rule.kind != BOOL):
         return False
-    if rule.kind == DURATION:
-        return _DURATION.fullmatch(value) is not None
+    if rule.kind in (TEXT, DURATION):
+        return (not rule.choices or value in rule.choices) and (rule.kind == TEXT or bool(_DURATION.fullmatch(value)))
+    if rule.kind == RULES:
+        pairs = [pair for item in value for pair in (item.items() if isinstance(item, dict) else [(None, None)])]
+        return all(isinstance(text, str) for pair in pairs for text in pair) and all(value)
     if rule.values:
         return all(isinstance(key, str) and item in rule.values for key, item in value.items())
     if rule.minimum is None:

@@ -6,14 +6,14 @@ property of the hook and is implemented only here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, TypeVarTuple
 
 import numpy as np
 
 from ..model.job import Job
-from ..model.nodes import Vector
+from ..model.nodes import NodeInfo, Vector
 from ..model.queue import Queue
 from ..model.resources import Resource
 from ..model.task import Task
@@ -156,6 +156,13 @@ class Scopes(HookChain[Task, Hashable]):
     """Tasks of one shape share their results if all scopes are equal (placement)."""
 
 
+class Groups(HookChain[Task, NodeInfo, Iterable[frozenset[str]]]):
+    """The groups of all plugins."""
+
+    def __call__(self, preemptor: Task, node: NodeInfo) -> list[frozenset[str]]:
+        return [group for function in self.functions for group in function(preemptor, node)]
+
+
 class VetoReasons(HookChain[Task, Sequence[Task], Rule | None]):
     """Only the plugin that vetoed is asked (preemption.eligibility)."""
 
@@ -166,6 +173,13 @@ class Masks(HookChain[*Ts, R]):
 
 class Scores(HookChain[*Ts, R]):
     """The sum of the scores (placement)."""
+
+
+class Annotations(HookChain[Task, Mapping[str, str]]):
+    """All annotations together."""
+
+    def __call__(self, task: Task) -> dict[str, str]:
+        return {key: value for function in self.functions for key, value in function(task).items()}
 
 
 class Requests(HookChain[Job, SubGroup | None, Closeness | None]):
@@ -207,6 +221,7 @@ class Hooks:
         self.preempt_unit = Protections(hooks.PreemptUnit.preempt_unit)
         self.reclaim_spare = Spares(hooks.ReclaimSpare.reclaim_spare)
         self.preempt_spare = Spares(hooks.PreemptSpare.preempt_spare)
+        self.victim_groups = Groups(hooks.VictimGroups.victim_groups)
         self.veto_reason = VetoReasons(hooks.VetoReason.veto_reason)
         self.node_scope = Scopes(hooks.NodeScope.node_scope)
         self.feasible = Masks(hooks.Feasible.feasible)
@@ -215,6 +230,7 @@ class Hooks:
         self.score = Scores(hooks.Score.score)
         self.usage_score = Scores(hooks.UsageScore.usage_score)
         self.pod_score = Scores(hooks.PodScore.pod_score)
+        self.bind_annotations = Annotations(hooks.BindAnnotations.bind_annotations)
         self.closeness = Requests(hooks.DomainGradient.closeness)
         self.domain_order = DomainScores(hooks.DomainOrder.domain_order)
         self.reasons = AllReasons(hooks.Reasons.reasons)

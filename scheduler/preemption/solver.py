@@ -9,7 +9,7 @@ All changes are one statement, which the caller commits only if the job can star
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..model.nodes import NodeInfo
@@ -176,6 +176,28 @@ class Solver:
         Returns:
             The cost (None if the task cannot be placed), and whether the units were evicted.
         """
+        groups = self._session.hooks.victim_groups(task, node)
+        best = min(self._prices(task, node, groups), default=None)
+        if best is None:
+            return self._evict_among(task, node, node_queue, None)
+        price, number = best
+        if node_queue is not None and node_queue.offers_less_than(price):
+            return price, False
+        return self._evict_among(task, node, None, groups[number])
+
+    def _prices(self, task: Task, node: NodeInfo, groups: Sequence[frozenset[str]]) -> Iterator[tuple[Cost, int]]:
+        """Yield the price and the number of each group of candidates whose eviction lets the task onto the node."""
+        for number, group in enumerate(groups):
+            savepoint, before = self.statement.savepoint(), len(self.victims)
+            _, done = self._evict_among(task, node, None, group)
+            if done:
+                yield self._pricing.cost([victim.option for victim in self.victims[before:]]), number
+            self._rollback(savepoint, before)
+
+    def _evict_among(
+        self, task: Task, node: NodeInfo, node_queue: NodeCostQueue | None, group: frozenset[str] | None
+    ) -> tuple[Cost | None, bool]:
+        """Do the same as `_evict_for` with the units of one group; None stands for all units."""
         lacking, columns = self._pricing.lacking(task, node.row)
         banned: set[tuple[str, ...]] = set()
         denied: dict[str, Protection] = {}
@@ -184,7 +206,7 @@ class Solver:
             offers = {
                 self._pricing.option(task, verdict.unit, node, columns, verdict.first): verdict
                 for verdict in self.victim_filter.permitted(task, node)
-                if _name(verdict.unit) not in banned
+                if _name(verdict.unit) not in banned and (group is None or _touches(verdict.unit, group))
             }
             self.victim_filter.denials.update(denied)
             chosen = self._pricing.cover(lacking, list(offers))
@@ -291,6 +313,10 @@ class Solver:
 def _thrifty_rank(offer: tuple[VictimOption, EligibleUnit]) -> tuple[Any, ...]:
     option = offer[0]
     return (option.near, is_waste([option]), option.rank)
+
+
+def _touches(unit: Unit, group: frozenset[str]) -> bool:
+    return any(task.key in group for task in unit.tasks)
 
 
 def _name(unit: Unit) -> tuple[str, ...]:

@@ -31,6 +31,7 @@ _NODE_RULES = {
     "other-group": ("is in node group {}, not the queue's", "are in node group {}, not the queue's"),
     "group-limit": ("is in a node group at its limit ({})", "are in a node group at its limit ({})"),
     "card": ("has no card {}", "have no card {}"),
+    "shared-card": ("has no shared card that fits ({})", "have no shared card that fits ({})"),
     "card-quota": ("has the card {}, whose quota is used up", "have the card {}, whose quota is used up"),
 }  # fmt: skip
 

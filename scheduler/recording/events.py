@@ -32,12 +32,13 @@ class ObjectGone(msgspec.Struct, tag="lost"):
     uid: str = ""
 
 
-class Assumed(msgspec.Struct, tag="assumed"):
-    """A write is in flight: a bind to `node`, or an eviction if `node` is empty."""
+class Assumed(msgspec.Struct, tag="assumed", omit_defaults=True):
+    """A write is in flight: a bind to `node` with `annotations`, or an eviction if `node` is empty."""
 
     key: str
     uid: str
     node: str = ""
+    annotations: dict[str, str] = {}
 
 
 class Nominated(msgspec.Struct, tag="nominated"):
@@ -143,7 +144,7 @@ def apply_input(cluster: Cluster, given: Input) -> None:
         case Assumed(node=""):
             cluster.assume_evicted(given.key, given.uid)
         case Assumed():
-            cluster.assume_bound(given.key, given.uid, given.node)
+            cluster.assume_bound(given.key, given.uid, given.node, given.annotations)
         case Nominated():
             cluster.assume_nominated(given.key, given.uid, given.node)
         case Overdue():

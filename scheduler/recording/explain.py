@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from ..framework.decisions import Decisions, Evict, QueueNumbers
+from ..model.card_notation import GPU_INDEX, VGPU_IDS
 from ..model.cluster import Cluster
 from ..model.job import Job
 from ..model.resources import render_amount
@@ -26,7 +27,10 @@ from .segments import RecordError
 
 def explain_task(task: Task, decisions: Decisions) -> list[str]:
     """Return a cycle's decisions about a pod, one a line; empty if there is none."""
-    lines = [f"bound to {bind.node}" for bind in decisions.binds if bind.uid == task.uid]
+    lines: list[str] = []
+    for bind in (bind for bind in decisions.binds if bind.uid == task.uid):
+        cards = bind.annotations.get(GPU_INDEX) or bind.annotations.get(VGPU_IDS, "")
+        lines.append(f"bound to {bind.node}" + (f", cards {cards}" if cards else ""))
     for evict in decisions.evictions:
         if evict.uid == task.uid:
             lines.append(f"evicted: {render_victim(evict.reason)}")

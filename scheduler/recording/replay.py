@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from ..decide import decide
-from ..framework.decisions import Decisions
+from ..framework.decisions import Bind, Decisions
 from ..framework.work import UNLIMITED
 from ..model.cluster import Cluster
 from ..policy.loader import PolicyError, load_policy
@@ -95,8 +95,12 @@ def difference(was: Decisions, would_be: Decisions) -> list[str]:
     return [f"- {line}" for line in before if line not in after] + [f"+ {line}" for line in after if line not in before]
 
 
+def _with(bind: Bind) -> str:
+    return "".join(f", {key}={value}" for key, value in sorted(bind.annotations.items()))
+
+
 def _lines(decisions: Decisions) -> dict[str, None]:
-    lines = [f"bind {bind.task} to {bind.node}" for bind in decisions.binds]
+    lines = [f"bind {bind.task} to {bind.node}{_with(bind)}" for bind in decisions.binds]
     lines += [f"evict {evict.task}: {render_victim(evict.reason)}" for evict in decisions.evictions]
     lines += [f"nominate {n.task} for {n.node or 'no node'}" for n in decisions.nominations]
     lines += [f"{task} waits for room on {node}" for task, node in decisions.pipelined.items()]

@@ -127,7 +127,8 @@ def checkpoint_of(cluster: Cluster, policy: PolicyLoaded) -> Iterator[Input]:
         if task.assumed and task.status is TaskStatus.UNKNOWN:
             yield Overdue(key, task.uid)
         elif task.assumed:
-            yield Assumed(key, task.uid, "" if task.status is TaskStatus.RELEASING else task.node)
+            node = "" if task.status is TaskStatus.RELEASING else task.node
+            yield Assumed(key, task.uid, node, dict(task.assigned) if node else {})
         if task.nominated != task.pod.status.nominated_node_name:
             yield Nominated(key, task.uid, task.nominated)
     if cluster.backlog.policy:

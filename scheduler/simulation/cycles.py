@@ -73,7 +73,7 @@ class Cycles:
         self._version, wake_at = self.cluster.version, decisions.wake_at
         self._wake_at = None if wake_at is None or wake_at - now > NEVER / 2 else wake_at
         for bind in decisions.binds:
-            self.apply(Assumed(bind.task, bind.uid, bind.node))
+            self.apply(Assumed(bind.task, bind.uid, bind.node, bind.annotations))
         for eviction in decisions.evictions:
             self.apply(Assumed(eviction.task, eviction.uid))
         for nomination in decisions.nominations:

@@ -188,7 +188,7 @@ class Simulation:
         decisions = self.cycles.run(self.now)
         self._emit(outcomes.Cycle(self.now, self.cycles.number, decisions))
         for bind in decisions.binds:
-            self.gangs.bind(bind.job, bind.task, bind.node)
+            self.gangs.bind(bind)
         for eviction in decisions.evictions:
             self.gangs.evict(eviction)
         for job, phase in decisions.phases.items():

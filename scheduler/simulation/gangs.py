@@ -18,14 +18,14 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import partial
 
-from ..framework.decisions import Evict
+from ..framework.decisions import Bind, Evict
 from ..model import objects
 from ..recording.events import Input, ObjectGone, ObjectSeen
 from . import outcomes
 from .adopted import CopyMaker, as_workload, live_pods
 from .agenda import Agenda, Rank
 from .load import Adopted, InvalidLoadError, OnEviction, Workload
-from .pods import ObjectMaker, leaving
+from .pods import ObjectMaker, annotated, leaving
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,10 +189,13 @@ class Gangs:
         gang.group = objects.PodGroup(gang.group.metadata, gang.group.spec, objects.PodGroupStatus(phase))
         self._show(ObjectSeen("PodGroup", gang.group))
 
-    def bind(self, job: str, key: str, node: str) -> None:
+    def bind(self, decision: Bind) -> None:
         """A pod has a node, and runs after the start delay."""
+        job, key, node = decision.job, decision.task, decision.node
         gang = self._gangs[job]
         member = gang.members[key]
+        if decision.annotations:
+            member.pod = annotated(member.pod, decision.annotations)
         member.node, member.state = node, PodState.BOUND
         self._on_node.setdefault(node, {})[key] = gang
         self._emit(outcomes.Placed(self._agenda.now, job, key, node))

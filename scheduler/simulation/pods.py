@@ -5,7 +5,9 @@ Objects that are equal but for names share their parts: a run has millions of ve
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
+
+import msgspec
 
 from ..model import names, objects, resources
 from ..model.times import timestamp
@@ -98,6 +100,12 @@ class ObjectMaker:
             fields = {name: getattr(spec, name) for name in spec.__struct_fields__}
             found = self._placed[key] = spec, objects.PodSpec(**{**fields, "node_name": node})
         return found[1]
+
+
+def annotated(pod: objects.Pod, annotations: Mapping[str, str]) -> objects.Pod:
+    """The pod with the annotations of its bind."""
+    both = {**(pod.metadata.annotations or {}), **annotations}
+    return objects.Pod(msgspec.structs.replace(pod.metadata, annotations=both), pod.spec, pod.status)
 
 
 def leaving(pod: objects.Pod, now: float) -> objects.Pod:

@@ -73,7 +73,9 @@ class State:
                 continue
             if given.node:
                 spec = msgspec.structs.replace(pod.spec, node_name=given.node)
-                pods[key] = Pod(pod.metadata, spec, pod.status)
+                annotations = {**(pod.metadata.annotations or {}), **given.annotations} or None
+                meta = msgspec.structs.replace(pod.metadata, annotations=annotations)
+                pods[key] = Pod(meta, spec, pod.status)
             else:
                 meta = msgspec.structs.replace(pod.metadata, deletion_timestamp=timestamp(self.taken))
                 pods[key] = Pod(meta, pod.spec, pod.status)

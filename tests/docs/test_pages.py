@@ -9,6 +9,7 @@ import pytest
 
 from schedspec.gherkin import documents
 from schedspec.report import matrix
+from scheduler.lint import lint
 
 ROOT = Path(__file__).parents[2]
 MATRIX = ROOT / "docs" / "matrix.md"
@@ -59,6 +60,12 @@ def test_every_surprise_names_scenarios(page: Path) -> None:
     named = entries_of_surprise(page.read_text("utf-8"))
     assert named, f"{page.name} names no scenario as `features/…`, *title*"
     assert [(feature, title) for feature, title in named if title not in titles(feature)] == []
+
+
+def test_the_policy_of_a_gpu_cluster_is_accepted_without_a_finding() -> None:
+    page = (ROOT / "docs" / "policies.md").read_text("utf-8")
+    (text,) = re.findall(r"```yaml\n(# volcano-scheduler.conf of a GPU cluster\n.*?)```", page, re.DOTALL)
+    assert [it.render() for it in lint(text, "volcano-scheduler.conf") if it.is_error] == []
 
 
 def too_long(text: str) -> list[int]:

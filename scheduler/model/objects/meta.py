@@ -42,8 +42,8 @@ class ObjectMeta(Object):
 def read_annotations(annotations: dict[str, str] | None) -> dict[str, str] | None:
     """Return the annotations that a scheduler reads: Volcano's and the names of PodGroups.
 
-    Other annotations (kubectl's copy of the object, notes of other programs) are neither kept nor recorded, and their
-    changes do not count.
+    Other annotations (kubectl's copy of the object, a device plugin's heartbeat, notes of other programs) are neither
+    kept nor recorded, and their changes do not count.
 
     >>> read_annotations({"volcano.sh/preemptable": "true", "kubectl.kubernetes.io/last-applied-configuration": "…"})
     {'volcano.sh/preemptable': 'true'}
@@ -56,9 +56,9 @@ def read_annotations(annotations: dict[str, str] | None) -> dict[str, str] | Non
 def _is_read(key: str) -> bool:
     domain, _, name = key.rpartition("/")
     return (
-        domain in ("volcano.sh", "scheduling.k8s.io", "schedspec.dev")
+        (domain in ("volcano.sh", "scheduling.k8s.io", "schedspec.dev") and name != "node-vgpu-handshake")
         or domain.endswith(".volcano.sh")
-        or name == "sla-waiting-time"
+        or name in ("sla-waiting-time", "use-gputype", "nouse-gputype")
     )
 
 

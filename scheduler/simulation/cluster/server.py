@@ -178,6 +178,8 @@ class ApiServer:
             raise RefusedError(409, "Conflict", f"pod {place.name} is already assigned to a node, or being deleted")
         bound = {"type": "PodScheduled", "status": "True"}
         new = {**pod, "spec": {**pod["spec"], "nodeName": body["target"]["name"]}}
+        if more := body["metadata"].get("annotations"):
+            new["metadata"] = {**pod["metadata"], "annotations": {**(pod["metadata"].get("annotations") or {}), **more}}
         new["status"] = merge.merge(pod["status"], {"conditions": [bound]}, keyed=True)
         new["status"]["conditions"] = [
             it if it["type"] != "PodScheduled" else bound for it in new["status"]["conditions"]

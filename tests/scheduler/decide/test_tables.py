@@ -11,6 +11,7 @@
         phases: {new: Inqueue}
         reasons: {new: "12 nodes: 8 lack nvidia.com/gpu"}   # what the refusal's text contains
         nominations: {new-0: n1}
+        cards: {new-0: "GPU-a 4000"}          # pod → the shared cards that it gets, and the MiB of each
         scores: {new-0: {n1: 75, n2: 37.5}}   # pod → what nodes score for it before the cycle
 
 After each cycle its decisions are carried out: binds run, victims leave (unless the table or the cycle has
@@ -29,6 +30,7 @@ import yaml
 
 from scheduler.framework.decisions import Decisions
 from scheduler.reasons import render_refusal
+from tests.support.core.device_plugins import cards_in
 from tests.support.core.events import happen, policy_of
 from tests.support.core.notation import NAMESPACE
 from tests.support.core.world import World
@@ -40,7 +42,7 @@ TABLES = [
     for table in yaml.safe_load(path.read_text()) or ()
 ]
 FIELDS = {"name", "semantics", "why", "policy", "nodes", "queues", "jobs", "objects", "cycles", "victims"}
-EXPECTED = {"when", "binds", "evictions", "waiting", "phases", "reasons", "nominations", "scores", "victims"}
+EXPECTED = {"when", "binds", "evictions", "waiting", "phases", "reasons", "nominations", "scores", "victims", "cards"}
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -74,6 +76,8 @@ def _found(decisions: Decisions, cycle: Mapping[str, Any]) -> dict[str, Any]:
         "binds": _grain({bare(b.task): b.node for b in decisions.binds}, cycle.get("binds")),
         "evictions": _grain({bare(e.task): "" for e in decisions.evictions}, cycle.get("evictions")),
     }
+    if "cards" in cycle:
+        found["cards"] = {bare(b.task): cards_in(b.annotations) for b in decisions.binds}
     if "waiting" in cycle:
         found["waiting"] = _grain({bare(k): n for k, n in decisions.pipelined.items()}, cycle["waiting"])
     if "nominations" in cycle:
@@ -85,7 +89,7 @@ def _found(decisions: Decisions, cycle: Mapping[str, Any]) -> dict[str, Any]:
 
 def _expected(cycle: Mapping[str, Any]) -> dict[str, Any]:
     expected = {name: cycle.get(name) or {} for name in ("binds", "evictions")}
-    expected |= {name: cycle[name] or {} for name in ("waiting", "nominations", "phases") if name in cycle}
+    expected |= {name: cycle[name] or {} for name in ("waiting", "nominations", "phases", "cards") if name in cycle}
     return {name: sorted(value) if isinstance(value, list) else value for name, value in expected.items()}
 
 

@@ -89,7 +89,7 @@ class Notation:
             has = {"pods": "110", **amounts(row["has"])}
             labels = {"kubernetes.io/hostname": name, **row.get("labels", {})}
             yield {
-                "metadata": self._meta(name, labels=labels),
+                "metadata": self._meta(name, labels=labels, annotations=row.get("annotations")),
                 "spec": {
                     "unschedulable": row.get("unschedulable", False),
                     "taints": [_taint(text) for text in row.get("taints", ())],

@@ -128,7 +128,10 @@ class World:
                 del self.terminating[pod]
                 self.end(pod, again=True)
         for bind in decisions.binds:
-            self.change("Pod", bind.task, {"spec": {"nodeName": bind.node}, "status": {"phase": "Running"}})
+            bound: dict[str, Any] = {"spec": {"nodeName": bind.node}, "status": {"phase": "Running"}}
+            if bind.annotations:
+                bound["metadata"] = {"annotations": bind.annotations}
+            self.change("Pod", bind.task, bound)
         for evict in decisions.evictions:
             if then == "stay" or int(cycles or 0):
                 self.change("Pod", evict.task, {"metadata": {"deletionTimestamp": "2026-09-21T00:00:00Z"}})

@@ -1,0 +1,173 @@
+"""What a pod asks of shared cards: parts of cards by memory, whole cards, or virtual GPUs (Volcano's `deviceshare`).
+
+`volcano.sh/gpu-memory` asks for a part of one card, `volcano.sh/gpu-number` for whole cards; init containers count as
+for every resource. Each container asks for its own `volcano.sh/vgpu-number` cards, with `vgpu-memory` MiB and
+`vgpu-cores` percent of each. All amounts of memory are in MiB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
+
+from .objects import Container, Pod
+from .resources import Resource, amount_of
+
+GPU_MEMORY = "volcano.sh/gpu-memory"
+GPU_NUMBER = "volcano.sh/gpu-number"
+VGPU_NUMBER = "volcano.sh/vgpu-number"
+VGPU_MEMORY = "volcano.sh/vgpu-memory"
+VGPU_CORES = "volcano.sh/vgpu-cores"
+VGPU_PERCENT = "volcano.sh/vgpu-memory-percentage"
+CARD_RESOURCES = frozenset({GPU_MEMORY, GPU_NUMBER, VGPU_NUMBER, VGPU_MEMORY, VGPU_CORES})
+_VGPU = frozenset({VGPU_NUMBER, VGPU_MEMORY, VGPU_CORES, VGPU_PERCENT})
+
+USE_TYPE, AVOID_TYPE = "nvidia.com/use-gputype", "nvidia.com/nouse-gputype"
+USE_CARD, AVOID_CARD = "volcano.sh/vgpu-use-gpuuuid", "volcano.sh/vgpu-nouse-gpuuuid"
+MODE, APART = "volcano.sh/vgpu-mode", "volcano.sh/vgpu-podgroup-policy"
+ALL_CORES = 100
+_ONE = 1000
+"""One card, in the units of `scheduler.model.resources`."""
+
+Scheme = Literal["memory", "number", "vgpu"]
+
+
+class CardPart(msgspec.Struct, frozen=True):
+    """The cards of one container, all alike; of the whole pod unless the scheme is `vgpu`.
+
+    `percent` of a card's memory counts where it is not 0; `cores` is in percent of a card.
+    """
+
+    cards: int = 0
+    memory: int = 0
+    percent: int = 0
+    cores: int = 0
+
+    def memory_of(self, whole: int) -> int:
+        """Return the memory that the part takes of a card with so much."""
+        return whole * self.percent // 100 if self.percent else self.memory
+
+
+class CardDemand(msgspec.Struct, frozen=True):
+    """What a pod asks of shared cards, and which cards it permits.
+
+    Attributes:
+        parts: One for each container, also for containers that ask for no card; exactly one unless `vgpu`.
+        types: Parts of a card's model, in capitals, of which one has to match; none permits all.
+        uuids: The only permitted cards; none permits all.
+        apart: Whether a card must not have another pod of the same PodGroup.
+        problem: Why the pod cannot get what it asks for from any node; empty if it can.
+    """
+
+    scheme: Scheme
+    parts: tuple[CardPart, ...]
+    types: tuple[str, ...] = ()
+    not_types: tuple[str, ...] = ()
+    uuids: tuple[str, ...] = ()
+    not_uuids: tuple[str, ...] = ()
+    apart: bool = False
+    problem: str = ""
+
+    @property
+    def largest(self) -> CardPart:
+        """The part that asks for most of a card."""
+        return max(self.parts, key=lambda part: (part.cards > 0, part.percent, part.memory, part.cores))
+
+    def permits(self, card: str, model: str) -> bool:
+        """Whether the pod's annotations permit a card."""
+        if card in self.not_uuids or (self.uuids and card not in self.uuids):
+            return False
+        model = model.upper()
+        if self.types:
+            return any(part in model for part in self.types)
+        return not any(part in model for part in self.not_types)
+
+
+def demand_of(pod: Pod) -> CardDemand | None:
+    """Return what a pod asks for; None if it asks for no shared card."""
+    init = pod.spec.init_containers or []
+    if not any(any(_amounts(it).values()) for it in (*pod.spec.containers, *init)):
+        return None
+    parts = tuple(map(_vgpu_part, pod.spec.containers))
+    memory, number = (_whole_pod(pod.spec.containers, init, name) for name in (GPU_MEMORY, GPU_NUMBER))
+    asked = [name for name, wanted in ((GPU_MEMORY, memory), (GPU_NUMBER, number)) if wanted]
+    if any(part.cards for part in parts) or not asked:
+        for_init = any(not _VGPU.isdisjoint(_amounts(it)) for it in init)
+        return _vgpu_demand(pod, parts, _problem(asked, parts, for_init=for_init))
+    if memory and number:
+        return CardDemand("memory", (CardPart(1, memory),), problem=f"asks for {GPU_MEMORY} and {GPU_NUMBER}")
+    return CardDemand("memory", (CardPart(1, memory),)) if memory else CardDemand("number", (CardPart(number),))
+
+
+def counted(amounts: Resource) -> Resource:
+    """Return the amounts of a container with memory and cores of all its virtual GPUs, not of one.
+
+    A share of a card in percent is not countable before the card is known: it counts as the card alone.
+    """
+    if _VGPU.isdisjoint(amounts):
+        return amounts
+    cards = amounts.get(VGPU_NUMBER, _ONE if amounts.get(VGPU_MEMORY) else 0)
+    more = {name: amounts[name] * cards // _ONE for name in (VGPU_MEMORY, VGPU_CORES) if name in amounts}
+    rest = {name: amount for name, amount in amounts.items() if name != VGPU_PERCENT}
+    return {**rest, VGPU_NUMBER: cards, **more}
+
+
+def _vgpu_demand(pod: Pod, parts: tuple[CardPart, ...], problem: str) -> CardDemand:
+    annotations = pod.metadata.annotations or {}
+    use = _listed(annotations.get(USE_TYPE, "").upper())
+    mode = annotations.get(MODE, "hami-core")
+    if mode != "hami-core":
+        problem = problem or f"annotation {MODE} is {mode}: only hami-core is supported"
+    return CardDemand(
+        "vgpu",
+        parts,
+        types=use,
+        not_types=() if use else _listed(annotations.get(AVOID_TYPE, "").upper()),
+        uuids=_listed(annotations.get(USE_CARD, "")),
+        not_uuids=_listed(annotations.get(AVOID_CARD, "")),
+        apart=annotations.get(APART) == "spread",
+        problem=problem,
+    )
+
+
+def _problem(asked: list[str], parts: tuple[CardPart, ...], *, for_init: bool) -> str:
+    if asked:
+        return f"asks for {asked[0]} and for {VGPU_NUMBER}: no device plugin offers both"
+    if for_init:
+        return f"an init container asks for {VGPU_NUMBER}, which device plugins give to containers only"
+    if not any(part.cards for part in parts):
+        return f"asks for {VGPU_CORES} without {VGPU_NUMBER}"
+    if any(part.cores > ALL_CORES for part in parts):
+        return f"asks for more than {ALL_CORES} {VGPU_CORES}, which are percent of one card"
+    return f"asks for more than 100 {VGPU_PERCENT}" if any(part.percent > 100 for part in parts) else ""
+
+
+def _vgpu_part(container: Container) -> CardPart:
+    amounts = _amounts(container)
+    memory, percent = amounts.get(VGPU_MEMORY, 0), amounts.get(VGPU_PERCENT, 0)
+    cards = amounts.get(VGPU_NUMBER, 1 if memory else 0)
+    if not cards:
+        return CardPart()
+    if not percent and not memory:
+        percent = 100
+    return CardPart(cards, 0 if percent else memory, percent, amounts.get(VGPU_CORES, 0))
+
+
+def _whole_pod(containers: Iterable[Container], init: Iterable[Container], name: str) -> int:
+    """Return what the containers ask for together, or the largest init container if that is more."""
+    running = sum(_amounts(it).get(name, 0) for it in containers)
+    return max([running, *(_amounts(it).get(name, 0) for it in init)])
+
+
+def _amounts(container: Container) -> dict[str, int]:
+    given = container.resources
+    if given is None:
+        return {}
+    both = {**(given.limits or {}), **(given.requests or {})}
+    return {name: amount_of(both[name], 1) for name in (*CARD_RESOURCES, VGPU_PERCENT) if name in both}
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())

@@ -1,0 +1,121 @@
+"""The cards that nodes announce, and the cards that bound pods have, as the device plugins write and read them.
+
+A node of Volcano's device plugin has the sum and the number of its cards in `status.capacity`; a card's name is its
+index. A node of the vGPU device plugin lists its cards in an annotation:
+`UUID,split,MiB,model,health,mode:UUID,…:`. A bound pod names its cards in annotations, which come with the binding.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from .card_demand import GPU_MEMORY, GPU_NUMBER, CardDemand, Scheme
+from .objects import Node
+from .resources import QuantityError, amount_of
+
+REGISTER = "volcano.sh/node-vgpu-register"
+UNHEALTHY = "volcano.sh/gpu-unhealthy-ids"
+GPU_INDEX, GPU_TIME = "volcano.sh/gpu-index", "volcano.sh/predicate-time"
+VGPU_IDS, VGPU_TO_ALLOCATE = "volcano.sh/vgpu-ids-new", "volcano.sh/devices-to-allocate"
+VGPU_NODE, VGPU_TIME = "volcano.sh/vgpu-node", "volcano.sh/vgpu-time"
+BIND_TIME, BIND_PHASE = "volcano.sh/bind-time", "volcano.sh/bind-phase"
+KIND = "NVIDIA"
+"""What a card's model contains, and the kind that the device plugin looks for in a pod's annotation."""
+MOST_CARDS = 256
+"""Maximum number of cards of a node, and of shares of a pod; further ones do not count."""
+MOST_SHARES = 2**31
+"""The split of a card that limits only the memory of its pods."""
+
+
+class Card(msgspec.Struct, frozen=True):
+    """A card of a node: its name, its memory in MiB, and how many shares it may be split into.
+
+    `is_usable`: the card is healthy, and is shared by memory and cores (not as MIG instances).
+    """
+
+    name: str
+    memory: int
+    split: int = MOST_SHARES
+    model: str = KIND
+    is_usable: bool = True
+
+
+class Share(msgspec.Struct, frozen=True):
+    """A part of one card: MiB of its memory and percent of its cores."""
+
+    card: str
+    memory: int
+    cores: int = 0
+
+
+Shares = tuple[tuple[Share, ...], ...]
+"""The cards of a pod, by the parts of its demand."""
+
+
+def cards_of(node: Node, scheme: Scheme) -> tuple[Card, ...]:
+    """Return the cards that a node announces for a scheme, in the order of their indexes."""
+    annotations = node.metadata.annotations or {}
+    if scheme == "vgpu":
+        return _registered(annotations.get(REGISTER, ""))
+    capacity = node.status.capacity or node.status.allocatable or {}
+    try:
+        memory, number = (amount_of(capacity.get(name, 0), 1) for name in (GPU_MEMORY, GPU_NUMBER))
+    except QuantityError:
+        return ()
+    bad = {part.strip() for part in annotations.get(UNHEALTHY, "").split(",")}
+    return tuple(
+        Card(str(index), memory // number, is_usable=str(index) not in bad) for index in range(min(number, MOST_CARDS))
+    )
+
+
+@functools.lru_cache(maxsize=4096)
+def _registered(text: str) -> tuple[Card, ...]:
+    """Read the annotation of the vGPU device plugin; a list with an unreadable or repeated card announces none."""
+    found: dict[str, Card] = {}
+    for entry in text.split(":") if ":" in text else ():
+        if "," not in entry:
+            continue
+        fields = entry.split(",")
+        if len(fields) < 6 or not (fields[1].isdecimal() and fields[2].isdecimal()) or fields[0] in found:
+            return ()
+        name, split, memory, model, health, mode = fields[:6]
+        is_usable = health.lower() in ("true", "1", "t") and mode != "mig" and KIND in model
+        found[name] = Card(name, int(memory), int(split), model, is_usable)
+    return tuple(found.values())[:MOST_CARDS]
+
+
+def written(demand: CardDemand, shares: Shares, node: str, now: float) -> dict[str, str]:
+    """Return the annotations that tell the device plugin which cards a pod gets on a node at a time."""
+    if demand.scheme != "vgpu":
+        indexes = ",".join(share.card for part in shares for share in part)
+        return {GPU_INDEX: indexes, GPU_TIME: str(int(now * 1e9))}
+    # One entry for each container, also for those without cards: the device plugin finds a container by its position.
+    ids = ";".join("".join(f"{it.card},{KIND},{it.memory},{it.cores}:" for it in part) for part in shares)
+    return {
+        VGPU_IDS: ids,
+        VGPU_TO_ALLOCATE: ids,
+        VGPU_NODE: node,
+        VGPU_TIME: str(int(now)),
+        BIND_TIME: str(int(now)),
+        BIND_PHASE: "allocating",
+    }
+
+
+def shares_of(annotations: Mapping[str, str], demand: CardDemand, cards: Sequence[Card]) -> tuple[Share, ...]:
+    """Return the cards that the annotations of a bound pod name, of those that its node has."""
+    if demand.scheme == "vgpu":
+        return _shares_read(annotations.get(VGPU_IDS, ""))
+    named = {part.strip() for part in annotations.get(GPU_INDEX, "").split(",")}
+    asked = demand.parts[0]
+    memory = {card.name: asked.memory if demand.scheme == "memory" else card.memory for card in cards}
+    return tuple(Share(card.name, memory[card.name]) for card in cards if card.name in named)
+
+
+@functools.lru_cache(maxsize=4096)
+def _shares_read(text: str) -> tuple[Share, ...]:
+    entries = (entry.split(",") for entry in text.replace(";", ":").split(":"))
+    found = (it for it in entries if len(it) >= 4 and it[2].isdecimal() and it[3].isdecimal())
+    return tuple(Share(it[0], int(it[2]), int(it[3])) for _, it in zip(range(MOST_CARDS), found, strict=False))

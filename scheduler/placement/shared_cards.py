@@ -1,0 +1,177 @@
+"""Keep account of the shared cards of all nodes within a cycle: who holds what of each card, and where a pod fits.
+
+A pod that was bound before the cycle holds the cards that its annotations name; a pod that is placed in the cycle holds
+the cards that were chosen for it. A node is counted again only after a change on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from itertools import combinations, islice
+
+import numpy as np
+
+from ..model.card_demand import Scheme
+from ..model.card_notation import Card, Share, Shares, cards_of, shares_of
+from ..model.nodes import Mask, NodeInfo, Nodes, Vector
+from ..model.task import COMPLETED, Task, TaskStatus
+from .card_choice import UNUSED, Order, Question, Usage, choose, fits, score
+from .pod_index import Spend
+
+Used = dict[str, Usage]
+MOST_GROUPS = 64
+"""Maximum number of choices of cards for which victims are sought on a node."""
+FIELD = "spec.containers[].resources"
+
+
+class SharedCards:
+    """The shared cards of one cycle.
+
+    Args:
+        ask: Returns the question of a task with a demand.
+        spend: Counts steps.
+    """
+
+    def __init__(self, nodes: Nodes, ask: Callable[[Task], Question], order: Order, spend: Spend) -> None:
+        self._nodes, self._ask, self._order, self._spend = nodes, ask, order, spend
+        self._chosen: dict[str, tuple[str, Shares]] = {}
+        """Uid of a task that was placed in this cycle → its node and its cards."""
+        self._answers: dict[tuple[Question, bool], _Answer] = {}
+
+    def of_node(self, node: NodeInfo, scheme: Scheme) -> tuple[Card, ...]:
+        """Return the cards that a node announces."""
+        known: dict[tuple[str, Scheme], tuple[Card, ...]] = self._nodes.kept.setdefault("shared-cards", {})
+        found = known.get((node.name, scheme))
+        if found is None:
+            found = known[node.name, scheme] = cards_of(node.object, scheme)
+        return found
+
+    def answer(self, task: Task, *, future: bool) -> tuple[Mask, Vector]:
+        """Return the nodes with the cards that the task asks for, and how good they are.
+
+        With `future`, releasing pods count as gone; pods that wait for their room count in any case.
+        """
+        question = self._ask(task)
+        known = self._answers.get((question, future))
+        if known is None:
+            known = self._answers[question, future] = _Answer(self, self._nodes, question, future=future)
+        known.refresh(self._spend)
+        return known.mask, known.scores
+
+    def find(
+        self, question: Question, node: NodeInfo, *, future: bool, among: Set[str] | None = None
+    ) -> tuple[Shares | None, float]:
+        """Return the cards of a node that suit a pod best, and their score; None if the node lacks some.
+
+        With `among`, only the cards of these names count.
+        """
+        cards = self.of_node(node, question.demand.scheme)
+        if among is not None:
+            cards = tuple(card for card in cards if card.name in among)
+        if not cards:
+            return None, 0.0
+        used = self._used(node, cards, question.demand.scheme, future=future)
+        found = choose(question, cards, used, self._order)
+        return found, 0.0 if found is None else score(found, cards, used, self._order)
+
+    def lacks(self, question: Question, rows: Iterable[int]) -> str:
+        """Return what the node lacks that comes closest, of some rows, once releasing pods have left."""
+        part, best, text = question.demand.largest, (-1, -1), "no node announces its cards"
+        for node in (self._nodes.rows[row] for row in rows):
+            cards = self.of_node(node, question.demand.scheme)
+            used = self._used(node, cards, question.demand.scheme, future=True)
+            fitting = sum(fits(question, part, it, used.get(it.name, UNUSED)) for it in cards)
+            left = ((it.memory - used.get(it.name, UNUSED).memory, it.memory) for it in cards if it.is_usable)
+            free, memory = max(left, default=(0, 0))
+            if not cards or (fitting, free) <= best:
+                continue
+            best, asked = (fitting, free), part.memory_of(memory)
+            if not fitting and free < asked:
+                text = f"{node.name}: the freest card has {free} of {memory} MiB free, {asked} requested"
+            else:
+                text = f"{node.name}: {fitting} of {len(cards)} cards can be used, {part.cards} requested"
+        return text
+
+    def groups(self, question: Question, node: NodeInfo) -> Iterator[frozenset[str]]:
+        """Yield the tasks on the cards that a demand could use if these were free; the fewest tasks first."""
+        part, holders = question.demand.largest, dict[str, set[str]]()
+        cards = self.of_node(node, question.demand.scheme)
+        for task in node.tasks.values():
+            if task.cards is not None and not task.status & (COMPLETED | TaskStatus.RELEASING):
+                for share in self._held(task, cards):
+                    holders.setdefault(share.card, set()).add(task.key)
+        usable = [holders.get(card.name, set()) for card in cards if fits(question, part, card, UNUSED)]
+        usable.sort(key=lambda keys: (len(keys), sorted(keys)))
+        for together in islice(combinations(usable, part.cards), MOST_GROUPS):
+            yield frozenset[str]().union(*together)
+
+    def chosen(self, task: Task) -> Shares | None:
+        """Return the cards that were chosen for a task in this cycle."""
+        known = self._chosen.get(task.uid)
+        return None if known is None or known[0] != task.node else known[1]
+
+    def count(self, task: Task, sign: int) -> None:
+        """Choose cards for a task that begins to count as allocated; call on each change of an allocation.
+
+        A task that returns to a node gets its former cards, if it still fits there: an undone change leaves no trace.
+        """
+        node = self._nodes.by_name.get(task.node)
+        if sign < 0 or task.cards is None or node is None or task.assigned or task.pod.spec.node_name:
+            return
+        question, future = self._ask(task), task.status is TaskStatus.PIPELINED
+        where, former = self._chosen.get(task.uid, ("", ()))
+        named = {it.card for part in former for it in part} if where == task.node else set[str]()
+        found = self.find(question, node, future=future, among=named)[0] if named else None
+        if found is None:
+            found = self.find(question, node, future=future)[0]
+        if found is not None:
+            self._chosen[task.uid] = task.node, found
+
+    def _used(self, node: NodeInfo, cards: tuple[Card, ...], scheme: Scheme, *, future: bool) -> Used:
+        """Return what pods hold of each card of a node, now or after releasing pods have left."""
+        found: Used = {}
+        gone = COMPLETED | (TaskStatus.RELEASING if future else 0)
+        for task in node.tasks.values():
+            if task.cards is None or task.status & gone or (task.cards.scheme == "vgpu") != (scheme == "vgpu"):
+                continue  # parts of cards by memory and whole cards have the same names
+            question = self._ask(task)
+            for share in self._held(task, cards):
+                usage = found.setdefault(share.card, Usage())
+                usage.add(share)
+                usage.jobs.add(task.job)
+                usage.rules.update(question.rules)
+        return found
+
+    def _held(self, task: Task, cards: tuple[Card, ...]) -> tuple[Share, ...]:
+        assert task.cards is not None
+        annotations: Mapping[str, str] = task.placed_with
+        if annotations:
+            return shares_of(annotations, task.cards, cards)
+        return tuple(share for part in self.chosen(task) or () for share in part)
+
+
+class _Answer:
+    """Where one question is answered, for all nodes."""
+
+    def __init__(self, cards: SharedCards, nodes: Nodes, question: Question, *, future: bool) -> None:
+        self._cards, self._nodes, self._question, self._future = cards, nodes, question, future
+        self.mask: Mask = np.zeros(len(nodes.rows), dtype=np.bool_)
+        self.scores: Vector = np.zeros(len(nodes.rows))
+        self._stale: set[int] = set(range(len(nodes.rows)))
+        self._seen = len(nodes.touched)
+
+    def refresh(self, spend: Spend) -> None:
+        """Judge the nodes again that have changed."""
+        touched = self._nodes.touched
+        if self._seen < len(touched):
+            self._stale.update(touched[self._seen :])
+            self._seen = len(touched)
+        if not self._stale:
+            return
+        spend(len(self._stale), FIELD)
+        mask, scores = self.mask.copy(), self.scores.copy()
+        for row in self._stale:
+            found, scores[row] = self._cards.find(self._question, self._nodes.rows[row], future=self._future)
+            mask[row] = found is not None
+        self.mask, self.scores = mask, scores
+        self._stale = set()

@@ -1,0 +1,145 @@
+"""What pods ask of shared cards, and the annotations that tell device plugins which cards pods have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from scheduler.model import objects
+from scheduler.model.card_demand import CardPart, demand_of
+from scheduler.model.card_notation import Card, Share, cards_of, shares_of, written
+from scheduler.model.cluster import Cluster
+from scheduler.model.footprint import kept_of_pod
+from scheduler.recording.events import Assumed, PolicyLoaded, apply_input, read_line, write_line
+from scheduler.recording.segments import checkpoint_of
+from tests.support.core.device_plugins import decode_pod_devices, next_container
+
+VGPU = "volcano.sh/vgpu-"
+
+
+def pod_of(*limits: dict[str, str], **annotations: str) -> objects.Pod:
+    containers = [{"name": f"c{number}", "resources": {"limits": it}} for number, it in enumerate(limits)]
+    meta = {"name": "p", "namespace": "t", "uid": "u", "annotations": annotations}
+    return msgspec.convert({"metadata": meta, "spec": {"containers": containers}}, objects.Pod)
+
+
+def node_of(register: str = "", **capacity: str) -> objects.Node:
+    annotations = {"volcano.sh/node-vgpu-register": register} if register else {}
+    found: dict[str, Any] = {"metadata": {"name": "n", "annotations": annotations}, "status": {"capacity": capacity}}
+    return msgspec.convert(found, objects.Node)
+
+
+def test_the_vgpu_device_plugin_finds_the_cards_of_each_container() -> None:
+    pod = pod_of({"cpu": "1"}, {f"{VGPU}number": "2", f"{VGPU}memory": "4000", f"{VGPU}cores": "30"})
+    demand = demand_of(pod)
+    assert demand is not None
+    shares = ((), (Share("GPU-a", 4000, 30), Share("GPU-b", 4000, 30)))
+
+    annotations = written(demand, shares, "n", 1_700_000_000.5)
+
+    ids = annotations["volcano.sh/devices-to-allocate"]
+    assert decode_pod_devices(ids) == [[], [("GPU-a", "NVIDIA", 4000, 30), ("GPU-b", "NVIDIA", 4000, 30)]]
+    assert next_container(ids) == 1
+    assert annotations["volcano.sh/vgpu-node"] == "n"
+    assert annotations["volcano.sh/bind-phase"] == "allocating"
+    assert annotations["volcano.sh/bind-time"] == annotations["volcano.sh/vgpu-time"] == "1700000000"
+    assert shares_of(annotations, demand, ()) == shares[1]
+
+
+def test_the_device_plugin_of_parts_finds_the_index_of_the_card() -> None:
+    demand = demand_of(pod_of({"volcano.sh/gpu-memory": "4000"}))
+    assert demand is not None
+
+    annotations = written(demand, ((Share("3", 4000),),), "n", 1.5)
+
+    assert annotations == {"volcano.sh/gpu-index": "3", "volcano.sh/predicate-time": "1500000000"}
+    cards = cards_of(node_of(**{"volcano.sh/gpu-memory": "32000", "volcano.sh/gpu-number": "4"}), "memory")
+    assert shares_of(annotations, demand, cards) == (Share("3", 4000),)
+
+
+@pytest.mark.parametrize(
+    ("limits", "part"),
+    [
+        ({f"{VGPU}memory": "4000"}, CardPart(1, 4000)),
+        ({f"{VGPU}number": "2"}, CardPart(2, 0, 100)),
+        ({f"{VGPU}number": "1", f"{VGPU}memory": "9", f"{VGPU}memory-percentage": "50"}, CardPart(1, 0, 50)),
+        ({f"{VGPU}number": "1", f"{VGPU}memory": "9", f"{VGPU}cores": "7"}, CardPart(1, 9, 0, 7)),
+        ({f"{VGPU}number": "0"}, None),
+    ],
+    ids=["memory alone", "cards alone", "percent goes before memory", "cores", "nothing"],
+)
+def test_the_demand_of_a_container(limits: dict[str, str], part: CardPart | None) -> None:
+    demand = demand_of(pod_of(limits))
+    assert (None if demand is None else demand.parts[0]) == part
+
+
+def test_memory_and_cores_count_for_all_cards_of_a_pod() -> None:
+    cluster = Cluster()
+    cluster.set_node(
+        msgspec.convert(
+            {"metadata": {"name": "n"}, "status": {"allocatable": {f"{VGPU}{it}": "9" for it in ("number", "memory")}}},
+            objects.Node,
+        )
+    )
+    cluster.set_pod(pod_of({f"{VGPU}number": "2", f"{VGPU}memory": "4", f"{VGPU}memory-percentage": "50"}))
+    task = cluster.tasks["t/p"]
+    assert (task.request[f"{VGPU}number"], task.request[f"{VGPU}memory"], task.missing) == (2000, 8000, "")
+
+
+@pytest.mark.parametrize(
+    "register",
+    [
+        "GPU-a,10,8000:",
+        "GPU-a,x,8000,NVIDIA,true,hami-core:",
+        "GPU-a,1,8,NVIDIA,true,:GPU-a,1,8,NVIDIA,true,:",
+        "GPU-a",
+    ],
+    ids=["too few fields", "no number", "a card twice", "no card"],
+)
+def test_a_list_of_cards_that_cannot_be_read_announces_none(register: str) -> None:
+    assert cards_of(node_of(register), "vgpu") == ()
+
+
+def test_unhealthy_cards_and_mig_cards_are_not_usable() -> None:
+    register = "GPU-a,10,8,NVIDIA-A10,false,hami-core:GPU-b,10,8,NVIDIA-A100,true,mig:GPU-c,10,8,NVIDIA-L4,true,:"
+    assert [card.is_usable for card in cards_of(node_of(register), "vgpu")] == [False, False, True]
+
+
+def test_cards_of_a_bind_in_flight_survive_a_checkpoint_and_end_with_its_refusal() -> None:
+    cluster = Cluster()
+    cluster.set_pod(pod_of({"volcano.sh/gpu-memory": "4000"}))
+    assumed = Assumed("t/p", "u", "n", {"volcano.sh/gpu-index": "1"})
+    apply_input(cluster, read_line(write_line(assumed)))
+    assert cluster.tasks["t/p"].placed_with == {"volcano.sh/gpu-index": "1"}
+
+    cluster.set_pod(pod_of({"volcano.sh/gpu-memory": "4000"}, **{"volcano.sh/preemptable": "true"}))
+    assert cluster.tasks["t/p"].placed_with == {"volcano.sh/gpu-index": "1"}
+
+    copy = Cluster()
+    for given in checkpoint_of(cluster, PolicyLoaded("conf", "")):
+        apply_input(copy, given)
+    assert copy.tasks["t/p"].placed_with == {"volcano.sh/gpu-index": "1"}
+
+    cluster.revert("t/p", "u")
+    assert cluster.tasks["t/p"].placed_with == {}
+
+
+def test_a_pod_that_is_too_large_keeps_its_cards() -> None:
+    pod = pod_of({"volcano.sh/gpu-memory": "4000"}, **{"volcano.sh/gpu-index": "1", "volcano.sh/x": "y" * 600_000})
+    pod.spec.node_name = "n"
+    kept = kept_of_pod(pod, 700_000, ())
+    assert (kept.metadata.annotations or {})["volcano.sh/gpu-index"] == "1"
+    demand = demand_of(kept)
+    assert demand is not None
+    assert demand.parts == (CardPart(1, 4000),)
+
+
+def test_a_card_of_any_model_is_permitted_unless_the_pod_names_models() -> None:
+    card = Card("GPU-a", 8, model="NVIDIA-A100-SXM")
+    demand = demand_of(pod_of({f"{VGPU}number": "1"}, **{"nvidia.com/use-gputype": "a100, H100"}))
+    other = demand_of(pod_of({f"{VGPU}number": "1"}, **{"nvidia.com/nouse-gputype": "a100"}))
+    assert demand is not None
+    assert other is not None
+    assert (demand.permits(card.name, card.model), other.permits(card.name, card.model)) == (True, False)
