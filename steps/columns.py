@@ -12,7 +12,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from schedspec.api.kinds import GPU, LEVELS
+from schedspec.api.kinds import GPU, GPU_MEMORY, GPU_NUMBER, LEVELS, VGPU_CORES, VGPU_MEMORY, VGPU_NUMBER
 from schedspec.gherkin import tables
 from schedspec.gherkin.step_decorators import Thing
 from schedspec.gherkin.things import CARD, MODEL, NODE, QUEUE, RESOURCE
@@ -20,6 +20,16 @@ from schedspec.scenario import manifests
 
 _AMOUNTS = ("guarantee", "deserved", "capability")
 """Amounts of a queue, the smallest first."""
+_ANNOUNCED = {"shared_gpus": (GPU_MEMORY, GPU_NUMBER), "vgpus": (VGPU_NUMBER, VGPU_MEMORY, VGPU_CORES)}
+"""Parameters of a node with shared cards, and the resources that its device plugin announces."""
+SHARED_CARDS: dict[str, tables.Column] = {
+    "gpu memory": (tables.of_resource(GPU_MEMORY), tables.mebibytes),
+    "whole gpus": (tables.of_resource(GPU_NUMBER), tables.whole_amount),
+    "vgpus": (tables.of_resource(VGPU_NUMBER), tables.whole_amount),
+    "vgpu memory": (tables.of_resource(VGPU_MEMORY), tables.mebibytes),
+    "vgpu cores": (tables.of_resource(VGPU_CORES), tables.whole_amount),
+}
+"""Columns of work that shares cards: parts of cards, whole cards, virtual GPUs with memory and cores of each."""
 _MODEL = 'name the model, or begin the scenario with: a cluster with N cards "MODEL"'
 
 
@@ -61,6 +71,11 @@ def cards_without_model(row: tables.Row) -> Iterator[tuple[str, str]]:
 
 def _node_without_model(row: tables.Row) -> Iterator[tuple[str, str]]:
     yield from _gpus_twice(row)
+    shared = [name for name in _ANNOUNCED if row.get(name)]
+    if len(shared) > 1:
+        yield "", "a node has one device plugin: fill in shared gpus or vgpus"
+    if bool(shared) != ("shared_memory" in row):
+        yield "", "shared gpus and vgpus need card memory, the memory of each card, and the other way round"
     if row.get("cards") and "card" not in row:
         yield "", f"{row['cards']} cards without a model: fill in column `card`"
 
@@ -117,6 +132,9 @@ NODES = tables.Shape(
         "cards": ("cards", tables.count),
         "card": ("card", tables.word),
         "pods": ("pods", tables.count),
+        "shared gpus": ("shared_gpus", tables.count),
+        "vgpus": ("vgpus", tables.count),
+        "card memory": ("shared_memory", tables.mebibytes),
         **{level: (level, tables.name) for level in LEVELS},
     },
     required=("node", "cpu", "memory"),
@@ -159,6 +177,7 @@ def nodes_made(_: Mapping[str, Any], rows: Sequence[tables.Row]) -> list[Thing]:
     """Yield the nodes of a table, and their resources."""
     nodes = [(NODE, str(row.get("name", "*"))) for row in rows]
     cards = [(RESOURCE, GPU) for row in rows if row.get("cards")]
+    cards += [(RESOURCE, it) for row in rows for name in _ANNOUNCED if row.get(name) for it in _ANNOUNCED[name]]
     named = [(RESOURCE, name) for row in rows for name in resources_of(row)]
     return [*nodes, *cards, *named, *((CARD, str(row["card"])) for row in rows if "card" in row)]
 

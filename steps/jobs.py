@@ -18,7 +18,7 @@ from schedspec.gherkin.things import POD, PRIORITY_CLASS, WORKLOAD
 from schedspec.observe.expect import Expect
 from schedspec.scenario.world import World
 
-from .columns import Cards, cards_without_model, needed_by_work, with_cards
+from .columns import SHARED_CARDS, Cards, cards_without_model, needed_by_work, with_cards
 
 
 def _on(event: str) -> Callable[[str], object]:
@@ -54,6 +54,7 @@ _COMMON: dict[str, tables.Column] = {
     "gpus": (tables.of_resource(GPU), tables.whole_amount),
     "cards": ("cards", tables.count),
     "card": ("card", tables.word),
+    **SHARED_CARDS,
     "replicas": ("replicas", tables.count),
     "preemptable": ("preemptable", tables.word),
     "start after": ("start_after", tables.duration),
@@ -112,6 +113,7 @@ _BY_COLUMN = {
     "required": Capability.TOPOLOGY,
     "preferred": Capability.PREFERRED_TOPOLOGY,
     "partition": Capability.PARTITIONS,
+    **dict.fromkeys(SHARED_CARDS, Capability.SHARED_CARDS),
 }
 
 

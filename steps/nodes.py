@@ -15,7 +15,10 @@ from .columns import NODES, Beside, nodes_made, with_cards
 @table(NODES)
 @makes(nodes_made)
 def _(world: World, datatable: tables.Table) -> None:
-    """KWOK nodes: node, cpu, memory; also gpus, any resource by its name, card (the product), pods, rack, spine."""
+    """KWOK nodes: node, cpu, memory; also gpus, any resource by its name, card (the product), pods, rack, spine.
+
+    Shared cards are `shared gpus` (by memory) or `vgpus` (virtual), each with `card memory`.
+    """
     world.add_nodes([with_cards(row) for row in NODES.rows(datatable)])
 
 

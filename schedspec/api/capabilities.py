@@ -42,6 +42,7 @@ class Capability(StrEnum):
     TOPOLOGY = "topology"
     PREFERRED_TOPOLOGY = "preferred-topology"
     PARTITIONS = "partitions"
+    SHARED_CARDS = "shared-cards"
 
 
 MEANING: Final[dict[Capability, str]] = {
@@ -73,5 +74,6 @@ MEANING: Final[dict[Capability, str]] = {
     Capability.TOPOLOGY: "gangs whose pods have to stay within one rack or one spine of the network",
     Capability.PREFERRED_TOPOLOGY: "gangs whose pods stay as close together as there is room",
     Capability.PARTITIONS: "gangs of several parts, each with a topology of its own",
+    Capability.SHARED_CARDS: "pods that share cards: parts of cards by memory, and virtual GPUs",
 }
 """Description of each capability for users."""

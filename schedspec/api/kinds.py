@@ -10,6 +10,14 @@ GPU: Final = "nvidia.com/gpu"
 """The resource that scenarios call `gpus`."""
 
 
+GPU_MEMORY: Final = "volcano.sh/gpu-memory"
+"""A part of a shared card, in MiB."""
+GPU_NUMBER: Final = "volcano.sh/gpu-number"
+"""Whole cards, of nodes whose cards are shared by memory."""
+VGPU_NUMBER, VGPU_MEMORY, VGPU_CORES = (f"volcano.sh/vgpu-{of}" for of in ("number", "memory", "cores"))
+"""Virtual GPUs; MiB and percent of the cores of each."""
+
+
 class Kind(StrEnum):
     """A kind of object that is watched in every scenario."""
 

@@ -24,6 +24,7 @@ ANY_RESOURCE = "any resource by its name, as amd.com/gpu"
 """The end of the list of columns of a table that takes resources."""
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
+_MEBIBYTES = {"Mi": 1, "Gi": 1024}
 _WHOLE = re.compile(r"-?[0-9]+")
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _WORD = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_./|]*[A-Za-z0-9])?")
@@ -236,6 +237,14 @@ def count(text: str) -> int:
     if number < 0:
         raise ValueError("write a whole number that is not below 0")
     return number
+
+
+def mebibytes(text: str) -> str:
+    """Return an amount of a card's memory in MiB, from `8Gi` or `512Mi`. Raises ValueError."""
+    number, unit = text[:-2], text[-2:]
+    if unit not in _MEBIBYTES or not _WHOLE.fullmatch(number) or int(number) <= 0:
+        raise ValueError("write an amount of memory, for instance: 8Gi or 512Mi")
+    return str(int(number) * _MEBIBYTES[unit])
 
 
 def whole_amount(text: str) -> str:

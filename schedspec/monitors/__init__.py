@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..observe.history import Version
-from . import gangs, nodes, protection, topology
+from . import gangs, nodes, protection, shared_cards, topology
 from .evictions import disproportionate, needless, needless_workload, repeated
 from .ledger import Ledger, Violation
 from .queues import capability, guarantee
@@ -25,6 +25,7 @@ MONITORS = {
         guarantee,
         gangs,
         topology,
+        shared_cards,
         protection,
         needless,
         needless_workload,

@@ -48,6 +48,7 @@ class KubeScheduler(Adapter):
         Capability.REASONS: "its reasons have other texts",
         Capability.DESERVED: "it has no queues",
         Capability.PARTITIONS: "a PodGroup has no parts",
+        Capability.SHARED_CARDS: "it counts resources by node, not by card",
         Capability.PREFERRED_TOPOLOGY: "a PodGroup can require a topology, not prefer one",
     }
     monitors_off: ClassVar[Mapping[str, str]] = {

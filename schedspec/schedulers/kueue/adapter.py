@@ -60,6 +60,7 @@ class Kueue(Adapter):
         Capability.GROWTH: "an admitted Workload does not grow",
         Capability.POD_NAMES: "Kubernetes names the pods of a Job",
         Capability.PARTITIONS: "this adapter divides no podset into slices",
+        Capability.SHARED_CARDS: "it counts resources by node, not by card",
         Capability.DISRUPTION_MODE: "a Workload is always evicted as a whole",
     }
     monitors_off: ClassVar[Mapping[str, str]] = {

@@ -26,11 +26,12 @@ def table(sentence: str, *rows: str) -> str:
 
 
 JOBS = (
-    "job, queue, priority, cpu, memory, gpus, cards, card, replicas, preemptable, start after, stop after, "
+    "job, queue, priority, cpu, memory, gpus, cards, card, gpu memory, whole gpus, vgpus, vgpu memory, vgpu cores, "
+    "replicas, preemptable, start after, stop after, "
     "task, min available, max retry, on PodEvicted, on TaskCompleted, "
     "required, preferred, partition, partition required"
 )
-NODES = "node, cpu, memory, gpus, cards, card, pods, rack, spine"
+NODES = "node, cpu, memory, gpus, cards, card, pods, shared gpus, vgpus, card memory, rack, spine"
 JOB = table("When these jobs are submitted:", "job | cpu", "build | 1")
 SINGLE: dict[str, tuple[str, list[str]]] = {
     # tables and text blocks
@@ -135,7 +136,8 @@ SINGLE: dict[str, tuple[str, list[str]]] = {
         [
             (
                 "4: unknown column 'workers'; this table takes: service, queue, priority, cpu, memory, gpus, cards, "
-                f"card, replicas, preemptable, start after, stop after; {ANY_RESOURCE}"
+                "card, gpu memory, whole gpus, vgpus, vgpu memory, vgpu cores, replicas, preemptable, start after, "
+                f"stop after; {ANY_RESOURCE}"
             )
         ],
     ),

@@ -37,10 +37,20 @@ class WrittenHistory:
     def group(self, name: str, queue: str, min_member: int = 1) -> None:
         self.show(Kind.PODGROUP, name, metadata={"namespace": "ns"}, spec={"queue": queue, "minMember": min_member})
 
-    def bind(self, name: str, group: str, node: str, cpu: str, *, uid: str = "", **annotations: str) -> None:
+    def bind(
+        self,
+        name: str,
+        group: str,
+        node: str,
+        cpu: str,
+        *,
+        uid: str = "",
+        asks: dict[str, str] | None = None,
+        **annotations: str,
+    ) -> None:
         self.pods[name] = {
             "metadata": {"namespace": "ns", "uid": uid or f"{name}-uid", "annotations": {GANG: group, **annotations}},
-            "spec": {"nodeName": node, "containers": [{"resources": {"requests": {"cpu": cpu}}}]},
+            "spec": {"nodeName": node, "containers": [{"resources": {"requests": {"cpu": cpu, **(asks or {})}}}]},
             "status": {"phase": "Running"},
         }
         self.show(Kind.POD, name, **self.pods[name])
@@ -360,6 +370,52 @@ class TestNeedlessWorkload:
 
     def test_what_ended_meanwhile_is_not_held_against_kueue(self) -> None:
         assert self.NAME not in findings(WorkloadHistory("4", ends=True))
+
+
+CARDS = {"volcano.sh/gpu-memory": "16000", "volcano.sh/gpu-number": "2"}
+SHARING = Rules("tiers: [{plugins: [{name: deviceshare}]}]")
+
+
+@pytest.mark.parametrize(
+    ("indexes", "found"),
+    [
+        (["0", "1"], []),
+        (["0", "0"], ["card 0 of n1 then has 10000 of 8000 MiB in use"]),
+        (["0", ""], ["asks for 1 of the cards of n1, and has none"]),
+        (
+            ["0", "0,1"],
+            ["asks for 1 of the cards of n1, and has 0, 1", "card 0 of n1 then has 10000 of 8000 MiB in use"],
+        ),
+        (["0", "2"], ["asks for 1 of the cards of n1, and has 2"]),
+    ],
+    ids=["a card each", "one card", "no card", "halves of two cards", "a card that the node lacks"],
+)
+def test_a_card_that_is_shared_beyond_its_memory_is_found(indexes: list[str], found: list[str]) -> None:
+    history = WrittenHistory()
+    history.node("n1", cpu="8", **CARDS)
+    for number, index in enumerate(indexes):
+        cards = {"volcano.sh/gpu-index": index} if index else {}
+        history.bind(f"p{number}", "g", "n1", "1", asks={"volcano.sh/gpu-memory": "5000"}, **cards)
+
+    seen = [it.text for it in judge(history.versions, SHARING) if it.monitor == "shared-cards"]
+    assert seen == found
+    assert not [it for it in judge(history.versions, Rules("tiers: []")) if it.monitor == "shared-cards"]
+
+
+def test_parts_and_cores_of_a_virtual_gpu_are_counted() -> None:
+    history = WrittenHistory()
+    register = "GPU-a,2,8000,NVIDIA-A10,true,hami-core:"
+    has = {"allocatable": {"pods": "110", "cpu": "8", "volcano.sh/vgpu-number": "2", "volcano.sh/vgpu-cores": "100"}}
+    history.show(Kind.NODE, "n1", metadata={"annotations": {"volcano.sh/node-vgpu-register": register}}, status=has)
+    for number in range(3):
+        card = {"volcano.sh/vgpu-ids-new": "GPU-a,NVIDIA,100,40:"}
+        history.bind(f"p{number}", "g", "n1", "1", asks={"volcano.sh/vgpu-number": "1"}, **card)
+
+    seen = [it.text for it in judge(history.versions, SHARING) if it.monitor == "shared-cards"]
+    assert seen == [
+        "card GPU-a of n1 then has 120 percent of its cores in use",
+        "card GPU-a of n1 then has 3 of 2 parts",
+    ]
 
 
 REQUIRED = {"networkTopology": {"mode": "hard", "highestTierName": "rack"}}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tests.test_the_tests.faults import acts, decisions, lives, network, queues, victims
+from tests.test_the_tests.faults import acts, cards, decisions, lives, network, queues, victims
 from tests.test_the_tests.faults.fault import Fault
 
 __all__ = ["FAULTS", "Fault"]
 
 FAULTS: dict[str, Fault] = {
-    fault.name: fault for module in (acts, victims, queues, network, lives, decisions) for fault in module.FAULTS
+    fault.name: fault for module in (acts, victims, queues, network, cards, lives, decisions) for fault in module.FAULTS
 }

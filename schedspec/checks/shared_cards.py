@@ -1,0 +1,47 @@
+"""Checks of which shared cards the pods of workloads have."""
+
+from __future__ import annotations
+
+from ..observe import view as views
+from ..observe.expect import Check, Outcome
+from ..observe.history import View
+from ..observe.shared_cards import parts_of
+from .workloads import about, held, of_known
+
+Cards = set[tuple[str, str]]
+"""Node and name of each card."""
+
+
+@of_known
+def are_on(workload: str, number: int) -> Check:
+    """The pods of the workload that have a node have parts of exactly `number` cards together."""
+
+    def check(view: View) -> Outcome:
+        found = cards(view, workload)
+        expected = f"the pods of {workload} share {views.count(number, 'card')}"
+        return Outcome(len(found) == number, expected, _seen(found), about(view, workload))
+
+    return check
+
+
+@of_known
+def share(workload: str, other: str, some: bool) -> Check:
+    """The pods of two workloads have parts of the same card, or of no common one. Both need a card."""
+
+    def check(view: View) -> Outcome:
+        mine, others = cards(view, workload), cards(view, other)
+        expected = f"{workload} and {other} share {'a' if some else 'no'} card"
+        ok = bool(mine and others) and bool(mine & others) is some
+        return Outcome(ok, expected, f"{workload}: {_seen(mine)}; {other}: {_seen(others)}", about(view, workload))
+
+    return check
+
+
+def cards(view: View, workload: str) -> Cards:
+    """Return the cards of which the workload's pods on nodes have parts."""
+    pods = held(views.pods_of(view, workload))
+    return {(str(pod["spec"]["nodeName"]), part.card) for pod in pods for part in parts_of(pod)}
+
+
+def _seen(found: Cards) -> str:
+    return ", ".join(f"card {card} of {node}" for node, card in sorted(found)) or "no card"

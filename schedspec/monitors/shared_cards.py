@@ -1,0 +1,57 @@
+"""Monitor: no card is shared beyond its memory, its cores or its number of parts, and no pod lacks a card.
+
+The cards of a pod are those of its annotations at the time of its bind, as the device plugin reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..api.kinds import Kind
+from ..observe.shared_cards import Card, Part, cards_asked, cards_of, parts_of
+from .ledger import Act, Ledger, Violation
+from .rules import Rules
+
+NAME = "shared-cards"
+_PLUGIN = "deviceshare"
+_ALL_CORES = 100
+
+
+def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
+    """Compare the parts of each card of a node with the card after each bind, terminating pods included."""
+    if not rules.has(_PLUGIN):
+        return
+    for act in ledger.binds():
+        asked = cards_asked(act.pod)
+        node = ledger.at(act.position, Kind.NODE, act.node) if asked else None
+        if node is None:
+            continue
+        cards, own = cards_of(node), parts_of(act.pod)
+        named = {part.card for part in own}
+        if len(own) != asked or not named <= cards.keys():
+            seen = ", ".join(sorted(named)) or "none"
+            yield Violation(NAME, act.time, act.name, f"asks for {asked} of the cards of {act.node}, and has {seen}")
+        held = _held(ledger, act, cards)
+        for name in sorted(named & cards.keys()):
+            for over in _beyond(cards[name], held[name]):
+                yield Violation(NAME, act.time, act.name, f"card {name} of {act.node} then has {over}")
+
+
+def _held(ledger: Ledger, act: Act, cards: dict[str, Card]) -> dict[str, list[Part]]:
+    """Return the parts of each card that the pods on the act's node have."""
+    found: dict[str, list[Part]] = {name: [] for name in cards}
+    for pod in ledger.holding(act.position):
+        if pod["spec"]["nodeName"] == act.node and cards_asked(pod):
+            for part in parts_of(pod):
+                found.setdefault(part.card, []).append(part)
+    return found
+
+
+def _beyond(card: Card, parts: list[Part]) -> Iterator[str]:
+    memory = sum(card.memory if part.whole else part.memory for part in parts)
+    if memory > card.memory:
+        yield f"{memory} of {card.memory} MiB in use"
+    if (cores := sum(part.cores for part in parts)) > _ALL_CORES:
+        yield f"{cores} percent of its cores in use"
+    if len(parts) > card.parts:
+        yield f"{len(parts)} of {card.parts} parts"

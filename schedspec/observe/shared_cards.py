@@ -1,0 +1,69 @@
+"""Read which shared cards a pod has, and which cards a node has, as the device plugins write and read them.
+
+Monitors and checks read the annotations by themselves, because the scheduler's own reading is under test.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..api.kinds import GPU_MEMORY, GPU_NUMBER, VGPU_MEMORY, VGPU_NUMBER
+from .history import Object
+
+_INDEX, _IDS, _REGISTER = "volcano.sh/gpu-index", "volcano.sh/vgpu-ids-new", "volcano.sh/node-vgpu-register"
+
+
+class Part(NamedTuple):
+    """A part of a card: MiB of its memory, percent of its cores; `whole` stands for all memory."""
+
+    card: str
+    memory: int = 0
+    cores: int = 0
+    whole: bool = False
+
+
+class Card(NamedTuple):
+    """A card of a node: MiB of memory, and how many parts it may have at most."""
+
+    memory: int
+    parts: int
+
+
+def parts_of(pod: Object) -> list[Part]:
+    """Return the parts of cards that the annotations of a pod name."""
+    annotations = pod["metadata"].get("annotations") or {}
+    if _INDEX in annotations:
+        memory, whole = _sum(pod, GPU_MEMORY), bool(_sum(pod, GPU_NUMBER))
+        return [Part(index.strip(), memory, whole=whole) for index in str(annotations[_INDEX]).split(",")]
+    entries = str(annotations.get(_IDS, "")).replace(";", ":").split(":")
+    fields = (entry.split(",") for entry in entries if entry.count(",") == 3)
+    return [Part(card, int(memory), int(cores)) for card, _, memory, cores in fields]
+
+
+def cards_asked(pod: Object) -> int:
+    """Return how many parts of cards the pod asks for; 0 for a pod without shared cards."""
+    if number := _sum(pod, GPU_NUMBER) or min(_sum(pod, GPU_MEMORY), 1):
+        return number
+    limits = [_limits(it) for it in pod["spec"].get("containers", ())]
+    return sum(int(it.get(VGPU_NUMBER, 1 if VGPU_MEMORY in it else 0)) for it in limits)
+
+
+def cards_of(node: Object) -> dict[str, Card]:
+    """Return the cards of a node by name."""
+    register = str((node["metadata"].get("annotations") or {}).get(_REGISTER, ""))
+    entries = [entry.split(",") for entry in register.split(":") if entry.count(",") >= 5]
+    if entries:
+        return {fields[0]: Card(int(fields[2]), int(fields[1])) for fields in entries}
+    has = node.get("status", {}).get("capacity") or node.get("status", {}).get("allocatable") or {}
+    number = int(has.get(GPU_NUMBER, 0))
+    memory = int(has.get(GPU_MEMORY, 0)) // number if number else 0
+    return {str(index): Card(memory, memory) for index in range(number)}
+
+
+def _sum(pod: Object, name: str) -> int:
+    return sum(int(_limits(it).get(name, 0)) for it in pod["spec"].get("containers", ()))
+
+
+def _limits(container: Object) -> dict[str, str]:
+    given = container.get("resources") or {}
+    return {**(given.get("requests") or {}), **(given.get("limits") or {})}

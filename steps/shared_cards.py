@@ -1,0 +1,34 @@
+"""Steps on which shared cards the pods of a workload have."""
+
+from __future__ import annotations
+
+from schedspec.api import timeouts
+from schedspec.api.capabilities import Capability
+from schedspec.checks import shared_cards
+from schedspec.gherkin.step_decorators import refers, then
+from schedspec.gherkin.things import WORKLOAD
+from schedspec.observe.expect import Expect
+
+_NEEDS = (Capability.SHARED_CARDS,)
+
+
+@then('the pods of "{name}" share {number:d} card', needs=_NEEDS)
+@then('the pods of "{name}" share {number:d} cards', needs=_NEEDS)
+@refers(name=WORKLOAD)
+def _(expect: Expect, name: str, number: int) -> None:
+    """Its pods that have a node have parts of so many cards together, from now on and for a while."""
+    expect.consistently(shared_cards.are_on(name, number), during=timeouts.HOLDS)
+
+
+@then('"{name}" and "{other}" share a card', needs=_NEEDS)
+@refers(name=WORKLOAD, other=WORKLOAD)
+def _(expect: Expect, name: str, other: str) -> None:
+    """Some card has parts of pods of both, from now on and for a while."""
+    expect.consistently(shared_cards.share(name, other, some=True), during=timeouts.HOLDS)
+
+
+@then('"{name}" and "{other}" share no card', needs=_NEEDS)
+@refers(name=WORKLOAD, other=WORKLOAD)
+def _(expect: Expect, name: str, other: str) -> None:
+    """No card has parts of pods of both, from now on and for a while."""
+    expect.consistently(shared_cards.share(name, other, some=False), during=timeouts.HOLDS)

@@ -1,0 +1,30 @@
+"""Faults of shared cards: what is booked of a card, and what the device plugin is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scheduler.model.card_notation import Card
+from scheduler.placement import card_choice
+from scheduler.plugins.deviceshare import DeviceShare
+from tests.test_the_tests.faults.fault import Fault, always, instead
+
+
+def _any_usable(_question: Any, _part: Any, card: Card, *_: Any) -> bool:
+    return card.is_usable
+
+
+FAULTS = (
+    Fault(
+        "shares-beyond-memory",
+        "gives parts of a card whose memory is in use",
+        instead((card_choice, "fits", _any_usable)),
+        ("parts_of_cards: A pod that no single card", "parts_of_cards: A gang waits as a whole where one"),
+    ),
+    Fault(
+        "names-no-card",
+        "binds pods without the cards that they get",
+        instead((DeviceShare, "bind_annotations", always({}))),
+        ("parts_of_cards: Pods share one card", "virtual_gpus: A pod that wants two cards"),
+    ),
+)
