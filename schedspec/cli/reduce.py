@@ -58,5 +58,5 @@ def reduce_command(state: Path, because: str, out: Path, policy: Path | None, mi
     if failure := confirm.problem_of(out):
         click.echo(f"  it does not pass in the simulated cluster:\n{failure}", err=True)
         return 1
-    click.echo(f"  it passes: pytest {out} --cluster simulated")
+    click.echo(f"  it passes: {distribution.prompt()} test {out} --cluster simulated")
     return 0

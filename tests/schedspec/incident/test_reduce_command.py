@@ -124,21 +124,54 @@ def _empty(path: Path) -> None:
     path.write_bytes(b"")
 
 
+def _garbage(path: Path) -> None:
+    path.write_bytes(bytes(range(256)) * 40)
+
+
+def _deep(path: Path) -> None:
+    path.write_text("[" * 100_000)
+
+
+def _of_a_sentence(path: Path) -> None:
+    path.write_text("Feature: x\n  Scenario: y\n    Then nothing is evicted\n")
+
+
 def _without_policy(path: Path) -> None:
     del path
 
 
 @pytest.mark.parametrize(
     ("spoil", "told"),
-    [(_cut, "is cut off"), (_other, "version"), (_empty, "is empty"), (_without_policy, "names no policy")],
-    ids=["cut", "other-version", "empty", "without-policy"],
+    [
+        (_cut, "is cut off"),
+        (_other, "version"),
+        (_empty, "is empty"),
+        (_garbage, ""),
+        (_deep, ""),
+        (_of_a_sentence, ""),
+        (_without_policy, "names no policy"),
+    ],
+    ids=["cut", "other-version", "empty", "garbage", "deep", "sentence", "without-policy"],
 )
 def test_a_state_that_cannot_be_used_is_one_clear_error(lent: Path, tmp_path: Path, spoil: Any, told: str) -> None:
     spoil(lent)
     ran = run(lent, "--because", "job t/b9 waits", "-o", tmp_path / "f.feature")
     assert ran.return_value == 2
     assert told in ran.output
+    assert str(lent) in ran.output
     assert len(ran.output.splitlines()) <= 3
+
+
+def test_names_of_a_hostile_dump_never_reach_the_feature(tmp_path: Path) -> None:
+    sentence = 'b"\n    Then nothing is evicted\n    # |'
+    taken = [it for number in range(4) for it in work(f"{sentence}{number}", sentence, "n")]
+    state = written(tmp_path, queue("a", 1), queue(sentence, 3), *taken, *work("new", "a"))
+    state = state.rename(tmp_path / "a\n    Then nothing is evicted.json")
+    out = tmp_path / "evicted.feature"
+    ran = run(state, "--because", "job t/new waits", "--policy", CAPACITY.parent / "default.yaml", "-o", out)
+    assert ran.return_value == 0, ran.output
+    assert not any(line.startswith("    Then nothing") for line in out.read_text("utf-8").splitlines())
+    assert sentence not in out.read_text("utf-8")
 
 
 def test_a_text_of_somebody_else_stays_one_line() -> None:
