@@ -7,7 +7,7 @@ selector.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 
 import numpy as np
 
@@ -24,6 +24,8 @@ Spend = Callable[..., None]
 Tally = tuple[int, int, int]
 """Pods of a class on a node: present, releasing, pipelined."""
 NONE: Tally = (0, 0, 0)
+CLASSES_A_STEP = 8
+"""How many classes are looked through for one label in one step."""
 MOST_TERMS = 50_000
 """Maximum inter-pod terms of the pods on nodes of one namespace. Each term is matched with the pods of all namespaces,
 at their cost. Further pods with terms wait (`is_full`); where another scheduler placed more, none of the namespace's
@@ -50,7 +52,8 @@ class PodIndex:
         """Class, row and by how much its tally there changed since the index was built."""
         self._numbers: dict[Hashable, int] = {}
         self._namespaces: dict[str, list[int]] = {}
-        self._labels: dict[str, dict[str, list[int]]] = {}
+        self._by_label: dict[str, dict[str, list[int]]] = {}
+        """Label → value → classes, for the labels that selectors of this cycle name. Pods may have thousands more."""
         self._tallies: list[dict[int, Tally]] = []
         self._first: tuple[Rows, Rows, Counts] = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((3, 0)))
         self._held: set[int] = set()
@@ -103,11 +106,22 @@ class PodIndex:
 
     def labelled(self, key: str, values: Iterable[str]) -> Mask:
         """Return the classes whose label `key` has one of the values."""
-        known = self._labels.get(key, {})
+        known = self._values_of(key)
         return self._marked(known.get(value, ()) for value in values)
 
+    def _values_of(self, label: str) -> Mapping[str, list[int]]:
+        """Return the classes by their value of a label, indexed at the cost of the pod that names it first."""
+        known = self._by_label.get(label)
+        if known is None:
+            self.spend(len(self.classes) // CLASSES_A_STEP)
+            known = self._by_label[label] = {}
+            for number, task in enumerate(self.classes):
+                if (value := labels_of(task).get(label)) is not None:
+                    known.setdefault(value, []).append(number)
+        return known
+
     def _holding(self, item: SelectorRequirement) -> Mask:
-        known = self._labels.get(item.key, {})
+        known = self._values_of(item.key)
         self.spend(len(item.values or ()) // VALUES_A_STEP)
         mask = self._marked(rows_holding(known, item))
         if requirement_holds(item, {}):  # NotIn and DoesNotExist also hold without the label
@@ -171,6 +185,16 @@ class PodIndex:
         )
         self._hold(dict.fromkeys(number for number, _, _ in entries))
         self.holders = [it for it in self.holders if self._terms[self.classes[it].namespace] <= MOST_TERMS]
+        self._index_labels_of_holders()
+
+    def _index_labels_of_holders(self) -> None:
+        """Index the labels that terms of pods on nodes name: every pod is matched with these terms."""
+        named = {key for number in self.holders for key in _labels_named_by(self.classes[number])}
+        self._by_label = {key: {} for key in named}
+        for number, task in enumerate(self.classes):
+            labels = labels_of(task)
+            for key in named & labels.keys() if named else ():
+                self._by_label[key].setdefault(labels[key], []).append(number)
 
     def _hold(self, numbers: Iterable[int]) -> None:
         for number in numbers:
@@ -187,8 +211,6 @@ class PodIndex:
         number = self._numbers[key] = len(self.classes)
         self.classes.append(task)
         self._namespaces.setdefault(task.namespace, []).append(number)
-        for name, value in labels_of(task).items():
-            self._labels.setdefault(name, {}).setdefault(value, []).append(number)
 
     def _tally(self, info: NodeInfo) -> dict[int, Tally]:
         found: dict[int, Tally] = {}
@@ -249,6 +271,17 @@ def terms_of(task: Task) -> int:
     affinity = task.pod.spec.affinity
     parts = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity else ()
     return sum(len(part.required or ()) + len(part.preferred or ()) for part in parts if part is not None)
+
+
+def _labels_named_by(task: Task) -> Iterator[str]:
+    """Yield the labels that the selectors of a task's inter-pod terms name."""
+    affinity = task.pod.spec.affinity
+    for part in (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity else ():
+        for term in (*(part.required or ()), *(one.pod_affinity_term for one in part.preferred or ())) if part else ():
+            yield from (*(term.match_label_keys or ()), *(term.mismatch_label_keys or ()))
+            if (selector := term.label_selector) is not None:
+                yield from selector.match_labels or ()
+                yield from (item.key for item in selector.match_expressions or ())
 
 
 def labels_of(task: Task) -> Mapping[str, str]:

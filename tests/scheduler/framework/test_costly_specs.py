@@ -292,6 +292,23 @@ def test_the_terms_of_pods_on_nodes_cost_the_pods_of_others_no_more_than_a_bound
     assert refused == ({} if pods * 100 < 500 else {"t/more": [TooCostly("allocate", "spec.affinity")]})
 
 
+@pytest.mark.parametrize("field", [_anti_affinity, _spread], ids=["anti-affinity", "spread"])
+def test_labels_of_pods_on_nodes_cost_the_pods_of_others_nothing(field: Callable[[int], dict[str, Any]]) -> None:
+    def lines_with(labels: int) -> int:
+        world = world_of([{} for _ in range(20)], "1 x 1 cpu running on n1")
+        for number in range(20):
+            many = {f"l{number}-{i}": "v" for i in range(labels)}
+            world.change("Pod", f"t/bad{number}-0", {"metadata": {"labels": many}})
+        good = {"name": "good", "queue": "q", "tasks": "1 x 1 cpu", "phase": "Inqueue", "pod": {"spec": field(1)}}
+        world.load({"jobs": [good]})
+        decisions, lines = counted(lambda: decide(world.cluster, world.policy, world.now, budget=BUDGET))
+        assert [bind.job for bind in decisions.binds] == ["t/good"]
+        return lines
+
+    lines_with(1)  # numpy imports parts of itself at their first use
+    assert lines_with(600) <= lines_with(6) + 600
+
+
 def test_constraints_of_one_pod_do_not_multiply_each_other() -> None:
     check([merged([_spread(100), _one_long_term(100), _tolerations(100)])] * 3, 3 * 300)
 
