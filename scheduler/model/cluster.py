@@ -26,8 +26,10 @@ from .task import COMPLETED, HOLDING, Task, TaskStatus, job_key_of
 from .times import seconds
 
 ALWAYS_KNOWN = (resources.CPU, resources.MEMORY, resources.PODS)
-MOST_NAMES = 256
+MOST_NAMES = 32
 """Maximum number of resources that a PodGroup may name."""
+MOST_SUBGROUP_PARTS = 256
+"""Maximum number of subgroup policies of a PodGroup, with the labels that they name: each pod is matched with all."""
 ON_ITS_WAY = {
     ("", PodGroupPhase.PENDING),
     ("", PodGroupPhase.INQUEUE),
@@ -75,6 +77,17 @@ def _reserves_as_before(job: Job, phase: str) -> bool:
     if job.phase == PodGroupPhase.INQUEUE:
         return not job.allocated
     return job.phase == PodGroupPhase.PENDING or job.count(HOLDING) >= job.min_available
+
+
+def _parts(policies: Iterable[objects.SubGroupPolicy]) -> int:
+    """Return the number of subgroup policies and of the labels and values that they name."""
+    number = 0
+    for policy in policies:
+        number += 1 + len(policy.match_label_keys or ())
+        if (selector := policy.label_selector) is not None:
+            number += len(selector.match_labels or ())
+            number += sum(1 + len(item.values or ()) for item in selector.match_expressions or ())
+    return number
 
 
 class Cluster(AuxiliaryObjects):
@@ -352,6 +365,9 @@ class Cluster(AuxiliaryObjects):
             return
         if (number := len(group.spec.min_resources or ())) > MOST_NAMES:
             raise ValueError(f"spec.minResources names {number} resources; name at most {MOST_NAMES}")
+        if (number := _parts(group.spec.sub_group_policy or ())) > MOST_SUBGROUP_PARTS:
+            text = f"spec.subGroupPolicy has {number} policies and labels in all"
+            raise ValueError(f"{text}; write at most {MOST_SUBGROUP_PARTS}")
         minimum = None if group.spec.min_resources is None else resources.parse(group.spec.min_resources)
         created = seconds(group.metadata.creation_timestamp)
         job = self._job(group.metadata.key)

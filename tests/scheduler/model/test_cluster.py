@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -191,6 +192,38 @@ def test_an_object_that_makes_no_sense_is_named_and_leaves_the_state_alone(
     assert says in str(refused.value)
     assert "write for example" in str(refused.value)
     assert (cluster.version, cluster.jobs, cluster.tasks, cluster.queues, cluster.nodes.by_name) == (0, {}, {}, {}, {})
+
+
+def labels(number: int) -> dict[str, str]:
+    return {f"k{i}": "v" for i in range(number)}
+
+
+SUBGROUPS = "spec.subGroupPolicy has {} policies and labels in all; write at most 256"
+
+
+@pytest.mark.parametrize(
+    ("fits", "spec", "says"),
+    [
+        (32, lambda n: {"minResources": {f"r{i}": "1" for i in range(n)}}, "spec.minResources names {} resources"),
+        (256, lambda n: {"subGroupPolicy": [{"name": f"s{i}"} for i in range(n)]}, SUBGROUPS),
+        (256, lambda n: {"subGroupPolicy": [{"matchLabelKeys": [f"k{i}" for i in range(n - 1)]}]}, SUBGROUPS),
+        (256, lambda n: {"subGroupPolicy": [{"labelSelector": {"matchLabels": labels(n - 1)}}]}, SUBGROUPS),
+    ],
+    ids=["minResources", "policies", "keys", "labels"],
+)  # fmt: skip
+def test_a_podgroup_may_name_so_many_things_and_no_more(
+    fits: int, spec: Callable[[int], dict[str, Any]], says: str
+) -> None:
+    cluster = Cluster()
+    for number in (fits, fits + 1):
+        body = {"metadata": {"name": f"g{number}", "namespace": "ns"}, "spec": spec(number)}
+        group = msgspec.convert(body, objects.PodGroup)
+        if number == fits:
+            cluster.set_podgroup(group)
+        else:
+            with pytest.raises(ObjectError, match=says.format(number)):
+                cluster.set_podgroup(group)
+    assert list(cluster.jobs) == [f"ns/g{fits}"]
 
 
 def test_what_nobody_reads_is_no_change() -> None:
