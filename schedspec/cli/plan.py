@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,18 @@ from ..api.errors import HarnessError
 from ..plan import foreign, rules, sources
 from ..report import plan as page
 from .answers import explains_errors, print_json
+
+_UNITS = {"d": 86400.0, "h": 3600.0}
+"""Units of `--max-age`, in seconds."""
+
+
+def _seconds(context: click.Context, option: click.Parameter, value: float) -> float:
+    """Return a number of seconds. Raises click.BadParameter, which exits with 2."""
+    del context
+    least = 0.0 if option.name != "until" else math.ulp(0.0)
+    if not least <= value < math.inf and (option.name != "until" or value != math.inf):
+        raise click.BadParameter(f"{value:g} is no number of seconds; write one such as 30")
+    return value
 
 
 @click.command("plan")
@@ -44,10 +57,24 @@ from .answers import explains_errors, print_json
 )
 @click.option("--resource", default="", metavar="NAME", help="What amounts are counted in; default: the nodes' cards.")
 @click.option(
-    "--start-delay", default=1.0, show_default=True, metavar="SECONDS", help="From a pod's bind to its start."
+    "--start-delay",
+    default=1.0,
+    show_default=True,
+    callback=_seconds,
+    metavar="SECONDS",
+    help="From a pod's bind to its start.",
 )
-@click.option("--grace", default=30.0, show_default=True, metavar="SECONDS", help="From a pod's eviction to its end.")
-@click.option("--until", default=float("inf"), metavar="SECONDS", help="Cut the load after this virtual time.")
+@click.option(
+    "--grace",
+    default=30.0,
+    show_default=True,
+    callback=_seconds,
+    metavar="SECONDS",
+    help="From a pod's eviction to its end.",
+)
+@click.option(
+    "--until", default=math.inf, callback=_seconds, metavar="SECONDS", help="Cut the load after this virtual time."
+)
 @click.option(
     "--features",
     multiple=True,
@@ -83,22 +110,28 @@ def plan_command(**given: Any) -> int:
     """
     room = distribution.load("scheduler.plan")
     try:
-        conditions = room.parse_conditions([*given["fail_on"]])
-        plan = room.make_plan(_request(room, given))
+        plan = _planned(room, given)
+        _write(room, plan, given["out"])
     except (HarnessError, ValueError) as problem:  # the typed errors of inputs: what, where, and what to do next
         click.echo(str(problem), err=True)
         return 2
-    plan.notes = [*foreign.foreign_notes(plan.subject.schedulers, plan.policies), *plan.notes]
-    if given["features"]:
-        found = rules.run_rules([*given["features"]], plan.policies)
-        plan.rules = distribution.load("scheduler.plan.answer").Rules(**found)
-    plan.failed = room.judge(plan, conditions)
-    _write(room, plan, given["out"])
     if given["output"] == "json":
         print_json(plan)
     else:
         click.echo((room.render_markdown if given["output"] == "markdown" else room.render_text)(plan), nl=False)
     return 1 if plan.failed else 0
+
+
+def _planned(room: Any, given: dict[str, Any]) -> Any:
+    """Answer the three questions, and judge the answer."""
+    features = [*given["features"]]
+    conditions = room.parse_conditions([*given["fail_on"]], load=given["load"] != "none", features=bool(features))
+    plan = room.make_plan(_request(room, given))
+    plan.notes = [*foreign.foreign_notes(plan.subject.schedulers, plan.policies), *plan.notes]
+    if features:
+        plan.rules = distribution.load("scheduler.plan.answer").Rules(**rules.run_rules(features, plan.policies))
+    plan.failed = room.judge(plan, conditions)
+    return plan
 
 
 def _request(room: Any, given: dict[str, Any]) -> Any:
@@ -113,8 +146,8 @@ def _request(room: Any, given: dict[str, Any]) -> Any:
         now = sources.merge_base(before, proposed)
     return room.Request(
         given["state"],
-        None if now is None else room.Side(now, sources.files_of(now)),
-        room.Side(proposed, sources.files_of(proposed)),
+        None if now is None else room.Side(sources.short(now), sources.files_of(now)),
+        room.Side(sources.short(proposed), sources.files_of(proposed)),
         given["policy_path"],
         given["load"],
         given["preset"],
@@ -131,18 +164,26 @@ def _request(room: Any, given: dict[str, Any]) -> Any:
 
 
 def _days(text: str) -> float:
-    number, unit = text.rstrip("dh"), text[-1:]
+    number, length = (text[:-1], _UNITS[text[-1]]) if text[-1:] in _UNITS else (text, _UNITS["d"])
     try:
-        return float(number) * (3600.0 if unit == "h" else 86400.0)
+        days = float(number) * length
     except ValueError:
-        raise sources.SourceError(f"--max-age {text}: not a number of days\n  do next: write 30d or 12h") from None
+        days = math.nan
+    if not days >= 0:
+        raise sources.SourceError(f"--max-age {text}: not a number of days\n  do next: write 30d or 12h")
+    return days
 
 
 def _write(room: Any, plan: Any, out: Path) -> None:
-    """Write the plan and its page beside the results."""
-    out.mkdir(parents=True, exist_ok=True)
-    (out / "plan.md").write_text(room.render_markdown(plan), "utf-8")
-    (out / "plan.json").write_bytes(distribution.load("scheduler.recording.events").write_line(plan))
+    """Write the plan and its page beside the results. Raises SourceError."""
     suffix = "-expected" if len(plan.over_load) > 1 else ""
     results = {side: out / f"{side}{suffix}.jsonl" for side in ("now", "proposed") if plan.over_load}
-    page.write(plan, results, out / "plan.html")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "plan.md").write_text(room.render_markdown(plan), "utf-8")
+        (out / "plan.json").write_bytes(distribution.load("scheduler.recording.events").write_line(plan))
+        page.write(plan, results, out / "plan.html")
+    except OSError as error:
+        raise sources.SourceError(
+            f"--out {out}: cannot be written: {error.strerror}\n  do next: name another folder"
+        ) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ SUFFIXES = (".yaml", ".yml", ".json", ".conf")
 MOST_BYTES = 16 << 20
 """Bytes of one file; larger ones are no policies or manifests."""
 _GIT_SECONDS = 60.0
+_COMMIT = re.compile(r"[0-9a-f]{40,64}")
 
 
 class SourceError(HarnessError):
@@ -25,6 +27,8 @@ def is_range(text: str) -> bool:
 
 def files_of(text: str) -> dict[str, str]:
     """Return the files of a folder, a file or a revision, by path. Raises SourceError."""
+    if not text:
+        raise SourceError("an empty name is no folder and no revision\n  do next: name a folder, or a revision as main")
     path = Path(text)
     if path.is_dir():
         found = sorted(
@@ -51,6 +55,11 @@ def merge_base(before: str, after: str) -> str:
     """Return the commit that two revisions have in common: what a pull request changes counts from there."""
     found = _git("merge-base", before, after, fails=False)
     return found.strip() or before
+
+
+def short(revision: str) -> str:
+    """Return a revision as a reader wants it: a commit by the beginning of its hash."""
+    return revision[:10] if _COMMIT.fullmatch(revision) else revision
 
 
 def _of_revision(revision: str) -> dict[str, str]:

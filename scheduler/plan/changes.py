@@ -197,7 +197,21 @@ def _same(known: Any, item: Any) -> bool:
         return bool(known.value == item.value and known.preemption_policy == item.preemption_policy)
     if isinstance(item, objects.Node):
         return bool(_with_status(known, item) == known)
-    return bool(known.spec == item.spec and known.metadata.annotations == item.metadata.annotations)
+    is_same = _comparable(known.spec) == _comparable(item.spec)
+    return is_same and bool(known.metadata.annotations == item.metadata.annotations)
+
+
+def _comparable(spec: objects.QueueSpec) -> dict[str, Any]:
+    """Return a queue's spec with the defaults of the API server, and with its amounts as numbers."""
+    found = {**_fields(spec), "reclaimable": spec.reclaimable is not False}
+    guarantee = spec.guarantee.resource if spec.guarantee else None
+    for name, amounts in (("deserved", spec.deserved), ("capability", spec.capability), ("guarantee", guarantee)):
+        found[name] = resources.parse(amounts or {})
+    return found
+
+
+def _fields(spec: objects.QueueSpec) -> dict[str, Any]:
+    return {name: msgspec.to_builtins(getattr(spec, name)) for name in spec.__struct_fields__}
 
 
 def _with_status(known: Any, item: Any) -> Any:
@@ -231,12 +245,9 @@ def _describe(key: tuple[str, str], known: Any, item: Any) -> str:
         return f"PriorityClass {name}: value {known.value} → {item.value}"
     if kind == "Node":
         return f"Node {name} changes"
-    old, new = msgspec.to_builtins(known.spec), msgspec.to_builtins(item.spec)
-    fields = [
-        f"{field} {_amounts(old.get(field))} → {_amounts(new.get(field))}"
-        for field in new
-        if old.get(field) != new.get(field)
-    ]
+    old, new = _comparable(known.spec), _comparable(item.spec)
+    before, after = _fields(known.spec), _fields(item.spec)
+    fields = [f"{it} {_amounts(before[it])} → {_amounts(after[it])}" for it in new if old[it] != new[it]]
     return f"Queue {name}: {', '.join(fields) or 'annotations'}"
 
 

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from ..model import times
+from ..recording.segments import segments
 from ..simulate.columns import PRESETS, parse_mapping
 from ..simulate.errors import InputError
 from ..simulate.present import ANNOTATION, Present, RunTimes
@@ -66,6 +67,7 @@ def make_plan(request: Request) -> Plan:
     follows = request.load not in ("none", "drain") and Path(request.load).resolve() == request.state.resolve()
     state = read_state(request.state, At.CHECKPOINT if follows else At.END)
     state.check_age(request.clock, request.max_age)
+    _check(request, state)
     worlds = find_worlds(state, request.now, request.proposed, request.policy_path)
     settings = Settings(start_delay=request.start_delay, grace=request.grace)
     queues = {key: it.spec.queue or "default" for key, it in state.objects["PodGroup"].items()}
@@ -89,6 +91,16 @@ def make_plan(request: Request) -> Plan:
     return plan
 
 
+def _check(request: Request, state: State) -> None:
+    """Raise InputError for options that the state gives no meaning, before anything is simulated."""
+    _run_times(request, {})
+    if request.preset and request.preset not in PRESETS:
+        raise InputError("--preset", f"{request.preset!r} is no preset", f"name one of {', '.join(sorted(PRESETS))}")
+    known = _resources(state)
+    if request.resource and request.resource not in known:
+        raise InputError("--resource", f"no node has {request.resource}", f"name one of {', '.join(sorted(known))}")
+
+
 def _subject(request: Request, state: State) -> Subject:
     pods = {it.spec.scheduler_name for pods in state.of_job().values() for it in pods} - {""}
     return Subject(
@@ -109,10 +121,16 @@ def _subject(request: Request, state: State) -> Subject:
 
 def resource_of(state: State) -> str:
     """Return the extended resource that most nodes have; cpu without one."""
+    found = {name: nodes for name, nodes in _resources(state).items() if "/" in name}
+    return min(found, key=lambda name: (-found[name], name), default="cpu")
+
+
+def _resources(state: State) -> Counter[str]:
+    """Return how many nodes have each resource."""
     found: Counter[str] = Counter()
     for node in state.objects["Node"].values():
-        found.update(name for name in node.status.allocatable or node.status.capacity or () if "/" in name)
-    return min(found, key=lambda name: (-found[name], name), default="cpu")
+        found.update((node.status.allocatable or node.status.capacity or {}).keys())
+    return found
 
 
 def _assumptions(request: Request, state: State, present: Present) -> list[str]:
@@ -227,7 +245,13 @@ def _read_load(request: Request, state: State) -> _Load:
         return _Load("nothing arrives, and what the cluster has runs to its end", nothing, {}, None, math.inf)
     path = Path(request.load)
     if path.is_dir() or path.name.endswith(".jsonl.gz"):
+        if not segments(path):
+            remedy = "name a trace, the folder of `run --record`, drain or none"
+            raise InputError("--load", f"{path} holds no recording", remedy)
         recorded = Recorded(path, state)
+        if not len(recorded) and recorded.until <= state.taken:
+            problem = f"{path} has no cycle after the state"
+            raise InputError("--load", problem, "name a recording of what came later, or drain")
         name = f"{path}: {len(recorded)} jobs that came until {times.timestamp(recorded.until)}"
         return _Load(name, recorded.arrivals, recorded.run_times, len(recorded), recorded.until)
     mapping = {**PRESETS.get(request.preset, {}), **parse_mapping(request.mapping)}

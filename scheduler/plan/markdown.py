@@ -16,11 +16,12 @@ def render_markdown(plan: Plan) -> str:
     verdict = (
         f"**Worse than permitted:** {'; '.join(plan.failed)}" if plan.failed else "Nothing is worse than permitted."
     )
-    lines = [f"### Plan: {_safe(headline(plan.at_once))}", "", verdict, ""]
+    lines = [f"### Plan: {_safe(headline(plan.at_once))}", ""]
+    lines += [*(f"> {_safe(note)}  " for note in plan.notes), *([""] if plan.notes else []), verdict, ""]
     lines += [f"* {_safe(change)}" for change in plan.changes or ["nothing that decides changes"]]
     lines += _at_once(plan) + _over_load(plan) + _rules(plan)
     lines += ["", "<details><summary>Assumptions</summary>", ""]
-    lines += [f"* {_safe(text)}" for text in (*plan.notes, *plan.assumptions)]
+    lines += [f"* {_safe(text)}" for text in plan.assumptions]
     lines += [
         f"* state `{_safe(it.state)}` taken {render_age(it.age_seconds)} ago, sha256 `{it.sha256[:16]}`",
         f"* {it.nodes} nodes, {it.queues} queues, {it.pods} pods",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..state.state import render_age
-from .answer import AtOnce, OverLoad, Plan
+from .answer import AtOnce, OverLoad, Plan, Subject
 
 MOST_LINES = 40
 _WIDTH = 118
@@ -14,13 +14,7 @@ _AT_ONCE, _WAITS, _FINDINGS, _FLIPS, _NOTES, _CHANGES = 12, 6, 3, 4, 3, 4
 
 def render_text(plan: Plan) -> str:
     """Format a plan: `+` starts, `-` is evicted, `!` is refused, `~` waits longer or shorter."""
-    it = plan.subject
-    head = (
-        f"plan of {it.proposed} against {it.now}, on {it.state} taken {render_age(it.age_seconds)} ago "
-        f"(sha256 {it.sha256[:12]}{', redacted' if it.redacted else ''}): "
-        f"{it.nodes} nodes, {it.queues} queues, {it.pods} pods"
-    )
-    lines = [head, *_most(plan.notes, _NOTES, "notes")]
+    lines = [_head(plan.subject), *_most(plan.notes, _NOTES, "notes")]
     lines += ["changes:", *_indented(_most(plan.changes or ["nothing that decides"], _CHANGES, "changes"))]
     lines += at_once_lines(plan.at_once)
     lines += load_lines(plan.over_load)
@@ -31,6 +25,17 @@ def render_text(plan: Plan) -> str:
     lines += ["assumptions:", *_indented(_most(plan.assumptions, room, "assumptions"))]
     lines += [f"worse than permitted: {it}" for it in plan.failed]
     return "\n".join(line if len(line) <= _WIDTH else f"{line[: _WIDTH - 1]}…" for line in lines[:MOST_LINES]) + "\n"
+
+
+def _head(it: Subject) -> str:
+    """Return what is planned, on which state; a long path is cut to its file, so that the numbers stay."""
+    before = f"plan of {it.proposed} against {it.now}, on "
+    after = (
+        f" taken {render_age(it.age_seconds)} ago (sha256 {it.sha256[:12]}{', redacted' if it.redacted else ''}): "
+        f"{it.nodes} nodes, {it.queues} queues, {it.pods} pods"
+    )
+    fits = len(before + it.state + after) <= _WIDTH
+    return before + (it.state if fits else it.state.rstrip("/").rpartition("/")[2]) + after
 
 
 def _indented(lines: Iterable[str]) -> list[str]:

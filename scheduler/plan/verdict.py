@@ -64,21 +64,30 @@ _METRICS: dict[str, Callable[[Plan], list[tuple[float, float]]]] = {
     "below-guarantee": _load("below_guarantee_seconds"),
     "below-deserved": _load("below_deserved_seconds"),
     "starvation": _starved,
-    "flips": lambda plan: [(0.0, float(len(plan.rules.flips) if plan.rules else 0))],
+    "flips": lambda plan: [(0.0, float(len(it.flips) + bool(it.problem))) for it in (plan.rules,) if it is not None],
     "monitor": lambda plan: [
         (0.0, float(bool(plan.at_once.proposed.problem and not plan.at_once.now.problem))),
         *((0.0, float(len(it.findings))) for it in plan.over_load),
     ],
 }
+_AT_ONCE = ("evictions", "refused", "monitor")
+"""Metrics that need neither a load nor features."""
 
 
-def parse_conditions(texts: list[str]) -> list[Condition]:
-    """Read the conditions. Raises ChangeError."""
+def parse_conditions(texts: list[str], *, load: bool = True, features: bool = True) -> list[Condition]:
+    """Read the conditions; `load` and `features` are whether the plan has them.
+
+    Raises:
+        ChangeError: a text is no condition, or one that the plan has no answer to.
+    """
     found = []
     for text in (part.strip() for it in texts for part in it.split(",") if part.strip()):
         match = _CONDITION.fullmatch(text)
         if match is None or match["name"] not in _METRICS:
             raise ChangeError("--fail-on", f"{text!r} is no condition", f"write {', '.join(_METRICS)}, with >NUMBER")
+        needs, has = ("--features", features) if match["name"] == "flips" else ("--load", load)
+        if match["name"] not in _AT_ONCE and not has:
+            raise ChangeError("--fail-on", f"{text!r} has no answer without {needs}", f"give {needs} as well")
         unit = match["unit"] or ""
         value = float(match["value"] or 0.0)
         seconds = value * (0.01 if unit == "%" else _SECONDS[unit])

@@ -132,8 +132,10 @@ def _check_amounts(item: Any) -> None:
 def _check(state: State) -> None:
     """Raise StateError for a state in which nothing could be decided."""
     of_kueue = sorted(kind for kind in state.left_out if kind.endswith(f".{KUEUE}"))
-    if of_kueue and not state.objects["PodGroup"]:
-        names = ", ".join(kind.removesuffix(f".{KUEUE}") for kind in of_kueue)
+    names = ", ".join(kind.removesuffix(f".{KUEUE}") for kind in of_kueue)
+    if of_kueue and state.objects["PodGroup"]:
+        state.notes.append(f"Kueue decides here too ({names}): its pods count as pods that are not scheduled here")
+    elif of_kueue:
         raise ForeignStateError(
             state.source,
             f"holds Kueue's objects ({names}) and no PodGroup: Kueue decides in this cluster",

@@ -104,10 +104,18 @@ def test_without_a_condition_nothing_fails(plan: Plan) -> None:
     assert done.returncode == 0, done.stderr
     assert "- t/low-" in done.stdout
     assert "volcano schedules this cluster" in done.stdout.splitlines()[1]
+    assert "known difference of Volcano" in done.stdout.splitlines()[2]
+
+
+def test_the_comment_says_first_that_another_scheduler_decides_in_the_cluster(plan: Plan) -> None:
+    lines = plan("--proposed", "queues", "-o", "markdown").stdout.splitlines()
+    assert lines[2].startswith("> volcano schedules this cluster; this plan was computed by schedspec's scheduler")
+    assert lines[3].startswith("> known difference of Volcano")
+    assert "| evicted at once |" in "\n".join(lines[4:])
 
 
 def test_a_harmless_change_says_that_nothing_decides(plan: Plan) -> None:
-    done = plan("--proposed", "main~1", "--fail-on", "evictions>0,refused>0,starvation")
+    done = plan("--proposed", "main~1", "--fail-on", "evictions>0,refused>0")
     assert done.returncode == 0
     assert "nothing that decides" in done.stdout
 
@@ -124,6 +132,16 @@ def test_a_harmless_change_says_that_nothing_decides(plan: Plan) -> None:
         (["--proposed", "queues", "--max-age", "1h"], "was taken"),
         (["--proposed", "queues", "--policy", "x.yaml"], "has no policy x.yaml"),
         (["--proposed", "main~1..main", "--now", "main"], "exclude each other"),
+        (["--proposed", "queues", "--fail-on", "starvation"], "has no answer without --load"),
+        (["--proposed", "queues", "--fail-on", "flips"], "has no answer without --features"),
+        (["--proposed", "queues", "--load", "queues"], "holds no recording"),
+        (["--proposed", "queues", "--load", "drain", "--preset", "none"], "is no preset"),
+        (["--proposed", "queues", "--resource", "amd.com/gpu"], "no node has amd.com/gpu"),
+        (["--proposed", ""], "an empty name"),
+        (["--proposed", "queues", "--grace", "nan"], "no number of seconds"),
+        (["--proposed", "queues", "--until", "0"], "no number of seconds"),
+        (["--proposed", "queues", "--max-age", "nan"], "not a number of days"),
+        (["--proposed", "queues", "--out", "state.json/plan"], "cannot be written"),
     ],
 )
 def test_a_bad_input_is_named_with_status_2(plan: Plan, words: list[str], said: str) -> None:

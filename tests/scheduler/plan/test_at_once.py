@@ -73,6 +73,16 @@ def test_a_change_that_decides_nothing_causes_nothing(tmp_path: Path) -> None:
     assert len(found.at_once.now.evictions) == len(found.at_once.proposed.evictions) == 2
 
 
+def test_defaults_and_ways_to_write_an_amount_are_no_change(tmp_path: Path) -> None:
+    found = plan(tmp_path, {"q.yaml": queue("a", deserved={"nvidia.com/gpu": 2}, reclaimable=True, weight=1)})
+    assert found.changes == []
+
+
+def test_a_field_that_a_manifest_no_longer_has_is_a_change(tmp_path: Path) -> None:
+    found = plan(tmp_path, {"q.yaml": queue("a", reclaimable=False)})
+    assert found.changes == ["Queue a: reclaimable none → False, deserved nvidia.com/gpu 2 → none"]
+
+
 def test_a_larger_share_takes_pods_from_the_queue_that_has_too_much(tmp_path: Path) -> None:
     found = plan(tmp_path, {"q.yaml": queue("a", deserved=gpus(4))})
     assert found.changes == ["Queue a: deserved nvidia.com/gpu 2 → nvidia.com/gpu 4"]

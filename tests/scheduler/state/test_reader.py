@@ -197,6 +197,12 @@ def test_a_state_that_kueue_decides_says_so(tmp_path: Path) -> None:
     assert "ClusterQueue" in refused(ForeignStateError, path)
 
 
+def test_a_state_that_kueue_decides_in_part_says_so(tmp_path: Path) -> None:
+    queue = {"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "ClusterQueue", "metadata": {"name": "team"}}
+    notes = read_state(listing(tmp_path / "list.json", (queue,))).notes
+    assert any(note.startswith("Kueue decides here too (ClusterQueue)") for note in notes)
+
+
 def test_an_old_state_says_how_old_it_is() -> None:
     state = state_of(TABLE)
     state.check_age(state.taken + 86400, 2 * 86400)
