@@ -69,7 +69,11 @@ def _monitored(case: Any, recorder: Recorder, pause: float) -> Iterator[Finding]
 
 
 def _signature(found: Violation, recorder: Recorder) -> str:
+    """Return the monitor with the action of the eviction that broke it, or `bind`."""
     pod = found.about.rpartition("/")[2]
-    of_group = [actions for name, actions in recorder.actions.items() if name == pod or name.startswith(f"{pod}-task-")]
-    actions = sorted(set().union(*of_group))
-    return f"{found.monitor}: {' + '.join(actions) or 'bind'}"
+    actions = {
+        action
+        for at, name, action in recorder.evictions
+        if at == found.time and (name == pod or name.startswith(f"{pod}-task-"))
+    }
+    return f"{found.monitor}: {' + '.join(sorted(actions)) or 'bind'}"

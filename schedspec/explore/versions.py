@@ -18,8 +18,8 @@ class Recorder:
 
     def __init__(self) -> None:
         self.versions: list[Version] = []
-        self.actions: dict[str, set[str]] = {}
-        """Pod → the actions that evicted it."""
+        self.evictions: list[tuple[float, str, str]] = []
+        """Time, pod without namespace, and action of each eviction."""
         self._last: dict[tuple[Kind, str], Object] = {}
         self._generations: dict[tuple[Kind, str], int] = {}
         self._marks: dict[str, list[dict[str, str]]] = {}
@@ -57,7 +57,7 @@ class Recorder:
             "message": message,
         }
         self._marks[str(last["metadata"]["uid"])] = [mark]
-        self.actions.setdefault(given.pod.rpartition("/")[2], set()).add(given.reason.action)
+        self.evictions.append((at, given.pod.rpartition("/")[2], given.reason.action))
         status = {**last.get("status", {}), "conditions": [mark]}
         self._record(at, key, "changed", {**last, "status": status})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,14 @@ from click.testing import CliRunner, Result
 from schedspec.cli.check import check_command
 from schedspec.cli.explore import explore_command
 from schedspec.explore import rounds
+from schedspec.explore.judge import judge
+from schedspec.explore.versions import Recorder
 from schedspec.incident import confirm
 from schedspec.incident.written import known_policies
+from schedspec.monitors import Ledger
+from scheduler.explore import PROMISES
+from scheduler.incident import play
+from scheduler.incident.case import Case, Node, PriorityClass, Queue, Submit, Work, amounts
 from scheduler.plugins.queue.plugin import QueuePlugin
 from tests.schedspec.explore import planted
 
@@ -84,3 +91,33 @@ def test_options_that_make_no_sense_are_one_clear_error(words: tuple[object, ...
     assert ran.return_value == 2
     assert told in ran.output
     assert "do next" in ran.output
+
+
+def test_the_page_has_a_row_for_each_promise() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "explore.md").read_text("utf-8")
+    assert re.findall(r"^\| `([a-z-]+)` \|", page, re.MULTILINE) == list(PROMISES)
+
+
+def test_a_play_is_a_history_that_monitors_can_judge() -> None:
+    """An eviction has its mark and its preemptor; a needed one breaks nothing."""
+    policies = known_policies()
+    first = Work("first", "speech", requests=amounts([("cpu", 1000)]))
+    urgent = Work("urgent", "speech", "high", requests=amounts([("cpu", 1000)]))
+    queue = Queue("speech")
+    case = Case(
+        policies["preempt"],
+        (Node("n1", amounts([("cpu", 1000)])),),
+        (queue,),
+        (PriorityClass("high", 100),),
+        steps=(Submit((first,)), Submit((urgent,))),
+    )
+    recorder = Recorder()
+    play(case, listen=recorder.hear)
+    ledger = Ledger(recorder.versions)
+    assert [(it.kind, it.name, it.action) for it in ledger.acts] == [
+        ("bind", "first-task-0", ""),
+        ("evict", "first-task-0", "preempt"),
+        ("bind", "urgent-task-0", ""),
+    ]
+    assert "case/urgent" in ledger.evictions()[0].cause
+    assert judge(case).findings == []
