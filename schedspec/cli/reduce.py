@@ -9,13 +9,16 @@ import click
 
 from .. import distribution
 from ..api.errors import HarnessError
+from ..explore.judge import monitors
 from ..incident import confirm, feature, written
 from .answers import explains_errors
 
 
 @click.command("reduce")
 @click.argument("state", type=click.Path(path_type=Path))
-@click.option("--because", required=True, metavar="WHAT", help="'pod NS/NAME was evicted' or 'job NS/NAME waits'.")
+@click.option(
+    "--because", required=True, metavar="WHAT", help="'pod NS/NAME was evicted', 'job NS/NAME waits' or 'monitor NAME'."
+)
 @click.option("-o", "--out", required=True, metavar="FILE.feature", type=click.Path(dir_okay=False, path_type=Path))
 @click.option(
     "--policy",
@@ -29,7 +32,7 @@ def reduce_command(state: Path, because: str, out: Path, policy: Path | None, mi
     """Reduce an incident to the smallest scenario that shows the same, and write it as a feature.
 
     STATE is a dump (`schedspec dump`), a SIGUSR2 dump, a recording, the record of a scenario, or a file of
-    `kubectl get -o json`. The exit status is 0 if the feature passes in the simulated cluster, 1 if it does not, 2 on
+    `kubectl get -o json`. The exit status is 0 if the feature shows it in the simulated cluster, 1 if it does not, 2 on
     bad input.
 
     \b
@@ -43,7 +46,7 @@ def reduce_command(state: Path, because: str, out: Path, policy: Path | None, mi
         if out.suffix != ".feature":
             raise HarnessError(f"-o {out}: a feature ends with .feature\n  do next: write -o {out.stem}.feature")
         text = policy.read_text("utf-8") if policy is not None else ""
-        known = room.Known(written.known_policies(), lambda: time.monotonic() > ends)
+        known = room.Known(written.known_policies(), lambda: time.monotonic() > ends, monitors)
         found = room.reduce_incident(state, because, text, known)
     except (HarnessError, ValueError) as problem:  # the typed errors of inputs: what, where, and what to do next
         click.echo(str(problem), err=True)
@@ -55,8 +58,19 @@ def reduce_command(state: Path, because: str, out: Path, policy: Path | None, mi
         click.echo(f"  {note}")
     for note in found.left_out:
         click.echo(f"  has no sentence and is left out: {feature.clean(note)}")
+    if because.split(maxsplit=1)[0] == "monitor":
+        return _say_broken(out, because.split()[1])
     if failure := confirm.problem_of(out):
         click.echo(f"  it does not pass in the simulated cluster:\n{failure}", err=True)
         return 1
     click.echo(f"  it passes: {distribution.prompt()} test {out} --cluster simulated")
+    return 0
+
+
+def _say_broken(out: Path, monitor: str) -> int:
+    """Print whether the monitor speaks in the simulated cluster; returns the exit status."""
+    if problem := confirm.unbroken(out, monitor):
+        click.echo(f"  the monitor is silent in the simulated cluster: {problem}", err=True)
+        return 1
+    click.echo(f"  it fails for the monitor {monitor}: {distribution.prompt()} test {out} --cluster simulated")
     return 0

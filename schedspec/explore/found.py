@@ -50,19 +50,11 @@ def _worlds(name: str) -> Any:
 
 def _thens(found: Finding) -> list[str]:
     """Return the sentences that the finding breaks; for a monitor, one that holds: monitors judge every scenario."""
-    if found.thens:
-        return list(found.thens)
-    return [f'"{it.name}" runs or is refused' for it in found.case.jobs[-1:]]
+    return list(found.thens) or written.thens_of_monitors(found.case)
 
 
 def _unconfirmed(path: Path, found: Finding) -> str:
-    problem = confirm.problem_of(path)
-    if not problem:
-        return "it passes in the simulated cluster"
-    monitor = found.name.partition(":")[0]
-    if found.thens or f"monitor {monitor}" in problem:
-        return ""
-    return f"it fails in the simulated cluster for another reason: {problem}"
+    return confirm.unbroken(path, "" if found.thens else found.name.partition(":")[0])
 
 
 def _slug(name: str) -> str:

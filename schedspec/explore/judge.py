@@ -61,11 +61,26 @@ def _monitored(case: Any, recorder: Recorder, pause: float) -> Iterator[Finding]
     spans += [(number, it.text) for number, it in enumerate(case.steps, 1) if type(it).__name__ == "Use"]
     begins = recorder.versions[0].at if recorder.versions else 0.0
     ends = [*(begins + pause * number for number, _ in spans[1:]), float("inf")]
+    given = {work.name for work in case.work if work.nodes}
     for (number, policy), until in zip(spans, ends, strict=True):
         since = begins + pause * number if number else 0.0
         for it in judge_history(recorder.versions, Rules(policy)):
-            if since <= it.time < until:
-                yield Finding(_signature(it, recorder), f"{it.about}: {it.text}", case, case)
+            name = _signature(it, recorder)
+            is_given = it.time == begins and _job(it) in given and name.endswith(": bind")  # it ran before
+            if since <= it.time < until and not is_given:
+                yield Finding(name, f"{it.about}: {it.text}", case, case)
+
+
+def _job(found: Violation) -> str:
+    return found.about.rpartition("/")[2].partition("-task-")[0]
+
+
+def monitors(case: Any) -> set[str]:
+    """Return the names of the monitors that a case breaks."""
+    incident = distribution.load("scheduler.incident")
+    recorder = Recorder()
+    incident.play(case, listen=recorder.hear)
+    return {it.name.partition(":")[0] for it in _monitored(case, recorder, incident.PAUSE)}
 
 
 def _signature(found: Violation, recorder: Recorder) -> str:

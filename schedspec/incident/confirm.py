@@ -37,3 +37,18 @@ def problem_of(feature: Path) -> str:
     if failed or not found:
         return "\n".join(it.why for it in failed if it.why) or ran.stdout.strip()[-800:] or "no scenario ran"
     return ""
+
+
+def unbroken(feature: Path, monitor: str) -> str:
+    """Return why a feature does not show that something is broken in the simulated cluster; empty if it does.
+
+    Args:
+        feature: The file.
+        monitor: The monitor that has to find something; empty if any failure will do.
+    """
+    problem = problem_of(feature)
+    if not problem:
+        return "it passes in the simulated cluster"
+    if f"monitor {monitor}" in problem or not monitor:
+        return ""
+    return f"it fails in the simulated cluster for another reason: {problem}"

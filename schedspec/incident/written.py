@@ -41,10 +41,15 @@ def write(out: Path, found: Any, comments: Sequence[str], thens: Sequence[str] =
         beside.write_text(found.case.policy, "utf-8")
         name = f'the policy of "{beside.name}"'
     story = room.play(found.case)
-    said = [*thens] or room.thens_of(found.case, found.signature, story)
+    said = [*thens] or room.thens_of(found.case, found.signature, story) or thens_of_monitors(found.case)
     text = write_feature(found.case, story, Text(found.title, name, said, comments))
     out.write_text(text, "utf-8")
     return len(text.splitlines())
+
+
+def thens_of_monitors(case: Any) -> list[str]:
+    """Return a sentence that holds: monitors judge every scenario, whatever its sentences are."""
+    return [f'"{it.name}" runs or is refused' for it in case.jobs[-1:]]
 
 
 def own_version() -> str:

@@ -56,7 +56,7 @@ def break_promises(case: Case, story: Story, worlds: Worlds) -> Iterator[Promise
     for work in owed_jobs(case, story):
         text = f"{work.name} waits beside idle room that its queue is owed"
         yield Promise(f"owed: {_reasons(story, work.name)}", text, case, (f'"{work.name}" runs',))
-    if worlds.node_more and case.nodes and story.starts and not story.rests[1].waits:
+    if worlds.node_more and case.nodes and story.starts and case.steps and not story.rests[1].waits:
         yield from _node_more(case, story)
     if worlds.names:
         yield from _names(case)

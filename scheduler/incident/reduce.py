@@ -22,11 +22,12 @@ from .of_recording import state_before
 from .of_state import check_queues, make_case
 from .play import play
 from .shrink import OutOfBudgetError, Tester, remove_objects
-from .signature import Signature, of_eviction, of_wait, shows
+from .signature import Broken, Signature, of_eviction, of_wait, shows
 from .simplify import simplify_amounts, simplify_fields, simplify_names, simplify_policy
 from .thens import title_of
 
-EVICTED, WAITS = "was evicted", "waits"
+EVICTED, WAITS, BROKEN = "was evicted", "waits", "monitor"
+_WHAT = "'pod NAMESPACE/NAME was evicted', 'job NAMESPACE/NAME waits' or 'monitor NAME'"
 
 
 class IncidentError(ValueError):
@@ -62,6 +63,8 @@ class Known:
     """Policies that a sentence can name, the simplest first."""
     is_over: Callable[[], bool]
     """Whether the budget is used up."""
+    judge: Callable[[Case], set[str]] = lambda _: set()
+    """Returns the names of the monitors that a case breaks."""
 
 
 def reduce_incident(path: Path, because: str, policy: str, known: Known) -> Reduced:
@@ -69,7 +72,7 @@ def reduce_incident(path: Path, because: str, policy: str, known: Known) -> Redu
 
     Args:
         path: The file or folder.
-        because: `pod NAMESPACE/NAME was evicted` or `job NAMESPACE/NAME waits`.
+        because: `pod NAMESPACE/NAME was evicted`, `job NAMESPACE/NAME waits` or `monitor NAME`.
         policy: The text of the policy in force; empty: that of the state.
         known: Policies and budget.
 
@@ -97,7 +100,7 @@ def reduce_state(state: State, because: str, policy: str, known: Known) -> Reduc
 
     Args:
         state: The state.
-        because: `pod NAMESPACE/NAME was evicted` or `job NAMESPACE/NAME waits`.
+        because: `pod NAMESPACE/NAME was evicted`, `job NAMESPACE/NAME waits` or `monitor NAME`.
         policy: The text of the policy in force.
         known: Policies and budget.
 
@@ -110,8 +113,12 @@ def reduce_state(state: State, because: str, policy: str, known: Known) -> Reduc
     again = kind == EVICTED and marked is not None and marked.metadata.deletion_timestamp is not None
     case, left_out, of_pod = make_case(state, policy, again=again)
     check_queues(case, state.source)
-    case = replace(case, subject=_subject(state, name, kind, of_pod))
-    wanted = _signature(case, because, kind)
+    wanted: Signature
+    if kind == BROKEN:
+        wanted = _broken(case, because, name, known)
+    else:
+        case = replace(case, subject=_subject(state, name, kind, of_pod))
+        wanted = _signature(case, because, kind)
     found = reduce_case(case, wanted, known)
     found.left_out = left_out
     return found
@@ -123,10 +130,9 @@ def _parse(because: str) -> tuple[str, str]:
         return words[1], EVICTED
     if len(words) == 3 and words[0] == "job" and words[2] == WAITS:
         return words[1], WAITS
-    raise IncidentError(
-        f"--because {because!r} names no incident\n"
-        "  do next: write 'pod NAMESPACE/NAME was evicted' or 'job NAMESPACE/NAME waits'"
-    )
+    if len(words) == 2 and words[0] == BROKEN:
+        return words[1], BROKEN
+    raise IncidentError(f"--because {because!r} names no incident\n  do next: write {_WHAT}")
 
 
 def _subject(state: State, name: str, kind: str, of_pod: Mapping[str, str]) -> str:
@@ -151,6 +157,15 @@ def _subject(state: State, name: str, kind: str, of_pod: Mapping[str, str]) -> s
 def _owner(group: object) -> str:
     meta = group.metadata  # type: ignore[attr-defined]
     return next((f"{meta.namespace}/{it.name}" for it in meta.owner_references or ()), "")
+
+
+def _broken(case: Case, because: str, name: str, known: Known) -> Broken:
+    if name in known.judge(case):
+        return Broken(name, known.judge)
+    raise IncidentError(
+        f"{because}: it finds nothing when the state is decided by our scheduler and nothing ends\n"
+        "  do next: name the policy that was in force with --policy, or take the state before it happened"
+    )
 
 
 def _signature(case: Case, because: str, kind: str) -> Signature:

@@ -13,8 +13,10 @@ from click.testing import CliRunner, Result
 from schedspec import distribution
 from schedspec.cli.reduce import reduce_command
 from schedspec.incident.feature import clean
+from scheduler.preemption.request import PreemptionRequest
 from scheduler.recording.events import Started, write_line
 from scheduler.recording.segments import VERSION
+from tests.schedspec.incident import unprotected
 
 CAPACITY = distribution.folder("templates") / "policies" / "capacity.yaml"
 BORN = "2026-11-01T00:00:00Z"
@@ -92,16 +94,34 @@ def test_a_wait_becomes_a_feature_that_passes(lent: Path, tmp_path: Path) -> Non
     assert '"train-1" waits because of' in out.read_text("utf-8")
 
 
+def test_what_a_monitor_finds_becomes_a_feature_that_fails_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted: a pod that says that it must stay is evicted."""
+    monkeypatch.setattr(PreemptionRequest, "protection", unprotected.protection)
+    monkeypatch.setenv("PYTEST_PLUGINS", unprotected.__name__)
+    kept = [it for number in range(4) for it in work(f"b{number}", "b", "n")]
+    for pod in kept[1::2]:
+        pod["metadata"]["annotations"]["volcano.sh/preemptable"] = "false"
+    state = written(tmp_path, queue("a", 2), queue("b", 2), *kept, *work("new", "a"), *work("other", "a"))
+    out = tmp_path / "broken.feature"
+    ran = run(state, "--because", "monitor protection", "--policy", CAPACITY, "-o", out)
+    assert ran.return_value == 0, ran.output
+    assert "it fails for the monitor protection" in ran.output
+    assert len(out.read_text("utf-8").splitlines()) <= 30
+
+
 @pytest.mark.parametrize(
     ("because", "told"),
     [
+        ("monitor gang", "finds nothing"),
         ("it is slow", "names no incident"),
         ("pod t/gone-0 was evicted", "is not there"),
         ("job t/gone waits", "0 jobs t/gone"),
         ("job t/b1 waits", "does not wait"),
         ("pod t/b1-0\n was evicted now", "names no incident"),
     ],
-    ids=["no-incident", "no-pod", "no-job", "runs", "sentence"],
+    ids=["silent-monitor", "no-incident", "no-pod", "no-job", "runs", "sentence"],
 )
 def test_an_incident_that_is_not_there_is_one_clear_error(lent: Path, tmp_path: Path, because: str, told: str) -> None:
     out = tmp_path / "f.feature"
