@@ -14,9 +14,12 @@ Feature: Pods share cards by memory
     Scenario: Pods share one card as long as its memory suffices
       When these jobs are submitted:
         | job      | replicas | cpu | gpu memory |
-        | notebook | 3        | 1   | 8Gi        |
+        | notebook | 2        | 1   | 8Gi        |
+        | viewer   | 1        | 1   | 8Gi        |
       Then "notebook" runs
+      And "viewer" runs
       And the pods of "notebook" share 1 card
+      And "notebook" and "viewer" share a card
 
     @extended
     Scenario: A pod that no single card has room for waits, although two cards together have
@@ -76,9 +79,9 @@ Feature: Pods share cards by memory
     @extended
     Scenario: A queue reclaims the memory of cards that it deserves
       Given these queues:
-        | queue | deserved                                |
-        | team  | cpu 16, volcano.sh/gpu-memory 24576     |
-        | other | cpu 16, volcano.sh/gpu-memory 24576     |
+        | queue | deserved                            |
+        | team  | cpu 16, volcano.sh/gpu-memory 24576 |
+        | other | cpu 16, volcano.sh/gpu-memory 24576 |
       And these jobs run:
         | job   | queue | replicas | min available | cpu | gpu memory |
         | batch | other | 4        | 1             | 1   | 12Gi       |

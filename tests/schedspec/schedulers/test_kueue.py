@@ -291,6 +291,14 @@ class TestObjects:
         assert metadata["labels"]["kueue.x-k8s.io/pod-group-name"] == "train"
         assert metadata["annotations"]["kueue.x-k8s.io/pod-group-total-count"] == "4"
 
+    @pytest.mark.parametrize("how", ["required", "preferred"])
+    def test_the_pods_of_a_gang_with_a_topology_have_one_role_whatever_gates_they_have(self, how: str) -> None:
+        template = rendered("gang", name="train", replicas=4, **{how: "rack"})["spec"]["template"]
+        assert template["metadata"]["annotations"]["kueue.x-k8s.io/role-hash"] == "worker"
+        assert template["metadata"]["annotations"][f"kueue.x-k8s.io/podset-{how}-topology"] == "schedspec.dev/rack"
+        alone = rendered("pod", name="alone", replicas=1, **{how: "rack"})["metadata"]["annotations"]
+        assert "kueue.x-k8s.io/role-hash" not in alone
+
     @pytest.mark.parametrize("name", ["job", "gang", "service", "pod", "kubernetesjob"])
     def test_no_pod_has_a_priority_that_kube_scheduler_would_preempt_by(self, name: str) -> None:
         assert "priorityClassName" not in yaml.safe_dump(rendered(name, name="x", priority="high"))
