@@ -7,6 +7,7 @@ selector uses are removed, and so are images' names, messages, disks and annotat
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -14,6 +15,8 @@ import msgspec
 import yaml
 
 from ..model import names
+from ..model.card_demand import APART, AVOID_CARD, AVOID_TYPE, MODE, USE_CARD, USE_TYPE
+from ..model.card_notation import GPU_INDEX, REGISTER, UNHEALTHY, VGPU_IDS
 from ..model.state_kinds import STATE_KINDS
 from ..recording.events import PolicyLoaded
 from ..topology.hyper_nodes import PatternError, compiled
@@ -46,8 +49,11 @@ _AMOUNTS = frozenset({"allocatable", "capacity", "requests", "limits", "overhead
                       "minResources", "allocated", "hard", "used"})  # fmt: skip
 _PLAIN_ANNOTATIONS = frozenset(
     {names.PREEMPTABLE, names.TASK_PRIORITY, names.CARD_NAME, names.CARD_QUOTA, names.CARD_REQUEST,
-     names.SERVICE_TYPE, names.DISRUPTION_MODE, names.UNSUPPORTED, names.COOLDOWN}
+     names.SERVICE_TYPE, names.DISRUPTION_MODE, names.UNSUPPORTED, names.COOLDOWN,
+     GPU_INDEX, UNHEALTHY, USE_TYPE, AVOID_TYPE, MODE, APART}
 )  # fmt: skip
+_ENTRY = re.compile(r"(^|[:;])([^:;,]+)(?=,)")
+"""The name of a card in a list of cards: the first field of an entry."""
 _SLA = "sla-waiting-time"
 _DISKS = frozenset({"awsElasticBlockStore", "azureDisk", "cinder", "gcePersistentDisk", "iscsi", "portworxVolume",
                     "rbd", "vsphereVolume"})  # fmt: skip
@@ -257,6 +263,10 @@ class _Object:
                 found[key] = new.of("roles", value)
             elif key == names.TOPOLOGY_KEY:
                 found[key] = new.key(value)
+            elif key in (REGISTER, VGPU_IDS):
+                found[key] = _ENTRY.sub(lambda it: it[1] + new.of("cards", it[2]), value)
+            elif key in (USE_CARD, AVOID_CARD):
+                found[key] = ",".join(new.of("cards", it.strip()) for it in value.split(","))
             elif key == names.NODE_GROUP_LIMITS:
                 found[key] = self._limits(value)
             elif key == names.NAMESPACES:
