@@ -5,12 +5,16 @@ Monitors and checks read the annotations by themselves, because the scheduler's 
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
+
+from kubernetes.utils.quantity import parse_quantity
 
 from ..api.kinds import GPU_MEMORY, GPU_NUMBER, VGPU_MEMORY, VGPU_NUMBER
 from .history import Object
 
 _INDEX, _IDS, _REGISTER = "volcano.sh/gpu-index", "volcano.sh/vgpu-ids-new", "volcano.sh/node-vgpu-register"
+_WHOLE = re.compile(r"[0-9]{1,12}")
 
 
 class Part(NamedTuple):
@@ -37,7 +41,7 @@ def parts_of(pod: Object) -> list[Part]:
         return [Part(index.strip(), memory, whole=whole) for index in str(annotations[_INDEX]).split(",")]
     entries = str(annotations.get(_IDS, "")).replace(";", ":").split(":")
     fields = (entry.split(",") for entry in entries if entry.count(",") == 3)
-    return [Part(card, int(memory), int(cores)) for card, _, memory, cores in fields]
+    return [Part(it[0], int(it[2]), int(it[3])) for it in fields if _WHOLE.fullmatch(it[2]) and _WHOLE.fullmatch(it[3])]
 
 
 def cards_asked(pod: Object) -> int:
@@ -45,23 +49,30 @@ def cards_asked(pod: Object) -> int:
     if number := _sum(pod, GPU_NUMBER) or min(_sum(pod, GPU_MEMORY), 1):
         return number
     limits = [_limits(it) for it in pod["spec"].get("containers", ())]
-    return sum(int(it.get(VGPU_NUMBER, 1 if VGPU_MEMORY in it else 0)) for it in limits)
+    return sum(_whole(it.get(VGPU_NUMBER, 1 if VGPU_MEMORY in it else 0)) for it in limits)
 
 
 def cards_of(node: Object) -> dict[str, Card]:
     """Return the cards of a node by name."""
     register = str((node["metadata"].get("annotations") or {}).get(_REGISTER, ""))
     entries = [entry.split(",") for entry in register.split(":") if entry.count(",") >= 5]
-    if entries:
-        return {fields[0]: Card(int(fields[2]), int(fields[1])) for fields in entries}
+    readable = (it for it in entries if _WHOLE.fullmatch(it[1]) and _WHOLE.fullmatch(it[2]))
+    found = {it[0]: Card(int(it[2]), int(it[1])) for it in readable}
+    if found:
+        return found
     has = node.get("status", {}).get("capacity") or node.get("status", {}).get("allocatable") or {}
-    number = int(has.get(GPU_NUMBER, 0))
-    memory = int(has.get(GPU_MEMORY, 0)) // number if number else 0
+    number = _whole(has.get(GPU_NUMBER, 0))
+    memory = _whole(has.get(GPU_MEMORY, 0)) // number if number else 0
     return {str(index): Card(memory, memory) for index in range(number)}
 
 
 def _sum(pod: Object, name: str) -> int:
-    return sum(int(_limits(it).get(name, 0)) for it in pod["spec"].get("containers", ()))
+    return sum(_whole(_limits(it).get(name, 0)) for it in pod["spec"].get("containers", ()))
+
+
+def _whole(amount: object) -> int:
+    """Return a whole amount; the API server writes 24000 as `24k`."""
+    return int(parse_quantity(amount))  # type: ignore[no-untyped-call]
 
 
 def _limits(container: Object) -> dict[str, str]:

@@ -8,6 +8,7 @@ index. A node of the vGPU device plugin lists its cards in an annotation:
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -26,6 +27,8 @@ KIND = "NVIDIA"
 """What a card's model contains, and the kind that the device plugin looks for in a pod's annotation."""
 MOST_CARDS = 256
 """Maximum number of cards of a node, and of shares of a pod; further ones do not count."""
+_WHOLE = re.compile(r"[0-9]{1,12}")
+"""A number in an annotation; a longer one is unreadable, because tenants write annotations."""
 MOST_SHARES = 2**31
 """The split of a card that limits only the memory of its pods."""
 
@@ -79,7 +82,7 @@ def _registered(text: str) -> tuple[Card, ...]:
         if "," not in entry:
             continue
         fields = entry.split(",")
-        if len(fields) < 6 or not (fields[1].isdecimal() and fields[2].isdecimal()) or fields[0] in found:
+        if len(fields) < 6 or not (_WHOLE.fullmatch(fields[1]) and _WHOLE.fullmatch(fields[2])) or fields[0] in found:
             return ()
         name, split, memory, model, health, mode = fields[:6]
         is_usable = health.lower() in ("true", "1", "t") and mode != "mig" and KIND in model
@@ -117,5 +120,5 @@ def shares_of(annotations: Mapping[str, str], demand: CardDemand, cards: Sequenc
 @functools.lru_cache(maxsize=4096)
 def _shares_read(text: str) -> tuple[Share, ...]:
     entries = (entry.split(",") for entry in text.replace(";", ":").split(":"))
-    found = (it for it in entries if len(it) >= 4 and it[2].isdecimal() and it[3].isdecimal())
+    found = (it for it in entries if len(it) >= 4 and _WHOLE.fullmatch(it[2]) and _WHOLE.fullmatch(it[3]))
     return tuple(Share(it[0], int(it[2]), int(it[3])) for _, it in zip(range(MOST_CARDS), found, strict=False))

@@ -402,6 +402,19 @@ def test_a_card_that_is_shared_beyond_its_memory_is_found(indexes: list[str], fo
     assert not [it for it in judge(history.versions, Rules("tiers: []")) if it.monitor == "shared-cards"]
 
 
+def test_what_others_wrote_in_annotations_and_amounts_is_read_or_does_not_count() -> None:
+    history = WrittenHistory()
+    history.node("n1", cpu="8", **{"volcano.sh/gpu-memory": "16k", "volcano.sh/gpu-number": "2"})
+    history.bind("p0", "g", "n1", "1", asks={"volcano.sh/gpu-memory": "9k"}, **{"volcano.sh/gpu-index": "0"})
+    ids = f"GPU-a,NVIDIA,{'9' * 5000},40:GPU-b,NVIDIA,much,40:"
+    history.bind("p1", "g", "n1", "1", asks={"volcano.sh/vgpu-number": "1"}, **{"volcano.sh/vgpu-ids-new": ids})
+
+    assert [it.text for it in judge(history.versions, SHARING) if it.monitor == "shared-cards"] == [
+        "card 0 of n1 then has 9000 of 8000 MiB in use",
+        "asks for 1 of the cards of n1, and has none",
+    ]
+
+
 def test_parts_and_cores_of_a_virtual_gpu_are_counted() -> None:
     history = WrittenHistory()
     register = "GPU-a,2,8000,NVIDIA-A10,true,hami-core:"

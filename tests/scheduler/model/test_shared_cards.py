@@ -93,10 +93,11 @@ def test_memory_and_cores_count_for_all_cards_of_a_pod() -> None:
     [
         "GPU-a,10,8000:",
         "GPU-a,x,8000,NVIDIA,true,hami-core:",
+        f"GPU-a,10,{'9' * 5000},NVIDIA,true,hami-core:",
         "GPU-a,1,8,NVIDIA,true,:GPU-a,1,8,NVIDIA,true,:",
         "GPU-a",
     ],
-    ids=["too few fields", "no number", "a card twice", "no card"],
+    ids=["too few fields", "no number", "a number of 5000 digits", "a card twice", "no card"],
 )
 def test_a_list_of_cards_that_cannot_be_read_announces_none(register: str) -> None:
     assert cards_of(node_of(register), "vgpu") == ()
