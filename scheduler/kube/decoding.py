@@ -152,7 +152,7 @@ def decode(resource: Resource[T], data: bytes | msgspec.Raw) -> Stepwise[T | Mal
         return trimmed(resource, (yield from read(resource, data)), len(data))
     except UNREADABLE as error:
         try:
-            metadata = (yield from _bare_of(data)).metadata
+            metadata = identity_of((yield from _bare_of(data)).metadata)
         except UNREADABLE:
             metadata = ObjectMeta()
         return Malformed(metadata, TOO_DEEP if isinstance(error, RecursionError) else str(error))

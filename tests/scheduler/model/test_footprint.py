@@ -111,3 +111,14 @@ def test_a_pod_that_is_too_large_comes_as_malformed_with_its_field() -> None:
         run_now(listing.add_page(kind, page))
         assert [item.metadata.name for item in listing.items] == ["s"]
         assert [bad.metadata.name for bad in listing.malformed] == ["p"]
+
+
+@pytest.mark.parametrize("part", ["labels", "annotations"])
+@pytest.mark.parametrize("wrong", [{"containers": "none"}, {"affinity": 7}], ids=["containers", "affinity"])
+def test_of_an_object_that_cannot_be_read_its_identity_is_kept_and_no_more(wrong: dict[str, Any], part: str) -> None:
+    many = {f"volcano.sh/key-{i}": "v" for i in range(MOST_JSON // 40)}
+    meta = {"name": "p", "namespace": "n", "uid": "u", part: many}
+    found = run_now(decode(PODS, json.dumps({"metadata": meta, "spec": wrong}).encode()))
+    assert isinstance(found, Malformed)
+    assert (found.metadata.key, found.metadata.uid) == ("n/p", "u")
+    assert memory_of(found.metadata) <= SMALL_BYTES
