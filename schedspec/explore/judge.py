@@ -11,6 +11,9 @@ from ..monitors import Rules, Violation
 from ..monitors import judge as judge_history
 from .versions import Recorder
 
+_AT_SHARE = "needless-eviction: preempt"
+"""No finding under proportion: a queue at its share by weight, which no object shows, preempts beside idle room."""
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -64,8 +67,11 @@ def _monitored(case: Any, recorder: Recorder, pause: float) -> Iterator[Finding]
     given = {work.name for work in case.work if work.nodes}
     for (number, policy), until in zip(spans, ends, strict=True):
         since = begins + pause * number if number else 0.0
-        for it in judge_history(recorder.versions, Rules(policy)):
+        rules = Rules(policy)
+        for it in judge_history(recorder.versions, rules):
             name = _signature(it, recorder)
+            if name == _AT_SHARE and rules.queue_plugin == "proportion":
+                continue
             is_given = it.time == begins and _job(it) in given and name.endswith(": bind")  # it ran before
             if since <= it.time < until and not is_given:
                 yield Finding(name, f"{it.about}: {it.text}", case, case)

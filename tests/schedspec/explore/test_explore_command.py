@@ -121,3 +121,21 @@ def test_a_play_is_a_history_that_monitors_can_judge() -> None:
     ]
     assert "case/urgent" in ledger.evictions()[0].cause
     assert judge(case).findings == []
+
+
+def test_a_queue_at_its_share_by_weight_preempts_beside_idle_room() -> None:
+    """Found by exploration (seed 30232): the monitor of needless evictions does not see a share by weight."""
+
+    def work(name: str, queue: str, cards: int, pods: int = 1, minimum: int = 1, priority: str = "") -> Work:
+        return Work(name, queue, priority, pods, minimum, amounts([("nvidia.com/gpu", cards * 1000)]))
+
+    nodes = tuple(Node(f"n{it}", amounts([("nvidia.com/gpu", cards * 1000)])) for it, cards in enumerate((2, 3, 2, 5)))
+    steps = (
+        Submit((work("train-1", "research", 1), work("train-4", "speech", 2, 3, 3))),
+        Submit((work("train-5", "speech", 1), work("train-2", "research", 3, 2))),
+        Submit((work("train-3", "speech", 1, priority="high"),)),
+    )
+    queues = Queue("research", weight=2), Queue("speech", weight=3, priority=1)
+    case = Case(known_policies()["gangs"], nodes, queues, (PriorityClass("high", 100),), steps=steps)
+    assert [it.job for it in play(case).evictions] == ["train-5"]
+    assert judge(case).findings == []
