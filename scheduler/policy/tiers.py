@@ -196,51 +196,79 @@ class DomainScores(HookChain[Resource, DomainSet, Vector]):
         return sum((function(request, domains) for function in self.functions), np.zeros(len(domains)))
 
 
+C = TypeVar("C", bound=HookChain[*tuple[Any, ...], Any])
+
+
+class Lazy(Generic[C]):
+    """A hook chain that each `Hooks` makes when it is used first: most cycles use few of the chains."""
+
+    def __init__(self, make: Callable[[], C]) -> None:
+        self._make = make
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, hooks: Hooks, owner: type) -> C:
+        chain = hooks.fill(self._make())
+        vars(hooks)[self._name] = chain  # found before this descriptor from now on
+        return chain
+
+
 class Hooks:
     """The hooks that actions call, by name."""
 
+    job_order = Lazy(lambda: Keys(hooks.JobOrder.job_order))
+    job_outranks = Lazy(lambda: OneIsEnough(hooks.JobOutranks.job_outranks))
+    task_order = Lazy(lambda: Keys(hooks.TaskOrder.task_order))
+    queue_order = Lazy(lambda: Keys(hooks.QueueOrder.queue_order))
+    victim_queue_order = Lazy(lambda: Keys(hooks.VictimQueueOrder.victim_queue_order))
+    job_valid = Lazy(lambda: FirstReason(hooks.JobValid.job_valid))
+    job_ready = Lazy(lambda: AllAgree(hooks.JobReady.job_ready))
+    job_pipelined = Lazy(lambda: Votes(hooks.JobPipelined.job_pipelined))
+    job_reachable = Lazy(lambda: AllAgree(hooks.JobReachable.job_reachable))
+    job_starving = Lazy(lambda: FirstTierAgrees(hooks.JobStarving.job_starving))
+    job_enqueueable = Lazy(lambda: Votes(hooks.JobEnqueueable.job_enqueueable))
+    job_enqueued = Lazy(lambda: Notified(hooks.JobEnqueued.job_enqueued))
+    overused = Lazy(lambda: OneIsEnough(hooks.Overused.overused))
+    allocatable = Lazy(lambda: AllAgree(hooks.Allocatable.allocatable))
+    preemptive = Lazy(lambda: FirstReason(hooks.Preemptive.preemptive))
+    reclaimable = Lazy(lambda: Permitted(hooks.Reclaimable.reclaimable))
+    preemptable = Lazy(lambda: Permitted(hooks.Preemptable.preemptable))
+    reclaim_unit = Lazy(lambda: Protections(hooks.ReclaimUnit.reclaim_unit))
+    preempt_unit = Lazy(lambda: Protections(hooks.PreemptUnit.preempt_unit))
+    reclaim_spare = Lazy(lambda: Spares(hooks.ReclaimSpare.reclaim_spare))
+    preempt_spare = Lazy(lambda: Spares(hooks.PreemptSpare.preempt_spare))
+    victim_groups = Lazy(lambda: Groups(hooks.VictimGroups.victim_groups))
+    veto_reason = Lazy(lambda: VetoReasons(hooks.VetoReason.veto_reason))
+    node_scope = Lazy(lambda: Scopes(hooks.NodeScope.node_scope))
+    feasible = Lazy(lambda: Masks(hooks.Feasible.feasible))
+    predicate = Lazy(lambda: Masks(hooks.Predicate.predicate))
+    node_rule = Lazy(lambda: FirstExclusion(hooks.NodeRule.node_rule))
+    score = Lazy(lambda: Scores(hooks.Score.score))
+    usage_score = Lazy(lambda: Scores(hooks.UsageScore.usage_score))
+    pod_score = Lazy(lambda: Scores(hooks.PodScore.pod_score))
+    bind_annotations = Lazy(lambda: Annotations(hooks.BindAnnotations.bind_annotations))
+    closeness = Lazy(lambda: Requests(hooks.DomainGradient.closeness))
+    domain_order = Lazy(lambda: DomainScores(hooks.DomainOrder.domain_order))
+    reasons = Lazy(lambda: AllReasons(hooks.Reasons.reasons))
+
     def __init__(self) -> None:
-        self.job_order = Keys(hooks.JobOrder.job_order)
-        self.job_outranks = OneIsEnough(hooks.JobOutranks.job_outranks)
-        self.task_order = Keys(hooks.TaskOrder.task_order)
-        self.queue_order = Keys(hooks.QueueOrder.queue_order)
-        self.victim_queue_order = Keys(hooks.VictimQueueOrder.victim_queue_order)
-        self.job_valid = FirstReason(hooks.JobValid.job_valid)
-        self.job_ready = AllAgree(hooks.JobReady.job_ready)
-        self.job_pipelined = Votes(hooks.JobPipelined.job_pipelined)
-        self.job_reachable = AllAgree(hooks.JobReachable.job_reachable)
-        self.job_starving = FirstTierAgrees(hooks.JobStarving.job_starving)
-        self.job_enqueueable = Votes(hooks.JobEnqueueable.job_enqueueable)
-        self.job_enqueued = Notified(hooks.JobEnqueued.job_enqueued)
-        self.overused = OneIsEnough(hooks.Overused.overused)
-        self.allocatable = AllAgree(hooks.Allocatable.allocatable)
-        self.preemptive = FirstReason(hooks.Preemptive.preemptive)
-        self.reclaimable = Permitted(hooks.Reclaimable.reclaimable)
-        self.preemptable = Permitted(hooks.Preemptable.preemptable)
-        self.reclaim_unit = Protections(hooks.ReclaimUnit.reclaim_unit)
-        self.preempt_unit = Protections(hooks.PreemptUnit.preempt_unit)
-        self.reclaim_spare = Spares(hooks.ReclaimSpare.reclaim_spare)
-        self.preempt_spare = Spares(hooks.PreemptSpare.preempt_spare)
-        self.victim_groups = Groups(hooks.VictimGroups.victim_groups)
-        self.veto_reason = VetoReasons(hooks.VetoReason.veto_reason)
-        self.node_scope = Scopes(hooks.NodeScope.node_scope)
-        self.feasible = Masks(hooks.Feasible.feasible)
-        self.predicate = Masks(hooks.Predicate.predicate)
-        self.node_rule = FirstExclusion(hooks.NodeRule.node_rule)
-        self.score = Scores(hooks.Score.score)
-        self.usage_score = Scores(hooks.UsageScore.usage_score)
-        self.pod_score = Scores(hooks.PodScore.pod_score)
-        self.bind_annotations = Annotations(hooks.BindAnnotations.bind_annotations)
-        self.closeness = Requests(hooks.DomainGradient.closeness)
-        self.domain_order = DomainScores(hooks.DomainOrder.domain_order)
-        self.reasons = AllReasons(hooks.Reasons.reasons)
+        self._plugins: dict[str, list[tuple[int, PluginOption, object]]] = {}
+        """Hook → the plugins that implement it."""
 
     def add(self, tier: int, option: PluginOption, plugin: object, implemented: Iterable[Hook]) -> None:
         """Register a plugin for the hooks that it implements, except those switched off."""
         for hook in implemented:
+            self._plugins.setdefault(hook.name, []).append((tier, option, plugin))
+            vars(self).pop(hook.name, None)
+
+    def fill(self, chain: C) -> C:
+        """Register in a chain the plugins that have its hook switched on."""
+        hook = chain.hook
+        for tier, option, plugin in self._plugins.get(hook.name, ()):
             if hook.switch is None or option.enabled(hook.switch):
-                chain: Any = getattr(self, hook.name)
                 chain.add(tier, Registered(option.name, getattr(plugin, hook.name)))
+        return chain
 
     def job_key(self, job: Job) -> tuple[Any, ...]:
         """Return a job's position among the jobs of its queue."""

@@ -5,8 +5,6 @@ This module only reads the state. It evicts nothing and calls no plugin.
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..model import resources
 from ..model.nodes import NodeInfo
 from ..model.resources import PODS, Resource
@@ -51,7 +49,7 @@ class Pricing:
         """
         node = self._nodes.rows[row]
         lacking, columns = self.lacking(task, row)
-        if all(amount <= 0 for amount in lacking):
+        if not columns:
             return ()
         units = self._victim_filter.units(self._victim_filter.candidates(task, node))
         chosen = self.cover(lacking, [self.option(task, unit, node, columns, 0) for unit in units])
@@ -60,10 +58,10 @@ class Pricing:
     def lacking(self, task: Task, row: int) -> tuple[Amounts, list[int]]:
         """Return what the node lacks for the task after all releasing tasks have left, and in which dimensions."""
         nodes = self._nodes
-        needed = nodes.needed(task)
-        lacking = needed - (nodes.idle[row] + nodes.releasing[row] - nodes.pipelined[row])
-        columns = [int(i) for i in np.flatnonzero((needed > 0) & (lacking > 0))]
-        return tuple(int(lacking[i]) for i in columns), columns
+        left = (nodes.idle[row] + nodes.releasing[row] - nodes.pipelined[row]).tolist()
+        lacking = [amount and amount - has for amount, has in zip(nodes.needed(task).tolist(), left, strict=True)]
+        columns = [column for column, amount in enumerate(lacking) if amount > 0]
+        return tuple([lacking[column] for column in columns]), columns
 
     def option(self, task: Task, unit: Unit, node: NodeInfo | None, columns: list[int], first: int) -> VictimOption:
         """Return the unit as a victim option for `task`.

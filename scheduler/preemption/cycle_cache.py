@@ -51,6 +51,7 @@ class CycleCache:
         self._failed: dict[Kind, tuple[int, tuple[UnschedulableReason, ...]]] = {}
         self._shared: dict[Kind, Shared] = {}
         self._rows: dict[str, set[int]] | None = None
+        self._rows_of_others: dict[str, set[int]] = {}
         self._victims: list[Victim] = []
         self._reprieve = Reprieve(session)
         self._made = 0
@@ -98,9 +99,13 @@ class CycleCache:
             self._rows = {}
             for job in self._session.jobs.values():
                 self._rows.setdefault(job.queue, set()).update(self._rows_of(job))
-        if request.action == RECLAIM:
-            return set().union(*(rows for queue, rows in self._rows.items() if queue != request.queue.name))
-        return self._rows.get(request.queue.name, set())
+        name = request.queue.name
+        if request.action != RECLAIM:
+            return self._rows.get(name, set())
+        if name not in self._rows_of_others:
+            others = (rows for queue, rows in self._rows.items() if queue != name)
+            self._rows_of_others[name] = set().union(*others)
+        return self._rows_of_others[name]
 
     def _rows_of(self, job: Job) -> set[int]:
         by_name = self._session.nodes.by_name

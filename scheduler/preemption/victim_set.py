@@ -59,12 +59,14 @@ class VictimOption:
         return self.level[:2]
 
 
-def ratio(chosen: Iterable[VictimOption]) -> float:
+def ratio(chosen: Sequence[VictimOption]) -> float:
     """Return the ratio of freed to requested, by its largest dimension."""
+    if len(chosen) == 1:  # the usual case
+        return max(chosen[0].takes, default=0.0)
     return max(map(sum, zip(*(option.takes for option in chosen), strict=True)), default=0.0)
 
 
-def is_waste(chosen: Iterable[VictimOption]) -> bool:
+def is_waste(chosen: Sequence[VictimOption]) -> bool:
     """Whether a set frees more than twice the request."""
     return ratio(chosen) > TWICE + ROUNDING
 
@@ -77,6 +79,9 @@ def cost(chosen: Sequence[VictimOption]) -> tuple[Any, ...]:
     """
     if not chosen:
         return ()
+    if len(chosen) == 1:  # the usual case
+        (one,) = chosen
+        return ((one.near, is_waste(chosen)), (one.level, one.gangs, one.pods, (one.age_key,)))
     levels = itertools.groupby(sorted(chosen, key=lambda o: o.rank, reverse=True), key=lambda o: o.level)
     parts = tuple((level, *_within_level(tuple(options))) for level, options in levels)
     return ((max(option.near for option in chosen), is_waste(chosen)), *parts)

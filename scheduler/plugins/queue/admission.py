@@ -38,7 +38,9 @@ class Admission:
         self._counting = counting
         exact = resources.factor_of(factor)
         self._limits: dict[str, Limits] = {
-            attributes.name: {
+            attributes.name: attributes.limit
+            if exact == 1
+            else {
                 name: limit if limit is UNLIMITED else resources.times(limit, exact)
                 for name, limit in attributes.limit.items()
             }
