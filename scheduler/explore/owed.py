@@ -62,7 +62,8 @@ class _End:
     def fits(self, work: Work) -> bool:
         """Whether idle room suffices for what is missing."""
         room = sum(
-            min(max(idle.get(name, 0), 0) // amount for name, amount in work.requests) for idle in self._idle.values()
+            min((max(idle.get(name, 0), 0) // amount for name, amount in work.requests if amount), default=0)
+            for idle in self._idle.values()
         )
         return room >= self._missing(work)
 

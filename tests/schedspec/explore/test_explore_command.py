@@ -17,8 +17,10 @@ from schedspec.incident import confirm
 from schedspec.incident.written import known_policies
 from schedspec.monitors import Ledger
 from scheduler.explore import PROMISES
+from scheduler.explore.owed import owed_jobs
 from scheduler.incident import play
 from scheduler.incident.case import Case, Node, PriorityClass, Queue, Submit, Work, amounts
+from scheduler.incident.play import Rest, Story
 from scheduler.plugins.queue.plugin import QueuePlugin
 from tests.schedspec.explore import planted
 
@@ -139,3 +141,9 @@ def test_a_queue_at_its_share_by_weight_preempts_beside_idle_room() -> None:
     case = Case(known_policies()["gangs"], nodes, queues, (PriorityClass("high", 100),), steps=steps)
     assert [it.job for it in play(case).evictions] == ["train-5"]
     assert judge(case).findings == []
+
+
+def test_work_that_requests_nothing_is_owed_nothing() -> None:
+    """A reduction leaves out requests."""
+    case = Case(known_policies()["default"], (Node("n1", ()),), steps=(Submit((Work("idle"),)),))
+    assert list(owed_jobs(case, Story(rests=[Rest({}, {})]))) == []
