@@ -13,6 +13,8 @@ from ..policy import schema
 from ..policy.loader import WRAPPER, PolicyError, load_policy
 
 _ADDED = ("binpack", "conformance", "drf", "nodeorder", "overcommit", "priority", "gang")
+_KEPT = {"EnabledClusterOrder", "enabledAllocatable"}
+"""Switches that stay: an order that only Volcano has, and the ceilings, to which monitors hold every policy."""
 _ACTIONS = ("enqueue", "allocate", "backfill", "preempt", "reclaim")
 
 
@@ -40,7 +42,7 @@ def _change(random: Random, document: dict[str, Any]) -> None:
         case 0 | 1:
             plugin = random.choice(plugins)
             rule = schema.PLUGINS[plugin["name"]]
-            if switches := sorted(rule.switches - rule.refused.keys() - {"EnabledClusterOrder"}):
+            if switches := sorted(rule.switches - rule.refused.keys() - _KEPT):
                 plugin[random.choice(switches)] = random.random() < 0.3
         case 2:
             missing = [it for it in _ADDED if all(it != plugin["name"] for plugin in plugins)]
