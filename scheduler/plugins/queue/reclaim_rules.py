@@ -102,7 +102,8 @@ class LendingPlugin(QueuePlugin):
     ) -> PingPong | None:
         """Whether the queue `giver`, with the unit pending again, could take back what `taker` takes now.
 
-        All tasks of the preemptor's gang count as placed.
+        All tasks of the preemptor's gang count as placed. The queue `giver` would ask for its tasks one by one: for the
+        first one beside that gang, for the others after the gang has left. In a common ancestor that is a difference.
         """
         if not (preemptor.preemptable and taker.queue.reclaimable):
             return None
@@ -110,20 +111,31 @@ class LendingPlugin(QueuePlugin):
         wanted = {name: value * count for name, value in self.queue_attributes.amount(preemptor).items()}
         job = self.session.jobs[unit[0].job]
         again = self.amount(unit[: max(1, min(job.min_available, len(unit)))])
+        first = self.amount(unit[:1])
         giver.add(amount, -1)
         taker.add(wanted, 1)
         try:
-            if not resources.common(wanted, again) or self.entitled(giver, again) is not None:
+            if not resources.common(wanted, again) or self.entitled(giver, first) is not None:
                 return None
-            if not self.claims(giver, again, wanted):
+            if not self.claims(giver, first, wanted) or self.kept(giver, taker, first, wanted) is not None:
                 return None
-            if self.kept(giver, taker, again, wanted) is not None:
+            if not self._entitled_without(taker, wanted, giver, again):
                 return None
             name = next((n for n in again if n in giver.deserved), next(iter(again), ""))
             return PingPong(giver.name, name, giver.allocated.get(name, 0), giver.deserved.get(name, 0))
         finally:
             taker.add(wanted, -1)
             giver.add(amount, 1)
+
+    def _entitled_without(
+        self, taker: QueueAttributes, wanted: Resource, giver: QueueAttributes, again: Mapping[str, int]
+    ) -> bool:
+        """Whether the queue `giver` may reclaim `again` after `wanted` has left the queue `taker`."""
+        taker.add(wanted, -1)
+        try:
+            return self.entitled(giver, again) is None
+        finally:
+            taker.add(wanted, 1)
 
 
 def within_deserved(attributes: QueueAttributes, amount: Mapping[str, int]) -> QueueWithinDeserved:
