@@ -1,0 +1,157 @@
+"""`schedspec plan` at once: a state of 5,000 nodes and 50,000 pods, and three changes. `python -m benchmarks.plan`
+prints a table, and writes `benchmarks/out/plan.json`.
+
+The state: nodes of 8 cards, eight queues, gangs of 1 to 16 pods of a card, of which 40,000 run and 10,000 wait. It is
+at rest: each queue that runs has what it deserves, q0 a quarter of the cluster; q7 runs nothing, and has 2 % to come.
+Each plan is a command of its own, from the file to the page, in seconds of the clock: a world is a process.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.figure import Figure
+from scheduler.model import objects
+from scheduler.recording.events import PolicyLoaded
+from scheduler.state import State
+from scheduler.state.dump import write_state
+
+OUT = Path(__file__).parent / "out" / "plan.json"
+CARDS = "nvidia.com/gpu"
+NODES, WAITING, PER_NODE = 5_000, 10_000, 8
+CREATED = "2026-09-01T00:00:00Z"
+GOAL = 60.0
+POLICY = """
+actions: "enqueue, allocate, backfill, reclaim"
+tiers:
+- plugins: [{name: priority}, {name: conformance}]
+- plugins: [{name: predicates}, {name: capacity}, {name: gang}, {name: nodeorder}]
+"""
+GANG_FIRST = POLICY.replace("{name: capacity}, {name: gang}", "{name: capacity}").replace(
+    "{name: conformance}", "{name: gang}, {name: conformance}"
+)
+RUNNING = ("q0", "q0", "q1", "q2", "q3", "q4", "q5", "q6")
+OWNER = objects.OwnerReference("batch.volcano.sh/v1alpha1", "Job", "job", controller=True)
+
+
+def queue(name: str, cards: int) -> dict[str, object]:
+    """Return the manifest of a queue."""
+    head = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": name}}
+    return {**head, "spec": {"deserved": {CARDS: str(cards)}}}
+
+
+CHANGES = {
+    "a harmless change": {"policy.yaml": f"# a word\n{POLICY}"},
+    "a queue deserves half": {"q0.json": json.dumps(queue("q0", NODES * PER_NODE // 8))},
+    "gang above capacity": {"policy.yaml": GANG_FIRST},
+}
+
+
+def gangs(state: State, rng: random.Random, name: str, pods: int, nodes: Iterator[str], deserved: Counter[str]) -> None:
+    """Add gangs of so many pods in all; they run on `nodes`, or wait where it has none. Counts what queues have."""
+    made = 0
+    while made < pods:
+        size = min(rng.choice((1, 1, 2, 4, 8, 16)), pods - made)
+        key = f"{name}-{made:05}"
+        at = rng.choice(RUNNING) if name == "run" else "q7" if made < pods // 12 else rng.choice(RUNNING)
+        if name == "run":
+            deserved[at] += size
+        meta = objects.ObjectMeta(name=key, namespace="team", uid=key, creation_timestamp=CREATED)
+        spec = objects.PodGroupSpec(min_member=rng.randint(1, size), queue=at)
+        phase = "Running" if name == "run" else "Pending"
+        state.see("PodGroup", objects.PodGroup(meta, spec, objects.PodGroupStatus(phase)))
+        for number in range(size):
+            state.see("Pod", pod(key, number, next(nodes, "")))
+        made += size
+
+
+def pod(group: str, number: int, node: str) -> objects.Pod:
+    """Return a pod of one card."""
+    name = f"{group}-{number}"
+    meta = objects.ObjectMeta(
+        name=name, namespace="team", uid=name, creation_timestamp=CREATED, owner_references=[OWNER],
+        annotations={"scheduling.k8s.io/group-name": group},
+    )  # fmt: skip
+    asks = objects.Resources(requests={"cpu": "2", "memory": "8Gi", CARDS: "1"})
+    spec = objects.PodSpec([objects.Container(name="c", resources=asks)], node_name=node, scheduler_name="schedspec")
+    return objects.Pod(meta, spec, objects.PodStatus("Running" if node else "Pending"))
+
+
+def write(path: Path) -> None:
+    """Write the state."""
+    state, rng = State("benchmark", time.time(), scheduler_names=["schedspec"]), random.Random(1)
+    state.policy = PolicyLoaded("benchmark", POLICY)
+    has: objects.meta.Quantities = {"cpu": "64", "memory": "512Gi", "pods": "110", CARDS: str(PER_NODE)}
+    names = [f"node-{at:05}" for at in range(NODES)]
+    for name in names:
+        status = objects.NodeStatus(allocatable=has, conditions=[objects.Condition("Ready", "True")])
+        state.see("Node", objects.Node(objects.ObjectMeta(name=name), status=status))
+    deserved = Counter(q7=NODES * PER_NODE // 50)
+    gangs(state, rng, "run", NODES * PER_NODE, iter(names * PER_NODE), deserved)
+    gangs(state, rng, "wait", WAITING, iter(()), deserved)
+    for name, cards in sorted(deserved.items()):
+        spec = objects.QueueSpec(deserved={CARDS: str(cards)})
+        state.see("Queue", objects.Queue(objects.ObjectMeta(name=name), spec, objects.QueueStatus("Open")))
+    write_state(state, path)
+
+
+def measure(name: str, files: dict[str, str], state: Path, folder: Path) -> list[Figure]:
+    """Plan one change; seconds, evictions, starts."""
+    proposed = folder / name.replace(" ", "-")
+    proposed.mkdir()
+    for file, text in files.items():
+        (proposed / file).write_text(text)
+    command = [sys.executable, "-m", "schedspec", "plan", "--state", state, "--proposed", proposed, "-o", "json"]
+    began, cpu = time.monotonic(), _cpu()
+    done = subprocess.run([*command, "--out", proposed / "out"], capture_output=True, text=True, check=True)
+    took = time.monotonic() - began
+    world = json.loads(done.stdout)["at_once"]["proposed"]
+    if world["problem"]:
+        sys.exit(f"{name}: {world['problem']}")
+    return [
+        Figure(f"{name}: planned at once in", round(took, 1), "s", GOAL),
+        Figure(f"{name}: CPU of both worlds", round(_cpu() - cpu, 1), "s"),
+        Figure(f"{name}: evictions", len(world["evictions"]), "pods"),
+        Figure(f"{name}: starts", len(world["starts"]), "jobs"),
+        Figure(f"{name}: cycles", world["cycles"], ""),
+    ]
+
+
+def _shown(figures: list[Figure]) -> list[Figure]:
+    sys.stdout.write("".join(f"{figure.line}\n" for figure in figures))
+    sys.stdout.flush()
+    return figures
+
+
+def _cpu() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def main() -> int:
+    """Measure, print, write; 1 if a goal is missed."""
+    figures: list[Figure] = []
+    with tempfile.TemporaryDirectory() as folder:
+        state = Path(folder) / "state.jsonl.gz"
+        write(state)
+        for name, files in CHANGES.items():
+            if any(word in name for word in sys.argv[1:] or [name]):
+                figures += _shown(measure(name, files, state, Path(folder)))
+    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    figures += _shown([Figure("memory of the largest process", round(memory, 1), "MiB", 4096.0)])
+    OUT.parent.mkdir(exist_ok=True)
+    OUT.write_text(json.dumps([figure.plain for figure in figures], indent=1))
+    return 0 if all(figure.ok for figure in figures) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
