@@ -35,7 +35,7 @@ PARTS := lint test-unit test-embedded test-faults features features-simulated fe
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
 
-.PHONY: help demo test test-fast $(PARTS) test-nightly nightly-tests nightly-properties nightly-explore nightly-schedulers nightly-kind lint-workflows docs soak attacks test-the-tests features-gang matrix mutate bench-core bench-live bench-simulation clean
+.PHONY: help demo test test-fast $(PARTS) test-nightly nightly-tests nightly-properties nightly-explore nightly-schedulers nightly-kind lint-workflows docs soak attacks test-the-tests features-gang matrix mutate bench-core bench-live bench-plan bench-simulation clean
 
 .venv/.locked: requirements.lock
 	$(PYTHON) -m venv .venv
@@ -156,6 +156,9 @@ bench-core: .venv/.locked ## figures of the scheduling core
 
 bench-simulation: .venv/.locked ## figures of the simulation: jobs a second
 	$(BIN)/python -m benchmarks.simulation
+
+bench-plan: .venv/.locked ## a plan of 5,000 nodes and 50,000 pods, in seconds
+	$(BIN)/python -m benchmarks.plan
 
 bench-live: .venv/.locked ## figures of the live scheduler, beside bare loops and kube-scheduler
 	$(BIN)/python -m benchmarks.live
