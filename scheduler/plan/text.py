@@ -8,7 +8,7 @@ from ..state.state import render_age
 from .answer import AtOnce, OverLoad, Plan, Subject
 
 MOST_LINES = 40
-_WIDTH = 118
+_WIDTH, _LONGEST = 118, 400
 _AT_ONCE, _WAITS, _FINDINGS, _FLIPS, _NOTES, _CHANGES = 12, 6, 3, 4, 3, 4
 
 
@@ -24,7 +24,13 @@ def render_text(plan: Plan) -> str:
     room = max(MOST_LINES - len(lines) - 1 - len(plan.failed or [""]), 1)
     lines += ["assumptions:", *_indented(_most(plan.assumptions, room, "assumptions"))]
     lines += [f"worse than permitted: {it}" for it in plan.failed]
-    return "\n".join(line if len(line) <= _WIDTH else f"{line[: _WIDTH - 1]}…" for line in lines[:MOST_LINES]) + "\n"
+    return "\n".join(map(_short, lines[:MOST_LINES])) + "\n"
+
+
+def _short(line: str) -> str:
+    """Return a long line without why others were spared. Its cause is not cut off: the terminal wraps the line."""
+    short = line if len(line) <= _WIDTH else line.partition("; others: ")[0]
+    return short if len(short) <= _LONGEST else f"{short[: _LONGEST - 1]}…"
 
 
 def _head(it: Subject) -> str:

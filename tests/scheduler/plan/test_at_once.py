@@ -148,6 +148,14 @@ def test_the_text_has_at_most_forty_lines_and_says_who_goes_for_whom(tmp_path: P
     assert any("more evictions (-o json)" in line for line in lines)
 
 
+def test_the_cause_of_an_eviction_is_not_cut_off_by_long_names(tmp_path: Path) -> None:
+    found = plan(tmp_path, {"q.yaml": queue("a", deserved=gpus(4))})
+    one = found.at_once.evictions[0]
+    one.pod, one.why = f"t/{'long-' * 20}", "reclaimed for x; tier 1 decided (gang permits); others: 5 not needed"
+    line = next(line for line in render_text(found).splitlines() if "long-" in line)
+    assert line.endswith("tier 1 decided (gang permits)")
+
+
 def test_names_of_a_cluster_cannot_end_a_table_or_mention_anybody(tmp_path: Path) -> None:
     found = plan(tmp_path, {"q.yaml": queue("a", deserved=gpus(4))})
     found.at_once.evictions[0].why = "x | <img src=y> `code` @everyone\n| z"
