@@ -10,7 +10,7 @@ from scheduler.model.objects import NetworkTopology
 from scheduler.placement.domain_choice import DomainChoice
 from tests.test_the_tests.faults.fault import Fault, always, instead
 
-_candidates = DomainChoice.candidates
+_candidates, _inner = DomainChoice.candidates, DomainChoice.inner
 
 
 def _anywhere_if_preferred(self: Any, closeness: Any, wanted: Any, inside: Any) -> Iterator[Any]:
@@ -18,6 +18,10 @@ def _anywhere_if_preferred(self: Any, closeness: Any, wanted: Any, inside: Any) 
         yield from _candidates(self, closeness, wanted, inside)
     else:
         yield inside
+
+
+def _no_part_if_preferred(self: Any, closeness: Any, domain: Any, *others: Any) -> Any:
+    return _inner(self, closeness, domain, *others) if closeness.is_hard else domain
 
 
 def _as_if_nothing_ran(self: Any, closeness: Any, wanted: Any, inside: Any) -> Iterator[Any]:
@@ -34,7 +38,7 @@ FAULTS = (
     Fault(
         "prefers-nothing",
         "places a gang that prefers a rack as if it preferred none",
-        instead((DomainChoice, "candidates", _anywhere_if_preferred)),
+        instead((DomainChoice, "candidates", _anywhere_if_preferred), (DomainChoice, "inner", _no_part_if_preferred)),
         ("topology/close_together: A gang that prefers a rack stays",),
     ),
     Fault(
