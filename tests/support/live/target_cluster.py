@@ -19,12 +19,12 @@ from scheduler.kube import EVENTS, NAMESPACES, NODES, PODGROUPS, PODS, QUEUES, C
 from scheduler.kube.resource import Resource
 from scheduler.live.leader import LEASES
 from scheduler.live.leader import NAME as LEASE
-from tests.support.live.api_objects import apply_crds, client_of, each, gangs, pod_body, queue, settled_node
+from tests.support.live.api_objects import apply_crds, client_of, each, gangs, queue, settled_node
 from tests.support.live.history import History, watching
+from tests.support.live.later_gang import report_on_a_later_gang
 from tests.support.live.monitored import monitored
 from tests.support.live.proxy import Proxy, between
 from tests.support.live.scheduler_process import Scheduler
-from tests.support.live.status_queries import conditions, eventually
 
 NAMESPACE = "faults"
 LATER = "later"
@@ -162,21 +162,9 @@ class TargetCluster:
 
     async def _report_on_a_later_gang(self) -> None:
         self._later += 1
-        name = f"later-{self._later}"
-        spec = {"minMember": 1, "queue": self._queue}
-        body = pod_body(name, name, "1m")
-        body["spec"]["nodeSelector"] = {"schedspec.dev/no-such": "node"}
         with contextlib.suppress(Conflict):
             await self.client.create(NAMESPACES, {"metadata": {"name": LATER}})
-        await self.client.create(PODGROUPS, {"metadata": {"name": name}, "spec": spec}, LATER)
-        await self.client.create(PODS, body, LATER)
-
-        async def is_reported() -> bool:
-            return "PodScheduled" in await conditions(self.client, PODS, name, LATER)
-
-        await eventually("the report on a gang that fits nowhere", is_reported)
-        await self.client.delete(PODS, name, LATER, grace=0)
-        await self.client.delete(PODGROUPS, name, LATER)
+        await report_on_a_later_gang(self.client, f"later-{self._later}", self._queue, LATER)
 
     async def _clear(self) -> None:
         self.nodes.clear()

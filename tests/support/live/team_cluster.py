@@ -22,12 +22,13 @@ from typing import Any
 
 from schedspec import distribution
 from scheduler.controllers.runtime.objects import JOBS
-from scheduler.kube import NAMESPACES, PODGROUPS, PODS, QUEUES, Client, Patch
+from scheduler.kube import NAMESPACES, QUEUES, Client, Patch
 from scheduler.model.objects import Pod
 from tests.support.live.api_objects import client_of, each, fresh_cluster, pod_body, prepare, queue
 from tests.support.live.history import History, watching
+from tests.support.live.later_gang import report_on_a_later_gang
 from tests.support.live.scheduler_process import Scheduler, scheduling
-from tests.support.live.status_queries import conditions, eventually
+from tests.support.live.status_queries import eventually
 
 TEAM, PROBE = "team", "probe"
 NODE_COUNT, CPUS = 24, 20
@@ -139,22 +140,8 @@ class Team:
         return {it.metadata.uid: it.spec.node_name for it in self._history.pods.values()}
 
     async def _probe(self) -> None:
-        """Wait for the scheduler's report on a gang that is newer than everything else, and fits nowhere."""
         self._probes += 1
-        name = f"probe-{self._probes}"
-        body = pod_body(name, name, "1m")
-        body["spec"]["nodeSelector"] = {"schedspec.dev/no-such": "node"}
-        await self._client.create(
-            PODGROUPS, {"metadata": {"name": name}, "spec": {"minMember": 1, "queue": PROBE}}, PROBE
-        )
-        await self._client.create(PODS, body, PROBE)
-
-        async def is_reported() -> bool:
-            return "PodScheduled" in await conditions(self._client, PODS, name, PROBE)
-
-        await eventually("the report on a gang that fits nowhere", is_reported)
-        await self._client.delete(PODS, name, PROBE, grace=0)
-        await self._client.delete(PODGROUPS, name, PROBE)
+        await report_on_a_later_gang(self._client, f"probe-{self._probes}", PROBE, PROBE)
 
     # ---------------------------------------------------------------------------------------------------------- change
 

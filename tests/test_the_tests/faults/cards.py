@@ -1,4 +1,4 @@
-"""Faults of shared cards: what is booked of a card, and what the device plugin is told."""
+"""Faults of shared cards: of the amounts that a card gives away, and of the annotations for the device plugin."""
 
 from __future__ import annotations
 

@@ -1,0 +1,22 @@
+"""Wait until the scheduler has come past everything that was written before."""
+
+from __future__ import annotations
+
+from scheduler.kube import PODGROUPS, PODS, Client
+from tests.support.live.api_objects import pod_body
+from tests.support.live.status_queries import conditions, eventually
+
+
+async def report_on_a_later_gang(client: Client, name: str, queue: str, namespace: str) -> None:
+    """Wait for the scheduler's report on a gang that is newer than everything else, and fits nowhere."""
+    body = pod_body(name, name, "1m")
+    body["spec"]["nodeSelector"] = {"schedspec.dev/no-such": "node"}
+    await client.create(PODGROUPS, {"metadata": {"name": name}, "spec": {"minMember": 1, "queue": queue}}, namespace)
+    await client.create(PODS, body, namespace)
+
+    async def is_reported() -> bool:
+        return "PodScheduled" in await conditions(client, PODS, name, namespace)
+
+    await eventually("the report on a gang that fits nowhere", is_reported)
+    await client.delete(PODS, name, namespace, grace=0)
+    await client.delete(PODGROUPS, name, namespace)
