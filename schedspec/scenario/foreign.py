@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..api.client import Api, Object
 from ..api.errors import ForeignObjectError
 from ..api.kinds import BUILT_IN_QUEUES, Kind, Ref
@@ -11,10 +13,17 @@ from .ownership import Ownership
 
 
 class Foreign:
-    """The foreign objects of one scenario."""
+    """The foreign objects of one scenario.
 
-    def __init__(self, api: Api, history: History, ownership: Ownership) -> None:
-        self._api, self._history, self._ownership = api, history, ownership
+    Args:
+        api: The cluster.
+        history: What the watches show.
+        ownership: Which objects belong to the run.
+        rename: Gives an object a real name of its own; returns False if its name has to stay.
+    """
+
+    def __init__(self, api: Api, history: History, ownership: Ownership, rename: Callable[[Ref], bool]) -> None:
+        self._api, self._history, self._ownership, self._rename = api, history, ownership, rename
         self.adopted: set[str] = set()
         """Nodes of the cluster itself that this scenario uses."""
 
@@ -36,7 +45,7 @@ class Foreign:
         if built_in or (used and ref.kind == Kind.NODE and ref.name in self.adopted):
             return before
         adoptable = ref.kind == Kind.NODE and self._ownership.may_adopt(ref.name)
-        if made and not adoptable and self._api.names.rename(ref):
+        if made and not adoptable and self._rename(ref):
             return None
         raise self._refusal(ref)
 

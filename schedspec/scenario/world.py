@@ -56,7 +56,7 @@ class World:
         self._api, self._templates, self._scheduler = api, templates, scheduler
         self._manager = f"schedspec-{self.namespace}"
         self._ownership = ownership
-        self._foreign = Foreign(api, history, ownership)
+        self._foreign = Foreign(api, history, ownership, self._rename)
         self._cleanup = Cleanup(api, history)
         self._companions = Companions(companions, history, {SCENARIO: self.namespace})
 
@@ -152,7 +152,7 @@ class World:
 
         Raises RejectedError, ForeignObjectError.
         """
-        foreign = [self._foreign_unless_renamed(self._ref_of(rendered)) for rendered in all_rendered]
+        foreign = [self._foreign.changeable(self._ref_of(rendered), made=True) for rendered in all_rendered]
         done = [self._apply(rendered, before) for rendered, before in zip(all_rendered, foreign, strict=True)]
         self._shown(done)
         if any(ref.kind in (Kind.QUEUE, Kind.NODE) for ref, _ in done):
@@ -347,17 +347,14 @@ class World:
             where = places or f"\n  {rendered.excerpt('metadata')}"
             raise RejectedError(text + where, problem.status, problem.reason, problem.message, problem.fields) from None
 
-    def _foreign_unless_renamed(self, ref: Ref) -> Object | None:
-        """Return a foreign object to change. An object that others have too gets a real name, also in the policy.
-
-        Raises:
-            ForeignObjectError: a foreign object that stays unchanged has the name.
-        """
+    def _rename(self, ref: Ref) -> bool:
+        """Give an object that others have too a real name of its own, also in the policy in force."""
         before = self._api.names.policy(self.policy)
-        found = self._foreign.changeable(ref, made=True)
+        if not self._api.names.rename(ref):
+            return False
         if self._scheduler is not None and self._api.names.policy(self.policy) != before:
             self._scheduler.use_policy(self.policy)
-        return found
+        return True
 
     def _require_own(self, ref: Ref) -> None:
         """Check that an object is ours. Queues that always exist are protected by the API server.
