@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib import import_module
+from importlib import import_module, metadata
 from pathlib import Path
 from types import ModuleType
 
@@ -47,6 +47,14 @@ def environment() -> dict[str, str]:
         return dict(os.environ)
     paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+def version() -> str:
+    """Return the version of schedspec; empty in a checkout that is not installed."""
+    try:
+        return metadata.version("schedspec")
+    except metadata.PackageNotFoundError:
+        return ""
 
 
 def prompt() -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from importlib import metadata
 from pathlib import Path
 
 import click
@@ -55,7 +54,7 @@ def conformance_command(
     levels = list(Level) if profiles == "all" else [Level(profiles)]
     if existing is None:
         _run(scheduler, levels, cluster, out, options)
-    found = report_file.make(results.read(existing or out), levels, _suite_version())
+    found = report_file.make(results.read(existing or out), levels, distribution.version() or "checkout")
     out.mkdir(parents=True, exist_ok=True)
     (out / REPORT).write_bytes(msgspec.yaml.encode(found))
     (out / BADGE).write_text(report_file.badge(found), "utf-8")
@@ -67,14 +66,6 @@ def conformance_command(
         )
     click.echo(out / REPORT)
     return 0 if all(it.result == "conformant" for it in found.profiles) else 1
-
-
-def _suite_version() -> str:
-    """Return the version of the suite; `checkout` where schedspec is not installed."""
-    try:
-        return metadata.version("schedspec")
-    except metadata.PackageNotFoundError:
-        return "checkout"
 
 
 def _run(scheduler: str, levels: list[Level], cluster: str, out: Path, options: tuple[str, ...]) -> None:

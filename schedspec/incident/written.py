@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +52,5 @@ def thens_of_monitors(case: Any) -> list[str]:
 
 
 def own_version() -> str:
-    """Return the version of schedspec."""
-    try:
-        return version("schedspec")
-    except PackageNotFoundError:  # a checkout that is not installed
-        return "of a checkout"
+    """Return the version of schedspec, as a comment names it."""
+    return distribution.version() or "of a checkout"

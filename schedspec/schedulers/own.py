@@ -5,8 +5,6 @@ from __future__ import annotations
 import shlex
 import shutil
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError
-from importlib.metadata import version as version_of
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -30,10 +28,8 @@ class Own(Adapter):
 
     def version(self, site: Site) -> str:
         del site
-        try:
-            return f"v{version_of('schedspec')}"
-        except PackageNotFoundError:  # a checkout that is not installed
-            return ""
+        known = distribution.version()
+        return f"v{known}" if known else ""
 
     def companions(
         self, queues: Sequence[dict[str, Any]], nodes: Sequence[dict[str, Any]], policy: str
