@@ -8,9 +8,11 @@ import msgspec
 
 from .. import distribution
 from ..api.kinds import Kind, Ref
+from ..api.marks import Marks
 from ..observe.history import Change, Object, Version
 
 _KINDS = {"Pod": Kind.POD, "Node": Kind.NODE, "Queue": Kind.QUEUE, "PodGroup": Kind.PODGROUP}
+(_EVICTED,) = Marks().evicted
 
 
 class Recorder:
@@ -49,13 +51,7 @@ class Recorder:
     def _evict(self, at: float, given: Any) -> None:
         key = Kind.POD, given.pod
         last = self._last[key]
-        message = self._render(given.reason)
-        mark = {
-            "type": "DisruptionTarget",
-            "status": "True",
-            "reason": "PreemptionByScheduler",
-            "message": message,
-        }
+        mark = {**_EVICTED._asdict(), "message": self._render(given.reason)}
         self._marks[str(last["metadata"]["uid"])] = [mark]
         self.evictions.append((at, given.pod.rpartition("/")[2], given.reason.action))
         status = {**last.get("status", {}), "conditions": [mark]}

@@ -1,7 +1,7 @@
 """Explore the scheduler: random small cases, the promises that hold in each of them, and what they reach.
 
 1. `generate` draws a case from a seed, or changes one that reached something new; `policies` draws its policy.
-2. `promises` names what a case breaks; whoever explores adds the monitors of scenarios.
+2. `promises` names what a case breaks; the caller adds the monitors of scenarios.
 3. `reach` says which actions, plugins, switches and reasons a case has come to.
 """
 

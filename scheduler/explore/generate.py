@@ -198,7 +198,7 @@ def _with_change(random: Random, case: Case, draw: _Generator) -> Case:
 
 def _in_order(queue: Queue, case: Case) -> Queue:
     """Return the queue such that a tree of the case keeps its order."""
-    return next(it for it in _within_parents([queue, *(q for q in case.queues if q.name != queue.name)]))
+    return _within_parents([queue, *(it for it in case.queues if it.name != queue.name)])[0]
 
 
 def _changed(random: Random, parent: Case, policies: Mapping[str, str]) -> Case:

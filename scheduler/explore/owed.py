@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ..incident.case import Amounts, Case, Change, Complete, Fail, Leave, Queue, Use, Work, ancestors
+from ..incident.case import Amounts, Case, Change, Complete, Fail, Leave, Queue, Work, ancestors
 from ..incident.play import Story
 from ..policy.loader import load_policy
 from ..policy.model import Policy
@@ -19,17 +19,13 @@ Sums = dict[str, int]
 
 def owed_jobs(case: Case, story: Story) -> Iterator[Work]:
     """Yield the jobs that wait at the end although they fit, and their queues are owed what they ask."""
-    policy = load_policy(_in_force(case), "policy")
+    policy = load_policy(case.policies[-1], "policy")
     if "allocate" not in policy.actions or any(policy.plugin(it) is not None for it in _HOLD_BACK):
         return
     end = _End(case, story, policy)
     for work in end.waiting:
         if end.fits(work) and end.is_owed(work):
             yield work
-
-
-def _in_force(case: Case) -> str:
-    return next((it.text for it in reversed(case.steps) if isinstance(it, Use)), case.policy)
 
 
 class _End:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import get_args
 
 from .. import plugins as _plugins  # noqa: F401 - importing them declares their switches
-from ..incident.case import Case, Step, Use
+from ..incident.case import Case, Step
 from ..incident.play import Story
 from ..incident.signature import of_eviction, reason_type
 from ..policy import schema
@@ -41,7 +41,7 @@ def reach_of(case: Case, story: Story) -> frozenset[str]:
 
 
 def _found(case: Case, story: Story) -> Iterator[str]:
-    for text in (case.policy, *(it.text for it in case.steps if isinstance(it, Use))):
+    for text in case.policies:
         policy = load_policy(text, "policy")
         yield from (f"action {it}" for it in policy.actions)
         for option in (it for tier in policy.tiers for it in tier):

@@ -154,6 +154,11 @@ class Case:
     """The job that the incident is about."""
 
     @property
+    def policies(self) -> tuple[str, ...]:
+        """The texts of all policies, in the order in which they come into force."""
+        return (self.policy, *(it.text for it in self.steps if isinstance(it, Use)))
+
+    @property
     def jobs(self) -> tuple[Work, ...]:
         """All work, whenever it comes."""
         return self.work + tuple(it for step in self.steps if isinstance(step, Submit) for it in step.work)
