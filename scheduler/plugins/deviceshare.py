@@ -120,8 +120,9 @@ class DeviceShare(Plugin, JobValid, NodeScope, Predicate, NodeRule, PodScore, Vi
         return () if preemptor.cards is None else self._cards.groups(self._ask(preemptor), node)
 
     def bind_annotations(self, task: Task) -> Mapping[str, str]:
-        shares = None if task.cards is None else self._cards.chosen(task)
-        return {} if task.cards is None or shares is None else written(task.cards, shares, task.node, self._session.now)
+        if task.cards is None or (shares := self._cards.chosen(task)) is None:
+            return {}
+        return written(task.cards, shares, task.node, self._session.now)
 
     # -------------------------------------------------------------------------------------------------------- reasons
 
