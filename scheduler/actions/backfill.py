@@ -45,7 +45,7 @@ def _domain_of(session: Session, job: Job, task: Task) -> Domain | None:
 def _place(session: Session, job: Job) -> None:
     hooks = session.hooks
     statement = session.statement()
-    for task in sorted(_waiting(job), key=hooks.task_key):
+    for task in hooks.sorted_tasks(_waiting(job)):
         with session.placement.inside(_domain_of(session, job, task)):
             node = session.placement.best(task)
         if node is None:

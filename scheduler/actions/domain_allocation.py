@@ -41,13 +41,12 @@ def allocation_of(session: Session, queue: Queue, job: Job) -> GangAllocation:
 
 def batches_of(session: Session, job: Job, waiting: Sequence[Task]) -> list[TaskBatch]:
     """Return the waiting tasks of a job in runs of alike tasks; a run belongs to one subgroup."""
-    key = session.hooks.task_key
     policies = job.group.spec.sub_group_policy if job.group is not None else None
     if not policies:
-        return runs_of(sorted(waiting, key=key))
+        return runs_of(session.hooks.sorted_tasks(waiting))
     session.work.spend(len(policies) * len(waiting))
     by_group: dict[object, list[Task]] = {}
-    for task in sorted(waiting, key=key):
+    for task in session.hooks.sorted_tasks(waiting):
         by_group.setdefault(id_of(policies, task), []).append(task)
     return [run for tasks in by_group.values() for run in runs_of(tasks)]
 

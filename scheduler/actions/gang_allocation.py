@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import groupby
+from operator import attrgetter
 
 from ..framework.session import Session
 from ..model.job import Job
@@ -16,6 +17,8 @@ from ..model.nodes import NodeInfo
 from ..model.queue import Queue
 from ..model.task import Task, TaskStatus
 from ..reasons import GangShort, UnschedulableReason
+
+ALIKE = attrgetter("shape", "nominated", "role")
 
 
 class TaskBatch:
@@ -40,7 +43,7 @@ class TaskBatch:
 
 def runs_of(tasks: Iterable[Task]) -> list[TaskBatch]:
     """Group tasks into runs of alike tasks; the order is kept."""
-    return [TaskBatch(group) for _, group in groupby(tasks, key=lambda task: (task.shape, task.nominated, task.role))]
+    return [TaskBatch(group) for _, group in groupby(tasks, key=ALIKE)]
 
 
 class GangAllocation:

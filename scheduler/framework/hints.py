@@ -13,7 +13,6 @@ from .. import reasons as r
 from ..model import backlog as b
 from ..model.job import Job
 from ..model.nodes import Nodes
-from ..model.task import TaskStatus
 
 if TYPE_CHECKING:
     from ..placement.engine import Placement
@@ -94,7 +93,7 @@ def fits_nowhere(job: Job, whys: Iterable[r.UnschedulableReason], nodes: Nodes, 
     A label, a taint or another rule about the node itself excludes the node, or the node as a whole is too small. Only
     jobs whose waiting tasks have one shape count: of other jobs a part may fit.
     """
-    tasks = {task.shape: task for task in job.by_status.get(TaskStatus.PENDING, {}).values() if not task.gated}
+    tasks = job.waiting_shapes
     if len(tasks) != 1:
         return False
     [task] = tasks.values()
@@ -110,8 +109,7 @@ def fits_nowhere(job: Job, whys: Iterable[r.UnschedulableReason], nodes: Nodes, 
 
 def least_of(job: Job) -> dict[str, int]:
     """Return the capacity that a node needs at least for any waiting task of the job."""
-    pending = job.by_status.get(TaskStatus.PENDING, {}).values()
-    needs = list({task.shape: task.init_request for task in pending if not task.gated}.values())
+    needs = [task.init_request for task in job.waiting_shapes.values()]
     if len(needs) == 1:
         return needs[0]
     shared = set.intersection(*map(set, needs)) if needs else set()

@@ -74,7 +74,7 @@ class Nominations:
         jobs = [session.jobs[key] for key in found]
         jobs.sort(key=lambda job: (hooks.queue_key(session.queues[job.queue]), hooks.job_key(job)))
         for job in jobs:
-            self._claims[job.key] = tasks = sorted(found[job.key], key=hooks.task_key)
+            self._claims[job.key] = tasks = hooks.sorted_tasks(found[job.key])
             if session.is_pending(job) or not session.is_schedulable(job):
                 continue
             statement = session.statement()

@@ -50,6 +50,7 @@ class Job:
     __slots__ = (
         "_kind",
         "_pending_request",
+        "_waiting_shapes",
         "allocated",
         "by_status",
         "creation",
@@ -86,6 +87,7 @@ class Job:
         self.by_status: dict[TaskStatus, dict[str, Task]] = {}
         self.allocated: Resource = {}
         self._pending_request: Resource | None = None
+        self._waiting_shapes: dict[bytes, Task] | None = None
         self._kind: str | None = None
         self.gated = 0
         self.ready = 0
@@ -143,6 +145,14 @@ class Job:
         return known
 
     @property
+    def waiting_shapes(self) -> dict[bytes, Task]:
+        """One pending task of each shape; tasks that scheduling gates hold back do not count."""
+        if self._waiting_shapes is None:
+            pending = self.by_status.get(TaskStatus.PENDING, {}).values()
+            self._waiting_shapes = {task.shape: task for task in pending if not task.gated}
+        return self._waiting_shapes
+
+    @property
     def kind(self) -> str:
         """The properties that equal waiting jobs share, without priority.
 
@@ -156,7 +166,7 @@ class Job:
     def _enter(self, task: Task, status: TaskStatus) -> None:
         self.by_status.setdefault(status, {})[task.key] = task
         if status is TaskStatus.PENDING:
-            self._pending_request = self._kind = None
+            self._pending_request = self._waiting_shapes = self._kind = None
         if status & READY:
             self.ready += 1
             if status & HOLDING:
@@ -167,7 +177,7 @@ class Job:
     def _leave(self, task: Task, status: TaskStatus) -> None:
         del self.by_status[status][task.key]
         if status is TaskStatus.PENDING:
-            self._pending_request = self._kind = None
+            self._pending_request = self._waiting_shapes = self._kind = None
         if status & READY:
             self.ready -= 1
             if status & HOLDING:

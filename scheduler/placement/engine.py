@@ -49,6 +49,8 @@ class Placement:
         self.pods = PodIndex(cluster, spend)
         self._static: dict[Hashable, Mask] = {}
         self._static_score: dict[Hashable, Vector] = {}
+        self._large_enough: dict[tuple[Hashable, bool], bool] = {}
+        """Kind, and whether no static mask was known → `is_any_large_enough`."""
         self._slot_counts: dict[Hashable, tuple[int, Rows]] = {}
         self._refusals: dict[Hashable, tuple[int, NoNode | Unsupported]] = {}
         self._rankings: dict[tuple[Hashable, bool], Ranking] = {}
@@ -103,9 +105,13 @@ class Placement:
 
     def is_any_large_enough(self, task: Task) -> bool:
         """Whether a node, if it were empty, would have room for the task; one that this cycle found to be allowed."""
-        mask = self._static.get(self._kind(task))
-        allocatable = self._nodes.allocatable if mask is None else self._nodes.allocatable[mask]
-        return bool((allocatable >= self._nodes.needed(task)).all(axis=1).any())
+        kind = self._kind(task)
+        mask = self._static.get(kind)
+        key = (kind, mask is None)
+        if key not in self._large_enough:
+            allocatable = self._nodes.allocatable if mask is None else self._nodes.allocatable[mask]
+            self._large_enough[key] = bool((allocatable >= self._nodes.needed(task)).all(axis=1).any())
+        return self._large_enough[key]
 
     def neighbours(self, task: Task, *, future: bool = False) -> Mask | None:
         """Return the nodes whose pods do not exclude the task (ports, pod affinity, spread).
