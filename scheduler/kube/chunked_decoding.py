@@ -5,6 +5,10 @@ one scan over the rest.
 
 A thread would not help: a decoder holds the interpreter until it ends. The largest pods that the API server stores (1.4
 MB of small parts) take 30 to 50 ms of CPU in one piece; a cycle may hold the event loop for 4 ms.
+
+Where the caller sets `most`, decoding ends at the list or mapping that takes more memory than that. Without this, a
+text of 1.4 MB would take 10 MB for as long as it is decoded. Objects that other tasks create meanwhile keep parts of
+that memory from being returned.
 """
 
 from __future__ import annotations
@@ -12,11 +16,14 @@ from __future__ import annotations
 import asyncio
 import re
 import types
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Collection, Generator, Iterable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar, Union, get_args, get_origin
 
 import msgspec
+
+from ..model.footprint import TooLargeError, memory_of
 
 CHUNK_BYTES = 128 * 1024
 """Bytes that are decoded in one turn of the event loop."""
@@ -24,6 +31,19 @@ R = TypeVar("R")
 Stepwise = Generator[None, None, R]
 """Work that lets other tasks run wherever it yields."""
 _Parts = dict[str, msgspec.Raw]
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much of a large text is decoded."""
+
+    most: int | None = None
+    """Bytes of memory that one list or mapping may take; without a value, any."""
+    unread: Collection[str] = ()
+    """Paths of fields that are left out where they are large, such as `$.spec.tolerations`."""
+
+
+WHOLE = Extent()
 
 
 def run_now(work: Stepwise[R]) -> R:
@@ -47,21 +67,26 @@ async def run_yielding(work: Stepwise[R]) -> R:
         await asyncio.sleep(0)
 
 
-def decoded(kind: Any, data: bytes | msgspec.Raw, path: str = "$") -> Stepwise[Any]:
-    """Decode a JSON text as a type. Raises the errors of msgspec."""
+def decoded(kind: Any, data: bytes | msgspec.Raw, path: str = "$", extent: Extent = WHOLE) -> Stepwise[Any]:
+    """Decode a JSON text as a type.
+
+    Raises:
+        msgspec.DecodeError: As msgspec raises it for the whole text.
+        TooLargeError: A list or mapping takes more than `extent.most` bytes of memory.
+    """
     if len(data) <= CHUNK_BYTES:
         return _decode(kind, data, path)
     first, inner = bytes(memoryview(data)[:1]), _without_none(kind)
     if first == b"{" and isinstance(inner, type) and issubclass(inner, msgspec.Struct):
-        return (yield from _struct(inner, data, path))
+        return (yield from _struct(inner, data, path, extent))
     if first == b"[" and (inner is Any or get_origin(inner) is list):
-        return (yield from _list(next(iter(get_args(inner)), Any), data, path))
+        return (yield from _list(next(iter(get_args(inner)), Any), data, path, extent))
     if first == b"{" and (inner is Any or (get_origin(inner) is dict and get_args(inner)[0] is str)):
-        return (yield from _dict(get_args(inner)[1] if get_args(inner) else Any, data, path))
+        return (yield from _dict(get_args(inner)[1] if get_args(inner) else Any, data, path, extent))
     return _decode(kind, data, path)
 
 
-def _struct(kind: type[msgspec.Struct], data: bytes | msgspec.Raw, path: str) -> Stepwise[Any]:
+def _struct(kind: type[msgspec.Struct], data: bytes | msgspec.Raw, path: str, extent: Extent) -> Stepwise[Any]:
     """Decode a struct without its large fields, then the large fields one by one."""
     parts: _Parts = _decode(_Parts, data, path)
     yield
@@ -70,36 +95,74 @@ def _struct(kind: type[msgspec.Struct], data: bytes | msgspec.Raw, path: str) ->
     known = {it.encode_name for it in msgspec.structs.fields(kind)}
     found = _decode(kind, _object((key, parts[key]) for key in parts if key in known), path)
     for field in fields:
-        if field.encode_name in large:
+        place = f"{path}.{field.encode_name}"
+        if field.encode_name in large and place not in extent.unread:
             yield
-            value = yield from decoded(field.type, large[field.encode_name], f"{path}.{field.encode_name}")
+            value = yield from decoded(field.type, large[field.encode_name], place, extent)
             msgspec.structs.force_setattr(found, field.name, value)
     return found
 
 
-def _list(kind: Any, data: bytes | msgspec.Raw, path: str) -> Stepwise[list[Any]]:
-    items: list[msgspec.Raw] = _decode(list[msgspec.Raw], data, path)
+def _list(kind: Any, data: bytes | msgspec.Raw, path: str, extent: Extent) -> Stepwise[list[Any]]:
     found: list[Any] = []
-    for start, end in _batches([len(item) + 1 for item in items]):
+    size = 0
+    for start, end, text in _chunks_of_list(data, path):
         yield
         if end == start + 1:
-            found.append((yield from decoded(kind, items[start], f"{path}[{start}]")))
+            some = [(yield from decoded(kind, text, f"{path}[{start}]", extent))]
         else:
-            found += _decode(list[kind], b"[" + b",".join(map(bytes, items[start:end])) + b"]", path, start)
+            some = _decode(list[kind], text, path, start)
+        size = _checked(size, some, path, extent)
+        found += some
     return found
 
 
-def _dict(kind: Any, data: bytes | msgspec.Raw, path: str) -> Stepwise[dict[str, Any]]:
+def _dict(kind: Any, data: bytes | msgspec.Raw, path: str, extent: Extent) -> Stepwise[dict[str, Any]]:
+    found: dict[str, Any] = {}
+    size = 0
+    for name, text in _chunks_of_dict(data, path):
+        yield
+        if name is not None:
+            some = {name: (yield from decoded(kind, text, f"{path}[...]", extent))}
+        else:
+            some = _decode(dict[str, kind], text, path)
+        size = _checked(size, some, path, extent)
+        found |= some
+    return found
+
+
+def _chunks_of_list(data: bytes | msgspec.Raw, path: str) -> list[tuple[int, int, bytes]]:
+    """Return start, end and text of each chunk; the text is a list, or the item where there is only one.
+
+    The items leave the memory before another task runs: there may be many thousands of them.
+    """
+    items: list[msgspec.Raw] = _decode(list[msgspec.Raw], data, path)
+    return [
+        (start, end, bytes(items[start]) if end == start + 1 else b"[" + b",".join(map(bytes, items[start:end])) + b"]")
+        for start, end in _batches([len(item) + 1 for item in items])
+    ]
+
+
+def _chunks_of_dict(data: bytes | msgspec.Raw, path: str) -> list[tuple[str | None, bytes]]:
+    """Return the text of each chunk: a mapping, or a value with its name where there is only one."""
     parts: _Parts = _decode(_Parts, data, path)
     names = list(parts)
-    found: dict[str, Any] = {}
-    for start, end in _batches([len(name) + len(parts[name]) + 4 for name in names]):
-        yield
-        if end == start + 1:
-            found[names[start]] = yield from decoded(kind, parts[names[start]], f"{path}[...]")
-        else:
-            found |= _decode(dict[str, kind], _object((name, parts[name]) for name in names[start:end]), path)
-    return found
+    return [
+        (names[start], bytes(parts[names[start]]))
+        if end == start + 1
+        else (None, _object((name, parts[name]) for name in names[start:end]))
+        for start, end in _batches([len(name) + len(parts[name]) + 4 for name in names])
+    ]
+
+
+def _checked(size: int, some: Any, path: str, extent: Extent) -> int:
+    """Return the memory of a list or mapping with the batch `some`, from its size before."""
+    if extent.most is None:
+        return 0
+    size += memory_of(some, extent.most)
+    if size > extent.most:
+        raise TooLargeError(".".join(part.partition("[")[0] for part in path.split(".")[1:3]), extent.most)
+    return size
 
 
 def _batches(sizes: list[int]) -> Iterator[tuple[int, int]]:

@@ -13,9 +13,9 @@ from typing import Any, Generic, cast
 
 import msgspec
 
-from ..model.footprint import SMALL_BYTES, identity_of
+from ..model.footprint import SMALL_BYTES, TooLargeError, identity_of
 from ..model.objects import ObjectMeta
-from .chunked_decoding import CHUNK_BYTES, Stepwise, decoded
+from .chunked_decoding import CHUNK_BYTES, WHOLE, Extent, Stepwise, decoded
 from .resource import Bare, Resource, T
 
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -134,28 +134,45 @@ _bare = msgspec.json.Decoder(Bare)
 _encode = msgspec.json.Encoder().encode
 
 
-def read(resource: Resource[T], data: bytes | msgspec.Raw) -> Stepwise[T]:
+def read(resource: Resource[T], data: bytes | msgspec.Raw, extent: Extent = WHOLE) -> Stepwise[T]:
     """Return the object that was requested.
 
     Raises:
         UNREADABLE: One of these where the struct cannot read the object.
+        TooLargeError: The object exceeds the extent.
     """
     if resource.struct is Bare:
         return cast("T", (yield from _bare_of(data)))
-    found: T = yield from decoded(resource.struct, data)
+    found: T = yield from decoded(resource.struct, data, extent=extent)
     return found
 
 
 def decode(resource: Resource[T], data: bytes | msgspec.Raw) -> Stepwise[T | Malformed]:
     """Return one of many objects; an unreadable one as Malformed, with the readable part of its metadata."""
     try:
-        return trimmed(resource, (yield from read(resource, data)), len(data))
-    except UNREADABLE as error:
+        return trimmed(resource, (yield from _read_in_bounds(resource, data)), len(data))
+    except (*UNREADABLE, TooLargeError) as error:
         try:
             metadata = identity_of((yield from _bare_of(data)).metadata)
         except UNREADABLE:
             metadata = ObjectMeta()
         return Malformed(metadata, TOO_DEEP if isinstance(error, RecursionError) else str(error))
+
+
+def _read_in_bounds(resource: Resource[T], data: bytes | msgspec.Raw) -> Stepwise[T]:
+    """Return an object, and stop where it takes more memory than an object may.
+
+    Of an object of which only a part counts, read that part then.
+    """
+    if resource.trim is None:
+        return (yield from read(resource, data))
+    try:
+        return (yield from read(resource, data, Extent(resource.most_bytes)))
+    except TooLargeError:
+        unread = resource.unread(data) if resource.unread is not None else None
+        if unread is None:
+            raise
+        return (yield from read(resource, data, Extent(unread=unread)))
 
 
 def trimmed(resource: Resource[T], item: T, size: int) -> T | Malformed:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
 import msgspec
 
 from ..model import objects
+from ..model.footprint import MOST_BYTES, check_size, kept_of_pod, unread_of_pod
 from ..model.objects import ObjectMeta
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -41,6 +42,12 @@ class Resource(Generic[T]):
     """Returns the part of an object to keep, from the object and its bytes of JSON. Raises ValueError if it is too
     large.
     """
+    most_bytes: int = field(default=MOST_BYTES, compare=False)
+    """Bytes of memory that an object may take where `trim` is set."""
+    unread: Callable[[bytes | msgspec.Raw], Collection[str] | None] | None = field(default=None, compare=False)
+    """Returns the paths that `trim` does not need, from the JSON of an object that is too large; None where nothing of
+    the object is kept.
+    """
 
     @property
     def api_version(self) -> str:
@@ -67,9 +74,15 @@ class Resource(Generic[T]):
         """Return the same kind with another struct."""
         return Resource(self.group, self.version, self.plural, self.kind, other, self.namespaced, self.optional)
 
-    def trimmed_by(self, trim: Callable[[T, int], T]) -> Resource[T]:
-        """Return the same kind, of whose objects only a part is kept. It is equal to this resource."""
-        return replace(self, trim=trim)
+    def bounded(self, scheduler_names: Collection[str]) -> Resource[T]:
+        """Return the same kind, of whose objects only as much is kept as memory permits. It is equal to this resource.
+
+        Nodes are kept whole: tenants do not create them.
+        """
+        if self.struct is objects.Pod:
+            trim: Any = partial(kept_of_pod, scheduler_names=scheduler_names)
+            return replace(self, trim=trim, unread=partial(unread_of_pod, scheduler_names=scheduler_names))
+        return self if self.struct is objects.Node else replace(self, trim=partial(check_size, most=self.most_bytes))
 
     @cached_property
     def bare(self) -> Resource[Bare]:

@@ -9,15 +9,12 @@ from __future__ import annotations
 import asyncio
 import enum
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from ..kube import (
     HYPER_NODES,
-    NODES,
-    PODS,
     WATCHED,
     Absent,
     Change,
@@ -28,7 +25,6 @@ from ..kube import (
     Unreadable,
 )
 from ..model.cluster import ON_ITS_WAY, Cluster
-from ..model.footprint import check_size, kept_of_pod
 from ..model.task import TaskStatus
 from ..recording.events import Assumed, Input, Nominated, ObjectGone, ObjectSeen, Overdue, Reverted, apply_input
 from ..topology.hyper_nodes import topology_now
@@ -90,7 +86,7 @@ class StateFeed:
         self.on_input = on_input
         self.touched: set[str] = set()
         """Jobs whose tasks or PodGroup changed since their status was published. The status builder removes entries."""
-        watched = [_trimmed(resource, cluster.scheduler_names) for resource in WATCHED]
+        watched = [resource.bounded(cluster.scheduler_names) for resource in WATCHED]
         self.reflectors = [Reflector(client, resource, self._handler_of(resource)) for resource in watched]
         self._resources = {resource.kind: resource for resource in watched}
         self._intake = Intake()
@@ -243,13 +239,6 @@ class StateFeed:
             if self.on_input is not None:
                 self.on_input(lost)
         return Urgency.SOON if self.cluster.version != version else Urgency.NONE
-
-
-def _trimmed(resource: Resource[Any], scheduler_names: Collection[str]) -> Resource[Any]:
-    """Return the kind, with objects reduced to what memory permits."""
-    if resource.kind == PODS.kind:
-        return resource.trimmed_by(partial(kept_of_pod, scheduler_names=scheduler_names))
-    return resource if resource.kind == NODES.kind else resource.trimmed_by(check_size)
 
 
 def _key_of(given: ObjectSeen | ObjectGone) -> str:

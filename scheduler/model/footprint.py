@@ -25,6 +25,7 @@ from .objects import (
     Affinity,
     Container,
     ContainerPort,
+    Object,
     ObjectMeta,
     Pod,
     PodSpec,
@@ -41,15 +42,34 @@ SMALL_BYTES = 12 * 1024
 """JSON of this size takes less memory than `MOST_BYTES` when decoded, whatever it contains."""
 MOST_NAMES = 64
 """Maximum number of resources that are counted for a pod on a node that is too large to be kept."""
+_UNNOTICED = (
+    "$.spec.tolerations",
+    "$.spec.topologySpreadConstraints",
+    "$.spec.nodeSelector",
+    "$.spec.affinity.nodeAffinity",
+)
+"""What `_as_others_notice` removes and what can be large."""
 _COUNTED_FIRST = (resources.CPU, resources.MEMORY, "ephemeral-storage")
+
+
+class _SpecHead(Object):
+    scheduler_name: str = ""
+    node_name: str = ""
+
+
+class _PodHead(Object):
+    spec: _SpecHead = msgspec.field(default_factory=_SpecHead)
+
+
+_heads = msgspec.json.Decoder(_PodHead)
 
 
 class TooLargeError(ValueError):
     """An object exceeds the memory limit. The text names the largest field."""
 
-    def __init__(self, field: str) -> None:
+    def __init__(self, field: str, most: int = MOST_BYTES) -> None:
         super().__init__(
-            f"{field} is too large: the object would take more than {MOST_BYTES // 1024} KiB of the scheduler's memory"
+            f"{field} is too large: the object would take more than {most // 1024} KiB of the scheduler's memory"
         )
         self.field = field
 
@@ -78,14 +98,22 @@ def kept_of_pod(pod: Pod, size: int, scheduler_names: Collection[str]) -> Pod:
     return _as_room(pod)
 
 
-def check_size(item: Any, size: int) -> Any:
+def unread_of_pod(data: bytes | msgspec.Raw, scheduler_names: Collection[str]) -> Collection[str] | None:
+    """Return the paths that `kept_of_pod` does not need of a pod that is too large; None where it keeps nothing."""
+    spec = _heads.decode(data).spec
+    if scheduler_names and spec.scheduler_name not in scheduler_names:
+        return _UNNOTICED
+    return () if spec.node_name else None
+
+
+def check_size(item: Any, size: int, most: int = MOST_BYTES) -> Any:
     """Return an object of any other kind, unchanged, if its `size` bytes of JSON stay within the limit.
 
     Raises:
         TooLargeError: the object exceeds the limit.
     """
-    if size > SMALL_BYTES and memory_of(item) > MOST_BYTES:
-        raise TooLargeError(_largest_field(item))
+    if size > SMALL_BYTES and memory_of(item, most) > most:
+        raise TooLargeError(_largest_field(item, most), most)
     return item
 
 
@@ -185,14 +213,14 @@ def _room_of(spec: PodSpec, request: Resource) -> PodSpec:
     )
 
 
-def _largest_field(item: Any) -> str:
+def _largest_field(item: Any, most: int = MOST_BYTES) -> str:
     """Return the path of the largest part of an object, two levels deep."""
     path: list[str] = []
     for _ in range(2):
         parts: Iterable[msgspec.structs.FieldInfo] = (
             msgspec.structs.fields(item) if isinstance(item, msgspec.Struct) else ()
         )
-        sizes = {field.encode_name: (memory_of(getattr(item, field.name)), field.name) for field in parts}
+        sizes = {field.encode_name: (memory_of(getattr(item, field.name), most), field.name) for field in parts}
         if not sizes:
             break
         name = max(sizes, key=lambda each: sizes[each][0])

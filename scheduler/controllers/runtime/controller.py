@@ -8,12 +8,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from ...kube import (
     NODES,
-    PODS,
     WARNING,
     Client,
     EventRecorder,
@@ -24,7 +22,6 @@ from ...kube import (
     WorkQueue,
 )
 from ...kube.clock import wall_time
-from ...model.footprint import kept_of_pod
 from ...model.objects import Node
 from .executor import About, NameTaken, WriteExecutor
 from .ownership import INDEXES
@@ -96,8 +93,7 @@ class Context:
         """Return the view of a kind, which all controllers share. Its indexes are `ownership.INDEXES`."""
         key = f"{resource.id} {labels}"
         if key not in self._views:
-            if resource is PODS:
-                resource = PODS.trimmed_by(partial(kept_of_pod, scheduler_names=self.scheduler_names))
+            resource = resource.bounded(self.scheduler_names)
             follow = None if labels else self._running.get(resource)
             self._views[key] = WriteThroughCache(self._client, resource, INDEXES, labels=labels, follow=follow)
         found: WriteThroughCache[Any] = self._views[key]

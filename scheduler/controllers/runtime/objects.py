@@ -12,6 +12,7 @@ import msgspec
 from ...kube import resource
 from ...kube.resource import Bare, Resource
 from ...model import objects
+from ...model.footprint import MOST_BYTES
 from ...model.objects import Object, ObjectMeta, OwnerReference, Quantities
 
 Template = dict[str, Any]
@@ -240,9 +241,11 @@ class Workload(Object):
     spec: WorkloadSpec = msgspec.field(default_factory=WorkloadSpec)
 
 
-JOBS = Resource("batch.volcano.sh", "v1alpha1", "jobs", "Job", Job)
+_WITH_TEMPLATES = 4 * MOST_BYTES
+"""Bytes of memory for a job: a template is kept as the user wrote it, which takes about five times its JSON."""
+JOBS = Resource("batch.volcano.sh", "v1alpha1", "jobs", "Job", Job, most_bytes=_WITH_TEMPLATES)
 COMMANDS = Resource("bus.volcano.sh", "v1alpha1", "commands", "Command", Command)
-PYTORCH_JOBS = Resource("kubeflow.org", "v1", "pytorchjobs", "PyTorchJob", PyTorchJob)
+PYTORCH_JOBS = Resource("kubeflow.org", "v1", "pytorchjobs", "PyTorchJob", PyTorchJob, most_bytes=_WITH_TEMPLATES)
 KUBE_PODGROUPS = tuple(
     Resource("scheduling.k8s.io", version, "podgroups", "PodGroup", KubePodGroup) for version in ("v1beta1", "v1alpha2")
 )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from typing import Any
 
 import msgspec
 import pytest
 
+from scheduler.controllers.runtime.objects import JOBS, PYTORCH_JOBS
 from scheduler.kube import PODS
 from scheduler.kube.chunked_decoding import run_now
 from scheduler.kube.decoding import Listing, Malformed, decode
@@ -98,7 +100,7 @@ def test_all_that_others_can_notice_of_a_pod_of_another_scheduler_is_kept() -> N
 
 
 def test_a_pod_that_is_too_large_comes_as_malformed_with_its_field() -> None:
-    kind = PODS.trimmed_by(lambda pod, size: kept_of_pod(pod, size, OURS))
+    kind = PODS.bounded(OURS)
     raw = json.dumps(bodies(MOST_JSON, schedulerName="schedspec")["tolerations"]).encode()
     small = json.dumps({"metadata": {"name": "s", "namespace": "n"}, "spec": {"schedulerName": "schedspec"}}).encode()
     found = run_now(decode(kind, raw))
@@ -122,3 +124,44 @@ def test_of_an_object_that_cannot_be_read_its_identity_is_kept_and_no_more(wrong
     assert isinstance(found, Malformed)
     assert (found.metadata.key, found.metadata.uid) == ("n/p", "u")
     assert memory_of(found.metadata) <= SMALL_BYTES
+
+
+FIELDS_OF_A_NODE = ("tolerations", "spread", "nodes")
+"""What counts only for the scheduler that places the pod."""
+LARGE_FIELDS = [("schedspec", what) for what in (*FIELDS_OF_A_NODE, "containers", "ports", "terms", "volumes")]
+
+
+@pytest.mark.parametrize(("scheduler", "what"), [*LARGE_FIELDS, *(("another", what) for what in FIELDS_OF_A_NODE)])
+def test_while_a_large_pod_is_decoded_no_other_task_finds_more_than_the_limit_in_memory(
+    scheduler: str, what: str
+) -> None:
+    raw = json.dumps(bodies(MOST_JSON, schedulerName=scheduler)[what]).encode()
+    tracemalloc.start()
+    try:
+        between_turns = [tracemalloc.get_traced_memory()[0] for _ in decode(PODS.bounded(OURS), raw)]
+    finally:
+        tracemalloc.stop()
+    assert len(between_turns) > 3
+    texts = 3 * len(raw)  # the text of the object, of the field, and of its chunks
+    assert max(between_turns) <= texts + 2 * MOST_BYTES
+
+
+@pytest.mark.parametrize("part", [{}, [], "a", {"name": "c"}], ids=str)
+@pytest.mark.parametrize("resource", [JOBS, PYTORCH_JOBS], ids=lambda it: it.kind)
+def test_a_job_of_any_template_takes_a_bounded_amount_of_memory(resource: Any, part: Any) -> None:
+    template = {"spec": {"anything": filled(part, MOST_JSON)}}
+    specs = {
+        "Job": {"tasks": [{"template": template}]},
+        "PyTorchJob": {"pytorchReplicaSpecs": {"W": {"template": template}}},
+    }
+    body = {"metadata": {"name": "j", "namespace": "n"}, "spec": specs[resource.kind]}
+    found = run_now(decode(resource.bounded(OURS), json.dumps(body).encode()))
+    assert isinstance(found, Malformed)
+    assert memory_of(found) <= SMALL_BYTES
+
+
+def test_a_job_of_a_hundred_tasks_is_not_too_large() -> None:
+    template = {"spec": {"containers": [{**MAIN, "env": [{"name": f"E{n}", "value": "v"} for n in range(20)]}]}}
+    tasks = [{"name": f"t{n}", "replicas": 4, "template": template} for n in range(100)]
+    body = {"metadata": {"name": "j", "namespace": "n"}, "spec": {"tasks": tasks}}
+    assert not isinstance(run_now(decode(JOBS.bounded(OURS), json.dumps(body).encode())), Malformed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any, cast
 
 import msgspec
@@ -11,9 +12,10 @@ import pytest
 from scheduler.controllers.queue.controller import QueueController
 from scheduler.controllers.runtime import write_through_cache as module
 from scheduler.controllers.runtime.controller import Context
+from scheduler.controllers.runtime.objects import COMMANDS, JOBS, PYTORCH_JOBS, QUEUES
 from scheduler.controllers.runtime.ownership import INDEXES
 from scheduler.controllers.runtime.write_through_cache import WriteThroughCache
-from scheduler.kube import NODES, PODGROUPS, PODS, Absent, Client, EventRecorder, Http, Present, Reflector
+from scheduler.kube import NODES, PODGROUPS, PODS, Absent, Client, EventRecorder, Http, Present, Reflector, Resource
 from scheduler.model.objects import Node, Pod, PodGroup
 
 
@@ -121,3 +123,16 @@ async def test_objects_that_were_listed_before_the_controllers_began_count() -> 
     assert queues._phases == {"q": {"Running": 1}}
     groups._absent("ns/g", "g")
     assert queues._phases == {}  # tenants choose the names of queues: no count of zero is kept
+
+
+@pytest.mark.parametrize("resource", [JOBS, PYTORCH_JOBS, COMMANDS, PODGROUPS, PODS, QUEUES], ids=lambda it: it.plural)
+async def test_an_object_of_any_kind_that_is_too_large_is_malformed_for_controllers(resource: Resource[Any]) -> None:
+    context = Context(Client(cast(Http, None)), cast(EventRecorder, None), ["schedspec"])
+    view = context.view(resource)
+    labels = {f"label{number}": "value" for number in range(20_000)}
+    meta = {"name": "large", "namespace": "ns" if resource.namespaced else "", "labels": labels, "resourceVersion": "1"}
+    event = {"type": "ADDED", "object": {"metadata": meta, "spec": {"schedulerName": "schedspec"}}}
+    view.informer.reflector._on_line(json.dumps(event).encode())
+    (malformed,) = view.informer.malformed.values()
+    assert "metadata.labels is too large" in malformed.error
+    assert not list(view)
