@@ -6,12 +6,13 @@ it.
 
 from __future__ import annotations
 
+from collections.abc import Set
 from itertools import islice
 from typing import Any
 
 from ...kube.resource import PODS
 from ...model import names
-from ..runtime.objects import JOBS, Job, TaskSpec
+from ..runtime.objects import JOBS, TaskSpec
 from ..runtime.pod_batches import batch_size, creation_order
 from ..runtime.pods import add_environment, copy_of
 from ..runtime.writes import Create, owned_by
@@ -22,7 +23,9 @@ from .state import Census, ObservedJob, min_available, pod_name, task_minimum, t
 def missing_pods(seen: ObservedJob, group: str, version: int, census: Census) -> list[Create]:
     """Return the next batch of missing pods. A terminating pod keeps its name until it is gone."""
     there = {pod.metadata.name for pod in seen.pods}
-    tasks = [task for task in tasks_of(seen.job) if _may_start(task, seen.job, census)]
+    tasks = list(tasks_of(seen.job))
+    ready = {it.name for it in tasks if census.of_task(it.name, "Running", "Succeeded") >= task_minimum(it)}
+    tasks = [task for task in tasks if _may_start(task, ready)]
     number = batch_size(seen.pods, min_available(seen.job), (task.template for task in tasks))
     order = creation_order([(task_minimum(task), task.replicas) for task in tasks])
     wanted = ((tasks[task], index) for task, index in order)
@@ -30,13 +33,12 @@ def missing_pods(seen: ObservedJob, group: str, version: int, census: Census) ->
     return [Create(PODS, pod_body(seen, task, index, group, version)) for task, index in islice(missing, number)]
 
 
-def _may_start(task: TaskSpec, job: Job, census: Census) -> bool:
+def _may_start(task: TaskSpec, ready: Set[str]) -> bool:
     """Return True if the tasks that this one depends on run (all of them, or any)."""
-    needed = [other for other in tasks_of(job) if task.depends_on and other.name in (task.depends_on.name or ())]
-    if not needed:
+    if task.depends_on is None or not task.depends_on.name:
         return True
-    ready = [census.of_task(other.name, "Running", "Succeeded") >= task_minimum(other) for other in needed]
-    return any(ready) if task.depends_on and task.depends_on.iteration == "any" else all(ready)
+    met = [name in ready for name in task.depends_on.name]
+    return any(met) if task.depends_on.iteration == "any" else all(met)
 
 
 def pod_body(seen: ObservedJob, task: TaskSpec, index: int, group: str, version: int) -> dict[str, Any]:

@@ -78,9 +78,7 @@ def impossible(job: Job) -> str:
             return f"spec.tasks[{place}].dependsOn.name: there is no task {', '.join(strangers)}"
     if "svc" in (job.spec.plugins or {}) and (size := _size_of_hosts(job)) > _MOST_HOSTS:
         return f"spec.plugins.svc: the names of all hosts are {size} bytes, and a ConfigMap holds {_MOST_HOSTS}"
-    started: set[str] = set()
-    while ready := [t for t in tasks if t.name not in started and _could_start(t, started)]:
-        started |= {task.name for task in ready}
+    started = _can_start(tasks)
     for place, task in enumerate(tasks):
         if task.name not in started:
             return f"spec.tasks[{place}].dependsOn.name: {task.name} would wait for itself by way of {_needs(task)[0]}"
@@ -112,7 +110,29 @@ def _needs(task: TaskSpec) -> list[str]:
     return list(task.depends_on.name or ()) if task.depends_on else []
 
 
-def _could_start(task: TaskSpec, started: set[str]) -> bool:
-    needs = [name in started for name in _needs(task)]
-    either = task.depends_on is not None and task.depends_on.iteration == "any"
-    return not needs or (any(needs) if either else all(needs))
+def _can_start(tasks: list[TaskSpec]) -> set[str]:
+    """Return the names of the tasks that can start one after the other. Looks at each dependency once."""
+    missing = [_missing_at_first(task) for task in tasks]
+    dependents: dict[str, list[int]] = {}
+    for place, task in enumerate(tasks):
+        for name in _needs(task):
+            dependents.setdefault(name, []).append(place)
+    ready = [task.name for task, number in zip(tasks, missing, strict=True) if not number]
+    started: set[str] = set()
+    while ready:
+        name = ready.pop()
+        if name in started:
+            continue
+        started.add(name)
+        for place in dependents.get(name, ()):
+            missing[place] -= 1
+            if not missing[place]:
+                ready.append(tasks[place].name)
+    return started
+
+
+def _missing_at_first(task: TaskSpec) -> int:
+    """Return how many of the tasks that a task depends on have to start before it can."""
+    needs = len(_needs(task))
+    is_any = task.depends_on is not None and task.depends_on.iteration == "any"
+    return min(needs, 1) if is_any else needs

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import pytest
 
+from scheduler.controllers.job.reconcile import reconcile
+from scheduler.controllers.job.state import ObservedJob
+from scheduler.controllers.runtime.objects import DependsOn, Job
 from tests.support.controllers.fake_cluster import FakeJobCluster, task
 
 Body = dict[str, Any]
+POD = {"spec": {"containers": [{"name": "c"}]}}
 
 
 def of_task(**given: Any) -> Body:
@@ -102,3 +108,34 @@ def test_parts_that_are_not_the_whole_task_are_named(policy: Body, named: str) -
     assert (fake.phase, fake.job.status.state.reason) == ("Pending", "Malformed")
     assert f"spec.tasks[0].partitionPolicy: {named}" in fake.job.status.state.message
     assert fake.group is None
+
+
+class CountedNames(list[str]):
+    """The names in one `dependsOn`; counts how many of them are looked at."""
+
+    looks = 0
+
+    def __iter__(self) -> Iterator[str]:
+        CountedNames.looks += len(self)
+        return super().__iter__()
+
+    def __contains__(self, name: object) -> bool:
+        CountedNames.looks += len(self)
+        return super().__contains__(name)
+
+
+@pytest.mark.parametrize("iteration", ["all", "any"])
+def test_the_cost_of_dependencies_grows_with_their_number_and_no_faster(iteration: str) -> None:
+    def looks(number: int) -> int:
+        body = {
+            "metadata": {"name": "j"},
+            "spec": {"tasks": [{"name": f"t{n}", "template": POD} for n in range(number)]},
+        }
+        job = msgspec.convert(body, Job)
+        for place, task_spec in enumerate(job.spec.tasks[1:]):
+            task_spec.depends_on = DependsOn(name=CountedNames([f"t{place}"]), iteration=iteration)
+        CountedNames.looks = 0
+        reconcile(ObservedJob(job))
+        return CountedNames.looks
+
+    assert looks(40) <= 2 * looks(20) + 10
