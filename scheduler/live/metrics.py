@@ -5,6 +5,7 @@ Only the shell writes metrics; the core has no access to them.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -59,6 +60,9 @@ class Metrics:
         self._progress = self._gauge(
             "schedspec_progress_age_seconds", "How long something has been due and did not come; 0 where all gets on"
         )
+        self._gauge(
+            "schedspec_memory_blocks", "Blocks of memory in use in Python's allocator: objects, and parts of them"
+        ).set_function(sys.getallocatedblocks)
         self._leader = self._gauge("schedspec_leader", "1 where this replica schedules")
 
     def _make_for_cycles(self) -> None:

@@ -58,6 +58,10 @@ class Scheduler:
     def memory_mb(self) -> float:
         return self._seen.memory_info().rss / 1e6
 
+    def memory_blocks(self) -> float:
+        """Blocks in use in Python's allocator."""
+        return float(self.page("/metrics?name[]=schedspec_memory_blocks").split()[-1])
+
     def wait_ready(self) -> None:
         until = time.monotonic() + 120
         while time.monotonic() < until:
