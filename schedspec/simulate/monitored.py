@@ -1,36 +1,28 @@
 """Monitors over a simulated load: the invariants of scenarios, judged on the stream of outcomes while it runs.
 
 1. Sums of what nodes and queues hold are kept from outcome to outcome, so that a judgement costs what it concerns.
-2. A bind is judged at once; what was done to a gang when the next cycle begins, because it belongs together.
+2. A bind is judged at once; what was done to a gang when the next cycle begins, because it belongs together; whether an
+   eviction was needed and in proportion (`victims`) as soon as it is known what came of it.
 3. Each finding names the virtual time, the cycle, and the reason that the scheduler gave.
 
 The limits are read from the nodes and queues as their users wrote them, never from the scheduler's own numbers.
+Monitors of topology, of shared cards and of Kueue's Workloads have no place here: no load has any of these.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any
 
-from ..monitors import amounts
+from ..monitors import amounts, nodes, protection
 from ..monitors.amounts import NONE, Amounts
+from ..monitors.evictions import repeated
+from ..monitors.gangs import NAME as GANG
 from ..monitors.gangs import SWITCHES
+from ..monitors.queues import capability, guarantee
 from ..monitors.rules import Rules
-
-
-@dataclass(slots=True)
-class _Job:
-    queue: str
-    minimum: int
-    requests: Amounts
-    placed: dict[str, str] = field(default_factory=dict)
-    """Pod → node; victims that have not gone yet included."""
-    victims: set[str] = field(default_factory=set)
-    evicted_for: dict[str, int] = field(default_factory=dict)
-    """Preemptor → attempt of this job that it evicted."""
-    attempt: int = 0
+from .books import Books, Job
+from .victims import Victims, cause_of
 
 
 class Monitors:
@@ -38,14 +30,12 @@ class Monitors:
 
     def __init__(self, policy: str, nodes: Iterable[Any], queues: Iterable[Any]) -> None:
         self._rules = Rules(policy)
-        self._has = {it.metadata.name: amounts.parse(it.status.allocatable or it.status.capacity) for it in nodes}
-        self._capability = {it.metadata.name: amounts.parse(it.spec.capability) for it in queues}
-        self._on_node: dict[str, Amounts] = {}
-        self._of_queue: dict[str, Amounts] = {}
-        """What pods hold that are no victims."""
-        self._jobs: dict[str, _Job] = {}
+        self._books = Books(nodes, queues, is_tree=self._rules.is_tree)
+        self._victims = Victims(self._books, self._rules, self._find)
         self._changed: dict[str, tuple[str, str]] = {}
         """Job → what was done to its gang in this cycle, and why."""
+        self._short: set[str] = set()
+        """Queues whose guarantee was not free when a pod of another queue was bound last."""
         self._cycle, self._at = 0, 0.0
         self.found: list[dict[str, Any]] = []
         """Fields of `scheduler.simulate.records.Finding`, in order."""
@@ -59,61 +49,68 @@ class Monitors:
     def close(self) -> list[dict[str, Any]]:
         """Judge what the last cycle left; returns all findings."""
         self._judge_gangs()
+        self._victims.close()
         return self.found
 
-    def _find(self, monitor: str, about: str, text: str, reason: str = "") -> None:
+    def _find(
+        self, monitor: str, about: str, text: str, reason: str = "", moment: tuple[float, int] | None = None
+    ) -> None:
+        at, cycle = moment or (self._at, self._cycle)
         self.found.append(
-            {"monitor": monitor, "at": self._at, "cycle": self._cycle, "about": about, "text": text, "reason": reason}
+            {"monitor": monitor, "at": at, "cycle": cycle, "about": about, "text": text, "reason": reason}
         )
 
     # ---------------------------------------------------------------------------------------------------- outcomes
 
     def _take_submitted(self, it: Any) -> None:
         requests = {name: amount for name, amount in amounts.parse(it.requests).items() if amount > 0}
-        self._jobs[it.job] = _Job(it.queue, it.min_member, requests)
+        self._books.jobs[it.job] = Job(it.job, it.queue, it.pods, it.min_member, requests, it.preemptable)
 
     def _take_cycle(self, it: Any) -> None:
         self._judge_gangs()
         self._cycle, self._at = it.number, it.at
 
     def _take_started(self, it: Any) -> None:
-        self._jobs[it.job].attempt = it.attempt
+        self._books.jobs[it.job].attempt = it.attempt
+
+    def _take_stopped(self, it: Any) -> None:
+        self._victims.over(it.job)
 
     def _take_placed(self, it: Any) -> None:
-        job = self._jobs[it.job]
-        job.placed[it.pod] = it.node
-        held = _add(self._on_node, it.node, job.requests, 1)
-        limits = {**dict.fromkeys(job.requests, NONE), **self._has.get(it.node, {})}
+        job = self._books.jobs[it.job]
+        self._books.place(job, it.pod, it.node)
+        held = self._books.on_node[it.node]
+        limits = {**dict.fromkeys(job.requests, NONE), **self._books.has.get(it.node, {})}
         if over := amounts.above(held, limits, job.requests):
-            self._find("node", it.job, f"bound to {it.node}, which then holds {', '.join(over)}")
-        of_queue = _add(self._of_queue, job.queue, job.requests, 1)
-        limit = self._capability.get(job.queue, {})
-        if limit and self._rules.queue_plugin and (over := amounts.above(of_queue, limit, job.requests)):
-            self._find("capability", it.job, f"lifts queue {job.queue} to {', '.join(over)} of its capability")
+            self._find(nodes.NAME, it.job, f"bound to {it.node}, which then holds {', '.join(over)}")
+        if self._rules.queue_plugin:
+            self._judge_capability(job)
+        if self._books.guarantee and self._rules.queue_plugin in guarantee.PLUGINS:
+            self._judge_guarantees(job)
+        self._victims.placed(job, it.node)
         self._changed[it.job] = ("bound", "")
 
     def _take_evicted(self, it: Any) -> None:
-        job, why = self._jobs[it.job], it.reason
+        job, why = self._books.jobs[it.job], it.reason
         if it.pod in job.victims or it.pod not in job.placed:
             return
-        job.victims.add(it.pod)
-        _add(self._of_queue, job.queue, job.requests, -1)
+        self._books.evict(job, it.pod, cause_of(why))
+        reason = f"{why.action} for {why.preemptor} of queue {why.preemptor_queue}"
+        self._victims.evicted(job, it.pod, cause_of(why), (self._at, self._cycle), reason)
         if self._rules.has_say("gang", SWITCHES.get(why.action, "enableReclaimable")):
-            self._changed[it.job] = ("left", _reason(why))
+            self._changed[it.job] = ("left", reason)
         if job.evicted_for.setdefault(why.preemptor, job.attempt) != job.attempt:
-            self._find("repeated-eviction", it.job, "evicted again for the same job", _reason(why))
+            self._find(repeated.NAME, it.job, "evicted again for the same job", reason)
             job.evicted_for[why.preemptor] = job.attempt
+        self._judge_protection(job, why.action, reason)
 
     def _take_released(self, it: Any) -> None:
-        job = self._jobs[it.job]
-        node = job.placed.pop(it.pod, None)
+        job = self._books.jobs[it.job]
+        node = job.placed.get(it.pod)
         if node is None:
             return
-        _add(self._on_node, node, job.requests, -1)
-        if it.pod in job.victims:
-            job.victims.discard(it.pod)
-        else:
-            _add(self._of_queue, job.queue, job.requests, -1)
+        self._victims.released(node, job.victims.get(it.pod))
+        self._books.release(job, it.pod)
         if not job.placed:
             self._changed.pop(it.job, None)
 
@@ -121,26 +118,61 @@ class Monitors:
         self._changed.pop(it.job, None)  # not an act of the scheduler
 
     def _take_ended(self, it: Any) -> None:
-        self._jobs.pop(it.job, None)
+        self._victims.over(it.job)
+        self._books.jobs.pop(it.job, None)
         self._changed.pop(it.job, None)
+
+    # ---------------------------------------------------------------------------------------------------- judgements
+
+    def _judge_capability(self, job: Job) -> None:
+        for name in self._books.lineage(job.queue):
+            limit = self._books.capability.get(name)
+            if limit and (over := amounts.above(self._books.below[name], limit, job.requests)):
+                self._find(capability.NAME, job.name, f"lifts queue {name} to {', '.join(over)} of its capability")
+
+    def _judge_guarantees(self, job: Job) -> None:
+        """Judge that the guarantees of the other queues are free, once for each time that one is not."""
+        books, kin = self._books, self._books.lineage(job.queue)
+        held, own = books.own[job.queue], books.guarantee.get(job.queue, {})
+        for name, wanted in books.guarantee.items():
+            if name in kin:
+                continue
+            has = books.below.get(name, {})
+            short = [
+                dimension
+                for dimension in job.requests
+                if wanted.get(dimension, NONE) - has.get(dimension, NONE) > max(books.free.get(dimension, NONE), NONE)
+                and held[dimension] > own.get(dimension, NONE)
+            ]
+            if short and name not in self._short:
+                text = f"takes {', '.join(short)} that is guaranteed to queue {name}"
+                self._find(guarantee.NAME, job.name, text)
+            (self._short.add if short else self._short.discard)(name)
+
+    def _judge_protection(self, job: Job, action: str, reason: str) -> None:
+        if not job.preemptable:
+            text = f"evicted although it says {protection.PREEMPTABLE}: false"
+            self._find(protection.NAME, job.name, text, reason)
+        if action != "reclaim":
+            return
+        if job.queue in self._books.closed_to_reclaim:
+            text = f"evicted although queue {job.queue} is not reclaimable"
+            self._find(protection.NAME, job.name, text, reason)
+        for name in self._books.lineage(job.queue):
+            if cut := _cut(self._books.guarantee.get(name, {}), self._books.below[name], job.requests):
+                text = f"its eviction cuts queue {name} below its guarantee: {', '.join(cut)}"
+                self._find(guarantee.NAME, job.name, text, reason)
 
     def _judge_gangs(self) -> None:
         """Judge the gangs that the last cycle changed."""
-        if self._rules.has("gang"):
+        if self._rules.has(GANG):
             for name, (done, reason) in self._changed.items():
-                job = self._jobs[name]
-                left = len(job.placed) - len(job.victims)
-                if 0 < left < job.minimum:
-                    self._find("gang", name, f"{done} in part: {left} of {job.minimum} pods hold room", reason)
+                job = self._books.jobs[name]
+                if 0 < job.left < job.minimum:
+                    text = f"{done} in part: {job.left} of {job.minimum} pods hold room"
+                    self._find(GANG, name, text, reason)
         self._changed.clear()
 
 
-def _reason(why: Any) -> str:
-    return f"{why.action} for {why.preemptor} of queue {why.preemptor_queue}"
-
-
-def _add(sums: dict[str, Amounts], name: str, more: Amounts, sign: int) -> Amounts:
-    held = sums.setdefault(name, {})
-    for dimension, amount in more.items():
-        held[dimension] = held.get(dimension, Decimal(0)) + sign * amount
-    return held
+def _cut(guaranteed: Amounts, held: Amounts, gave: Amounts) -> list[str]:
+    return [name for name, amount in guaranteed.items() if gave.get(name) and held.get(name, NONE) < amount]

@@ -157,6 +157,7 @@ class Gangs:
                 workload.run_time,
                 priority,
                 workload.user,
+                workload.preemptable,
             )
         )
         return gang

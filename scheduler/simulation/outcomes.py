@@ -31,6 +31,7 @@ class Submitted(_Outcome, frozen=True):
     run_time: float
     priority: int
     user: str
+    preemptable: bool = True
 
 
 class Admitted(_Outcome, frozen=True):

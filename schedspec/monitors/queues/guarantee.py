@@ -12,10 +12,12 @@ from ..rules import Rules
 from . import usage
 
 NAME = "guarantee"
+PLUGINS = ("capacity", "proportion")
+"""The queue plugins that keep guarantees."""
 
 
 def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
-    if rules.queue_plugin not in ("capacity", "proportion"):
+    if rules.queue_plugin not in PLUGINS:
         return
     for act in ledger.acts:
         queue = ledger.queue_of(act.position, act.pod)
@@ -38,7 +40,7 @@ def _bind(ledger: Ledger, act: Act, queue: str, rules: Rules) -> Iterator[Violat
     kin = set(usage.lineage(ledger, act.position, queue, rules))
     for other in ledger.all_at(act.position, Kind.QUEUE):
         name = str(other["metadata"]["name"])
-        if name in kin or name == "root":
+        if name in kin or name == usage.ROOT:
             continue
         missing = _missing(usage.guarantee(other), usage.held_below(ledger, act.position, name, rules))
         own = usage.guarantee(ledger.at(act.position, Kind.QUEUE, queue) or other)

@@ -16,6 +16,7 @@ from ..ledger import Ledger, is_leaving, taken
 from ..rules import Rules
 
 CARD_QUOTA = "volcano.sh/card.quota"
+ROOT = "root"
 Counts = Callable[[Object], bool]
 """Whether a pod counts."""
 
@@ -36,7 +37,7 @@ def usage(ledger: Ledger, position: int, counts: Counts = always) -> dict[str, A
 def lineage(ledger: Ledger, position: int, queue: str, rules: Rules) -> Iterator[str]:
     """Yield the queue and, where queues form a tree, its ancestors below the root."""
     seen: set[str] = set()
-    while queue and queue not in seen and queue != "root":
+    while queue and queue not in seen and queue != ROOT:
         yield queue
         seen.add(queue)
         spec = (ledger.at(position, Kind.QUEUE, queue) or {}).get("spec") or {}

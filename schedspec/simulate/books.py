@@ -1,0 +1,111 @@
+"""What jobs, nodes and queues of a simulated load hold, kept from outcome to outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from ..monitors import amounts
+from ..monitors.amounts import NONE, Amounts
+from ..monitors.queues import usage
+
+Cause = tuple[str, str]
+"""The job for which a pod is evicted, and the action."""
+
+
+@dataclass(slots=True)
+class Job:
+    """A job that is not over."""
+
+    name: str
+    queue: str
+    pods: int
+    minimum: int
+    requests: Amounts
+    """What each pod requests."""
+    preemptable: bool
+    placed: dict[str, str] = field(default_factory=dict)
+    """Pod → node; victims that are not gone included."""
+    victims: dict[str, Cause] = field(default_factory=dict)
+    evicted_for: dict[str, int] = field(default_factory=dict)
+    """Preemptor → attempt of this job that it evicted."""
+    attempt: int = 0
+
+    @property
+    def left(self) -> int:
+        """How many pods hold room and are no victims."""
+        return len(self.placed) - len(self.victims)
+
+
+class Books:
+    """The sums. A queue holds what its pods request that are no victims; a node what all of its pods request."""
+
+    def __init__(self, nodes: Iterable[Any], queues: Iterable[Any], *, is_tree: bool) -> None:
+        self.jobs: dict[str, Job] = {}
+        self.has = {it.metadata.name: amounts.parse(it.status.allocatable or it.status.capacity) for it in nodes}
+        self.on_node: dict[str, Amounts] = {}
+        specs = {it.metadata.name: it.spec for it in queues}
+        self.capability = {name: amounts.parse(spec.capability) for name, spec in specs.items()}
+        guaranteed = {name: spec.guarantee for name, spec in specs.items()}
+        self.guarantee = {
+            name: found
+            for name, it in guaranteed.items()
+            if name != usage.ROOT and (found := amounts.parse(it.resource if it is not None else None))
+        }
+        """Only of queues that have one."""
+        self.closed_to_reclaim = {name for name, spec in specs.items() if spec.reclaimable is False}
+        self._parents = {name: spec.parent for name, spec in specs.items()} if is_tree else {}
+        self._lineages: dict[str, tuple[str, ...]] = {}
+        self.own: dict[str, Amounts] = {}
+        """What a queue holds without its descendants."""
+        self.below: dict[str, Amounts] = {}
+        """What a queue holds with its descendants."""
+        self.free = amounts.total(self.has.values())
+        """What no queue holds, on all nodes."""
+
+    def lineage(self, queue: str) -> tuple[str, ...]:
+        """Return the queue and, where queues form a tree, its ancestors below the root."""
+        found = self._lineages.get(queue)
+        if found is None:
+            names, name = [], queue
+            while name and name not in names and name != usage.ROOT:
+                names.append(name)
+                name = self._parents.get(name) or ""
+            found = self._lineages[queue] = tuple(names)
+        return found
+
+    def place(self, job: Job, pod: str, node: str) -> None:
+        job.placed[pod] = node
+        add(self.on_node, node, job.requests, 1)
+        self._hold(job, 1)
+
+    def evict(self, job: Job, pod: str, cause: Cause) -> None:
+        job.victims[pod] = cause
+        self._hold(job, -1)
+
+    def release(self, job: Job, pod: str) -> None:
+        add(self.on_node, job.placed.pop(pod), job.requests, -1)
+        if job.victims.pop(pod, None) is None:
+            self._hold(job, -1)
+
+    def _hold(self, job: Job, sign: int) -> None:
+        add(self.own, job.queue, job.requests, sign)
+        for name in self.lineage(job.queue):
+            add(self.below, name, job.requests, sign)
+        for dimension, amount in job.requests.items():
+            self.free[dimension] = self.free.get(dimension, NONE) - sign * amount
+
+
+def add(sums: dict[str, Amounts], name: str, more: Amounts, sign: int) -> Amounts:
+    """Add an amount to one of the sums; returns that sum."""
+    held = sums.setdefault(name, {})
+    for dimension, amount in more.items():
+        held[dimension] = held.get(dimension, NONE) + sign * amount
+    return held
+
+
+def times(requests: Amounts, pods: int) -> Amounts:
+    """Return what so many equal pods request."""
+    return {dimension: amount * Decimal(pods) for dimension, amount in requests.items()}

@@ -1,0 +1,225 @@
+"""Two monitors of evictions over a simulated load: each was needed, and all for one job are in proportion.
+
+Both rules are those of `schedspec.monitors.evictions`. There a whole history is searched; here each eviction is judged
+from the outcomes that follow it, and then forgotten:
+
+1. The victims of one cycle that had to go together are a unit: the whole gang if none of its pods is left, else a pod.
+2. A unit was needed unless, on each of its nodes, it could have stayed beside every pod that was bound there until a
+   pod left that is no victim of the same cause, and within the capability of its queue.
+3. Where all could have stayed, the later pods of the preemptor on that node may still prove the need.
+4. All evictions for a job are summed until the job is over, and compared with what was bound for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..monitors import amounts
+from ..monitors.amounts import NONE, Amounts
+from ..monitors.evictions import disproportionate, needless
+from ..monitors.gangs import SWITCHES
+from ..monitors.rules import Rules
+from .books import Books, Cause, Job, times
+
+Find = Callable[..., None]
+
+
+@dataclass(slots=True, eq=False)
+class _Unit:
+    """Victims that had to go together."""
+
+    job: Job
+    cause: Cause
+    pods: int
+    moment: tuple[float, int]
+    """Time and cycle of the eviction."""
+    reason: str
+    undecided: int = 0
+    """Nodes on which the unit could not be judged yet."""
+    needed: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class _Stay:
+    """The part of a unit that left one node."""
+
+    unit: _Unit
+    node: str
+    pods: tuple[str, ...]
+    beside: Amounts | None = None
+    """What the node would hold with this part, after the last bind; None before any bind."""
+
+
+@dataclass(slots=True)
+class _Sum:
+    """What was evicted for one cause."""
+
+    waited: int
+    """Pods of the preemptor that waited at the first eviction."""
+    evicted: Amounts = field(default_factory=dict)
+    largest: Amounts = field(default_factory=dict)
+    """The largest unit, by dimension."""
+    bound: int = 0
+    """Pods of the preemptor that were bound since."""
+    last: tuple[str, tuple[float, int], str] = ("", (0.0, 0), "")
+    """The last victim's job, time and cycle, and reason."""
+
+
+class Victims:
+    """Judges the evictions of one run. `find` takes monitor, job, text, reason, and time and cycle of the act."""
+
+    def __init__(self, books: Books, rules: Rules, find: Find) -> None:
+        self._books, self._rules, self._find = books, rules, find
+        self._new: dict[tuple[str, Cause], tuple[Job, list[str], tuple[float, int], str]] = {}
+        """The evictions of a cycle, by job and cause."""
+        self._open: dict[str, list[_Stay]] = {}
+        """By node."""
+        self._later: dict[str, list[_Stay]] = {}
+        """Parts that could have stayed unless the preemptor, the key, needs the node for more pods."""
+        self._sums: dict[str, dict[str, _Sum]] = {}
+        """Preemptor → action → sum."""
+
+    def evicted(self, job: Job, pod: str, cause: Cause, moment: tuple[float, int], reason: str) -> None:
+        """Take an eviction; the books have it."""
+        self._new.setdefault((job.name, cause), (job, [], moment, reason))[1].append(pod)
+
+    def placed(self, job: Job, node: str) -> None:
+        """Take a bind; the books have it."""
+        self._divide()
+        for stay in self._open.get(node, ()):
+            victim = stay.unit.job
+            there = sum(victim.placed.get(pod) == node for pod in stay.pods)
+            more = times(victim.requests, len(stay.pods) - there)
+            stay.beside = amounts.total((self._books.on_node[node], more))
+            if not self._fits(stay) or self._is_above_quota(stay.unit):
+                stay.beside = None
+        for stay in self._later.get(job.name, ()):
+            if stay.node == node and stay.beside is not None:
+                stay.beside = amounts.total((stay.beside, job.requests))
+        for total in self._sums.get(job.name, {}).values():
+            total.bound += 1
+        if job.name in self._later and len(job.placed) >= job.pods:
+            self._decide_later(job.name)
+
+    def released(self, node: str, cause: Cause | None) -> None:
+        """Take the end of a pod, a victim of `cause` or none; the books do not have it yet."""
+        self._divide()
+        open_ = self._open.get(node)
+        if not open_:
+            return
+        self._open[node] = [stay for stay in open_ if stay.unit.cause == cause]
+        for stay in open_:
+            if stay.unit.cause != cause:
+                self._end(stay)
+
+    def over(self, name: str) -> None:
+        """Take that a job has ended, or that its gang is broken: nothing more is bound for it in this attempt."""
+        self._divide()
+        self._decide_later(name)
+        self._judge_sums(name)
+
+    def close(self) -> None:
+        """Judge what is left at the end of the run."""
+        self._divide()
+        for stays in self._open.values():
+            for stay in stays:
+                self._decide(stay)
+        self._open.clear()
+        for name in [*self._later]:
+            self._decide_later(name)
+        for name in [*self._sums]:
+            self._judge_sums(name)
+
+    # ------------------------------------------------------------------------------------------------------- units
+
+    def _divide(self) -> None:
+        """Divide the evictions of the last cycle into units."""
+        if not self._new:
+            return
+        for (_, cause), (job, pods, moment, reason) in self._new.items():
+            whole = self._rules.has_say("gang", SWITCHES.get(cause[1], "enableReclaimable"))
+            for unit in [pods] if whole and not job.left else [[pod] for pod in pods]:
+                self._watch(_Unit(job, cause, len(unit), moment, reason), unit)
+            broken = whole and job.left < job.minimum
+            self._add(job, cause, [len(pods)] if broken else [1] * len(pods), (job.name, moment, reason))
+        self._new.clear()
+
+    def _watch(self, unit: _Unit, pods: list[str]) -> None:
+        by_node: dict[str, list[str]] = {}
+        for pod in pods:
+            by_node.setdefault(unit.job.placed[pod], []).append(pod)
+        unit.undecided = len(by_node)
+        for node, here in by_node.items():
+            self._open.setdefault(node, []).append(_Stay(unit, node, tuple(here)))
+
+    def _add(self, job: Job, cause: Cause, units: list[int], last: tuple[str, tuple[float, int], str]) -> None:
+        preemptor = self._books.jobs.get(cause[0])
+        if preemptor is None:
+            return
+        waiting = preemptor.pods - len(preemptor.placed)
+        total = self._sums.setdefault(cause[0], {}).setdefault(cause[1], _Sum(waiting))
+        total.last = last
+        total.evicted = amounts.total((total.evicted, times(job.requests, sum(units))))
+        for dimension, amount in times(job.requests, max(units)).items():
+            total.largest[dimension] = max(total.largest.get(dimension, NONE), amount)
+
+    # ---------------------------------------------------------------------------------------------------- needless
+
+    def _fits(self, stay: _Stay) -> bool:
+        return stay.beside is not None and not amounts.above(
+            stay.beside, self._books.has.get(stay.node, {}), stay.beside
+        )
+
+    def _is_above_quota(self, unit: _Unit) -> bool:
+        """Whether the queue, not the node, needed the room."""
+        more = times(unit.job.requests, unit.pods)
+        for name in self._books.lineage(unit.job.queue):
+            limit = self._books.capability.get(name)
+            held = amounts.total((self._books.below.get(name, {}), more)) if limit else {}
+            if limit and amounts.above(held, limit, held):
+                return True
+        return False
+
+    def _end(self, stay: _Stay) -> None:
+        """A pod left the node that had nothing to do with the eviction."""
+        preemptor = self._books.jobs.get(stay.unit.cause[0])
+        if self._fits(stay) and preemptor is not None and len(preemptor.placed) < preemptor.pods:
+            self._later.setdefault(preemptor.name, []).append(stay)
+        else:
+            self._decide(stay)
+
+    def _decide_later(self, preemptor: str) -> None:
+        for stay in self._later.pop(preemptor, ()):
+            self._decide(stay)
+
+    def _decide(self, stay: _Stay) -> None:
+        unit = stay.unit
+        unit.undecided -= 1
+        unit.needed = unit.needed or not self._fits(stay)
+        if not unit.undecided and not unit.needed:
+            text = f"evicted although {stay.node} had room for it and for all pods bound since"
+            self._find(needless.NAME, unit.job.name, text, unit.reason, unit.moment)
+
+    # -------------------------------------------------------------------------------------------- disproportionate
+
+    def _judge_sums(self, preemptor: str) -> None:
+        sums = self._sums.pop(preemptor, None)
+        job = self._books.jobs.get(preemptor)
+        if sums is None or job is None:
+            return
+        for action, it in sums.items():
+            pods = it.bound or it.waited
+            bound = amounts.total((times(job.requests, pods), times(it.largest, pods)))
+            shared = [name for name, amount in it.evicted.items() if amount and job.requests.get(name)]
+            broken = amounts.above(it.evicted, bound, shared)
+            if shared and len(broken) == len(shared):
+                about, moment, reason = it.last
+                text = f"{action} for {preemptor}: too much evicted in all, {', '.join(broken)} that are in proportion"
+                self._find(disproportionate.NAME, about, text, reason, moment)
+
+
+def cause_of(reason: Any) -> Cause:
+    """Return the cause that an eviction's reason names."""
+    return reason.preemptor, reason.action

@@ -1,0 +1,291 @@
+"""Each monitor finds its violation in a stream of outcomes, and reports nothing in one without it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from schedspec.simulate.monitored import Monitors
+from scheduler.framework.decisions import Decisions
+from scheduler.model import objects
+from scheduler.reasons import VictimReason
+from scheduler.simulation import node, outcomes
+from tests.support.core.virtual import queue
+
+POLICY = """
+actions: "allocate, preempt, reclaim"
+tiers:
+- plugins: [{name: gang}, {name: conformance}]
+- plugins: [{name: predicates}, {name: capacity, enableHierarchy: true}]
+"""
+
+
+class Story:
+    """Outcomes written down by hand: two nodes of four cpus, and what the monitors say of them."""
+
+    def __init__(self, **queues: objects.QueueSpec) -> None:
+        named = [objects.Queue(objects.ObjectMeta(name=name), spec) for name, spec in queues.items()]
+        nodes = [node(name, {"cpu": "4"}) for name in ("n0", "n1")]
+        self._monitors = Monitors(POLICY, nodes, [*named, queue("red"), queue("blue")])
+        self._cycle = 0
+
+    def job(
+        self, name: str, of: str = "red", *, pods: int = 1, least: int = 1, cpu: int = 1, keep: bool = False
+    ) -> None:
+        self._take(outcomes.Submitted(0, name, of, pods, least, {"cpu": str(cpu)}, 60, 0, "", not keep))
+
+    def cycle(self) -> None:
+        self._cycle += 1
+        self._take(outcomes.Cycle(float(self._cycle), self._cycle, Decisions()))
+
+    def bind(self, job: str, *nodes: str, first: int = 0) -> None:
+        for index, name in enumerate(nodes, first):
+            self._take(outcomes.Placed(self._cycle, job, f"{job}-{index}", name))
+
+    def evict(self, job: str, preemptor: str, *, pods: int = 1, action: str = "reclaim", first: int = 0) -> None:
+        reason = VictimReason(action, preemptor, f"{preemptor}-0", "blue", "red")
+        for index in range(first, first + pods):
+            self._take(outcomes.Evicted(self._cycle, job, f"{job}-{index}", reason))
+
+    def gone(self, job: str, *, pods: int = 1, first: int = 0) -> None:
+        for index in range(first, first + pods):
+            self._take(outcomes.Released(self._cycle, job, f"{job}-{index}", ""))
+
+    def end(self, job: str) -> None:
+        self._take(outcomes.Ended(self._cycle, job, "completed", 1))
+
+    def _take(self, outcome: outcomes.Outcome) -> None:
+        self._monitors.take(outcome)
+
+    def found(self) -> list[str]:
+        return [f"{it['monitor']}: {it['about']} {it['text']}" for it in self._monitors.close()]
+
+
+def with_two_on_a_node() -> Story:
+    """One job of two cpus on n0, another of one cpu; a third waits."""
+    it = Story()
+    it.job("victim", cpu=2)
+    it.job("other", cpu=1)
+    it.cycle()
+    it.bind("victim", "n0")
+    it.bind("other", "n0")
+    return it
+
+
+def needless() -> Story:
+    it = with_two_on_a_node()
+    it.job("small", "blue", cpu=1)
+    it.cycle()
+    it.evict("victim", "small")
+    it.gone("victim")
+    it.cycle()
+    it.bind("small", "n0")
+    return it
+
+
+def needed() -> Story:
+    it = with_two_on_a_node()
+    it.job("large", "blue", cpu=3)
+    it.cycle()
+    it.evict("victim", "large")
+    it.gone("victim")
+    it.cycle()
+    it.bind("large", "n0")
+    it.gone("other")
+    return it
+
+
+def needed_by_a_later_pod() -> Story:
+    it = with_two_on_a_node()
+    it.job("gang", "blue", pods=3, cpu=1)
+    it.cycle()
+    it.evict("victim", "gang")
+    it.gone("victim")
+    it.cycle()
+    it.bind("gang", "n0")
+    it.gone("other")  # its room is given out too
+    it.cycle()
+    it.bind("gang", "n0", "n0", first=1)
+    return it
+
+
+def needed_by_the_queue() -> Story:
+    it = Story(tight=objects.QueueSpec(capability={"cpu": "2"}))
+    it.job("victim", "tight", cpu=2)
+    it.cycle()
+    it.bind("victim", "n0")
+    it.job("urgent", "tight", cpu=1)
+    it.cycle()
+    it.evict("victim", "urgent", action="preempt")
+    it.gone("victim")
+    it.cycle()
+    it.bind("urgent", "n0")
+    return it
+
+
+def gang_that_went_for_one_node() -> Story:
+    it = Story()
+    it.job("gang", pods=2, least=2, cpu=2)
+    it.cycle()
+    it.bind("gang", "n0", "n1")
+    it.job("large", "blue", cpu=4)
+    it.cycle()
+    it.evict("gang", "large", pods=2)
+    it.gone("gang", pods=2)
+    it.cycle()
+    it.bind("large", "n0")
+    return it
+
+
+def gang_that_could_have_stayed() -> Story:
+    it = Story()
+    it.job("gang", pods=2, least=2, cpu=1)
+    it.cycle()
+    it.bind("gang", "n0", "n1")
+    it.job("two", "blue", pods=2, cpu=3)
+    it.cycle()
+    it.evict("gang", "two", pods=2)
+    it.gone("gang", pods=2)
+    it.cycle()
+    it.bind("two", "n0", "n1")
+    return it
+
+
+def disproportionate() -> Story:
+    it = Story()
+    it.job("late", "blue", cpu=1)
+    names = [f"old{index}" for index in range(4)]
+    for index, name in enumerate(names):
+        it.job(name, cpu=2)
+        it.cycle()
+        it.bind(name, f"n{index % 2}")
+    it.cycle()
+    for name in names:
+        it.evict(name, "late")
+    for name in names:
+        it.gone(name)
+    it.cycle()
+    it.bind("late", "n0")
+    it.end("late")
+    return it
+
+
+def proportionate() -> Story:
+    it = Story()
+    it.job("many", pods=4, cpu=2)
+    it.job("wide", "blue", pods=2, cpu=4)
+    it.cycle()
+    it.bind("many", "n0", "n0", "n1", "n1")
+    it.cycle()
+    it.evict("many", "wide", pods=4)
+    it.gone("many", pods=4)
+    it.cycle()
+    it.bind("wide", "n0", "n1")
+    it.end("wide")
+    return it
+
+
+GUARANTEED = objects.QueueSpec(guarantee=objects.queueing.Guarantee({"cpu": "2"}), parent="root")
+
+
+def guarantee_taken() -> Story:
+    it = Story(safe=GUARANTEED)
+    it.job("greedy", pods=8)
+    it.cycle()
+    it.bind("greedy", *["n0"] * 4, *["n1"] * 4)
+    return it
+
+
+def guarantee_free() -> Story:
+    it = Story(safe=GUARANTEED)
+    it.job("modest", pods=6)
+    it.job("own", "safe", pods=2)
+    it.cycle()
+    it.bind("modest", *["n0"] * 4, *["n1"] * 2)
+    it.bind("own", "n1", "n1")
+    return it
+
+
+def guarantee_cut() -> Story:
+    it = Story(safe=GUARANTEED)
+    it.job("own", "safe", pods=2, cpu=1)
+    it.job("large", "blue", cpu=4)
+    it.cycle()
+    it.bind("own", "n0", "n0")
+    it.cycle()
+    it.evict("own", "large")
+    it.gone("own")
+    it.cycle()
+    it.bind("large", "n0")
+    return it
+
+
+def ancestor_above_its_capability() -> Story:
+    it = Story(team=objects.QueueSpec(capability={"cpu": "2"}), a=objects.QueueSpec(parent="team"),
+               b=objects.QueueSpec(parent="team"))  # fmt: skip
+    it.job("one", "a", pods=2)
+    it.job("two", "b")
+    it.cycle()
+    it.bind("one", "n0", "n0")
+    it.bind("two", "n0")
+    return it
+
+
+def closed_to_reclaim() -> Story:
+    it = Story(closed=objects.QueueSpec(reclaimable=False))
+    it.job("own", "closed", cpu=3)
+    it.job("large", "blue", cpu=4)
+    it.cycle()
+    it.bind("own", "n0")
+    it.cycle()
+    it.evict("own", "large")
+    it.gone("own")
+    it.cycle()
+    it.bind("large", "n0")
+    return it
+
+
+def not_preemptable() -> Story:
+    it = Story()
+    it.job("own", cpu=3, keep=True)
+    it.job("large", "blue", cpu=4)
+    it.cycle()
+    it.bind("own", "n0")
+    it.cycle()
+    it.evict("own", "large", action="preempt")
+    it.gone("own")
+    it.cycle()
+    it.bind("large", "n0")
+    return it
+
+
+ROOM = "evicted although n0 had room for it and for all pods bound since"
+
+TOO_MUCH = (
+    "disproportionate-eviction: old3 reclaim for late: too much evicted in all, 8 of 3 cpu that are in proportion"
+)
+
+
+@pytest.mark.parametrize(
+    ("told", "finding"),
+    [
+        (needless, f"needless-eviction: victim {ROOM}"),
+        (needed, ""),
+        (needed_by_a_later_pod, ""),
+        (needed_by_the_queue, ""),
+        (gang_that_went_for_one_node, ""),
+        (gang_that_could_have_stayed, f"needless-eviction: gang {ROOM.replace('n0', 'n1')}"),
+        (disproportionate, TOO_MUCH),
+        (proportionate, ""),
+        (guarantee_taken, "guarantee: greedy takes cpu that is guaranteed to queue safe"),
+        (guarantee_free, ""),
+        (guarantee_cut, "guarantee: own its eviction cuts queue safe below its guarantee: cpu"),
+        (ancestor_above_its_capability, "capability: two lifts queue team to 3 of 2 cpu of its capability"),
+        (closed_to_reclaim, "protection: own evicted although queue closed is not reclaimable"),
+        (not_preemptable, "protection: own evicted although it says volcano.sh/preemptable: false"),
+    ],
+)  # fmt: skip
+def test_the_stream_shows_what_a_monitor_finds(told: Callable[[], Story], finding: str) -> None:
+    found = told().found()
+    assert (finding in found) if finding else (found == [])
