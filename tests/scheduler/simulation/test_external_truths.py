@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import math
 import os
 import random
 from datetime import UTC, datetime
@@ -125,6 +126,17 @@ def quotas_of(jobs: list[Job], cards: int) -> dict[str, int]:
         queue: max(*(job.cards for job in mine), 1, int(1.1 * sum(job.cards * job.duration for job in mine) / span))
         for queue, mine in work.items()
     }
+
+
+@pytest.mark.parametrize(
+    ("discipline", "wait", "longest"), [(Discipline.SKIPPING, 15_519, 109_639), (Discipline.SHORTEST, 4_242, 44_273)]
+)
+def test_the_reference_has_the_known_waits_of_the_philly_trace(discipline: Discipline, wait: int, longest: int) -> None:
+    jobs = philly(pooled=True)
+    starts = queueing.starts(jobs, discipline, quotas_of(jobs, 640))
+    waits = sorted(starts[job.name] - job.submitted for job in jobs)
+    assert round(mean(waits)) == wait
+    assert waits[math.ceil(0.99 * len(waits)) - 1] == longest
 
 
 PART = slice(20_000, 20_400)

@@ -79,10 +79,19 @@ def serve(jobs: Iterable[Job], by: Any, quotas: Mapping[str, int], *, shortest: 
     resource, total, alone = CARDS, sum(quotas.values()), len(quotas) == 1
     nodes = {f"n{at:03}": {resource: str(min(8, total - 8 * at)), "pods": "1000"} for at in range(-(-total // 8))}
     queues = [queue(name, capability=None if alone else {resource: str(cards)}) for name, cards in quotas.items()]
-    jobs = list(jobs)
-    run = Run(by, nodes, queues, start=min((job.submitted for job in jobs), default=START))
-    run.simulation.run(Arrival(job.submitted, workload(job, shortest=shortest)) for job in jobs)
-    return {it.job.partition("/")[2]: it.at for it in run.of(Started)}
+    jobs, started = list(jobs), dict[str, float]()
+
+    def keep(outcome: Any) -> None:
+        if type(outcome) is Started:  # of a whole trace, nothing else fits into memory
+            started[outcome.job.partition("/")[2]] = outcome.at
+
+    simulation = Simulation(by, emit=keep, start=min((job.submitted for job in jobs), default=START))
+    for name, has in nodes.items():
+        simulation.see("Node", node(name, has))
+    for each in queues:
+        simulation.see("Queue", each)
+    simulation.run(Arrival(job.submitted, workload(job, shortest=shortest)) for job in jobs)
+    return started
 
 
 def workload(job: Job, *, shortest: bool = False) -> Workload:
