@@ -16,7 +16,7 @@ from .levels import Level
 
 API = "schedspec.dev/v1"
 _URL = "https://"
-Outcome = Literal["conformant", "not conformant", "incomplete"]
+Outcome = Literal["conformant", "partial", "not conformant", "incomplete"]
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -34,7 +34,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     name: Level
     result: Outcome
-    """`conformant`: all scenarios passed or need what the scheduler lacks; `incomplete`: some could not be judged."""
+    """`conformant`: everything judged passed; `partial`: so it is, but the scheduler lacks a part of the core;
+    `incomplete`: some scenarios could not be judged, or none was."""
     scenarios: int
     passed: int
     failed: list[Entry]
@@ -82,8 +83,9 @@ def make(run: RunResults, profiles: Sequence[Level], suite_version: str) -> Conf
 
 
 def badge(report: ConformanceReport) -> str:
-    """Return a badge (SVG) with the result of each profile: `core 12 of 13`."""
-    parts = [f"{it.name} {it.passed} of {it.scenarios - len(it.lacking)}" for it in report.profiles]
+    """Return a badge (SVG) with the result of each profile: `core 12 of 13`, or `core 6 of 6 (partial)`."""
+    judged = [(it, it.scenarios - len(it.lacking)) for it in report.profiles]
+    parts = [f"{it.name} {it.passed} of {count}{' (partial)' * (it.result == 'partial')}" for it, count in judged]
     bad = any(it.result != "conformant" for it in report.profiles)
     left, right = f"schedspec {report.suite_version}", ", ".join(parts)
     widths = [7 * len(text) + 12 for text in (left, right)]
@@ -102,15 +104,22 @@ def badge(report: ConformanceReport) -> str:
 def _profile(level: Level, results: Sequence[Result]) -> Profile:
     failed, known = _entries(results, "failed"), _entries(results, "known")
     unjudged = _entries(results, "error", "skipped")
-    result: Outcome = "not conformant" if failed or known else "incomplete" if unjudged or not results else "conformant"
+    lacking, passed = _entries(results, "lacks"), sum(it.verdict == "passed" for it in results)
+    result: Outcome = "conformant"
+    if failed or known:
+        result = "not conformant"
+    elif unjudged or not passed:
+        result = "incomplete"
+    elif lacking and level is Level.CORE:
+        result = "partial"
     return Profile(
         name=level,
         result=result,
         scenarios=len(results),
-        passed=sum(it.verdict == "passed" for it in results),
+        passed=passed,
         failed=failed,
         known_differences=known,
-        lacking=_entries(results, "lacks"),
+        lacking=lacking,
         unjudged=unjudged,
     )
 

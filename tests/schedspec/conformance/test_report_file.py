@@ -40,7 +40,9 @@ def test_the_counts_add_up() -> None:
 @pytest.mark.parametrize(
     ("verdicts", "outcome"),
     [
-        (("passed", "lacks"), "conformant"),
+        (("passed", "passed"), "conformant"),
+        (("passed", "lacks"), "partial"),
+        (("lacks", "lacks"), "incomplete"),
         (("passed", "failed"), "not conformant"),
         (("passed", "known"), "not conformant"),
         (("passed", "error"), "incomplete"),
@@ -50,6 +52,11 @@ def test_the_counts_add_up() -> None:
 )
 def test_the_outcome_of_a_profile(verdicts: tuple[Verdict, ...], outcome: str) -> None:
     assert report(*(result(it, it) for it in verdicts)).profiles[0].result == outcome
+
+
+def test_a_profile_above_the_core_may_lack_capabilities() -> None:
+    extended = (result("a", "passed", "extended"), result("b", "lacks", "extended"))
+    assert report(*extended, profiles=(Level.EXTENDED,)).profiles[0].result == "conformant"
 
 
 def test_of_several_runs_the_worst_counts() -> None:
