@@ -1,45 +1,72 @@
 """Create the objects of one attack in a process of its own, and delete them when the standard input ends.
 
-python -m tests.soak.attacker KUBECONFIG NAMESPACE NAME NUMBER
+python -m tests.soak.attacker KUBECONFIG NAMESPACE NAME NUMBER [UID]
 
 The attack's own CPU time must not count: who measures in the same process waits for the attack's JSON. Prints how many
-objects were created and refused once all were tried.
+objects were created and refused once all were tried, and in the end a line for each object of somebody else that the
+attack changed. UID is that of the Job that the other tenant runs.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scheduler.controllers.runtime.objects import COMMANDS
+from scheduler.controllers.runtime.objects import COMMANDS, JOBS, PYTORCH_JOBS
 from scheduler.kube import PODS, ApiError, Client, Conflict, KubeError, NotFound, Patch
 from scheduler.kube.resource import Resource
-from tests.soak.hostile import ATTACKS
+from scheduler.model.objects import ObjectMeta
+from tests.soak.hostile import ATTACKS, BYSTANDER, OF_VICTIM, Body
 from tests.support.live.api_objects import client_of, each
 
-Made = list[tuple[Resource[Any], str]]
 _WIDTH = 8
 
 
-async def create(client: Client, namespace: str, name: str, number: int) -> tuple[Made, int]:
-    """Create the objects of an attack; return those that were created, and how many were refused."""
-    made: Made = []
-    refused = 0
+@dataclass(frozen=True)
+class Made:
+    """An object of an attack, as the API server created it."""
 
-    async def one(item: tuple[Resource[Any], dict[str, Any]]) -> None:
-        nonlocal refused
-        resource, body = item
-        try:
-            await client.create(resource, body, namespace if resource.namespaced else "")
-            made.append((resource, body["metadata"]["name"]))
-        except KubeError:  # or there was no answer in time: the API server is attacked as well
-            refused += 1
+    resource: Resource[Any]
+    metadata: ObjectMeta
 
-    await each(ATTACKS[name].make(name, number), one, _WIDTH)
-    return made, refused
+    @property
+    def is_bystander(self) -> bool:
+        return BYSTANDER in (self.metadata.labels or {})
+
+
+async def make(client: Client, resource: Resource[Any], body: Body, namespace: str, victim: str = "") -> Made:
+    """Create an object of an attack. A `status` in its body is written as a kubelet would.
+
+    Raises:
+        KubeError: The API server refuses the object, or does not answer.
+    """
+    if "ownerReferences" in body["metadata"] or "target" in body:
+        body = json.loads(json.dumps(body).replace(OF_VICTIM, victim))
+    space = namespace if resource.namespaced else ""
+    made = await client.create(resource.bare, body, space)
+    if "status" in body:
+        await client.patch(resource.bare, made.metadata.name, {"status": body["status"]}, space, sub="status")
+    return Made(resource, made.metadata)
+
+
+async def change_of(client: Client, made: Made) -> str:
+    """Return what became of an object that nobody may change; empty if nothing did."""
+    before, what = made.metadata, f"{made.resource.kind} {made.metadata.name}"
+    try:
+        after = (await client.get(made.resource.bare, before.name, before.namespace)).metadata
+    except NotFound:
+        return f"{what} is gone"
+
+    def content(meta: ObjectMeta) -> tuple[Any, ...]:
+        version = meta.generation or meta.resource_version  # a status does not change the generation
+        return meta.uid, meta.labels, meta.owner_references, version
+
+    return "" if content(after) == content(before) else f"{what} was changed"
 
 
 async def remove(client: Client, resource: Resource[Any], name: str, namespace: str) -> None:
@@ -52,21 +79,56 @@ async def remove(client: Client, resource: Resource[Any], name: str, namespace: 
             await client.patch(resource.bare, name, patch, namespace, kind=Patch.MERGE)
 
 
-async def _run(kubeconfig: Path, namespace: str, name: str, number: int) -> None:
+class Attacker:
+    """One attack in a namespace."""
+
+    def __init__(self, client: Client, namespace: str, victim: str = "") -> None:
+        self._client, self._namespace, self._victim = client, namespace, victim
+        self.made: list[Made] = []
+        self.refused = 0
+
+    async def create(self, name: str, number: int) -> None:
+        """Create the objects of the attack."""
+
+        async def one(item: tuple[Resource[Any], Body]) -> None:
+            try:
+                self.made.append(await make(self._client, *item, self._namespace, self._victim))
+            except KubeError:  # or there was no answer in time: the API server is attacked as well
+                self.refused += 1
+
+        await each(ATTACKS[name].make(name, number), one, _WIDTH)
+
+    async def changed(self) -> list[str]:
+        """Return what became of the objects that nobody may change."""
+        bystanders = [it for it in self.made if it.is_bystander]
+        return [found for it in bystanders if (found := await change_of(self._client, it))]
+
+    async def end(self) -> list[str]:
+        """Delete all objects, the jobs first; return what became of those that nobody may change."""
+        found = await self.changed()
+        await each(reversed([it for it in self.made if not it.is_bystander]), self._remove, _WIDTH)
+        while any([(await self._client.list(it.bare, self._namespace)).items for it in (JOBS, PYTORCH_JOBS)]):
+            await asyncio.sleep(0.2)
+        found += await self.changed()
+        await each([it for it in self.made if it.is_bystander], self._remove, _WIDTH)
+        while (await self._client.list(PODS.bare, self._namespace)).items:
+            await asyncio.sleep(0.2)
+        return found
+
+    async def _remove(self, made: Made) -> None:
+        await remove(self._client, made.resource, made.metadata.name, made.metadata.namespace)
+
+
+async def _run(kubeconfig: Path, namespace: str, name: str, number: int, victim: str) -> None:
     async with client_of(kubeconfig) as client:
-        made, refused = await create(client, namespace, name, number)
-        sys.stdout.write(f"{len(made)} {refused}\n")
+        attacker = Attacker(client, namespace, victim)
+        await attacker.create(name, number)
+        sys.stdout.write(f"{len(attacker.made)} {attacker.refused}\n")
         sys.stdout.flush()
         await asyncio.to_thread(sys.stdin.read)
-
-        async def end(item: tuple[Resource[Any], str]) -> None:
-            resource, of = item
-            await remove(client, resource, of, namespace if resource.namespaced else "")
-
-        await each(reversed(made), end, _WIDTH)
-        while (await client.list(PODS.bare, namespace)).items:
-            await asyncio.sleep(0.2)
+        for found in await attacker.end():
+            sys.stdout.write(f"{found}\n")
 
 
 if __name__ == "__main__":
-    asyncio.run(_run(Path(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4])))
+    asyncio.run(_run(Path(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4]), "".join(sys.argv[5:])))

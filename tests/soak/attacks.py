@@ -2,9 +2,15 @@
 
 python -m tests.soak.attacks [NAME]... [--scale N] [--nodes N] [--load N]
 
-The rows are those of the table in docs/operating.md. A gang is late where it takes a second longer than the slowest of
-the usual ones, a second of this machine as busy as it is then (`tests.support.live.busy`); the exit status tells
-whether any was, or whether the process gave up. `--load N` keeps N other processes busy meanwhile.
+The rows are those of the table in docs/operating.md:
+
+1. Objects that a tenant creates (`tests.soak.hostile`).
+2. What else can happen to a scheduler: other writers, watches that say nothing, bad files (`tests.soak.interference`).
+3. Attacks on programs that run without a scheduler, and on the manifests: their tests.
+
+A gang is late where it takes a second longer than the slowest of the usual ones, a second of this machine as busy as it
+is then (`tests.support.live.busy`); the exit status tells whether any was, whether the process gave up, or whether the
+attack changed what is not its own. `--load N` keeps N other processes busy meanwhile.
 """
 
 from __future__ import annotations
@@ -12,19 +18,27 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from asyncio.subprocess import PIPE
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from functools import partial
 from pathlib import Path
 
 from scheduler.kube import NAMESPACES, PODGROUPS, PODS, Client
+from scheduler.kube.reflector import SILENCE
 from tests.soak.attacker import remove
 from tests.soak.hostile import ATTACKS
+from tests.soak.interference import BAD_FILES, bad_file, changing
+from tests.soak.victim import Victim
 from tests.support.live.api_objects import ROOT, client_of, fresh_cluster, pod_body, prepare, queue
 from tests.support.live.busy import busy as busy_machine
+from tests.support.live.proxy import between
 from tests.support.live.scheduler_process import Scheduler
 
 GOOD, BAD = "attacked", "attacker"
@@ -40,45 +54,60 @@ MORE = 1.0
 """Seconds that a gang may take longer than the slowest of the usual ones."""
 SETTLED = 0.03
 """CPU seconds of the scheduler in a second, below which the statuses of an attack are written."""
-SETTLES = 20
-"""Seconds after which the measurement begins where the scheduler never settles."""
+LOOKS_EVERY, SETTLES = 0.5, 20
+"""Seconds between two looks at its CPU time, and after which the measurement begins though it has not settled."""
+QUIET = 3.0
+"""Seconds over which the CPU time of an idle scheduler is measured."""
 GIVEN_UP = 120.0
 HEADER = "| attack | usual s | beside s: median | slowest | longest cycle s <= | CPU idle beside it % | memory MB |"
+
+
+Disturbance = Callable[[str], AbstractAsyncContextManager[None]]
+"""What happens while the gang with a name starts."""
+
+
+def nothing(_: str) -> AbstractAsyncContextManager[None]:
+    return contextlib.nullcontext()
 
 
 class Run:
     """One attack beside the gangs of another tenant, with a scheduler of its own."""
 
-    def __init__(self, client: Client, kubeconfig: Path, scheduler: Scheduler) -> None:
+    def __init__(
+        self, client: Client, kubeconfig: Path, scheduler: Scheduler, queue_name: str = "default", cpu: str = "100m"
+    ) -> None:
         self._client, self._kubeconfig, self._scheduler = client, kubeconfig, scheduler
+        self._queue, self._cpu = queue_name, cpu
         self._number = 0
         self.wrong: list[str] = []
 
-    async def _gang(self) -> float:
+    async def _gang(self, disturbance: Disturbance = nothing) -> float:
         """Start a gang of three; return the seconds from the answer about its last pod until all of it has nodes."""
         self._number += 1
         name = f"good{self._number}"
-        body = {"metadata": {"name": name}, "spec": {"minMember": 3, "queue": "default"}}
+        body = {"metadata": {"name": name}, "spec": {"minMember": 3, "queue": self._queue}}
         await self._client.create(PODGROUPS, body, GOOD)
-        for i in range(3):
-            await self._client.create(PODS, pod_body(f"{name}-{i}", name, cpu="100m"), GOOD)
-        began = time.monotonic()
-        while not all([(await self._client.get(PODS, f"{name}-{i}", GOOD)).spec.node_name for i in range(3)]):
-            if time.monotonic() > began + GIVEN_UP:
-                break
-            await asyncio.sleep(0.02)
-        took = time.monotonic() - began
+        async with disturbance(name):
+            for i in range(3):
+                await self._client.create(PODS, pod_body(f"{name}-{i}", name, self._cpu), GOOD)
+            began = time.monotonic()
+            while not all([(await self._client.get(PODS, f"{name}-{i}", GOOD)).spec.node_name for i in range(3)]):
+                if time.monotonic() > began + GIVEN_UP:
+                    break
+                await asyncio.sleep(0.02)
+            took = time.monotonic() - began
         for i in range(3):
             await remove(self._client, PODS, f"{name}-{i}", GOOD)
         await remove(self._client, PODGROUPS, name, GOOD)
         return took
 
-    async def attack(self, name: str, number: int) -> str:
+    async def attack(self, name: str, number: int, victim: Victim) -> str:
         """Attack with so many objects; return the row of the figures."""
+        attack = ATTACKS[name]
         usual = [await self._gang() for _ in range(GANGS)]
         before = self._cycles()
         command = (sys.executable, "-m", "tests.soak.attacker", str(self._kubeconfig), BAD, name, str(number))
-        attacker = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stdin=PIPE, stdout=PIPE)
+        attacker = await asyncio.create_subprocess_exec(*command, victim.uid, cwd=ROOT, stdin=PIPE, stdout=PIPE)
         assert attacker.stdout is not None
         creating = asyncio.create_task(attacker.stdout.readline())
         async with busy_machine() as times:
@@ -87,27 +116,51 @@ class Run:
                 beside.append(await self._gang())
             made, _, refused = (await creating).decode().strip().partition(" ")
             beside += [await self._gang() for _ in range(GANGS)]
-        idle = await self._idle(ATTACKS[name].quiet)
+        row = await self._row(name, attack.what, usual, beside, before, attack.quiet, attack.more, times)
+        changed, _ = await attacker.communicate(b"")  # closes its standard input
+        found = [*changed.decode().splitlines(), await victim.problem()]
+        self.wrong += [f"{name}: {problem}" for problem in found if problem]
+        if not int(made or 0):
+            self.wrong.append(f"{name}: the API server refused all {refused} objects")
+        return row
+
+    async def disturb(self, name: str, what: str, disturbances: Sequence[Disturbance], more: float) -> str:
+        """Start a gang beside each disturbance; return the row of the figures."""
+        usual = [await self._gang() for _ in range(GANGS)]
+        before = self._cycles()
+        async with busy_machine() as times:
+            beside = [await self._gang(disturbance) for disturbance in disturbances]
+        return await self._row(name, what, usual, beside, before, QUIET, more, times)
+
+    async def _row(
+        self,
+        name: str,
+        what: str,
+        usual: list[float],
+        beside: list[float],
+        before: Mapping[float, float],
+        quiet: float,
+        more: float,
+        times: list[float],
+    ) -> str:
+        idle = await self._idle(quiet)
         memory, longest = self._scheduler.memory_mb(), longest_cycle(before, self._cycles())
-        await attacker.communicate(b"")  # closes its standard input
-        if max(beside) > max(usual) + (more := MORE * statistics.median(times)):
+        if max(beside) > max(usual) + (more := more + MORE * statistics.median(times)):
             took = f"{max(beside):.2f} s, {max(usual):.2f} s usually, where {more:.2f} s more are well"
             self.wrong.append(f"{name}: a gang took {took}")
         if self._scheduler.process.poll() is not None:
             self.wrong.append(f"{name}: the scheduler gave up")
-        if not int(made or 0):
-            self.wrong.append(f"{name}: the API server refused all {refused} objects")
         return (
-            f"| {ATTACKS[name].what} | {statistics.median(usual):.2f} | {statistics.median(beside):.2f} "
+            f"| {what} | {statistics.median(usual):.2f} | {statistics.median(beside):.2f} "
             f"| {max(beside):.2f} | {longest:g} | {idle:.0f} | {memory:.0f} |"
         )
 
     async def _idle(self, seconds: float) -> float:
         """Return the percentage of a core that the scheduler uses while nothing happens, once it has settled."""
-        for _ in range(SETTLES):
+        for _ in range(round(SETTLES / LOOKS_EVERY)):
             before = self._scheduler.cpu_seconds()
-            await asyncio.sleep(1.0)
-            if self._scheduler.cpu_seconds() - before < SETTLED:
+            await asyncio.sleep(LOOKS_EVERY)
+            if self._scheduler.cpu_seconds() - before < SETTLED * LOOKS_EVERY:
                 break
         before = self._scheduler.cpu_seconds()
         await asyncio.sleep(seconds)
@@ -144,25 +197,121 @@ def busy(number: int) -> Iterator[None]:
             other.wait()
 
 
-async def _run(kubeconfig: Path, given: argparse.Namespace) -> list[str]:
-    async with client_of(kubeconfig) as client:
-        await prepare(client, given.nodes, [queue("default")])
-        for space in (GOOD, BAD):
-            await client.create(NAMESPACES, {"metadata": {"name": space}})
-        say(HEADER)
-        say("|" + " --- |" * (HEADER.count("|") - 1))
-        wrong: list[str] = []
-        for name in given.name or ATTACKS:
-            options = ("--node-selector", "schedspec.dev/world=true")
-            scheduler = Scheduler(kubeconfig, POLICY, *options, controllers="all")
-            try:
+@contextlib.contextmanager
+def attacked(kubeconfig: Path, *options: str) -> Iterator[Scheduler]:
+    """A new scheduler with all controllers."""
+    scheduler = Scheduler(
+        kubeconfig, POLICY, "--node-selector", "schedspec.dev/world=true", *options, controllers="all"
+    )
+    try:
+        yield scheduler
+    finally:
+        scheduler.kill()
+
+
+async def _conflicts(client: Client, kubeconfig: Path) -> tuple[str, list[str]]:
+    with attacked(kubeconfig) as scheduler:
+        await asyncio.to_thread(scheduler.wait_ready)
+        run = Run(client, kubeconfig, scheduler)
+        writers: list[Disturbance] = [partial(changing, client, namespace=GOOD)] * GANGS
+        return await run.disturb("conflicts", "somebody changes a PodGroup 200 times a second", writers, 0.0), run.wrong
+
+
+async def _policy_files(client: Client, kubeconfig: Path) -> tuple[str, list[str]]:
+    with attacked(kubeconfig) as scheduler:
+        await asyncio.to_thread(scheduler.wait_ready)
+        run = Run(client, kubeconfig, scheduler)
+
+        def bad(what: str) -> Disturbance:
+            @contextlib.asynccontextmanager
+            async def stands(_: str) -> AsyncIterator[None]:
+                refused = refusals(scheduler)
+                with bad_file(scheduler.policy_file, what):
+                    yield
+                    while refusals(scheduler) == refused:
+                        await asyncio.sleep(0.05)
+
+            return stands
+
+        what = f"{len(BAD_FILES)} bad policy files: {', '.join(BAD_FILES)}"
+        return await run.disturb("policy-files", what, [bad(each) for each in BAD_FILES], 0.0), run.wrong
+
+
+def refusals(scheduler: Scheduler) -> int:
+    """How many policy files the scheduler has refused."""
+    name = 'schedspec_policy_loads_total{result="refused"}'
+    lines = scheduler.page("/metrics?name[]=schedspec_policy_loads_total").splitlines()
+    return sum(int(float(line.split()[-1])) for line in lines if line.startswith(name))
+
+
+async def _silent_watches(client: Client, kubeconfig: Path) -> tuple[str, list[str]]:
+    with tempfile.TemporaryDirectory() as folder:
+        async with between(kubeconfig, Path(folder)) as (proxy, through):
+            with attacked(through) as scheduler:
                 await asyncio.to_thread(scheduler.wait_ready)
                 run = Run(client, kubeconfig, scheduler)
-                say(await run.attack(name, max(1, round(ATTACKS[name].number * given.scale))))
+
+                @contextlib.asynccontextmanager
+                async def muted(_: str) -> AsyncIterator[None]:
+                    proxy.mute_watches()
+                    yield
+
+                what = "all watches fall silent"
+                return await run.disturb("silent-watches", what, [muted, nothing], SILENCE + 3), run.wrong
+
+
+OTHERS = {"conflicts": _conflicts, "policy-files": _policy_files, "silent-watches": _silent_watches}
+"""Attacks that are no objects."""
+TESTS = {
+    "results": ("results of a malicious shard", "tests/schedspec/ci/test_untrusted.py"),
+    "file-modes": ("files of a run on a cluster of others", "tests/schedspec/plugin/test_file_modes.py"),
+    "manifests": ("packages, build backend, rights, egress", "tests/deploy"),
+}
+"""Attacks that need no scheduler: what is attacked, and its tests."""
+
+
+async def _run(kubeconfig: Path, given: argparse.Namespace) -> list[str]:
+    wrong: list[str] = []
+    async with client_of(kubeconfig) as client:
+        lent = queue("lent", deserved={"cpu": "1"}, reclaimable=True)
+        await prepare(client, given.nodes, [queue("default"), lent, queue("entitled", deserved={"cpu": "64"})])
+        for space in (GOOD, BAD):
+            await client.create(NAMESPACES, {"metadata": {"name": space}})
+        victim = Victim(client, GOOD)
+        with attacked(kubeconfig) as scheduler:
+            await asyncio.to_thread(scheduler.wait_ready)
+            await victim.start()
+        say(HEADER)
+        say("|" + " --- |" * (HEADER.count("|") - 1))
+        for name in given.name or (*ATTACKS, *OTHERS):
+            if name in OTHERS:
+                row, found = await OTHERS[name](client, kubeconfig)
+                wrong += found
+                say(row)
+            if name not in ATTACKS:
+                continue
+            attack = ATTACKS[name]
+            with attacked(kubeconfig, *attack.options) as scheduler:
+                await asyncio.to_thread(scheduler.wait_ready)
+                run = Run(client, kubeconfig, scheduler, attack.queue, attack.cpu)
+                say(await run.attack(name, max(1, round(attack.number * given.scale)), victim))
                 wrong += run.wrong
-            finally:
-                scheduler.kill()
-        return wrong
+    return wrong
+
+
+def tested(name: str) -> list[str]:
+    """Run the tests of an attack that needs no scheduler; return what was wrong."""
+    what, place = TESTS[name]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-m", "not embedded and not kind", "-p", "no:cacheprovider", place],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    last = (done.stdout.strip().splitlines() or [done.stderr.strip()])[-1]
+    say(f"attacks: {what}: {last}")
+    return [f"{name}: {last}"] if done.returncode else []
 
 
 def say(text: str) -> None:
@@ -172,13 +321,22 @@ def say(text: str) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.soak.attacks", description=__doc__)
-    parser.add_argument("name", nargs="*", metavar="NAME", help=f"of {', '.join(ATTACKS)}; all without")
+    names = [*ATTACKS, *OTHERS, *TESTS]
+    parser.add_argument("name", nargs="*", metavar="NAME", help=f"of {', '.join(names)}; all without")
     parser.add_argument("--scale", type=float, default=1.0, help="of the number of objects")
     parser.add_argument("--nodes", type=int, default=60)
     parser.add_argument("--load", type=int, default=0, help="other processes that are busy meanwhile")
     given = parser.parse_args()
-    with fresh_cluster() as kubeconfig, busy(given.load):
-        wrong = asyncio.run(_run(kubeconfig, given))
+    if unknown := set(given.name) - set(names):
+        parser.error(f"no attack {', '.join(sorted(unknown))}; there are {', '.join(names)}")
+    wrong, began = list[str](), time.monotonic()
+    if not given.name or set(given.name) - set(TESTS):
+        with fresh_cluster() as kubeconfig, busy(given.load):
+            wrong += asyncio.run(_run(kubeconfig, given))
+    for name in TESTS:
+        if not given.name or name in given.name:
+            wrong += tested(name)
+    say(f"attacks: {time.monotonic() - began:.0f} s, load at the end {os.getloadavg()[0]:.0f}")
     for one in wrong:
         say(f"attacks: WRONG: {one}")
     return 1 if wrong else 0

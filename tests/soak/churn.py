@@ -1,13 +1,21 @@
 """Run work that comes and goes for an hour with hostile objects: memory stays flat, and every gang starts.
 
-In the end, once everything hostile is gone and nothing changes any more, the state that the scheduler writes (SIGUSR2)
-must equal the API server's.
+1. Every attack comes once while the process warms up, so that the most that an attack needs for a moment is behind it.
+2. Then hostile objects and attacks come at random. Now and then the policy file is one that cannot be read, or somebody
+   else keeps changing the PodGroup of a gang that starts.
+3. In the end, once everything hostile is gone and nothing changes any more, the state that the scheduler writes
+   (SIGUSR2) must equal the API server's.
+
+The memory of the process must not grow after the first sixth of the time. Two figures tell what grows: its resident
+memory, and the blocks in use in Python's allocator, which has more memory than it uses after every peak.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
+import os
 import random
 import shutil
 import signal
@@ -15,20 +23,26 @@ import statistics
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from schedspec.clusters import Settings
 from schedspec.clusters.embedded import EmbeddedCluster
-from scheduler.controllers.runtime.objects import COMMANDS, JOBS
-from scheduler.kube import NAMESPACES, NODES, PODGROUPS, PODS, QUEUES, ApiError, Client, Conflict, NotFound, Patch
+from scheduler.controllers.runtime.objects import COMMANDS, JOBS, PYTORCH_JOBS
+from scheduler.kube import NAMESPACES, NODES, PODGROUPS, PODS, QUEUES, ApiError, Client
 from scheduler.kube.resource import Resource
 from scheduler.recording.events import Decided, ObjectSeen
 from scheduler.recording.segments import read_segment, segments
+from tests.soak.attacker import Made, change_of, make, remove
 from tests.soak.hostile import ATTACKS
+from tests.soak.interference import BAD_FILES, bad_file, changing
+from tests.soak.victim import Victim
 from tests.support.live.api_objects import ROOT, apply_crds, client_of, pod_body, queue, settled_node
-from tests.support.live.scheduler_process import Scheduler
+from tests.support.live.scheduler_process import Scheduler, until_at_rest
+from tests.support.live.status_queries import eventually
 
 GOOD, BAD = "soak-good", "soak-bad"
 POLICY = """\
@@ -43,6 +57,9 @@ ATTACKS_AMONG_OBJECTS, PART = 0.05, 40
 """How often a whole attack comes instead of an object, and by what its size is divided."""
 LASTS, MOST_BAD = 10.0, 60
 """Seconds for which a gang lives; hostile objects at a time."""
+MISTAKES, WRITERS = 0.02, 0.05
+"""How often a bad policy file comes with a gang, and somebody who changes the gang's PodGroup while it starts."""
+WRITTEN = "cycle record written: "
 PATIENCE = 300.0
 """Seconds until a gang is given up, and the run with it; one that is late by seconds is found in the end."""
 FLAT = 1.0
@@ -52,13 +69,21 @@ FLAT = 1.0
 class Churn:
     """Good gangs in one namespace, hostile objects in another."""
 
-    def __init__(self, client: Client, seed: int) -> None:
-        self._client, self._random = client, random.Random(seed)
+    def __init__(self, client: Client, scheduler: Scheduler, seed: int) -> None:
+        self._client, self._scheduler, self._random = client, scheduler, random.Random(seed)
+        self._victim = Victim(client, GOOD)
         self._alive: deque[tuple[float, str]] = deque()
-        self._bad: deque[tuple[Resource[Any], str]] = deque()
+        self._bad: deque[Made] = deque()
         self._number = 0
+        self._first = self._random.sample(list(ATTACKS), len(ATTACKS))
+        """Attacks that have not come yet."""
         self.starts: list[float] = []
         self.refused = 0
+        self.wrong: list[str] = []
+
+    async def start(self) -> None:
+        """Start the Job that attacks are about."""
+        await self._victim.start()
 
     async def good(self) -> None:
         """One gang of three comes and is waited for; those that are old enough go."""
@@ -66,45 +91,59 @@ class Churn:
         name, began = f"g{self._number}", time.monotonic()
         body = {"metadata": {"name": name}, "spec": {"minMember": 3, "queue": "default"}}
         await self._client.create(PODGROUPS, body, GOOD)
-        for i in range(3):
-            await self._client.create(PODS, pod_body(f"{name}-{i}", name, cpu="100m"), GOOD)
-        while not all([(await self._client.get(PODS, f"{name}-{i}", GOOD)).spec.node_name for i in range(3)]):
-            if time.monotonic() > began + PATIENCE:
-                group = await self._client.get(PODGROUPS, name, GOOD)
-                why = [f"{c.type}={c.status}: {c.message}" for c in group.status.conditions or ()]
-                raise AssertionError(f"{name} has not started within {PATIENCE:g} s: {group.status.phase}, {why}")
-            await asyncio.sleep(0.02)
+        async with self._interference(name):
+            for i in range(3):
+                await self._client.create(PODS, pod_body(f"{name}-{i}", name, cpu="100m"), GOOD)
+            while not all([(await self._client.get(PODS, f"{name}-{i}", GOOD)).spec.node_name for i in range(3)]):
+                if time.monotonic() > began + PATIENCE:
+                    group = await self._client.get(PODGROUPS, name, GOOD)
+                    why = [f"{c.type}={c.status}: {c.message}" for c in group.status.conditions or ()]
+                    raise AssertionError(f"{name} has not started within {PATIENCE:g} s: {group.status.phase}, {why}")
+                await asyncio.sleep(0.02)
         self.starts.append(time.monotonic() - began)
         self._alive.append((began, name))
         while self._alive and self._alive[0][0] < time.monotonic() - LASTS:
             await self._end(self._alive.popleft()[1])
 
+    @contextlib.asynccontextmanager
+    async def _interference(self, group: str) -> AsyncIterator[None]:
+        """Now and then, a bad policy file or another writer while a gang starts."""
+        what = self._random.choice(sorted(BAD_FILES))
+        with bad_file(self._scheduler.policy_file, what) if self._happens(MISTAKES) else nullcontext():
+            async with changing(self._client, group, GOOD) if self._happens(WRITERS) else nullcontext():
+                yield
+
+    def _happens(self, share: float) -> bool:
+        return self._random.random() < share
+
     async def _end(self, name: str) -> None:
         for i in range(3):
-            await self._remove(PODS, f"{name}-{i}", GOOD)
-        await self._remove(PODGROUPS, name, GOOD)
+            await remove(self._client, PODS, f"{name}-{i}", GOOD)
+        await remove(self._client, PODGROUPS, name, GOOD)
 
     async def bad(self) -> None:
         """One more hostile object, or a small attack; the oldest go where there are many."""
         self._number += 1
         name = f"b{self._number}"
-        if self._random.random() < ATTACKS_AMONG_OBJECTS:
-            attack = self._random.choice(list(ATTACKS.values()))
+        is_attack = self._happens(ATTACKS_AMONG_OBJECTS)
+        if self._first or is_attack:
+            attack = ATTACKS[self._first.pop() if self._first else self._random.choice(list(ATTACKS))]
             objects = list(attack.make(name, max(1, attack.number // PART)))
         else:
             objects = [self._hostile(name)]
         for resource, body in objects:
             try:
-                await self._client.create(resource, body, BAD if resource.namespaced else "")
-                self._bad.append((resource, body["metadata"]["name"]))
+                self._bad.append(await make(self._client, resource, body, BAD, self._victim.uid))
             except ApiError:
                 self.refused += 1  # the definitions do their part
         while len(self._bad) > MOST_BAD:
             await self._end_bad()
 
     async def _end_bad(self) -> None:
-        resource, name = self._bad.popleft()
-        await self._remove(resource, name, BAD if resource.namespaced else "")
+        made = self._bad.popleft()
+        if made.is_bystander and (found := await change_of(self._client, made)):
+            self.wrong.append(found)
+        await remove(self._client, made.resource, made.metadata.name, made.metadata.namespace)
 
     def _hostile(self, name: str) -> tuple[Resource[Any], dict[str, Any]]:
         rng = self._random
@@ -127,24 +166,19 @@ class Churn:
         """Everything goes but the nodes."""
         while self._bad:
             await self._end_bad()
-        for found in (await self._client.list(JOBS, BAD)).items:
-            await self._remove(JOBS, found.metadata.name, BAD)
-        for _ in range(600):
-            left = [one for space in (GOOD, BAD) for one in (await self._client.list(PODS, space)).items]
-            if not [one for one in left if one.metadata.namespace == BAD]:
-                return
-            for one in left:
-                if one.metadata.namespace == BAD:
-                    await self._remove(PODS, one.metadata.name, BAD)
-            await asyncio.sleep(0.1)
-        raise AssertionError("the hostile pods do not go")
+        for kind in (JOBS, PYTORCH_JOBS):
+            for found in (await self._client.list(kind.bare, BAD)).items:
+                await remove(self._client, kind, found.metadata.name, BAD)
 
-    async def _remove(self, resource: Resource[Any], name: str, namespace: str) -> None:
-        with contextlib.suppress(NotFound, Conflict):
-            await self._client.delete(resource, name, namespace, grace=0 if resource is PODS else None)
-            if resource is COMMANDS:
-                patch = {"metadata": {"finalizers": None}}
-                await self._client.patch(resource.bare, name, patch, namespace, kind=Patch.MERGE)
+        async def are_gone() -> bool:
+            left = (await self._client.list(PODS.bare, BAD)).items
+            for pod in left:
+                await remove(self._client, PODS, pod.metadata.name, BAD)
+            return not left
+
+        await eventually("the hostile pods go", are_gone)
+        if problem := await self._victim.problem():
+            self.wrong.append(problem)
 
 
 def _named(name: str, spec: dict[str, Any], annotations: dict[str, str]) -> dict[str, Any]:
@@ -177,11 +211,22 @@ def _target() -> dict[str, str]:
 
 
 def slope(samples: list[tuple[float, float]]) -> float:
-    """How much memory grows, in MB an hour, over the samples (seconds, MB)."""
+    """How much an amount grows in an hour, over the samples (seconds, amount)."""
     if len(samples) < 2:
         return 0.0
     at, size = zip(*samples, strict=True)
     return statistics.linear_regression(at, size).slope * 3600
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The scheduler's memory at one moment."""
+
+    seconds: float
+    memory: float
+    """Resident, in MB."""
+    blocks: float
+    """In use in Python's allocator, in thousands."""
 
 
 async def _soak(minutes: float, seed: int, say: Any) -> list[str]:
@@ -194,16 +239,18 @@ async def _soak(minutes: float, seed: int, say: Any) -> list[str]:
             await apply_crds(client)
             for space in (GOOD, BAD):
                 await client.create(NAMESPACES, {"metadata": {"name": space}})
-            await client.create(QUEUES, queue("default"))
+            for name in ("default", "lent", "entitled"):
+                await client.create(QUEUES, queue(name))
             for i in range(4):
-                await settled_node(client, f"soak-{i}", "8")
+                await settled_node(client, f"soak-{i}", "32")
             options = ("--node-selector", "schedspec.dev/world=true")
             scheduler = Scheduler(cluster.kubeconfig, POLICY, *options, controllers="all")
             try:
                 await asyncio.to_thread(scheduler.wait_ready)
-                wrong += await _churned(Churn(client, seed), scheduler, minutes, say)
-                await asyncio.sleep(3)
+                wrong += await _churned(Churn(client, scheduler, seed), scheduler, minutes, say)
+                await until_at_rest(scheduler)
                 wrong += await _differences(client, scheduler)
+                wrong += _defects(scheduler)
             except AssertionError as error:
                 wrong += [f"{error}; the scheduler said last:\n{scheduler.log.read_text()[-3000:]}"]
             finally:
@@ -214,43 +261,50 @@ async def _soak(minutes: float, seed: int, say: Any) -> list[str]:
 
 
 async def _churned(churn: Churn, scheduler: Scheduler, minutes: float, say: Any) -> list[str]:
-    began, samples, next_sample = time.monotonic(), [], 0.0
+    await churn.start()
+    began, samples, next_sample = time.monotonic(), list[Sample](), 0.0
     while (now := time.monotonic() - began) < minutes * 60:
         await churn.bad()
         await churn.bad()
         await churn.good()
         if now >= next_sample:
-            samples.append((now, scheduler.memory_mb()))
+            samples.append(Sample(now, scheduler.memory_mb(), scheduler.memory_blocks() / 1000))
             next_sample = now + 10
-            if len(samples) % 30 == 1:
-                say(f"soak: {now / 60:.0f} min: {samples[-1][1]:.1f} MB, {len(churn.starts)} gangs")
+            if len(samples) % 12 == 1:
+                at = samples[-1]
+                say(
+                    f"soak: {now / 60:.0f} min: {at.memory:.1f} MB, {at.blocks:.0f} thousand blocks, "
+                    f"{len(churn.starts)} gangs, load {os.getloadavg()[0]:.0f}"
+                )
     await churn.settle()
-    late = [one for one in samples if one[0] >= minutes * 10]  # the first sixth is warming up
-    grows = slope(late)
+    late = [one for one in samples if one.seconds >= minutes * 10]  # the first sixth is warming up
+    grows = slope([(one.seconds, one.memory) for one in late])
+    blocks = slope([(one.seconds, one.blocks) for one in late])
     slowest = max(churn.starts)
     say(
         f"soak: {len(churn.starts)} gangs, median {statistics.median(churn.starts):.2f} s, slowest {slowest:.2f} s; "
-        f"{churn.refused} hostile objects refused; memory {late[-1][1]:.1f} MB, {grows:+.2f} MB an hour"
+        f"{churn.refused} hostile objects refused; memory {late[-1].memory:.1f} MB, {grows:+.2f} MB an hour; "
+        f"{late[-1].blocks:.0f} thousand blocks, {blocks:+.1f} an hour"
     )
     wrong = [f"a gang took {slowest:.2f} s to start"] if slowest > statistics.median(churn.starts) + 1 else []
     if minutes >= 60 and grows >= FLAT:
-        wrong.append(f"memory grows by {grows:.2f} MB an hour")
-    return wrong
+        wrong.append(f"memory grows by {grows:.2f} MB an hour, blocks by {blocks:.1f} thousand")
+    return wrong + churn.wrong
 
 
 async def _differences(client: Client, scheduler: Scheduler) -> list[str]:
     """In what the scheduler's state is not the API server's."""
-    before = set(ROOT.glob("cycle-*"))
     scheduler.process.send_signal(signal.SIGUSR2)
-    for _ in range(100):
-        await asyncio.sleep(0.1)
-        if written := [path for path in set(ROOT.glob("cycle-*")) - before if segments(path)]:
-            break
-    else:
-        return ["the scheduler has not written its state"]
-    await asyncio.sleep(1)
-    state = set(_state(written[0]))
-    shutil.rmtree(written[0])
+    written: list[str] = []
+
+    async def is_written() -> bool:
+        written[:] = [line for line in scheduler.log.read_text().splitlines() if WRITTEN in line]
+        return bool(written)
+
+    await eventually("the scheduler writes its state", is_written)
+    record = ROOT / json.loads(written[0])["message"].removeprefix(WRITTEN)
+    state = set(_state(record))
+    shutil.rmtree(record)
     there = {
         (resource.kind, found.metadata.uid)
         for resource in (PODS, PODGROUPS, NODES, QUEUES)
@@ -258,6 +312,12 @@ async def _differences(client: Client, scheduler: Scheduler) -> list[str]:
     }
     wrong = [f"{kind} {uid} is in the state and not in the API" for kind, uid in sorted(state - there)]
     return wrong + [f"{kind} {uid} is in the API and not in the state" for kind, uid in sorted(there - state)]
+
+
+def _defects(scheduler: Scheduler) -> list[str]:
+    """What the scheduler logged about errors that nobody expected."""
+    found = [line for line in scheduler.log.read_text().splitlines() if '"exception":' in line]
+    return [f"{len(found)} errors, the first: {found[0][:2000]}"] if found else []
 
 
 def _state(record: Path) -> Iterator[tuple[str, str]]:

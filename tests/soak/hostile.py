@@ -10,7 +10,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler.controllers.runtime.objects import COMMANDS, JOBS
+from scheduler.controllers.runtime.objects import (
+    COMMANDS,
+    CONFIG_MAPS,
+    JOBS,
+    NETWORK_POLICIES,
+    PYTORCH_JOBS,
+    SERVICES,
+)
 from scheduler.kube import BUDGETS, PODGROUPS, PODS, QUEUES, Resource
 from tests.support.live.api_objects import pod_body
 
@@ -20,6 +27,12 @@ HOSTNAME = "kubernetes.io/hostname"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 KEPT = "schedspec.dev/attack"
 """A finalizer that nobody removes but the attack's end."""
+BYSTANDER = "schedspec.dev/bystander"
+"""A label of objects that the attack tries to change."""
+OF_VICTIM = "{uid of the victim}"
+"""Stands for the uid of the Job `VICTIM` in the other tenant's namespace."""
+VICTIM = "victim"
+DECADES = 10**9
 
 
 @dataclass(frozen=True)
@@ -29,8 +42,16 @@ class Attack:
     what: str
     number: int
     make: Callable[[str, int], Created]
-    quiet: float = 15.0
+    quiet: float = 3.0
     """Seconds over which the CPU time of the idle scheduler is measured; longer where retries follow."""
+    options: tuple[str, ...] = ()
+    """Options of the scheduler that is attacked."""
+    queue: str = "default"
+    """Queue of the gangs beside the attack."""
+    cpu: str = "100m"
+    """Request of each of their pods."""
+    more: float = 0.0
+    """Seconds that a gang may take longer, by the scheduler's own settings."""
 
 
 def attached(name: str, spec: Body, cpu: str = "10m") -> Created:
@@ -179,6 +200,60 @@ def anti_affinity(name: str, number: int) -> Created:
     return _each(name, number, lambda _: {"affinity": {"podAntiAffinity": {REQUIRED: [term] * 100}}})
 
 
+def templates(name: str, number: int) -> Created:
+    """Jobs with 0.8 MB of template, in the smallest parts that JSON has."""
+    template = {"spec": {"containers": [{"name": "x", "image": "i"}], "x": [{}] * 200_000}}
+    for i in range(number):
+        tasks = [{"replicas": 1, "template": template}]
+        yield JOBS, {"metadata": {"name": f"{name}-{i}"}, "spec": {"schedulerName": "schedspec", "tasks": tasks}}
+
+
+def taken_names(name: str, number: int) -> Created:
+    """Objects of somebody, and Jobs and PyTorchJobs that need their names."""
+    template = {"spec": {"containers": [{"name": "pytorch", "image": "i"}], "schedulerName": "somebody"}}
+    for i in range(number):
+        job, torch = f"{name}-{i}", f"{name}-t{i}"
+        for resource, taken, body in (
+            (NETWORK_POLICIES, job, {"spec": {"podSelector": {}, "policyTypes": ["Ingress"]}}),
+            (CONFIG_MAPS, f"{job}-svc", {"data": {"key": "value"}}),
+            (SERVICES, job, {"spec": {"ports": [{"port": 80}]}}),
+            (SERVICES, f"{torch}-master-0", {"spec": {"ports": [{"port": 80}]}}),
+            (PODGROUPS, torch, {"spec": {"minMember": 3, "queue": "nowhere"}}),
+            (PODS, f"{job}-a-0", template),
+        ):
+            yield resource, {"metadata": {"name": taken, "labels": {BYSTANDER: "true"}}, **body}
+        ours = {"spec": {"containers": template["spec"]["containers"]}}
+        tasks = [{"name": "a", "replicas": 1, "template": ours}]
+        spec = {"schedulerName": "schedspec", "plugins": {"svc": []}, "tasks": tasks}
+        yield JOBS, {"metadata": {"name": job}, "spec": spec}
+        replicas = {"Master": {"replicas": 1, "template": ours}}
+        yield PYTORCH_JOBS, {"metadata": {"name": torch}, "spec": {"pytorchReplicaSpecs": replicas}}
+
+
+def false_owners(name: str, number: int) -> Created:
+    """Failed pods, PodGroups and Commands that name the Job of another namespace by its uid."""
+    owner = {"apiVersion": JOBS.api_version, "kind": "Job", "name": VICTIM, "uid": OF_VICTIM}
+    for i in range(number):
+        body = pod_body(f"{name}-{i}", "none", "10m")
+        body["metadata"] |= {"ownerReferences": [{**owner, "controller": True}]}
+        body["metadata"]["annotations"] |= {"volcano.sh/task-spec": "main", "volcano.sh/job-version": "0"}
+        yield PODS, {**body, "status": {"phase": "Failed"}}
+        meta = {"name": f"{name}-{i}", "ownerReferences": [{**owner, "controller": True}]}
+        yield PODGROUPS, {"metadata": meta, "spec": {"minMember": 1, "queue": "default"}}
+        yield COMMANDS, {"metadata": {"name": f"{name}-{i}"}, "action": "AbortJob", "target": owner}
+
+
+def stubborn(name: str, number: int) -> Created:
+    """Running pods that fill the nodes, with a grace period of decades."""
+    for i in range(number):
+        group = {"metadata": {"name": f"{name}-{i}"}, "spec": {"minMember": 1, "queue": "lent"}}
+        yield PODGROUPS, group
+        body = pod_body(f"{name}-{i}", f"{name}-{i}", "31")
+        body["metadata"]["annotations"]["schedspec.dev/stop-after"] = f"{DECADES}s"
+        body["spec"]["terminationGracePeriodSeconds"] = DECADES
+        yield PODS, body
+
+
 ATTACKS: dict[str, Attack] = {
     "spread": Attack("a pod of 3,000 spread constraints × 1,000 node terms", 1, spread_times_terms),
     "terms": Attack("16 pods of 15,000 node terms", 16, terms),
@@ -193,5 +268,17 @@ ATTACKS: dict[str, Attack] = {
     "ghosts": Attack("200 PodGroups without pods that reserve 1,000 CPUs each", 200, ghosts),
     "giants": Attack("20 PodGroups and 20 Jobs of 150,000 pods", 20, giants),
     "anti-affinity": Attack("200 pods of 100 anti-affinity terms", 200, anti_affinity),
+    "templates": Attack("42 Jobs of 0.8 MB of template", 42, templates),
+    "names-taken": Attack("20 Jobs and PyTorchJobs that need the names of others' objects", 20, taken_names),
+    "owners": Attack("200 failed pods, PodGroups and Commands that name another namespace's Job", 200, false_owners),
+    "stubborn": Attack(
+        "60 victims with a grace period of decades",
+        60,
+        stubborn,
+        options=("--longest-grace", "1", "--after-grace", "force"),
+        queue="entitled",
+        cpu="2",
+        more=2.0,
+    ),
     "commands": Attack("500 Commands that cannot be deleted", 500, commands),
 }

@@ -1,0 +1,48 @@
+"""A Job of the other tenant that has to run on, whatever an attack in another namespace says about it."""
+
+from __future__ import annotations
+
+from scheduler.controllers.runtime.objects import JOBS, Job
+from scheduler.kube import PODS, Client
+from tests.soak.hostile import VICTIM
+from tests.support.live.status_queries import eventually
+
+
+class Victim:
+    """The Job, which restarts when one of its pods fails."""
+
+    def __init__(self, client: Client, namespace: str) -> None:
+        self._client, self._namespace = client, namespace
+        self.uid = ""
+        self._pods: set[str] = set()
+
+    async def start(self) -> None:
+        """Create the Job and wait until its pods run."""
+        container = {"name": "main", "image": "worker", "resources": {"requests": {"cpu": "100m"}}}
+        tasks = [{"name": "main", "replicas": 2, "template": {"spec": {"containers": [container]}}}]
+        policies = [{"events": ["PodFailed", "PodEvicted"], "action": "RestartJob"}]
+        spec = {"schedulerName": "schedspec", "minAvailable": 2, "tasks": tasks, "policies": policies}
+        made = await self._client.create(JOBS, {"metadata": {"name": VICTIM}, "spec": spec}, self._namespace)
+        self.uid = made.metadata.uid
+
+        async def runs() -> bool:
+            return (await self._job()).status.state.phase == "Running"
+
+        await eventually("the Job of the other tenant runs", runs)
+        self._pods = await self._running()
+
+    async def problem(self) -> str:
+        """Return what became of the Job; empty if it runs on."""
+        state = (await self._job()).status.state
+        if state.phase != "Running":
+            return f"the Job of the other tenant is {state.phase}: {state.reason} {state.message}"
+        return "" if await self._running() == self._pods else "the Job of the other tenant was restarted"
+
+    async def _job(self) -> Job:
+        return await self._client.get(JOBS, VICTIM, self._namespace)
+
+    async def _running(self) -> set[str]:
+        pods = (await self._client.list(PODS, self._namespace)).items
+        return {
+            pod.metadata.uid for pod in pods if pod.metadata.name.startswith(VICTIM) and pod.status.phase == "Running"
+        }
