@@ -1,8 +1,8 @@
 """Find the parts of this distribution: beside this package in a checkout, inside of it in an installed wheel.
 
-This is the only module that knows where the scheduler and the steps are. They are found by name, never imported: what
-is judged and who judges meet through Kubernetes only. Nothing called `steps` or `scheduler` stands at the top of an
-environment that the wheel is installed into, so that a user's own packages of these names do no harm.
+Only this module knows where the scheduler and the steps are. It finds them by name and never imports them statically,
+because the harness and the scheduler under test meet through Kubernetes only. A wheel installs no top-level package
+called `steps` or `scheduler`, so that a user's own packages of these names keep working.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ def folder(name: str) -> Path:
 
 
 def module(name: str) -> str:
-    """The import name of a module of `scheduler` or `steps`: `schedspec.scheduler.lint` in a wheel."""
+    """Return the import name of a module of `scheduler` or `steps`: `schedspec.scheduler.lint` in a wheel."""
     return f"{__package__}.{name}" if INSTALLED else name
 
 
 def load(name: str) -> ModuleType:
-    """Import a module of `scheduler` or `steps`, ours wherever we run. Raises ImportError."""
+    """Import a module of our `scheduler` or `steps`, in a checkout and in a wheel. Raises ImportError."""
     if not INSTALLED and str(_ROOT) not in sys.path:
         sys.path.insert(0, str(_ROOT))
     return import_module(module(name))
@@ -42,7 +42,7 @@ def scheduler_command() -> tuple[str, ...]:
 
 
 def environment() -> dict[str, str]:
-    """The environment of a Python process that is to find us: in a checkout, whatever folder it starts in."""
+    """Return the environment of a Python process that imports us; in a checkout, from any working directory."""
     if INSTALLED:
         return dict(os.environ)
     paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]

@@ -22,13 +22,13 @@ from .clusters.protocol import ClusterKind
 from .schedulers import ADAPTERS, Adapter, AdapterError, InCluster, Own, find
 
 _NONE = object()
-"""Not given on the command line; then the ini file is asked."""
+"""The default of each option on the command line: the option is not given, so the ini file applies."""
 
 ALWAYS = "always"
 RECORDS = (ALWAYS, "failed")
 """Which scenarios keep the recording of their scheduler."""
 FEW = 20
-"""Below so many scenarios, a run keeps the recordings of all of them."""
+"""A run of fewer scenarios keeps the recordings of all of them."""
 FLAGS: dict[str, tuple[str, str]] = {
     "cluster": (
         "KIND",
@@ -110,12 +110,12 @@ class Options:
     adopt_nodes: tuple[str, ...] = ()
     """The nodes of an existing cluster that scenarios may use."""
     features: tuple[Path, ...] = ()
-    """The files and folders that the setting names as ours; empty where it names none."""
+    """The files and folders that the setting `schedspec_features` names."""
     steps: tuple[Path, ...] = ()
     """Files and folders with sentences of the user's own."""
 
     def records(self, scenarios: int) -> bool:
-        """Return True if scenarios that pass keep their recordings in a run of so many."""
+        """Return True if passed scenarios keep their recordings in a run of this many scenarios."""
         return self.record == ALWAYS or (not self.record and scenarios < FEW)
 
     @property

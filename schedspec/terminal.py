@@ -10,7 +10,7 @@ import unicodedata
 from typing import TextIO
 
 _PASSING = re.compile(r",? \d+ s\b.*|; \d+ more after it.*")
-"""The part of a line that changes with the time only."""
+"""The part of a line that only the time changes."""
 _CLEAR = "\r\x1b[K"
 
 

@@ -48,10 +48,10 @@ def test_a_test_that_passed_when_it_was_run_once_more_is_named_and_counts_as_pas
     (tmp_path / "again" / "tests-unit.xml").write_text(repeated)
     feature_run(tmp_path, "passed")
 
-    said = summary(str(tmp_path), "0").stdout
+    output = summary(str(tmp_path), "0").stdout
 
-    assert "tests-unit: bad failed, and passed when it was run once more: find out why" in said
-    assert "tests-unit: 2 passed, 1 skipped in 1.50s" in said
+    assert "tests-unit: bad failed, and passed when it was run once more: find out why" in output
+    assert "tests-unit: 2 passed, 1 skipped in 1.50s" in output
 
 
 @pytest.mark.parametrize("verdicts", [(), ("skipped", "lacks")])

@@ -12,23 +12,23 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Seconds, and ways to let them pass."""
+    """A source of time, and waits on it."""
 
     def monotonic(self) -> float:
-        """Monotonic seconds."""
+        """Return monotonic seconds."""
 
     def wall(self) -> float:
-        """Seconds since 1970."""
+        """Return seconds since 1970."""
 
     def sleep(self, seconds: float) -> None:
-        """Let time pass."""
+        """Sleep for some seconds."""
 
     def wait(self, condition: threading.Condition, seconds: float) -> None:
-        """Let time pass until the condition, which the caller holds, is notified."""
+        """Wait until the condition, which the caller holds, is notified, or the seconds are over."""
 
 
 class _Real:
-    """The machine's."""
+    """The clock of the machine."""
 
     monotonic = staticmethod(time.monotonic)
     wall = staticmethod(time.time)
@@ -49,20 +49,20 @@ def use(clock: Clock) -> None:
 
 
 def monotonic() -> float:
-    """Monotonic seconds."""
+    """Return monotonic seconds."""
     return _current.monotonic()
 
 
 def wall() -> float:
-    """Seconds since 1970."""
+    """Return seconds since 1970."""
     return _current.wall()
 
 
 def sleep(seconds: float) -> None:
-    """Let time pass."""
+    """Sleep for some seconds."""
     _current.sleep(seconds)
 
 
 def wait(condition: threading.Condition, seconds: float) -> None:
-    """Let time pass until the condition, which the caller holds, is notified."""
+    """Wait until the condition, which the caller holds, is notified, or the seconds are over."""
     _current.wait(condition, seconds)

@@ -45,7 +45,7 @@ def install(api: Api, folder: Path, label: str = "") -> float:
         label: The run's label; set on a shared cluster.
 
     Returns:
-        Since when the youngest kind is served, in seconds since 1970.
+        The time since which the youngest kind is served, in seconds since 1970.
 
     Raises:
         RejectedError: the API server refused an object.

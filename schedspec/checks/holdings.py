@@ -20,7 +20,7 @@ from .workloads import no_queue
 
 
 def never_below(queue: str, resource: str, least: Decimal, rules: Rules) -> Check:
-    """From the first state in which the queue holds so much, it holds no less in any state."""
+    """The queue holds the amount in some state, and never less in a later one."""
     expected = f"queue {queue} never holds less than {spoken(resource, least)}"
 
     def check(view: View) -> Outcome:
@@ -35,7 +35,7 @@ def never_below(queue: str, resource: str, least: Decimal, rules: Rules) -> Chec
 
 
 def never_above(queue: str, resource: str, most: Decimal, rules: Rules) -> Check:
-    """In no state since the scenario began does the queue hold more than so much."""
+    """The queue holds at most the amount in every state since the scenario began."""
     expected = f"queue {queue} holds at most {spoken(resource, most)}"
 
     def check(view: View) -> Outcome:
@@ -65,7 +65,7 @@ def _outcome(view: View, queue: str, expected: str, broken: _Broken | None, seen
 
 
 def _holdings(view: View, queue: str, resource: str, rules: Rules) -> Iterator[tuple[Version, Decimal]]:
-    """What the queue held after each version of a pod that changed it, oldest first."""
+    """Return what the queue held after each version of a pod that changed it, oldest first."""
     groups, parents = _queues_of_groups(view.history), _parents(view.history) if rules.is_tree else {}
     holding: dict[str, Decimal] = {}
     held = NONE
@@ -91,7 +91,7 @@ def _counts(version: Version, queue: str, resource: str, groups: dict[str, str],
 
 
 def _line(queue: str, parents: dict[str, str]) -> list[str]:
-    """The queue and its ancestors."""
+    """Return the queue and its ancestors."""
     line: list[str] = []
     while queue and queue not in line:
         line.append(queue)
@@ -100,7 +100,7 @@ def _line(queue: str, parents: dict[str, str]) -> list[str]:
 
 
 def _queues_of_groups(history: History) -> dict[str, str]:
-    """PodGroup → the queue that its last version names."""
+    """Return the queue that the last version of each PodGroup names."""
     versions = (it for kind in views.QUEUED for it in history.versions(kind))
     return {it.ref.name: views.queue_named_by(it.object) for it in versions}
 

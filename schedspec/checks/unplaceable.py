@@ -1,4 +1,4 @@
-"""Find pods that wait for what no node has ever had: a scenario in which they wait would pass for a spelling mistake.
+"""Find pods that wait for something that no node ever had, so that a misspelt request does not pass as a wait.
 
 A pod asks for nodes by its node selector and by the names of the resources that it requests. A scenario that asserts
 the reason of the wait (`"train" waits because of "…"`) is about that, and its pods are left out.
@@ -18,7 +18,7 @@ _ALWAYS = {"cpu", "memory", "pods", "ephemeral-storage"}
 
 
 def find(history: History, sentences: Sequence[str]) -> list[str]:
-    """One line for each wish of a waiting pod that no node of the scenario has ever met."""
+    """Return one line for each request of a waiting pod that no node of the scenario ever met."""
     nodes = [version.object for version in history.versions(Kind.NODE)]
     if not nodes:
         return []

@@ -18,7 +18,7 @@ from ..results import Place, Result
 from .joined import Suite
 
 ANNOTATIONS = 10
-"""GitHub shows so many of a kind a step."""
+"""Maximum number of annotations of one kind that GitHub shows for a step."""
 SUMMARY_BYTES = 900 << 10
 """GitHub refuses a summary of more than 1 MiB."""
 _STORY_LINES = 80

@@ -67,12 +67,12 @@ def explore_command(  # noqa: PLR0917 - the options of the command
         click.echo(str(problem), err=True)
         return 2
     policies, begun = written.known_policies(), time.monotonic()
-    goes_on = _budget(seeds, minutes, begun)
-    done = rounds.explore(first_seed, policies, jobs or os.cpu_count() or 1, goes_on, frozenset(without))
+    budget = _budget(seeds, minutes, begun)
+    done = rounds.explore(first_seed, policies, jobs or os.cpu_count() or 1, budget, frozenset(without))
     click.echo(f"{done.seeds} scenarios from seed {first_seed}, {count(len(done.broken), 'finding', 'findings')}")
     for line in done.coverage():
         click.echo(f"  {line}")
-    _say_speed(done.seeds, time.monotonic() - begun)
+    _print_speed(done.seeds, time.monotonic() - begun)
     for name, broken in done.broken.items():
         _write(name, done.times[name], broken, out, policies)
     return 1 if done.broken else 0
@@ -98,8 +98,8 @@ def _budget(seeds: int | None, minutes: float | None, begun: float) -> Callable[
     return by_time if minutes is not None else by_number
 
 
-def _say_speed(number: int, seconds: float) -> None:
-    """Write to stderr what differs from run to run: equal seeds print the same."""
+def _print_speed(number: int, seconds: float) -> None:
+    """Print the speed to stderr: it differs from run to run, and equal seeds must print equal lines to stdout."""
     sys.stderr.write(f"{number / max(seconds, 1e-9):.1f} scenarios a second\n")
 
 

@@ -59,7 +59,7 @@ def reduce_command(state: Path, because: str, out: Path, policy: Path | None, mi
     for note in found.left_out:
         click.echo(f"  has no sentence and is left out: {feature.clean(note)}")
     if because.split(maxsplit=1)[0] == "monitor":
-        return _say_broken(out, because.split()[1])
+        return _print_broken(out, because.split()[1])
     if failure := confirm.problem_of(out):
         click.echo(f"  it does not pass in the simulated cluster:\n{failure}", err=True)
         return 1
@@ -67,8 +67,8 @@ def reduce_command(state: Path, because: str, out: Path, policy: Path | None, mi
     return 0
 
 
-def _say_broken(out: Path, monitor: str) -> int:
-    """Print whether the monitor speaks in the simulated cluster; returns the exit status."""
+def _print_broken(out: Path, monitor: str) -> int:
+    """Print whether the monitor finds anything in the simulated cluster; return the exit status."""
     if problem := confirm.unbroken(out, monitor):
         click.echo(f"  the monitor is silent in the simulated cluster: {problem}", err=True)
         return 1

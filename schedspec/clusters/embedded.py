@@ -189,7 +189,7 @@ def _healthy(record: ClusterRecord) -> bool:
 
 
 def _comes(state: Callable[[], bool], files: Path, seconds: float) -> bool:
-    """Wait for a state. Return False if a program ends or `seconds` have passed."""
+    """Wait until `state` holds. Return False if a program ends or `seconds` have passed."""
     return probe.wait(lambda: state() or _fallen(files) is not None, seconds) and _fallen(files) is None
 
 

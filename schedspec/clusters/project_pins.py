@@ -1,4 +1,4 @@
-"""Which versions a repository pins that this package cannot use: an environment of its own then helps both.
+"""Find versions that a repository pins and this package cannot use: then separate environments help both.
 
 Reads `pyproject.toml`, `requirements*.txt` and the locks of uv and Poetry in a folder; installs and changes nothing.
 """
@@ -21,7 +21,7 @@ _LOCKS = ("uv.lock", "poetry.lock")
 
 
 def clashes(folder: Path, ours: list[str] | None = None) -> list[str]:
-    """One line for each pin of the folder that no version satisfies together with what we require."""
+    """Return one line for each pin of the folder that contradicts our requirements."""
     wanted: dict[str, SpecifierSet] = {
         canonicalize_name(it.name): it.specifier for it in map(Requirement, ours or _required())
     }
@@ -40,7 +40,7 @@ def _required() -> list[str]:
 
 
 def _pins(folder: Path) -> Iterator[tuple[str, str, SpecifierSet, str]]:
-    """File, name, versions and text of what a repository requires."""
+    """Yield file, name, versions and text of each requirement of a repository."""
     for file, text in _requirements(folder):
         try:
             found = Requirement(text)
@@ -74,7 +74,7 @@ def _toml(file: Path) -> dict[str, Any]:
 
 
 def _agree(theirs: SpecifierSet, ours: SpecifierSet) -> bool:
-    """Whether some version satisfies both: one that either names, or one just above or far above it."""
+    """Whether some version satisfies both: one that either names, one just above it, the lowest or a very high one."""
     named = [it.version.removesuffix(".*") for it in [*theirs, *ours]]
     candidates = [*named, *(f"{it}.1" for it in named), *(f"{it}.post1" for it in named), "0", "99999"]
     return any(theirs.contains(it) and ours.contains(it) for it in candidates if _is_version(it))

@@ -1,6 +1,6 @@
 """A cluster in virtual time: no process, no port, no waiting. Our own scheduler and its controllers are part of it.
 
-This is the one place where schedspec sees `scheduler.simulation`: as the protocol below.
+Only this module uses `scheduler.simulation`, through the protocol below.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ class VirtualCluster(Protocol):
     """A cluster of `scheduler.simulation.cluster`: an API server, and time that passes only when advanced."""
 
     def request(self, method: str, target: str, body: bytes = b"", content_type: str = "") -> tuple[int, bytes]:
-        """A request to the API server: status and body of its answer."""
+        """Send a request to the API server; return status and body of its answer."""
 
     def watch(self, watcher: Callable[[str, str, Object], None]) -> None:
-        """Notify `watcher` of all objects, and of each change: `v1/pods`, ADDED, MODIFIED or DELETED, the object."""
+        """Call `watcher` with each object and each change: `v1/pods`; ADDED, MODIFIED or DELETED; the object."""
 
     def now(self) -> float:
-        """Virtual seconds since the cluster was made."""
+        """Return the virtual seconds since the cluster was made."""
 
     def wall(self) -> float:
-        """The virtual time, in seconds since 1970."""
+        """Return the virtual time, in seconds since 1970."""
 
     def advance(self, seconds: float, *, until_shown: bool = False) -> None:
         """Let virtual time pass, at most until an object changes if `until_shown`."""
 
     def use_policy(self, text: str) -> str:
-        """Put a policy into force; its sha256. Raises ValueError for one that is refused."""
+        """Put a policy into force and return its sha256. Raises ValueError if the scheduler rejects it."""
 
     def close(self) -> None:
-        """End everything."""
+        """Stop the cluster."""
 
 
 class SimulatedCluster:
-    """See the module."""
+    """A cluster of `scheduler.simulation` behind the interface of all clusters."""
 
     kind: ClusterKind = "simulated"
     simulated = True
@@ -58,12 +58,12 @@ class SimulatedCluster:
 
     @property
     def virtual(self) -> VirtualCluster:
-        """The cluster itself; after `up`."""
+        """Return the virtual cluster, after `up`."""
         assert self._virtual is not None
         return self._virtual
 
     def up(self, progress: Progress, served: Served = nobody_waits) -> None:
-        """Make it."""
+        """Create the virtual cluster."""
         if self._virtual is None:
             progress("simulated: in virtual time, without a process")
             simulation = distribution.load("scheduler.simulation.cluster")
@@ -71,14 +71,14 @@ class SimulatedCluster:
             served()
 
     def down(self) -> None:
-        """End it. The second call does nothing."""
+        """Stop the virtual cluster. The second call does nothing."""
         if self._virtual is not None:
             self._virtual.close()
             self._virtual = None
 
     def facts(self) -> ClusterFacts:
-        """For the header of the run."""
+        """Return facts for the header of the run."""
         return ClusterFacts("v1.36.3", ("virtual time",), 0.0)
 
     def load_image(self, archive: Path) -> None:
-        """Nothing to do: no node runs containers."""
+        """Do nothing: no node runs containers."""

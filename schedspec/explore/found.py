@@ -1,4 +1,4 @@
-"""Reduce what breaks, and write it: one feature for each signature, with its seed and the version that found it."""
+"""Reduce a finding and write it as a feature, with its seed and the version of schedspec that found it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .rounds import Broken
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A feature of a finding."""
+    """A feature that shows a finding."""
 
     path: Path
     lines: int

@@ -12,18 +12,18 @@ from ..monitors import judge as judge_history
 from .versions import Recorder
 
 _AT_SHARE = "needless-eviction: preempt"
-"""No finding under proportion: a queue at its share by weight, which no object shows, preempts beside idle room."""
+"""Not judged under proportion: a queue at its share by weight, which no object shows, preempts beside idle capacity."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a case breaks."""
+    """A monitor or promise that a case breaks."""
 
     name: str
     """The signature: monitor or promise, and the type of the reason."""
     text: str
     case: Any
-    """The world that shows it: the case itself, or the one beside it."""
+    """The world that shows the finding: the case itself, or a variant that is played beside it."""
     drawn: Any = None
     """The case that was judged."""
     thens: tuple[str, ...] = ()
@@ -39,11 +39,11 @@ class Judged:
 
 
 def judge(case: Any, worlds: Any = None) -> Judged:
-    """Play a case, and return what it breaks and what it reaches.
+    """Play a case; return its findings and the situations that it reaches.
 
     Args:
         case: A case of `scheduler.incident`.
-        worlds: Which worlds are played beside it; by default all.
+        worlds: The variants that are played beside the case; by default all.
     """
     explore, incident = distribution.load("scheduler.explore"), distribution.load("scheduler.incident")
     recorder = Recorder()
@@ -72,7 +72,7 @@ def _monitored(case: Any, recorder: Recorder, pause: float) -> Iterator[Finding]
             name = _signature(it, recorder)
             if name == _AT_SHARE and rules.queue_plugin == "proportion":
                 continue
-            is_given = it.time == begins and _job(it) in given and name.endswith(": bind")  # it ran before
+            is_given = it.time == begins and _job(it) in given and name.endswith(": bind")  # the pod ran before
             if since <= it.time < until and not is_given:
                 yield Finding(name, f"{it.about}: {it.text}", case, case)
 

@@ -1,7 +1,7 @@
-"""Run many seeds: in rounds, on several processes, with the same result on any number of them.
+"""Run many seeds in rounds, on several processes. The result does not depend on the number of processes.
 
 1. Each round judges `ROUND` seeds. A seed may change a case that reached something new in an earlier round.
-2. After a round, what its seeds reached and broke is taken in the order of seeds.
+2. After a round, the results of its seeds are merged in the order of seeds.
 3. The next round's parents are the cases that reached something new, in the order of seeds.
 """
 
@@ -21,13 +21,13 @@ from .judge import Finding, Judged, judge
 ROUND = 200
 """Seeds of a round."""
 _CHUNK = 10
-"""Seeds that a process takes at a time."""
+"""Seeds that a process gets at a time."""
 _MOST_PARENTS = 400
 
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A finding, and the seed that came to it first."""
+    """A finding, and the first seed that showed it."""
 
     seed: int
     finding: Finding
@@ -35,17 +35,17 @@ class Broken:
 
 @dataclass(slots=True)
 class Explored:
-    """What a run has come to so far."""
+    """The results of a run so far."""
 
     seeds: int = 0
     reached: set[str] = field(default_factory=set)
     broken: dict[str, Broken] = field(default_factory=dict)
     """The first of each signature."""
     times: dict[str, int] = field(default_factory=dict)
-    """How many seeds broke each signature."""
+    """The number of seeds with each signature."""
 
     def coverage(self) -> Iterator[str]:
-        """Yield what part of the space was reached, and what was not."""
+        """Yield which part of the space was reached, and which was not."""
         space: Mapping[str, frozenset[str]] = distribution.load("scheduler.explore").SPACE
         for kind, names in space.items():
             missing = sorted(name for name in names if f"{kind} {name}" not in self.reached)
@@ -54,7 +54,7 @@ class Explored:
 
 
 def explore(
-    first: int, policies: Mapping[str, str], jobs: int, goes_on: Callable[[Explored], int], without: frozenset[str]
+    first: int, policies: Mapping[str, str], jobs: int, budget: Callable[[Explored], int], without: frozenset[str]
 ) -> Explored:
     """Judge seeds from `first` on.
 
@@ -62,20 +62,20 @@ def explore(
         first: The first seed.
         policies: Texts of the policies that sentences can name, by name.
         jobs: Number of processes; 1: this one.
-        goes_on: Is asked before each round how many seeds it may have; 0 ends the run.
+        budget: Returns, before each round, how many seeds it may have; 0 ends the run.
         without: Monitors and promises that do not judge.
     """
     found = Explored()
     parents: list[Any] = []
     pool = _pool(jobs) if jobs > 1 else None
     try:
-        while number := min(goes_on(found), ROUND):
+        while number := min(budget(found), ROUND):
             begins = first + found.seeds
             seeds = [(it, parents[it % len(parents)] if parents else None) for it in range(begins, begins + number)]
             one = partial(_one, policies=policies)
             judged = map(one, seeds) if pool is None else pool.map(one, seeds, chunksize=_CHUNK)
             for (seed, _), (case, it) in zip(seeds, judged, strict=True):
-                _take(found, seed, it, without)
+                _merge(found, seed, it, without)
                 if not it.reached <= found.reached:
                     found.reached |= it.reached
                     parents.append(case)
@@ -87,7 +87,7 @@ def explore(
     return found
 
 
-def _take(found: Explored, seed: int, judged: Judged, without: frozenset[str]) -> None:
+def _merge(found: Explored, seed: int, judged: Judged, without: frozenset[str]) -> None:
     for it in judged.findings:
         if it.name.partition(":")[0] not in without:
             found.broken.setdefault(it.name, Broken(seed, it))

@@ -1,4 +1,4 @@
-"""A play of a case as the history that monitors judge: each object that the core was shown, in order."""
+"""Record a play of a case as the history that monitors judge: each object that the core received, in order."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Recorder:
         self._render = distribution.load("scheduler.reasons").render_victim
 
     def hear(self, at: float, given: Any) -> None:
-        """Take an input of the core, or an outcome of the simulation."""
+        """Record an input of the core, or an outcome of the simulation."""
         match type(given).__name__:
             case "ObjectSeen" if given.kind in _KINDS:
                 self._see(at, _KINDS[given.kind], given.object)
@@ -69,7 +69,7 @@ class Recorder:
 
 
 def _pruned(given: Any) -> Any:
-    """Return an object without fields that say nothing, as the API shows it."""
+    """Return an object without its empty fields, as the API shows it."""
     if isinstance(given, dict):
         found = ((name, _pruned(it)) for name, it in given.items() if it is not None)
         return {name: it for name, it in found if it not in ({}, [], "")} | (

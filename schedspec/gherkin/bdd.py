@@ -75,7 +75,7 @@ class StepDefinition:
         return f"{self.file}:{self.line}"
 
     def takes(self, argument: str) -> bool | None:
-        """Whether the function takes a `datatable` or `docstring`; None if the argument is optional."""
+        """Whether the function has a parameter `datatable` or `docstring`; None if the parameter is optional."""
         found = inspect.signature(self.function).parameters.get(argument)
         return None if found is not None and found.default is not inspect.Parameter.empty else found is not None
 

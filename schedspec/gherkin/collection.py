@@ -18,7 +18,7 @@ from . import bdd, documents, lost_lines, selection, short_names, step_check
 from .things import RunFacts
 
 HIDDEN: pytest.StashKey[set[str]] = pytest.StashKey()
-"""Our sentences that the project has its own in the place of."""
+"""Our sentences that the project replaces by sentences of its own."""
 FOLDERS: pytest.StashKey[tuple[Path, ...]] = pytest.StashKey()
 """The files and folders whose feature files are ours."""
 RUN_FACTS: pytest.StashKey[RunFacts] = pytest.StashKey()

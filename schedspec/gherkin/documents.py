@@ -84,7 +84,7 @@ class Sentence:
     table: tuple[tuple[str, ...], ...] = ()
     """Its rows, the header first."""
     table_lines: tuple[int, ...] = ()
-    """The line of each of them."""
+    """The line of each row."""
     docstring_line: int = 0
     """0 without a docstring."""
     values: tuple[tuple[str, str], ...] = ()
@@ -140,7 +140,7 @@ def document_of(text: str) -> Document:
         return GherkinDocument.from_dict(Parser().parse(text)).feature
     except CompositeParserException as problem:
         raise UnreadableFeatureError([_parse_error(it) for it in problem.errors]) from None
-    except KeyError:  # the parser has no word for a file without a feature
+    except KeyError:  # the parser has no error for a file without a feature
         raise UnreadableFeatureError([(1, "there is no Feature in this file")]) from None
 
 

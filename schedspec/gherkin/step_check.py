@@ -14,7 +14,7 @@ from .things import Known, RunFacts
 _PLACEHOLDER = re.compile(r"\{[^}]*\}|\W")
 _QUOTED = re.compile(r'"[^"]*"')
 _TELLING = 3
-"""Letters of its own that a sentence must have to be told from prose."""
+"""Minimum number of letters outside of placeholders that distinguish a sentence from prose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class StepIndex:
 
     definitions: Sequence[bdd.StepDefinition]
     hidden: set[str] = field(default_factory=set)
-    """Our sentences that one of the project's own was found in the place of."""
+    """Our sentences that a sentence of the project replaced."""
     _found: dict[tuple[str, str], list[bdd.StepDefinition]] = field(default_factory=dict)
 
     def find(self, sentence: documents.Sentence) -> list[bdd.StepDefinition]:

@@ -1,4 +1,4 @@
-"""Run a feature that was written in the simulated cluster, and tell whether it holds."""
+"""Run a written feature in the simulated cluster, and report whether it holds."""
 
 from __future__ import annotations
 

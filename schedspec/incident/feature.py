@@ -14,13 +14,13 @@ from ..api.kinds import GPU
 
 _WORDS = {GPU: "gpus"}
 _NODE = {"cpu": "64", "memory": "256Gi"}
-"""What a node has of a dimension that does not matter."""
+"""The amount that a node has of a dimension that does not matter."""
 _MOST_TEXT = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """What a feature says beside its case."""
+    """The texts of a feature beside its case."""
 
     title: str
     policy: str
@@ -45,7 +45,7 @@ def write_feature(case: Any, story: Any, text: Text) -> str:
 
 
 def clean(text: str) -> str:
-    """Return a text of somebody else as one line of plain characters."""
+    """Return a foreign text as one line of plain characters."""
     plain = "".join(it if it.isprintable() else " " for it in text)
     return plain if len(plain) <= _MOST_TEXT else f"{plain[: _MOST_TEXT - 1]}…"
 
@@ -57,24 +57,24 @@ def _is_plain(queue: Any) -> bool:
 
 def _steps(case: Any, story: Any) -> Iterator[str]:
     """Yield the sentences of the steps: givens as long as possible, the last step as the When."""
-    asked = False
+    when_begun = False
     for number, step in enumerate(case.steps):
         last = number == len(case.steps) - 1
         kind = type(step).__name__
-        asked = asked or last or kind in ("Leave", "Change", "Complete", "Fail", "Use")
-        lead = "When" if last or (asked and kind != "Submit") else "And"
+        when_begun = when_begun or last or kind in ("Leave", "Change", "Complete", "Fail", "Use")
+        lead = "When" if last or (when_begun and kind != "Submit") else "And"
         match kind:
             case "Submit":
-                if number and type(case.steps[number - 1]).__name__ == "Submit" and not asked | last:
+                if number and type(case.steps[number - 1]).__name__ == "Submit" and not when_begun | last:
                     yield "    And a second has passed"
                 rest = story.rests[number + 1] if number + 1 < len(story.rests) else None
-                lead = "When" if asked else "And"
-                done = "are submitted" if asked else _what_became(step, rest)
+                lead = "When" if when_begun else "And"
+                done = "are submitted" if when_begun else _what_became(step, rest)
                 yield from _table(f"{lead} these jobs {done}:", [_job(it) for it in step.work])
-                if asked and not last:
+                if when_begun and not last:
                     yield from (f'    Then "{it.name}" runs or is refused' for it in step.work)
             case "Join":
-                word = "join:" if asked else ""
+                word = "join:" if when_begun else ""
                 yield from _table(f"{lead} these nodes {word}".rstrip() + ("" if word else ":"), map(_node, step.nodes))
             case "Leave":
                 yield f'    When node "{step.node}" leaves with its pods'
@@ -121,8 +121,8 @@ def _job(work: Any) -> dict[str, str]:
 
 
 def _columns(amounts: Any) -> dict[str, str]:
-    said = distribution.load("scheduler.incident.play").quantities(amounts)
-    return {_WORDS.get(name, name): amount for name, amount in said.items()}
+    parsed = distribution.load("scheduler.incident.play").quantities(amounts)
+    return {_WORDS.get(name, name): amount for name, amount in parsed.items()}
 
 
 def _table(sentence: str, rows: Any) -> list[str]:

@@ -1,4 +1,4 @@
-"""Write a reduced case as a feature file, its policy beside it if no sentence can name that."""
+"""Write a reduced case as a feature file, and its policy beside it unless a sentence can name the policy."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from .. import distribution
 from .feature import Text, write_feature
 
 MOST_LINES = 30
-"""Lines that a reader takes in at once; a longer feature says so."""
+"""Lines that a reader grasps at once; a longer feature says in a comment that it is longer."""
 _SIMPLEST = ("capacity", "proportion", "gangs", "preempt", "hierarchy", "default")
-"""The policies that are tried first."""
+"""Policies in the order in which they are tried; the simplest first."""
 
 
 def known_policies() -> dict[str, str]:
@@ -29,7 +29,7 @@ def write(out: Path, found: Any, comments: Sequence[str], thens: Sequence[str] =
     Args:
         out: The file.
         found: What `scheduler.incident` reduced.
-        comments: What the feature says of its origin.
+        comments: Comments on the origin of the case.
         thens: The sentences that judge; by default those of the incident.
     """
     room = distribution.load("scheduler.incident")
@@ -40,8 +40,8 @@ def write(out: Path, found: Any, comments: Sequence[str], thens: Sequence[str] =
         beside.write_text(found.case.policy, "utf-8")
         name = f'the policy of "{beside.name}"'
     story = room.play(found.case)
-    said = [*thens] or room.thens_of(found.case, found.signature, story) or thens_of_monitors(found.case)
-    text = write_feature(found.case, story, Text(found.title, name, said, comments))
+    sentences = [*thens] or room.thens_of(found.case, found.signature, story) or thens_of_monitors(found.case)
+    text = write_feature(found.case, story, Text(found.title, name, sentences, comments))
     out.write_text(text, "utf-8")
     return len(text.splitlines())
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..api.kinds import Kind
-from ..observe.shared_cards import Card, Part, cards_asked, cards_of, parts_of
+from ..observe.shared_cards import Card, Part, cards_of, cards_requested, parts_of
 from .ledger import Act, Ledger, Violation
 from .rules import Rules
 
@@ -22,15 +22,17 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
     if not rules.has(_PLUGIN):
         return
     for act in ledger.binds():
-        asked = cards_asked(act.pod)
-        node = ledger.at(act.position, Kind.NODE, act.node) if asked else None
+        requested = cards_requested(act.pod)
+        node = ledger.at(act.position, Kind.NODE, act.node) if requested else None
         if node is None:
             continue
         cards, own = cards_of(node), parts_of(act.pod)
         named = {part.card for part in own}
-        if len(own) != asked or not named <= cards.keys():
+        if len(own) != requested or not named <= cards.keys():
             seen = ", ".join(sorted(named)) or "none"
-            yield Violation(NAME, act.time, act.name, f"asks for {asked} of the cards of {act.node}, and has {seen}")
+            yield Violation(
+                NAME, act.time, act.name, f"asks for {requested} of the cards of {act.node}, and has {seen}"
+            )
         held = _held(ledger, act, cards)
         for name in sorted(named & cards.keys()):
             for over in _beyond(cards[name], held[name]):
@@ -41,7 +43,7 @@ def _held(ledger: Ledger, act: Act, cards: dict[str, Card]) -> dict[str, list[Pa
     """Return the parts of each card that the pods on the act's node have."""
     found: dict[str, list[Part]] = {name: [] for name in cards}
     for pod in ledger.holding(act.position):
-        if pod["spec"]["nodeName"] == act.node and cards_asked(pod):
+        if pod["spec"]["nodeName"] == act.node and cards_requested(pod):
             for part in parts_of(pod):
                 found.setdefault(part.card, []).append(part)
     return found

@@ -34,9 +34,9 @@ def _required(ledger: Ledger, act: Act) -> str:
         group = ledger.at(act.position, kind, key)
         if group is None:
             continue
-        asked = group["spec"].get("networkTopology") or {}
-        if asked.get("mode", "hard") != "soft" and asked.get("highestTierName") in LEVELS:
-            return LEVELS[asked["highestTierName"]]
+        request = group["spec"].get("networkTopology") or {}
+        if request.get("mode", "hard") != "soft" and request.get("highestTierName") in LEVELS:
+            return LEVELS[request["highestTierName"]]
         keys = (group["spec"].get("schedulingConstraints") or {}).get("topology") or ()
         return next((str(it.get("key", "")) for it in keys), "")
     return ""

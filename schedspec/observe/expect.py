@@ -48,7 +48,7 @@ class _PendingError(Unmet):
 
 
 class _HopelessTimer:
-    """Since when a wait has been hopeless."""
+    """Measures how long a wait has been hopeless."""
 
     def __init__(self, scale: float) -> None:
         self._scale, self._began = scale, clock.monotonic()

@@ -44,7 +44,7 @@ def parts_of(pod: Object) -> list[Part]:
     return [Part(it[0], int(it[2]), int(it[3])) for it in fields if _WHOLE.fullmatch(it[2]) and _WHOLE.fullmatch(it[3])]
 
 
-def cards_asked(pod: Object) -> int:
+def cards_requested(pod: Object) -> int:
     """Return how many parts of cards the pod asks for; 0 for a pod without shared cards."""
     if number := _sum(pod, GPU_NUMBER) or min(_sum(pod, GPU_MEMORY), 1):
         return number

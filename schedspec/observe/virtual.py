@@ -1,4 +1,4 @@
-"""Give the harness a simulated cluster as it uses any other: its API, its watches, its clock.
+"""Let the harness use a simulated cluster like any other: API, watches and clock.
 
 Virtual time passes only while the run waits.
 """
@@ -23,7 +23,7 @@ from .watcher import HistoryWriter
 _KINDS = {f"{served.api_version}/{served.plural}": kind for kind, served in SERVED.items()}
 
 _LOOKS = 0.1
-"""Virtual seconds between two looks, where nothing changes: a change ends a wait at once."""
+"""Virtual seconds between two looks if nothing changes; a change ends a wait at once."""
 _WRITE = 0.03
 """Virtual seconds that a write of the harness takes: controllers keep up with a test, as they do on a real cluster."""
 
@@ -49,7 +49,7 @@ class VirtualApi(Api):
         self._lock = threading.Lock()
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no connection is open."""
 
     def raw(  # type: ignore[override]
         self,
@@ -61,7 +61,7 @@ class VirtualApi(Api):
         content_type: str = "application/json",
         **_: object,
     ) -> _Answer:
-        """One request, answered at once."""
+        """Send one request, which is answered at once."""
         if method != "GET":
             self._virtual.advance(_WRITE)
         target = path + (f"?{urlencode(query)}" if query else "")
@@ -70,7 +70,7 @@ class VirtualApi(Api):
 
 
 class VirtualWatches:
-    """In the place of `Watches`: each change is recorded as it is made."""
+    """Replaces `Watches`: records each change when it is made."""
 
     def __init__(self, virtual: VirtualCluster, recorder: HistoryWriter) -> None:
         self._virtual, self._recorder = virtual, recorder
@@ -85,14 +85,14 @@ class VirtualWatches:
             self._recorder.saw(known, dict(item, metadata=dict(item["metadata"])), gone=change == "DELETED")
 
     def check(self) -> None:
-        """Nothing can break."""
+        """Do nothing: no connection can break."""
 
     def stop(self) -> None:
-        """The cluster ends with the session."""
+        """Do nothing: the cluster ends with the session."""
 
 
 class VirtualClock:
-    """The clock of a simulated cluster. It begins where the machine's was: what began before it keeps its order."""
+    """The clock of a simulated cluster. It begins at the machine's time, so that earlier times stay earlier."""
 
     def __init__(self, virtual: VirtualCluster) -> None:
         self._virtual, self._zero = virtual, time.monotonic() - virtual.now()

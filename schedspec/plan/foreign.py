@@ -1,4 +1,4 @@
-"""A plan of a cluster that another scheduler serves: what is known to differ there."""
+"""Notes for a plan of a cluster that another scheduler serves: its known differences from ours."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST = 4
 
 
 def foreign_notes(schedulers: list[str], policies: tuple[str, str]) -> list[str]:
-    """Return what a reader has to know first where the pods name another scheduler."""
+    """Return the notes that come first if the pods name another scheduler."""
     others = sorted({*schedulers} - {"schedspec"})
     if not others:
         return []

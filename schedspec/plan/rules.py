@@ -1,4 +1,4 @@
-"""The team's own scenarios under both policies, in virtual time: which flip."""
+"""Run the team's own scenarios under both policies in virtual time, and find those whose verdict changes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def run_rules(features: list[Path], policies: tuple[str, str]) -> dict[str, Any]
 
 
 def _own_policies(features: list[Path], sides: tuple[str, str], policy: str, copy: Path) -> Path | None:
-    """Copy the team's policies with the changed one as it is on a side; None if it is not among them."""
+    """Copy the team's policies, with one side's text of the changed one. Return None if it is not among them."""
     beside = (above / "policies" for feature in features for above in (feature.resolve(), *feature.resolve().parents))
     folder = next((it for it in beside if it.is_dir()), None)
     changed = [it for it in sorted(folder.glob("*.yaml")) if it.read_text("utf-8") in sides] if folder else []

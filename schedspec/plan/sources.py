@@ -1,4 +1,4 @@
-"""The two sets of files that a plan compares: folders, files, or revisions of this git repository."""
+"""Read the two sets of files that a plan compares: folders, files, or revisions of this git repository."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..api.errors import HarnessError
 
 SUFFIXES = (".yaml", ".yml", ".json", ".conf")
 MOST_BYTES = 16 << 20
-"""Bytes of one file; larger ones are no policies or manifests."""
+"""Size limit of one file in bytes; a larger file is no policy or manifest."""
 _GIT_SECONDS = 60.0
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
 
@@ -21,7 +21,7 @@ class SourceError(HarnessError):
 
 
 def is_range(text: str) -> bool:
-    """Whether a text is `main..HEAD`, and no folder of that name."""
+    """Whether a text is a range such as `main..HEAD` and not the name of a folder."""
     return ".." in text and not Path(text).exists()
 
 
@@ -52,13 +52,13 @@ def _read(path: Path) -> str:
 
 
 def merge_base(before: str, after: str) -> str:
-    """Return the commit that two revisions have in common: what a pull request changes counts from there."""
+    """Return the last common commit of two revisions: the base of a pull request's changes."""
     found = _git("merge-base", before, after, fails=False)
     return found.strip() or before
 
 
 def short(revision: str) -> str:
-    """Return a revision as a reader wants it: a commit by the beginning of its hash."""
+    """Return a short form of a revision: of a commit, the beginning of its hash."""
     return revision[:10] if _COMMIT.fullmatch(revision) else revision
 
 

@@ -17,10 +17,10 @@ _LEAST = 0.02
 _SHOWN = 4.0
 """From this factor on a span is marked as shortened."""
 _SHARE = 0.2
-"""No span in which nothing happens takes more of the axis than about this part."""
+"""Maximum part of the axis, approximately, for a span without events."""
 _TICK = 52.0
 _FINEST = 60.0
-"""Ticks are no finer than this part of the whole."""
+"""Minimum distance of ticks, as a part of the whole."""
 _NICE = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
 
 

@@ -15,7 +15,7 @@ from .record import ScenarioRecord
 CHARACTER = 5.9
 """The width of a character."""
 Stay = tuple[float, float, str, float]
-"""From when, until when, of which queue, how much."""
+"""Begin, end, queue and amount of a pod."""
 
 
 class Canvas:

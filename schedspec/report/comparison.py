@@ -19,7 +19,7 @@ from .matrix import Cell
 VIEW = "against"
 """The anchor of the comparison on the page."""
 _SLOWER, _SECONDS = 1.5, 0.5
-"""Times differ from this factor and from so many seconds on: a machine is never equally fast twice."""
+"""Minimum factor and minimum seconds by which times differ, because a machine is never equally fast twice."""
 
 Kind = Literal["verdict", "evictions", "time", "new", "gone"]
 

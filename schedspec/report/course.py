@@ -18,9 +18,9 @@ from .objects import Queues, quantities
 from .record import ActMoment, Evicted
 
 Clock = Callable[[float], float]
-"""A history's time as the record's."""
+"""Converts a time of the history to a time of the record."""
 _SOON = 60.0
-"""Seconds after an eviction within which who comes to the node may be whom it was for."""
+"""Maximum seconds from an eviction to the bind of the pod that it was for, if the scheduler names no preemptor."""
 
 
 def acts_of(ledger: Ledger, queues: Queues, clock: Clock) -> list[ActMoment]:

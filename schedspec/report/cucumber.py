@@ -28,7 +28,7 @@ MEDIA_TYPE: Final = "text/x.cucumber.gherkin+plain"
 _MOST_BYTES = 4 << 20
 """The media type of a feature file."""
 _MOST = 200_000
-"""Characters of a picture; a bigger one is left to the report."""
+"""Maximum characters of a picture; a larger one is only in the report."""
 _STATUS = {"passed": "PASSED", "failed": "FAILED", "skipped": "SKIPPED"}
 Message = dict[str, Any]
 

@@ -32,11 +32,11 @@ RECORDING = "recording"
 _WIDTH = 160
 _COURSE = "what happened, by seconds since the scenario began"
 _LEAST = 8
-"""Lines that the course keeps, whatever else there is to say."""
+"""Minimum number of lines of the timeline, whatever the other sections need."""
 _MOST: dict[str, int | None] = {"course": 34, "queues": 7, "pending": 6}
 """The maximum number of lines of a section."""
 _TOGETHER = 0.1
-"""Seconds within which alike pods of one workload that do the same do it together."""
+"""Seconds within which equal changes of alike pods of one workload become one row."""
 _COLOURS: tuple[tuple[re.Pattern[str], dict[str, bool]], ...] = (
     (re.compile(r"\s+seen: |\s+[\d.]+ > .* fails$|also found: "), {"red": True, "bold": True}),
     (re.compile(r"\s+expected: "), {"green": True}),
@@ -169,7 +169,7 @@ class _Row:
     workload: str = ""
     nodes: dict[str, None] = field(default_factory=dict)
     pods: set[str] = field(default_factory=set)
-    """The pods of one row: of its workload, as told by their names."""
+    """The pods of one row: those of its workload, by their names."""
 
 
 def _course(running: ScenarioRun, about: Sequence[Ref]) -> Iterator[str]:

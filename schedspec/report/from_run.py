@@ -27,7 +27,7 @@ from .queue_moments import queue_moments
 from .record import Failure, Judgement, Moment, Reason, ScenarioRecord, Sentence, Software, Span, Story, digest
 
 _WHOLE = 600
-"""Up to so many versions of pods a record keeps them whole."""
+"""A record keeps whole pods up to this number of versions."""
 
 
 def make_record(running: ScenarioRun, findings: Sequence[Violation] = (), off: Sequence[str] = ()) -> ScenarioRecord:

@@ -56,14 +56,14 @@ def lives_of(record: ScenarioRecord) -> list[Life]:
     found: dict[str, Life] = {}
     for story in record.objects:
         if story.kind == "pod":
-            _take(story, found)
+            _add_story(story, found)
     for act in record.acts:
         if act.act == "evict" and act.uid in found:
             found[act.uid].eviction = act
     return sorted(found.values(), key=lambda life: (life.created, natural(life.name)))
 
 
-def _take(story: Story, found: dict[str, Life]) -> None:
+def _add_story(story: Story, found: dict[str, Life]) -> None:
     for moment in story.moments:
         if moment.cleanup:
             continue

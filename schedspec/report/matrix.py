@@ -57,7 +57,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome of one scenario with one scheduler, over all of its runs."""
 
     verdict: Verdict
-    """The worst of the runs."""
+    """The verdict of the worst run."""
     passed: int
     runs: int
     why: str

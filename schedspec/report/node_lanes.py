@@ -16,7 +16,7 @@ from .picture import GAP, ROW, Bar, Lane
 from .slots import place
 
 MOST_NODES, MOST_PODS = 40, 400
-"""Beyond either, nodes share lanes."""
+"""Above either limit, nodes share lanes."""
 SHARED_LANES = 12
 
 

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from . import files, html, load
 
 MOST = 200
-"""Rows of a table; the plan as JSON has all."""
+"""Maximum rows of a table; the plan as JSON has all."""
 
 
 def write(plan: Any, results: Mapping[str, Path], path: Path) -> Path:

@@ -21,14 +21,14 @@ from ..api.errors import HarnessError
 from . import files
 
 UID: Final = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
-"""The end of a PodGroup's name, which readers do without."""
+"""The uid at the end of a PodGroup's name, which readers do not need."""
 SCHEMA: Final = 2
-"""Raised when a field changes its meaning or goes; a new field with a default does not raise it."""
+"""Increased when a field changes its meaning or is removed, but not for a new field with a default."""
 
 
 Line = Annotated[int, msgspec.Meta(ge=0, lt=10_000_000)]
 Seconds = Annotated[float, msgspec.Meta(ge=-1e11, le=1e11)]
-"""Bounded, as records may come from other machines."""
+"""Bounded, because records may come from other machines."""
 
 
 class RecordError(HarnessError):
@@ -111,7 +111,7 @@ class ActMoment(msgspec.Struct, frozen=True, omit_defaults=True):
     preemptor_uid: str = ""
     preemptor_queue: str = ""
     inferred: bool = False
-    """The scheduler did not say for whom: it is the next pod of another group that got to that node."""
+    """True if the scheduler named no preemptor: then it is the next pod of another group that was bound to the node."""
     tier: Line = 0
     """The policy's tier that decided, from 1; 0 if the scheduler did not say."""
     votes: dict[str, str] = {}
@@ -143,7 +143,7 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
     """Why a scenario failed."""
 
     text: str
-    """All of it."""
+    """The complete text."""
     expected: str = ""
     seen: str = ""
     waited: str = ""
@@ -216,7 +216,7 @@ class ScenarioRecord(msgspec.Struct, frozen=True, kw_only=True):
     policy_name: str = ""
     """The name of the policy in the sentence, or of its file."""
     began: Seconds
-    """When the clock stood at 0, in seconds since 1970."""
+    """Time of the clock's 0, in seconds since 1970."""
     seconds: Seconds
     """The duration until the last sentence ended and the monitors had judged."""
     boot_seconds: Seconds = 0.0

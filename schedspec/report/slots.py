@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 _NOTHING = 1e-9
 Part = tuple[float, float]
-"""From where, and how much."""
+"""Position and size of a part."""
 
 
 def place(stays: Sequence[tuple[float, float, float]]) -> list[list[Part]]:
-    """Return the parts that each pod occupies, given its stay on a node (from, until, amount), ordered by start.
+    """Return the parts that each pod occupies, given its time on a node (from, until, amount), ordered by start.
 
     A pod takes one contiguous part if there is one, else the lowest free pieces. The space is unlimited: the caller
     shows what exceeds a node's capacity.

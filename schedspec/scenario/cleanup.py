@@ -1,4 +1,4 @@
-"""A scenario begins and ends with an empty cluster. Objects are deleted by force, and the watches confirm it.
+"""Empty the cluster before and after a scenario: objects are deleted by force, and the watches confirm it.
 
 Namespaces are deleted in the background: their removal takes seconds, and by then they are empty.
 """

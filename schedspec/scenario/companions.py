@@ -1,7 +1,7 @@
 """Find the companions to apply: objects that a scheduler needs beside those of a scenario.
 
 Volcano needs HyperNodes for the racks of the nodes, Kueue needs its ClusterQueues. A scheduler's adapter makes them
-from the scenario's queues and nodes and the policy in force; this module tells which of them are new or changed.
+from the scenario's queues and nodes and the policy in force; this module finds those that are new or changed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Protect objects that are not the scenario's: tell which of them it may change, and refuse all others."""
+"""Protect objects that are not the scenario's: decide which of them it may change, and refuse all others."""
 
 from __future__ import annotations
 

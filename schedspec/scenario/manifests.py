@@ -1,8 +1,8 @@
 """Read a team's real manifests: the queues, nodes and policy that `kubectl get -o yaml` prints or a repository keeps.
 
 1. `find` looks for the file beside the feature, then in the root of the run and in the working directory.
-2. `queues` and `nodes` keep what a user writes of an object and drop what a cluster adds (status, uid, versions), so
-   that the same file can be applied to an empty cluster. Documents of other kinds are left out.
+2. `queues` and `nodes` keep the fields that a user writes and drop those that a cluster adds (status, uid, versions),
+   so that the same file can be applied to an empty cluster. Documents of other kinds are left out.
 3. `policy` reads the text of a scheduler's configuration, from a plain file or from the ConfigMap that holds it.
 """
 
@@ -74,7 +74,7 @@ def _objects(path: Path, kind: str, keep: Callable[[Object], Object]) -> list[Re
 
 
 def _documents(path: Path, text: str) -> Iterator[tuple[Object, yaml.nodes.Node]]:
-    """The objects of a file with their places in it; a List is its items."""
+    """Yield the objects of a file with their places in it, also those in a List."""
     try:
         loaded = list(zip(yaml.safe_load_all(text), yaml.compose_all(text, yaml.SafeLoader), strict=True))
     except yaml.YAMLError as problem:
@@ -101,7 +101,7 @@ def _head(obj: Object) -> Object:
 
 
 def _node(obj: Object) -> Object:
-    """A node that KWOK plays: its labels, its taints but those of a node that is not ready, and what it offers."""
+    """Return a KWOK node with the labels, amounts and taints of a node, except taints of a node that is not ready."""
     made, spec, status = _head(obj), obj.get("spec") or {}, obj.get("status") or {}
     made["metadata"].setdefault("labels", {})[WORLD] = "true"
     made["metadata"].setdefault("annotations", {})[SIMULATED] = "fake"

@@ -1,4 +1,4 @@
-"""Which objects of a cluster belong to a run: all of a cluster made for the run; on a shared one, those with its label.
+"""Decide which objects belong to a run: on a cluster made for the run, all; on a shared one, those with its label.
 
 Pure: decides about objects, and changes new objects so that ours and foreign ones stay apart.
 """

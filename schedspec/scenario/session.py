@@ -74,7 +74,7 @@ class LiveSession:
         self.options = options
         own = Templates(template_folders(options), {}, options.policies)
         self.policy = options.policy.read_text("utf-8") if options.policy else own.policy("default")
-        """The policy of scenarios that name none."""
+        """The policy of scenarios that name no policy."""
         self.policy_name = options.policy.stem if options.policy else "default"
         shared = options.settings.kind == "existing"
         # On a shared cluster, the prefix of our namespaces is unique.

@@ -26,8 +26,8 @@ from .restore import at, borrow
 from .templates import Rendered, Templates
 
 
-class TakesPolicy(Protocol):
-    """The part of a scheduler that the world uses."""
+class PolicyUser(Protocol):
+    """The part of a scheduler that the world needs."""
 
     def use_policy(self, text: str) -> str:
         """Put a policy into force. Return its sha256."""
@@ -42,7 +42,7 @@ class World:
         history: History,
         expect: Expect,
         templates: Templates,
-        scheduler: TakesPolicy | None,
+        scheduler: PolicyUser | None,
         *,
         ownership: Ownership,
         companions: MakesCompanions = lambda _queues, _nodes, _policy: (),

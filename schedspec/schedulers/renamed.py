@@ -1,4 +1,4 @@
-"""A scheduler under test on a cluster where objects of scenarios have real names of their own.
+"""Wrap a scheduler under test on a cluster where objects of scenarios have other real names.
 
 It gets policies with the real names, and its messages, logs and recordings come back with the scenarios' names.
 """
@@ -17,7 +17,7 @@ from .adapter import Scheduler
 
 
 class RenamedScheduler:
-    """A scheduler that is reached through `names`. Not thread-safe."""
+    """A scheduler behind `names`. Not thread-safe."""
 
     def __init__(self, scheduler: Scheduler, names: Names) -> None:
         self._scheduler, self._names = scheduler, names

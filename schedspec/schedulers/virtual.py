@@ -1,4 +1,4 @@
-"""Our own scheduler where it is part of a simulated cluster."""
+"""Our own scheduler inside a simulated cluster, behind the interface of all schedulers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class VirtualScheduler:
         self._policy = ""
 
     def launch(self, policy: str) -> None:
-        """Put the policy into force: it runs already."""
+        """Put the policy into force; the scheduler runs already."""
         self.use_policy(policy)
 
     def start(self, policy: str) -> None:
@@ -27,20 +27,20 @@ class VirtualScheduler:
         self._virtual.advance(1.0)
 
     def stop(self) -> None:
-        """It ends with its cluster."""
+        """Do nothing: the scheduler ends with its cluster."""
 
     def handle(self) -> dict[str, Any]:
-        """No other process reaches it."""
+        """Return nothing: no other process can reach the scheduler."""
         return {}
 
     def attach(self, handle: dict[str, Any]) -> None:
-        """No other process reaches it."""
+        """Do nothing: no other process can reach the scheduler."""
 
     def check(self) -> None:
-        """It raises from within the wait in which it dies."""
+        """Do nothing: if the scheduler dies, the current wait raises its error."""
 
     def use_policy(self, text: str) -> str:
-        """Put a policy into force; its sha256. Raises PolicyRefusedError."""
+        """Put a policy into force and return its sha256. Raises PolicyRefusedError."""
         if text == self._policy:
             return ""
         try:
@@ -51,11 +51,11 @@ class VirtualScheduler:
         return found
 
     def keep_recording(self, since: float, to: Path) -> bool:
-        """It records nothing."""
+        """Return False: the scheduler keeps no recording."""
         del since, to
         return False
 
     def last_lines(self, count: int) -> Sequence[str]:
-        """It has no log of its own."""
+        """Return nothing: the scheduler has no log of its own."""
         del count
         return ()

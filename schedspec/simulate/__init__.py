@@ -1,1 +1,1 @@
-"""What `schedspec simulate` adds to the scheduler's simulation: many runs at once (`sweep`), monitors (`monitored`)."""
+"""Extend the scheduler's simulation for `schedspec simulate`: many runs at once (`sweep`), monitors (`monitored`)."""

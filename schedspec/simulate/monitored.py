@@ -1,8 +1,8 @@
-"""Monitors over a simulated load: the invariants of scenarios, judged on the stream of outcomes while it runs.
+"""Judge a simulated load by the invariants of scenarios, on the stream of its outcomes while it runs.
 
-1. Sums of what nodes and queues hold are kept from outcome to outcome, so that a judgement costs what it concerns.
-2. A bind is judged at once; what was done to a gang when the next cycle begins, because it belongs together; whether an
-   eviction was needed and in proportion (`victims`) as soon as it is known what came of it.
+1. Sums of what nodes and queues hold are updated by each outcome, so that a judgement reads only what it needs.
+2. A bind is judged at once. A gang is judged when the next cycle begins, because all of a cycle's acts on it belong
+   together. Whether an eviction was needed and in proportion (`victims`) is judged as soon as its effect is known.
 3. Each finding names the virtual time, the cycle, and the reason that the scheduler gave.
 
 The limits are read from the nodes and queues as their users wrote them, never from the scheduler's own numbers.
@@ -41,13 +41,13 @@ class Monitors:
         """Fields of `scheduler.simulate.records.Finding`, in order."""
 
     def take(self, outcome: Any) -> None:
-        """Take the next outcome of the simulation."""
-        take = getattr(self, f"_take_{type(outcome).__name__.lower()}", None)
-        if take is not None:
-            take(outcome)
+        """Process the next outcome of the simulation."""
+        handler = getattr(self, f"_on_{type(outcome).__name__.lower()}", None)
+        if handler is not None:
+            handler(outcome)
 
     def close(self) -> list[dict[str, Any]]:
-        """Judge what the last cycle left; returns all findings."""
+        """Judge the gangs of the last cycle; return all findings."""
         self._judge_gangs()
         self._victims.close()
         return self.found
@@ -62,21 +62,21 @@ class Monitors:
 
     # ---------------------------------------------------------------------------------------------------- outcomes
 
-    def _take_submitted(self, it: Any) -> None:
+    def _on_submitted(self, it: Any) -> None:
         requests = {name: amount for name, amount in amounts.parse(it.requests).items() if amount > 0}
         self._books.jobs[it.job] = Job(it.job, it.queue, it.pods, it.min_member, requests, it.preemptable)
 
-    def _take_cycle(self, it: Any) -> None:
+    def _on_cycle(self, it: Any) -> None:
         self._judge_gangs()
         self._cycle, self._at = it.number, it.at
 
-    def _take_started(self, it: Any) -> None:
+    def _on_started(self, it: Any) -> None:
         self._books.jobs[it.job].attempt = it.attempt
 
-    def _take_stopped(self, it: Any) -> None:
+    def _on_stopped(self, it: Any) -> None:
         self._victims.over(it.job)
 
-    def _take_placed(self, it: Any) -> None:
+    def _on_placed(self, it: Any) -> None:
         job = self._books.jobs[it.job]
         self._books.place(job, it.pod, it.node)
         held = self._books.on_node[it.node]
@@ -90,7 +90,7 @@ class Monitors:
         self._victims.placed(job, it.node)
         self._changed[it.job] = ("bound", "")
 
-    def _take_evicted(self, it: Any) -> None:
+    def _on_evicted(self, it: Any) -> None:
         job, why = self._books.jobs[it.job], it.reason
         if it.pod in job.victims or it.pod not in job.placed:
             return
@@ -104,7 +104,7 @@ class Monitors:
             job.evicted_for[why.preemptor] = job.attempt
         self._judge_protection(job, why.action, reason)
 
-    def _take_released(self, it: Any) -> None:
+    def _on_released(self, it: Any) -> None:
         job = self._books.jobs[it.job]
         node = job.placed.get(it.pod)
         if node is None:
@@ -114,10 +114,10 @@ class Monitors:
         if not job.placed:
             self._changed.pop(it.job, None)
 
-    def _take_disrupted(self, it: Any) -> None:
+    def _on_disrupted(self, it: Any) -> None:
         self._changed.pop(it.job, None)  # not an act of the scheduler
 
-    def _take_ended(self, it: Any) -> None:
+    def _on_ended(self, it: Any) -> None:
         self._victims.over(it.job)
         self._books.jobs.pop(it.job, None)
         self._changed.pop(it.job, None)

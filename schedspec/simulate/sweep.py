@@ -79,7 +79,7 @@ def run_all(given: argparse.Namespace) -> int:
 def _run(runs: Sequence[argparse.Namespace]) -> list[int]:
     workers = min(len(runs), os.cpu_count() or 1)
     context = multiprocessing.get_context("spawn")
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # each run ends by itself and writes what there is
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # each run ends by itself and writes its results so far
     try:
         with ProcessPoolExecutor(workers, mp_context=context, max_tasks_per_child=1) as pool:
             waiting = {pool.submit(_one, it): it for it in runs}
@@ -109,7 +109,7 @@ def join(folder: Path) -> str:
 
 
 def summary(results: Iterable[Path]) -> str:
-    """Format least, median and most of each metric, by policy. Raises the errors of the result files."""
+    """Format minimum, median and maximum of each metric, by policy. Raises the errors of the result files."""
     room = distribution.load("scheduler.simulate.records")
     found: dict[str, list[Mapping[str, Any]]] = {}
     for path in results:

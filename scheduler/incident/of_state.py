@@ -22,8 +22,6 @@ _FIELDS = (
     "preemption_policy",
 )
 _MOST_NOTES = 8
-_SLOTS = 110_000
-"""The pods of a node that needs no column for them."""
 
 
 def make_case(state: State, policy: str, *, again: bool) -> tuple[Case, list[str], dict[str, str]]:
@@ -145,12 +143,12 @@ def _requests(pod: objects.Pod) -> Amounts:
 
 
 def _may_go(pod: objects.Pod, group: objects.PodGroup) -> bool:
-    said: Any = {
+    preemptable: Any = {
         **(group.metadata.annotations or {}),
         **(pod.metadata.labels or {}),
         **(pod.metadata.annotations or {}),
     }.get(names.PREEMPTABLE, "true")
-    return str(said).lower() != "false"
+    return str(preemptable).lower() != "false"
 
 
 def _created(group: objects.PodGroup) -> int:

@@ -92,10 +92,10 @@ def demand_of(pod: Pod) -> CardDemand | None:
         return None
     parts = tuple(map(_vgpu_part, pod.spec.containers))
     memory, number = (_whole_pod(pod.spec.containers, init, name) for name in (GPU_MEMORY, GPU_NUMBER))
-    asked = [name for name, wanted in ((GPU_MEMORY, memory), (GPU_NUMBER, number)) if wanted]
-    if any(part.cards for part in parts) or not asked:
+    shared = [name for name, wanted in ((GPU_MEMORY, memory), (GPU_NUMBER, number)) if wanted]
+    if any(part.cards for part in parts) or not shared:
         for_init = any(not _VGPU.isdisjoint(_amounts(it)) for it in init)
-        return _vgpu_demand(pod, parts, _problem(asked, parts, for_init=for_init))
+        return _vgpu_demand(pod, parts, _problem(shared, parts, for_init=for_init))
     if memory and number:
         return CardDemand("memory", (CardPart(1, memory),), problem=f"asks for {GPU_MEMORY} and {GPU_NUMBER}")
     return CardDemand("memory", (CardPart(1, memory),)) if memory else CardDemand("number", (CardPart(number),))
@@ -132,9 +132,9 @@ def _vgpu_demand(pod: Pod, parts: tuple[CardPart, ...], problem: str) -> CardDem
     )
 
 
-def _problem(asked: list[str], parts: tuple[CardPart, ...], *, for_init: bool) -> str:
-    if asked:
-        return f"asks for {asked[0]} and for {VGPU_NUMBER}: no device plugin offers both"
+def _problem(shared: list[str], parts: tuple[CardPart, ...], *, for_init: bool) -> str:
+    if shared:
+        return f"asks for {shared[0]} and for {VGPU_NUMBER}: no device plugin offers both"
     if for_init:
         return f"an init container asks for {VGPU_NUMBER}, which device plugins give to containers only"
     if not any(part.cards for part in parts):

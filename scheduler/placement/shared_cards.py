@@ -85,9 +85,9 @@ class SharedCards:
             free, memory = max(left, default=(0, 0))
             if not cards or (fitting, free) <= best:
                 continue
-            best, asked = (fitting, free), part.memory_of(memory)
-            if not fitting and free < asked:
-                text = f"{node.name}: the freest card has {free} of {memory} MiB free, {asked} requested"
+            best, needed = (fitting, free), part.memory_of(memory)
+            if not fitting and free < needed:
+                text = f"{node.name}: the freest card has {free} of {memory} MiB free, {needed} requested"
             else:
                 text = f"{node.name}: {fitting} of {len(cards)} cards can be used, {part.cards} requested"
         return text

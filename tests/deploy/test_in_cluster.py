@@ -61,8 +61,8 @@ class Server:
         self._waits -= 1
         if self._waits < 0 and not self.refusal:
             self.in_force = self.policy
-        said = {"sha256": sha(self.in_force), "error": self.refusal, "refused_sha256": sha(self.policy)}
-        return urllib3.HTTPResponse(json.dumps(said).encode(), status=200)
+        expected = {"sha256": sha(self.in_force), "error": self.refusal, "refused_sha256": sha(self.policy)}
+        return urllib3.HTTPResponse(json.dumps(expected).encode(), status=200)
 
 
 def sha(text: str) -> str:

@@ -87,7 +87,7 @@ def test_a_shard_that_nobody_fetches_ends(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pods", "status", "said"),
+    ("pods", "status", "output"),
     [
         (["true/Running/suite-0-x ", "true/Running/suite-1-x "], 0, "shard 1 of 2, pod suite-1-x: ended with status 0"),
         (["true/Running/suite-0-x ", "true/Running/suite-1-bad "], 1, "pod suite-1-bad: ended with status 1"),
@@ -95,7 +95,7 @@ def test_a_shard_that_nobody_fetches_ends(tmp_path: Path) -> None:
     ],
 )
 def test_collecting_takes_what_there_is_and_fails_for_what_there_is_not(
-    tmp_path: Path, pods: list[str], status: int, said: str
+    tmp_path: Path, pods: list[str], status: int, output: str
 ) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run/junit.xml").write_text("<testsuites/>")
@@ -115,7 +115,7 @@ def test_collecting_takes_what_there_is_and_fails_for_what_there_is_not(
         check=False,
         timeout=60,
     )
-    assert (done.returncode, said in done.stdout + done.stderr) == (status, True), done
+    assert (done.returncode, output in done.stdout + done.stderr) == (status, True), done
     fetched = [number for number, pod in enumerate(pods) if "Running" in pod]
     assert [path.parent.name for path in sorted((tmp_path / "out").glob("*/junit.xml"))] == list(map(str, fetched))
     assert len((tmp_path / "touched").read_text().splitlines()) == len(fetched)
@@ -147,7 +147,7 @@ def test_three_shards_run_on_kind_and_join_into_one_report(tmp_path: Path) -> No
         return done.stdout
 
     tag, archive = suite_image.archive(Docker(), print)
-    asked = [
+    requests = [
         {"op": "replace", "path": "/spec/template/spec/containers/0/env/1/value", "value": FEATURES},
         # One after the other: three control planes at once are more than a small machine boots in time.
         {"op": "replace", "path": "/spec/parallelism", "value": 1},
@@ -155,7 +155,7 @@ def test_three_shards_run_on_kind_and_join_into_one_report(tmp_path: Path) -> No
     overlay = {
         "resources": [os.path.relpath(SUITE, tmp_path)],
         "images": [{"name": suite_image.NAME, "newTag": tag}],
-        "patches": [{"target": {"kind": "Job"}, "patch": json.dumps(asked)}],
+        "patches": [{"target": {"kind": "Job"}, "patch": json.dumps(requests)}],
     }
     (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(overlay))
     cluster.up(print)

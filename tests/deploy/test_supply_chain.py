@@ -56,9 +56,9 @@ def test_an_action_is_used_at_one_commit_everywhere() -> None:
 
 
 def test_go_is_the_one_that_the_tools_name() -> None:
-    asked = [step["with"] for path in WORKFLOWS for step in steps(path) if "setup-go" in step.get("uses", "")]
-    assert asked
-    assert {with_["go-version-file"] for with_ in asked} == {"kind-config/tools/kubernetes/go.mod"}
+    setups = [step["with"] for path in WORKFLOWS for step in steps(path) if "setup-go" in step.get("uses", "")]
+    assert setups
+    assert {with_["go-version-file"] for with_ in setups} == {"kind-config/tools/kubernetes/go.mod"}
     assert (ROOT / "kind-config/tools/kubernetes/go.mod").is_file()
 
 

@@ -91,7 +91,7 @@ def test_what_init_writes_stands_in_one_folder_and_runs_there(repository: Path, 
     assert "+++ queues/pytest.ini" in shown
     assert "+/queues/out/" in shown
     assert "-__pycache__" not in shown
-    said = call("schedspec", "init").stdout
+    init_output = call("schedspec", "init").stdout
     after = content(repository)
     assert {name for name in after if after[name] != before.get(name)} - {".gitignore"} == {
         "queues/features/lending.feature",
@@ -100,7 +100,7 @@ def test_what_init_writes_stands_in_one_folder_and_runs_there(repository: Path, 
         "queues/steps/lending.py",
         "queues/schedspec-0.1.0-py3-none-any.whl",
         ".github/workflows/schedspec.yml",
-    }, said
+    }, init_output
     assert after[".gitignore"] == f"{before['.gitignore']}\n/queues/out/\n.pytest_cache/\n"
     call("schedspec", "init")
     assert content(repository) == after
@@ -124,10 +124,10 @@ def test_the_workflow_installs_the_wheel_that_stands_in_the_repository(repositor
 
 
 def test_the_doctor_names_the_versions_that_clash(repository: Path, call: Call) -> None:
-    told = call("schedspec", "doctor").stdout
-    assert "versions clash: pyproject.toml: pytest<9 (schedspec needs pytest>=9.2)" in told
-    assert "versions clash: pyproject.toml: pytest-bdd==8.1.0 (schedspec needs pytest-bdd==9.0.1)" in told
-    assert "run: schedspec test" in told
+    doctor_output = call("schedspec", "doctor").stdout
+    assert "versions clash: pyproject.toml: pytest<9 (schedspec needs pytest>=9.2)" in doctor_output
+    assert "versions clash: pyproject.toml: pytest-bdd==8.1.0 (schedspec needs pytest-bdd==9.0.1)" in doctor_output
+    assert "run: schedspec test" in doctor_output
 
 
 def test_an_ordinary_suite_and_ours_run_in_one_run(repository: Path, call: Call) -> None:

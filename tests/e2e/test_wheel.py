@@ -119,9 +119,9 @@ def test_a_project_is_collected_and_what_it_hides_is_said_once(project: Path, ca
     assert call("pytest", "--collect-only").stdout.count("own templates replace ours: queue.yaml.j2") == 1
 
 
-@pytest.mark.parametrize(("asked", "found"), [("lent.feature:21", 1), ("lent.feature::The owner is served", 1)])
-def test_a_line_and_a_name_select_from_another_folder(project: Path, call: Call, asked: str, found: int) -> None:
-    done = call("pytest", "--collect-only", "-q", asked, cwd=project / "features")
+@pytest.mark.parametrize(("selection", "found"), [("lent.feature:21", 1), ("lent.feature::The owner is served", 1)])
+def test_a_line_and_a_name_select_from_another_folder(project: Path, call: Call, selection: str, found: int) -> None:
+    done = call("pytest", "--collect-only", "-q", selection, cwd=project / "features")
     assert f"{found} test collected" in done.stdout, done.stdout
 
 

@@ -157,9 +157,6 @@ async def test_events_that_nobody_takes_hold_back_no_bind(target: TargetCluster)
         await tenants.still_as_usual(usual)
 
 
-DEEP_TASKS = b'"tasks":[{"template":{"spec":{"containers":[{"name":"a","image":"b"}],"x":%s}}}]'
-
-
 @pytest.mark.deadline(90)
 async def test_a_job_that_is_nested_too_deep_is_left_alone_and_says_so(target: TargetCluster) -> None:
     deep = b'{"a":' * 3_000 + b"1" + b"}" * 3_000
@@ -297,8 +294,8 @@ async def test_who_has_no_answer_to_any_write_but_of_its_lease_gives_it_up(targe
         target.proxy.judge = lambda call: Ignore() if call.is_write and "/leases" not in call.path else None
         await target.gang("waits", 3)
         assert await asyncio.to_thread(scheduler.process.wait, LONGEST + SAFETY_NET) == 1
-        said = scheduler.log.read_text()
-        assert re.search(r"no write of any namespace has been answered, though our Lease is, for [3-9]\d", said)
+        log_text = scheduler.log.read_text()
+        assert re.search(r"no write of any namespace has been answered, though our Lease is, for [3-9]\d", log_text)
         lease = await target.client.get(LEASES, LEASE, "default")
         assert lease.spec.holder_identity == ""
         target.proxy.judge = lambda call: None

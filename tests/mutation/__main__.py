@@ -58,7 +58,7 @@ def main() -> int:
         with ProcessPoolExecutor(given.workers) as pool:
             judged = pool.map(judge, copies, lots, [command] * given.workers, [limit] * given.workers)
             results = [found for lot in judged for found in lot]
-    return tell(results, len(everything), time.monotonic() - began, given.out)
+    return report(results, len(everything), time.monotonic() - began, given.out)
 
 
 def mutants(only: str) -> list[MutationSpec]:
@@ -92,7 +92,7 @@ def judge(
     return [(mutant, mutate_and_test([mutant], command, limit)) for mutant in lot]
 
 
-def tell(results: Sequence[tuple[MutationSpec, WorkResult]], of: int, seconds: float, out: Path) -> int:
+def report(results: Sequence[tuple[MutationSpec, WorkResult]], of: int, seconds: float, out: Path) -> int:
     """A table by module, and the survivors as diffs in a file. 1 if too many survived."""
     total = Counter(str(mutant.module_path) for mutant, _ in results)
     killed = Counter(str(mutant.module_path) for mutant, result in results if result.is_killed)

@@ -249,19 +249,19 @@ def test_the_suite_leaves_all_of_theirs_as_it_is_and_nothing_of_its_own(
 
 @pytest.mark.usefixtures("untouched")
 def test_what_others_have_by_the_same_name_is_refused_by_name(cluster: ForeignCluster, tmp_path: Path) -> None:
-    said = run(cluster, tmp_path, COLLISIONS)
-    parts = re.split(r"^_+ (.+?) _+$", said.str(), flags=re.MULTILINE)
-    told = dict(zip(parts[1::2], parts[2::2], strict=True))
-    assert told.keys() == REFUSED.keys(), said.str()
+    output = run(cluster, tmp_path, COLLISIONS)
+    parts = re.split(r"^_+ (.+?) _+$", output.str(), flags=re.MULTILINE)
+    failures = dict(zip(parts[1::2], parts[2::2], strict=True))
+    assert failures.keys() == REFUSED.keys(), output.str()
     for scenario, lines in REFUSED.items():
-        pytest.LineMatcher(told[scenario].splitlines()).fnmatch_lines(lines)
+        pytest.LineMatcher(failures[scenario].splitlines()).fnmatch_lines(lines)
 
 
 @pytest.mark.usefixtures("untouched")
 def test_scenarios_run_beside_others_that_have_the_same_names(cluster: ForeignCluster, tmp_path: Path) -> None:
     before = len(cluster.audited())
-    said = run(cluster, tmp_path, COLLIDING, "--record", "always")
-    said.fnmatch_lines(
+    output = run(cluster, tmp_path, COLLIDING, "--record", "always")
+    output.fnmatch_lines(
         ["*others have objects of these names; in this run *queue team-a is team-a--*", "*1 failed, 2 passed*"]
     )
     names = {name_of(event) for event in cluster.audited()[before:]}
@@ -269,7 +269,7 @@ def test_scenarios_run_beside_others_that_have_the_same_names(cluster: ForeignCl
     assert {f"{name}--{token}" for name in RENAMED} <= names
     assert not names & set(RENAMED)
     assert "queues /ours" in names, "what nobody else has keeps its name"
-    *_, story = said.str().partition("Too much is expected")
+    *_, story = output.str().partition("Too much is expected")
     assert f"queues.scheduling.volcano.sh/team-a-child--{token}" in story
     hint = f"with their names on the cluster: kubectl get nodes/worker-1--{token}"
     assert [line for line in story.splitlines() if token in line and "namespace" not in line] == [
@@ -283,17 +283,17 @@ def test_scenarios_run_beside_others_that_have_the_same_names(cluster: ForeignCl
         there = [line for line in data.splitlines() if f"--{token}".encode() in line]
         assert not [line for line in there if b"kubectl get" not in line], file
     [recording] = (tmp_path / "out").glob("**/*oo-much*/recording")
-    asked = [sys.executable, "-m", "schedspec", "scheduler", "explain", str(recording.parent), "job", "large"]
-    told = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, timeout=120, check=True).stdout
-    assert "team-a-child" in told
-    assert f"--{token}" not in told
+    words = [sys.executable, "-m", "schedspec", "scheduler", "explain", str(recording.parent), "job", "large"]
+    explained = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=120, check=True).stdout
+    assert "team-a-child" in explained
+    assert f"--{token}" not in explained
 
 
 @pytest.mark.usefixtures("untouched")
 def test_a_run_that_is_refused_has_written_nothing(cluster: ForeignCluster, tmp_path: Path) -> None:
     before = len(cluster.audited())
-    said = run(cluster, tmp_path, ADOPTED, "--adopt-nodes", "worker-1")
-    said.fnmatch_lines(["*foreign pods are bound to node worker-1 (*): *", "*kubectl drain worker-1*"])
+    output = run(cluster, tmp_path, ADOPTED, "--adopt-nodes", "worker-1")
+    output.fnmatch_lines(["*foreign pods are bound to node worker-1 (*): *", "*kubectl drain worker-1*"])
     assert {event["objectRef"]["resource"] for event in cluster.audited()[before:]} == {"selfsubjectaccessreviews"}
 
 
@@ -302,16 +302,16 @@ def test_the_second_run_is_told_who_has_the_cluster(cluster: ForeignCluster, tmp
     first = RunLease(cluster.api, CONTEXT)
     first.acquire()
     try:
-        said = run(cluster, tmp_path, ADOPTED)
+        output = run(cluster, tmp_path, ADOPTED)
     finally:
         first.release()
-    said.fnmatch_lines([f"*another run uses the cluster: {first.holder}, since 20*"])
+    output.fnmatch_lines([f"*another run uses the cluster: {first.holder}, since 20*"])
 
 
 @pytest.mark.usefixtures("untouched")
 def test_an_adopted_node_is_put_back(cluster: ForeignCluster, tmp_path: Path) -> None:
-    said = run(cluster, tmp_path, ADOPTED, "--adopt-nodes", SPARE)
-    said.fnmatch_lines(["*1 passed*"])
+    output = run(cluster, tmp_path, ADOPTED, "--adopt-nodes", SPARE)
+    output.fnmatch_lines(["*1 passed*"])
     _as_it_was(cluster)
 
 
@@ -328,8 +328,8 @@ def test_after_a_killed_run_the_next_one_puts_the_node_back(cluster: ForeignClus
     assert {"key": SCENARIO, "effect": "NoSchedule"} in changed["spec"]["taints"]
     past = {"spec": {"renewTime": "2020-01-01T00:00:00.000000Z", "leaseDurationSeconds": 3}}
     cluster.api.call("PATCH", lease.PATH, body=past, content_type=MERGE)  # instead of waiting for it
-    said = run(cluster, tmp_path, ADOPTED, "--adopt-nodes", SPARE)
-    said.fnmatch_lines(["*1 passed*"])
+    output = run(cluster, tmp_path, ADOPTED, "--adopt-nodes", SPARE)
+    output.fnmatch_lines(["*1 passed*"])
     _as_it_was(cluster)
 
 

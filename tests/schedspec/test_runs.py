@@ -230,7 +230,7 @@ WRONG = {
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+def lines_of(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     """The text of each scenario that failed, and the outcome of all under the key `""`."""
     folder = tmp_path_factory.mktemp("wrong")
     (folder / "pytest.ini").write_text("[pytest]\nstrict = true\n")
@@ -254,24 +254,26 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize(("scenario", "lines"), WRONG.items(), ids=WRONG)
-def test_a_failure_says_why(told: dict[str, list[str]], scenario: str, lines: list[str]) -> None:
-    assert scenario in told, "\n".join(told[""])
-    pytest.LineMatcher(told[scenario]).fnmatch_lines(lines)
+def test_a_failure_says_why(lines_of: dict[str, list[str]], scenario: str, lines: list[str]) -> None:
+    assert scenario in lines_of, "\n".join(lines_of[""])
+    pytest.LineMatcher(lines_of[scenario]).fnmatch_lines(lines)
 
 
-def test_what_is_right_passes_and_nothing_is_left_behind(told: dict[str, list[str]]) -> None:
+def test_what_is_right_passes_and_nothing_is_left_behind(lines_of: dict[str, list[str]]) -> None:
     outcomes = {
         found[1]: found[2]
-        for line in told[""]
+        for line in lines_of[""]
         if (found := re.match(r"wrong.feature::(.+?) (PASSED|FAILED|ERROR)", line))
     }
     assert {name for name, outcome in outcomes.items() if outcome == "FAILED"} == set(WRONG)
-    assert "ERROR" not in outcomes.values(), "\n".join(told[""])
+    assert "ERROR" not in outcomes.values(), "\n".join(lines_of[""])
 
 
-def test_no_failure_shows_python(told: dict[str, list[str]]) -> None:
-    pytest.LineMatcher(told[""]).no_fnmatch_line("*Traceback*")
+def test_no_failure_shows_python(lines_of: dict[str, list[str]]) -> None:
+    pytest.LineMatcher(lines_of[""]).no_fnmatch_line("*Traceback*")
 
 
-def test_the_run_says_how_long_the_cluster_took(told: dict[str, list[str]]) -> None:
-    pytest.LineMatcher(told[""]).fnmatch_lines(["embedded v*: booted in * s, first pod Running after * s; logs in *"])
+def test_the_run_says_how_long_the_cluster_took(lines_of: dict[str, list[str]]) -> None:
+    pytest.LineMatcher(lines_of[""]).fnmatch_lines(
+        ["embedded v*: booted in * s, first pod Running after * s; logs in *"]
+    )

@@ -44,9 +44,9 @@ def call(step: Any) -> Call:
 def test_the_chinese_feature_says_what_the_english_one_says(path: Path) -> None:
     chinese = path.with_suffix(".zh.feature")
     assert "# language: zh-CN" in chinese.read_text("utf-8")
-    said = list(calls(path))
-    assert said
-    assert list(calls(chinese)) == said
+    sentences = list(calls(path))
+    assert sentences
+    assert list(calls(chinese)) == sentences
 
 
 def test_the_samples_of_the_page_are_scenarios(tmp_path: Path) -> None:
@@ -54,4 +54,4 @@ def test_the_samples_of_the_page_are_scenarios(tmp_path: Path) -> None:
     assert [sample for sample in samples if "zh-CN" in sample]
     for sample in samples:
         (tmp_path / "sample.feature").write_text(sample, "utf-8")
-        assert [said for _, said in calls(tmp_path / "sample.feature") if said]
+        assert [sentences for _, sentences in calls(tmp_path / "sample.feature") if sentences]

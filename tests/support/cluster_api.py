@@ -18,8 +18,8 @@ Object = dict[str, Any]
 
 
 class ApiError(Exception):
-    def __init__(self, status: int, said: str) -> None:
-        super().__init__(f"{status}: {said}")
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(f"{status}: {message}")
         self.status = status
 
 
@@ -27,8 +27,8 @@ class Api:
     """One namespace of an embedded cluster."""
 
     def __init__(self, cluster: Cluster, namespace: str = "default") -> None:
-        said = yaml.safe_load(cluster.kubeconfig.read_text())
-        user, server = said["users"][0]["user"], said["clusters"][0]["cluster"]
+        config = yaml.safe_load(cluster.kubeconfig.read_text())
+        user, server = config["users"][0]["user"], config["clusters"][0]["cluster"]
         self._pool = urllib3.connection_from_url(
             server["server"],
             maxsize=4,

@@ -154,7 +154,7 @@ class ForeignCluster:
                     where = f"/apis/{definition['spec']['group']}/{definition['spec']['versions'][0]['name']}"
                     within(lambda it=definition, at=where: self._lists(f"{at}/{it['spec']['names']['plural']}"))
         for obj in THEIRS:
-            within(lambda it=obj: self._refusal(it), lambda said: not said)
+            within(lambda it=obj: self._refusal(it), lambda refusal: not refusal)
         queue = {"state": "Open", "allocated": {"cpu": "8"}}
         for name in ("root", "default", "team-a", "team-a-child"):
             path = f"/apis/{_VOLCANO}/queues/{name}/status"
@@ -184,9 +184,13 @@ class ForeignCluster:
         self.api.apply(_of("v1", "ServiceAccount", "tester", "team"), "them")
         self.api.apply(role, "them")
         self.api.apply(_of(f"{rbac}/v1", "ClusterRoleBinding", "tester", roleRef=ref, subjects=[subject]), "them")
-        asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 7200}}
+        token_request = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": {"expirationSeconds": 7200},
+        }
         path = "/api/v1/namespaces/team/serviceaccounts/tester/token"
-        token = self.api.call("POST", path, body=asked)["status"]["token"]
+        token = self.api.call("POST", path, body=token_request)["status"]["token"]
         config = yaml.safe_load(cluster.kubeconfig.read_text())
         config["users"] = [{"name": "tester", "user": {"token": token}}]
         config["contexts"] = [

@@ -20,19 +20,19 @@ ENDED = "nothing is scheduled any more"
 
 def run_all(lab: Lab, scenarios: Sequence[Specimen], names: Iterable[str] | None = None) -> dict[str, list[Result]]:
     """Every fault (or those named) against the scenarios that may see it; the results by fault."""
-    asked = [
+    requests = [
         (name, replace(it, tags=(*it.tags, f"@{TAG}{name}")))
         for name in names or FAULTS
         for it in scenarios
         if FAULTS[name].may_be_seen_by(it)
     ]
     seen: dict[str, list[Result]] = {}
-    for (name, _), result in zip(asked, lab.run("faults", [it for _, it in asked]), strict=True):
+    for (name, _), result in zip(requests, lab.run("faults", [it for _, it in requests]), strict=True):
         seen.setdefault(name, []).append(result)
     return seen
 
 
-def tell(seen: ObjectSeen, scenarios: Sequence[Specimen], out: TextIO) -> bool:
+def report(seen: ObjectSeen, scenarios: Sequence[Specimen], out: TextIO) -> bool:
     """Print the table and what is missing in it; whether nothing is. Sentences must be broken where all faults ran."""
     skipped = {it.specimen.title for results in seen.values() for it in results if it.skipped}
     scenarios = [it for it in scenarios if it.title not in skipped]
@@ -77,9 +77,9 @@ def tell(seen: ObjectSeen, scenarios: Sequence[Specimen], out: TextIO) -> bool:
 def _catchers(caught: Sequence[Result]) -> str:
     monitors = sorted({name for result in caught for name in result.monitors})
     sentences = sum(len(result.broken) for result in caught)
-    said = [f"{sentences} sentences"] if sentences else []
-    said += [f"monitors {', '.join(monitors)}"] if monitors else []
-    return "; ".join(said) or ("the scheduler's end" if caught else "NOBODY")
+    words = [f"{sentences} sentences"] if sentences else []
+    words += [f"monitors {', '.join(monitors)}"] if monitors else []
+    return "; ".join(words) or ("the scheduler's end" if caught else "NOBODY")
 
 
 def _examples(caught: Sequence[Result]) -> list[str]:

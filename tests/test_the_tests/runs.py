@@ -81,8 +81,8 @@ def _problems(junit: Path) -> tuple[dict[int, str], set[int]]:
     skipped: set[int] = set()
     for case in ET.parse(junit).iter("testcase"):
         number = int(re.search(r"\d+", case.attrib["name"]).group())  # type: ignore[union-attr] - we named them
-        told = [it.text or it.get("message", "") for it in case if it.tag in ("failure", "error")]
-        found[number] = "\n".join([found.get(number, ""), *told]).strip()
+        texts = [it.text or it.get("message", "") for it in case if it.tag in ("failure", "error")]
+        found[number] = "\n".join([found.get(number, ""), *texts]).strip()
         if case.find("skipped") is not None:
             skipped.add(number)
     return found, skipped

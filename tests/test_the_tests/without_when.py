@@ -58,10 +58,10 @@ def run_all(lab: Lab, scenarios: Sequence[Specimen]) -> list[Verdict]:
         if not it.fails and PAST.search(it.then.text) and it.block.without.steps != it.block.without_any.steps
     ]
     again = list(dict.fromkeys(again))
-    asked = [it.without_any for it in again]
+    requests = [it.without_any for it in again]
     earlier = {
         (block, it.then)
-        for block, result in zip(again, lab.run("without-any", asked), strict=True)
+        for block, result in zip(again, lab.run("without-any", requests), strict=True)
         for it in _verdicts(block, result)
         if it.fails and PAST.search(it.then.text)
     }
@@ -88,7 +88,7 @@ def _verdicts(block: Block, result: Result) -> Iterator[Verdict]:
             yield Verdict(block, then, False, why)
 
 
-def tell(verdicts: Sequence[Verdict], out: TextIO) -> bool:
+def report(verdicts: Sequence[Verdict], out: TextIO) -> bool:
     """Print the table; whether every claim fails."""
     print("\nClaims, and what becomes of them without their When", file=out)
     print(f"{'scenario':44} {'claims':>6} {'fail':>5} {'of these by an earlier When':>28}", file=out)

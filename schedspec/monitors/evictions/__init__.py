@@ -1,1 +1,1 @@
-"""Four monitors of evictions: each was needed (a pod, or a Workload of Kueue), in proportion, and none is repeated."""
+"""Monitors of evictions: each pod or Workload of Kueue had to go, the amount is in proportion, and none is repeated."""

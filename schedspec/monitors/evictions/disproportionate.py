@@ -1,6 +1,6 @@
-"""The evictions for one workload are in proportion to what it requests.
+"""Monitor: the evictions for one workload are in proportion to its requests.
 
-What is evicted is at most, summed over the pods that were placed for it, each pod's request plus the largest eviction
+The bound is the sum, over the pods that were placed for it, of each pod's request plus the largest eviction
 unit: a pod, or a gang that goes whole. Only evictions whose message names the workload are judged. One dimension
 within the bound is enough: victims that free cards may hold many cpus.
 """
@@ -58,7 +58,7 @@ def _changes(ledger: Ledger) -> list[int]:
 def _waiting(ledger: Ledger, acts: Sequence[Act]) -> list[Object]:
     """Return the pods that the evictions were for: those of the named workload that waited and then got a node.
 
-    Where none got a node, all that waited.
+    If none got a node, return all pods that waited.
     """
     waited: dict[str, Object] = {}
     words = set(acts[0].cause.split())
@@ -76,7 +76,7 @@ def _waiting(ledger: Ledger, acts: Sequence[Act]) -> list[Object]:
 
 
 def _units(ledger: Ledger, acts: Sequence[Act], rules: Rules) -> list[Amounts]:
-    """Return what each eviction unit takes: a pod, or all evicted pods of a gang that cannot go on."""
+    """Return the amounts of each eviction unit: of a pod, or of all evicted pods of a broken gang."""
     of_group: dict[str, list[Act]] = {}
     for act in acts:
         of_group.setdefault(group_of(act.pod) or act.uid, []).append(act)

@@ -22,7 +22,7 @@ from .world import SERIES, WORST, World
 _QUEUES = 40
 """Queues with a chart of their own; the others are in the tables."""
 _REASONS = 5
-"""Kinds of reason that are told of a job."""
+"""Maximum number of reasons shown for a job."""
 _LINES = ("deserved", "guarantee", "capability")
 
 

@@ -26,7 +26,7 @@ CHANGES = 400_000
 FINDINGS = 50
 """Findings of monitors that are shown."""
 NODES = "(nodes)"
-"""Stands for the preemptor of pods that went with their node."""
+"""Stands for the preemptor of pods that were lost with their node."""
 
 
 @dataclass(slots=True)
@@ -36,7 +36,7 @@ class Taken:
     victim: str
     preemptor: str
     times: int = 0
-    """Decisions: pods of a job that went at one moment for one preemptor."""
+    """Number of decisions: evictions of one job at one moment for one preemptor count once."""
     pods: int = 0
     card_hours: float = 0.0
     """Lost work in card-hours."""
@@ -69,7 +69,7 @@ class World:
     """Job → seconds until its first start, for the comparison of two worlds; empty unless asked for."""
     start: float = 0.0
     findings: list[Any] = field(default_factory=list)
-    """What monitors found, the first of it."""
+    """The first findings of monitors."""
     found: int = 0
 
     @property
@@ -115,11 +115,11 @@ def read(path: Path, title: str, *, keeps_waits: bool = False) -> World:
     room = distribution.load("scheduler.simulate.records")
     reader = _Reader(World(title), keeps_waits=keeps_waits)
     takes: Mapping[type, Callable[[Any], None]] = {
-        room.Run: reader.take_run,
-        room.Sample: reader.take_sample,
-        room.JobRecord: reader.take_job,
-        room.Finding: reader.take_finding,
-        room.End: reader.take_end,
+        room.Run: reader.add_run,
+        room.Sample: reader.add_sample,
+        room.JobRecord: reader.add_job,
+        room.Finding: reader.add_finding,
+        room.End: reader.add_end,
     }
     for record in room.read_result(path):
         take = takes.get(type(record))
@@ -132,7 +132,7 @@ def read(path: Path, title: str, *, keeps_waits: bool = False) -> World:
 
 
 class _Reader:
-    """Takes the records of a result file in their order."""
+    """Reads the records of a result file in their order."""
 
     def __init__(self, world: World, *, keeps_waits: bool) -> None:
         self.world, self._keeps_waits = world, keeps_waits
@@ -141,10 +141,10 @@ class _Reader:
         """Jobs that never started, the earliest."""
         self._first = math.inf
 
-    def take_run(self, run: Any) -> None:
+    def add_run(self, run: Any) -> None:
         self.world.run = run
 
-    def take_sample(self, sample: Any) -> None:
+    def add_sample(self, sample: Any) -> None:
         for name, it in sample.queues.items():
             samples = self._queue(name).samples
             for kind in SAMPLED:
@@ -154,7 +154,7 @@ class _Reader:
                     times.append(sample.at)
                     values.append(amount)
 
-    def take_job(self, job: Any) -> None:
+    def add_job(self, job: Any) -> None:
         self._first = min(self._first, job.submitted)
         queue = self._queue(job.queue)
         queue.jobs += 1
@@ -163,7 +163,7 @@ class _Reader:
             queue.held.add(began, cards)
             queue.held.add(until, -cards)
         for eviction in job.evictions:
-            self._take_eviction(job, eviction)
+            self._add_eviction(job, eviction)
         if job.wait is None:
             _keep(self._stuck, (-job.submitted, job.job, job))
             return
@@ -172,12 +172,12 @@ class _Reader:
         if self._keeps_waits:
             self.world.waited[job.job] = job.wait
 
-    def take_finding(self, finding: Any) -> None:
+    def add_finding(self, finding: Any) -> None:
         self.world.found += 1
         if len(self.world.findings) < FINDINGS:
             self.world.findings.append(finding)
 
-    def take_end(self, end: Any) -> None:
+    def add_end(self, end: Any) -> None:
         self.world.end = end
 
     def close(self) -> World:
@@ -192,7 +192,7 @@ class _Reader:
     def _queue(self, name: str) -> Queue:
         return self.world.queues.setdefault(name, Queue(name))
 
-    def _take_eviction(self, job: Any, it: Any) -> None:
+    def _add_eviction(self, job: Any, it: Any) -> None:
         by = it.preemptor_queue or (job.queue if it.preemptor else NODES)
         taken = self.world.taken.setdefault((job.queue, by), Taken(job.queue, by))
         taken.times += 1

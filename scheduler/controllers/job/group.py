@@ -41,11 +41,11 @@ def group_spec(seen: ObservedJob) -> dict[str, Any]:
     return spec
 
 
-def _topology(asked: NetworkTopology) -> dict[str, Any]:
+def _topology(closeness: NetworkTopology) -> dict[str, Any]:
     given = {
-        "mode": asked.mode or "hard",
-        "highestTierAllowed": asked.highest_tier_allowed,
-        "highestTierName": asked.highest_tier_name or None,
+        "mode": closeness.mode or "hard",
+        "highestTierAllowed": closeness.highest_tier_allowed,
+        "highestTierName": closeness.highest_tier_name or None,
     }
     return {name: value for name, value in given.items() if value is not None}
 

@@ -108,8 +108,10 @@ def test_work_gets_no_node_in_a_queue_that_is_not_there(
     scene.show(Kind.PODGROUP, "train", spec={"queue": queue})
     outcome = check(scene.now())
     assert (outcome.ok, outcome.hopeless) == (False, hopeless)
-    told = "0 of 1 run; 0 pods exist" + "; there is no queue taem (is 'team' meant?); there are: team" * bool(hopeless)
-    assert outcome.seen == told
+    expected = "0 of 1 run; 0 pods exist" + "; there is no queue taem (is 'team' meant?); there are: team" * bool(
+        hopeless
+    )
+    assert outcome.seen == expected
 
 
 WAITING = {

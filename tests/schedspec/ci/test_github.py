@@ -75,19 +75,19 @@ def test_commands_are_escaped() -> None:
 
 
 def test_outputs_are_what_a_workflow_asks(read: Callable[..., Suite]) -> None:
-    said = github.outputs(read(good=FEATURE), "out/run", "out/run/report.html")
-    assert said == (
+    markdown = github.outputs(read(good=FEATURE), "out/run", "out/run/report.html")
+    assert markdown == (
         "verdict=failed\npassed=1\nfailed=1\nerrors=0\nskipped=0\nreport=out/run\npage=out/run/report.html\n"
     )
 
 
 def test_the_summary_has_the_story_and_the_files(read: Callable[..., Suite]) -> None:
-    said = github.summary(read(good=FEATURE))
-    assert said.startswith("## schedspec: 1 of 2 scenarios failed\n")
-    assert "<code>good.feature:7</code> (in the report: <code>#" in said
-    assert "</code>) bad, with a comma</summary>" in said
-    assert "in the sentence: Then all is lost" in said
-    assert "| `good.feature` | 1 | 1 |  |" in said
+    markdown = github.summary(read(good=FEATURE))
+    assert markdown.startswith("## schedspec: 1 of 2 scenarios failed\n")
+    assert "<code>good.feature:7</code> (in the report: <code>#" in markdown
+    assert "</code>) bad, with a comma</summary>" in markdown
+    assert "in the sentence: Then all is lost" in markdown
+    assert "| `good.feature` | 1 | 1 |  |" in markdown
 
 
 def test_the_summary_is_one_screen_whose_details_are_folded() -> None:
@@ -95,8 +95,8 @@ def test_the_summary_is_one_screen_whose_details_are_folded() -> None:
         case("a | b"), expected="exactly 1 eviction", seen="2 evictions: a-0, a-1", because="reclaimed for chat"
     )
     skipped = replace(case("later"), verdict="skipped", places=[])
-    said = github.summary(Suite((failed, skipped)))
-    head, _, folded = said.partition("<details>")
+    markdown = github.summary(Suite((failed, skipped)))
+    head, _, folded = markdown.partition("<details>")
     assert head.splitlines() == [
         "## schedspec: 1 of 1 scenario failed, 1 skipped",
         "",
@@ -106,7 +106,7 @@ def test_the_summary_is_one_screen_whose_details_are_folded() -> None:
         "",
         "",
     ]
-    assert "<details open>" not in said
+    assert "<details open>" not in markdown
     assert folded.count("<details>") == folded.count("</details>") - 1
     (line,) = github.annotate(Suite((failed,)))
     assert line.endswith("::Then it runs: 0 of 1%0Areclaimed for chat")
@@ -125,22 +125,22 @@ def test_the_summary_links_to_the_line_of_the_commit_and_to_the_uploaded_files()
         "GITHUB_SHA": "abc",
         "GITHUB_RUN_ID": "7",
     }
-    said = github.summary(Suite((case("a"),)), links=github.Links.of(variables, "specs"))
-    assert "[`features/x.feature:1`](https://github.com/o/r/blob/abc/specs/features/x.feature#L1)" in said
-    assert "[Download the report](https://github.com/o/r/actions/runs/7#artifacts)" in said
+    markdown = github.summary(Suite((case("a"),)), links=github.Links.of(variables, "specs"))
+    assert "[`features/x.feature:1`](https://github.com/o/r/blob/abc/specs/features/x.feature#L1)" in markdown
+    assert "[Download the report](https://github.com/o/r/actions/runs/7#artifacts)" in markdown
     assert "](http" not in github.summary(Suite((case("a"),)), links=github.Links.of({}))
 
 
 def test_a_story_cannot_break_out_of_its_fence() -> None:
-    said = github.summary(Suite((case("x <b>", "```\n</details>\n````"),)))
-    assert "\n`````text\n```\n</details>\n````\n`````\n" in said
-    assert "x &lt;b&gt;</summary>" in said
+    markdown = github.summary(Suite((case("x <b>", "```\n</details>\n````"),)))
+    assert "\n`````text\n```\n</details>\n````\n`````\n" in markdown
+    assert "x &lt;b&gt;</summary>" in markdown
 
 
 def test_the_summary_stays_below_the_limit_of_github() -> None:
-    said = github.summary(Suite(tuple(case(f"c{number}", "x" * 150 + "\n" * 70) for number in range(6000))))
-    assert len(said.encode()) < 1 << 20
-    assert "more failures: see the uploaded report" in said
+    markdown = github.summary(Suite(tuple(case(f"c{number}", "x" * 150 + "\n" * 70) for number in range(6000))))
+    assert len(markdown.encode()) < 1 << 20
+    assert "more failures: see the uploaded report" in markdown
 
 
 def test_a_run_of_nothing_says_so(read: Callable[..., Suite]) -> None:
@@ -181,14 +181,14 @@ def test_a_shard_without_scenarios_is_no_failure(specs: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--shard", "7/2"], "*'7/2' is not a shard*"),
         (["--shard", "1/2", "--shard-durations", "none.json"], "*none.json' is not a file*"),
         (["--shard", "1/2", "--shard-durations", "a.feature"], "*is not a file of durations*"),
     ],
 )
-def test_a_wrong_shard_is_refused_at_once(specs: Run, arguments: list[str], said: str) -> None:
+def test_a_wrong_shard_is_refused_at_once(specs: Run, arguments: list[str], message: str) -> None:
     result = specs(*arguments, a=FEATURE)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([said])
+    result.stderr.fnmatch_lines([message])

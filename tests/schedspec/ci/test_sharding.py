@@ -56,11 +56,11 @@ def test_shards_of_different_durations_do_not_join() -> None:
         require_whole([one, other])
 
 
-@pytest.mark.parametrize(("numbers", "said"), [([1], "missing: 2"), ([1, 2, 2], "more than once: 2"), ([], "")])
-def test_a_missing_shard_is_noticed(numbers: list[int], said: str) -> None:
+@pytest.mark.parametrize(("numbers", "message"), [([1], "missing: 2"), ([1, 2, 2], "more than once: 2"), ([], "")])
+def test_a_missing_shard_is_noticed(numbers: list[int], message: str) -> None:
     found = [ShardFacts(number, 2, "s", 1) for number in numbers]
-    if said:
-        with pytest.raises(ResultsError, match=said):
+    if message:
+        with pytest.raises(ResultsError, match=message):
             require_whole(found)
     else:
         require_whole(found)

@@ -15,11 +15,11 @@ from click.shell_completion import ShellComplete
 
 from schedspec import cli, distribution
 
-Said = Callable[..., "subprocess.CompletedProcess[str]"]
+OutputOf = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture
-def said(tmp_path: Path) -> Said:
+def output_of(tmp_path: Path) -> OutputOf:
     """Run a command in an empty folder."""
 
     def run(*arguments: str, given: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
@@ -52,14 +52,14 @@ def test_every_command_has_help_with_an_example(name: str, capsys: pytest.Captur
     assert f"schedspec {name}" in text.lower().partition("example")[2]
 
 
-def test_the_help_of_all_names_every_command(said: Said) -> None:
-    text = said("--help").stdout
+def test_the_help_of_all_names_every_command(output_of: OutputOf) -> None:
+    text = output_of("--help").stdout
     assert all(f"  {name} " in text for name in commands())
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_shell_gets_its_completion(said: Said, shell: str) -> None:
-    assert "_SCHEDSPEC_COMPLETE" in said("completion", shell).stdout
+def test_a_shell_gets_its_completion(output_of: OutputOf, shell: str) -> None:
+    assert "_SCHEDSPEC_COMPLETE" in output_of("completion", shell).stdout
 
 
 @pytest.mark.parametrize(
@@ -83,61 +83,62 @@ def test_words_are_completed(words: list[str], begun: str, offered: set[str]) ->
     ("words", "near"),
     [(["stepz"], "steps"), (["scheduler", "repaly"], "replay"), (["lintt"], "lint"), (["schedular"], "scheduler")],
 )
-def test_a_wrong_command_gets_the_nearest(said: Said, words: list[str], near: str) -> None:
-    done = said(*words)
+def test_a_wrong_command_gets_the_nearest(output_of: OutputOf, words: list[str], near: str) -> None:
+    done = output_of(*words)
     assert (done.returncode, f"no such command: {words[-1]!r} (is {near!r} meant?)" in done.stderr) == (2, True)
 
 
-def test_commands_of_the_scheduler_have_the_help_and_the_errors_of_all_others(said: Said) -> None:
+def test_commands_of_the_scheduler_have_the_help_and_the_errors_of_all_others(output_of: OutputOf) -> None:
     texts = {
-        name: said("scheduler", name, "--help").stdout for name in ("run", "controllers", "lint", "explain", "replay")
+        name: output_of("scheduler", name, "--help").stdout
+        for name in ("run", "controllers", "lint", "explain", "replay")
     }
     for name, text in texts.items():
         assert text.startswith(f"Usage: python -m schedspec scheduler {name} [OPTIONS]")
         assert "  -h, --help " in text and "Show this message and exit." in text  # noqa: PT018
         assert "python -m scheduler" not in text
     for words in (["scheduler", "explain"], ["explain"], ["up", "--cluster", "none"]):
-        text = said(*words).stderr
+        text = output_of(*words).stderr
         assert [text.count(it) for it in ("Usage: ", "\nTry '", "\nError: ")] == [1, 1, 1], text
 
 
 @pytest.mark.parametrize("name", ["lint", "explain", "replay", "run", "controllers"])
-def test_commands_of_the_scheduler_keep_their_old_names(said: Said, name: str) -> None:
-    alone, below = said(name, "--help").stdout, said("scheduler", name, "--help").stdout
+def test_commands_of_the_scheduler_keep_their_old_names(output_of: OutputOf, name: str) -> None:
+    alone, below = output_of(name, "--help").stdout, output_of("scheduler", name, "--help").stdout
     assert alone.partition("Options:")[2] == below.partition("Options:")[2] != ""
 
 
 @pytest.mark.parametrize("command", ["run", "controllers"])
-def test_what_starts_a_process_is_refused_with_one_sentence(said: Said, command: str) -> None:
-    done = said(command, "--kubeconfig", "missing.yaml")
+def test_what_starts_a_process_is_refused_with_one_sentence(output_of: OutputOf, command: str) -> None:
+    done = output_of(command, "--kubeconfig", "missing.yaml")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
     assert "missing.yaml" in done.stderr
 
 
-def test_lint_reads_several_files_and_the_standard_input(said: Said, tmp_path: Path) -> None:
+def test_lint_reads_several_files_and_the_standard_input(output_of: OutputOf, tmp_path: Path) -> None:
     good = (distribution.folder("templates") / "policies/default.yaml").read_text()
     (tmp_path / "a.yaml").write_text(good)
-    done = said("lint", "a.yaml", "-", "-o", "json", given="actions: bogus\ntiers: []\n")
+    done = output_of("lint", "a.yaml", "-", "-o", "json", given="actions: bogus\ntiers: []\n")
     found = json.loads(done.stdout)
     assert done.returncode == 1
     assert {it["source"] for it in found if it["is_error"]} == {"<stdin>"}
-    assert said("lint", "b.yaml").returncode == 2
+    assert output_of("lint", "b.yaml").returncode == 2
 
 
-def test_steps_have_words_and_all_columns(said: Said) -> None:
-    (work, *_) = json.loads(said("steps", "submitted", "work", "-o", "json").stdout)
+def test_steps_have_words_and_all_columns(output_of: OutputOf) -> None:
+    (work, *_) = json.loads(output_of("steps", "submitted", "work", "-o", "json").stdout)
     assert "PyTorchJobs" in work["words"]["work"]
     assert "workers" in work["columns"]["PyTorchJobs"]
     assert "min available" in work["columns"]["jobs"]
-    chinese = json.loads(said("steps", "--language", "zh-CN", "-o", "json").stdout)
+    chinese = json.loads(output_of("steps", "--language", "zh-CN", "-o", "json").stdout)
     (submitted,) = [it for it in chinese if it["sentence"] == "提交以下{work:Work}："]
     assert "卡数" in submitted["columns"]["作业"]
-    page = said("steps", "--markdown").stdout
+    page = output_of("steps", "--markdown").stdout
     assert '| Then | `"{name}" runs` | Every pod that the workload wants is Running. |' in page
 
 
-def test_steps_prints_a_list_of_columns_once(said: Said) -> None:
-    lines = [line.strip() for line in said("steps").stdout.splitlines()]
+def test_steps_prints_a_list_of_columns_once(output_of: OutputOf) -> None:
+    lines = [line.strip() for line in output_of("steps").stdout.splitlines()]
     lists = [line for line in lines if line.startswith("columns") and " as of " not in line and "," in line]
     assert len(lists) == len({*lists}) > 3
     assert lines.count("columns: as of `these {work:Work} are submitted:`") >= 3
@@ -151,24 +152,24 @@ def test_every_table_of_a_step_says_its_columns() -> None:
     assert [pattern for pattern in takes if pattern in known and not known[pattern]] == []
 
 
-def test_check_says_what_is_wrong_with_file_and_line(said: Said, tmp_path: Path) -> None:
-    said("init")
+def test_check_says_what_is_wrong_with_file_and_line(output_of: OutputOf, tmp_path: Path) -> None:
+    output_of("init")
     with (tmp_path / "features/lending.feature").open("a") as file:
         file.write('      And "build" flies\n')
     (tmp_path / "policies/broken.yaml").write_text("actions: bogus\n")
-    done = said("check", "-o", "json")
+    done = output_of("check", "-o", "json")
     errors = {(it["file"], it["text"].partition("\n")[0]) for it in json.loads(done.stdout) if it["kind"] == "error"}
     assert done.returncode == 1
     assert ("features/lending.feature", 'no step matches: And "build" flies') in errors
     assert any(file == "policies/broken.yaml" for file, _ in errors)
 
 
-def test_check_and_pytest_say_the_same(said: Said, tmp_path: Path) -> None:
-    said("init")
+def test_check_and_pytest_say_the_same(output_of: OutputOf, tmp_path: Path) -> None:
+    output_of("init")
     feature = tmp_path / "features/lending.feature"
     text = feature.read_text().replace("| gpus 2 ", "| gpus two").replace("  Back", "  Backgroud: lost\n\n  Back")
     feature.write_text(text + '      And "biuld" keeps running\n      And nothing is evicted\n        | a |\n')
-    errors = [it for it in json.loads(said("check", "-o", "json").stdout) if it["kind"] == "error"]
+    errors = [it for it in json.loads(output_of("check", "-o", "json").stdout) if it["kind"] == "error"]
     found = [f"{it['file']}:{it['line']}: {it['text']}" for it in errors]
     command = [sys.executable, "-m", "pytest", "--collect-only", "-p", "schedspec.plugin", "-p", "no:cacheprovider"]
     environment = distribution.environment()
@@ -191,13 +192,13 @@ def _():
 """
 
 
-def test_ci_tells_github_and_fails(said: Said, tmp_path: Path) -> None:
+def test_ci_tells_github_and_fails(output_of: OutputOf, tmp_path: Path) -> None:
     (tmp_path / "features").mkdir()
     (tmp_path / "features/f.feature").write_text(FEATURE)
     (tmp_path / "conftest.py").write_text(STEPS)
-    told = {"GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": str(tmp_path)}
-    told |= {name: str(tmp_path / name.lower()) for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
-    done = said("ci", SCHEDSPEC_FEATURES="features", SCHEDSPEC_POLICY="", **told)
+    github = {"GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": str(tmp_path)}
+    github |= {name: str(tmp_path / name.lower()) for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
+    done = output_of("ci", SCHEDSPEC_FEATURES="features", SCHEDSPEC_POLICY="", **github)
     assert done.returncode == 1, done.stderr
     assert "::error file=features/f.feature,line=5,title=bad::here" in done.stdout
     assert "schedspec: 1 of 2 scenarios failed; report: out/ci/report.html" in done.stdout
@@ -211,13 +212,13 @@ def test_ci_tells_github_and_fails(said: Said, tmp_path: Path) -> None:
     assert (tmp_path / "github_output").read_text().endswith("report=out/ci\npage=out/ci/report.html\n")
 
 
-def test_ci_joins_shards(said: Said, tmp_path: Path) -> None:
+def test_ci_joins_shards(output_of: OutputOf, tmp_path: Path) -> None:
     (tmp_path / "f.feature").write_text(FEATURE.replace("trouble", "nothing"))
     (tmp_path / "conftest.py").write_text(STEPS)
     for number in (1, 2):
-        assert said("ci", "--shard", f"{number}/2", "--out", f"out/{number}").returncode == 0
-    done = said("ci", "--join", "out", "--out", "joined")
+        assert output_of("ci", "--shard", f"{number}/2", "--out", f"out/{number}").returncode == 0
+    done = output_of("ci", "--join", "out", "--out", "joined")
     assert (done.returncode, "2 scenarios passed" in done.stdout) == (0, True)
     assert len(json.loads((tmp_path / "joined/durations.json").read_text())) == 2
     assert all(name in (tmp_path / "joined/report.html").read_text() for name in ("good", "bad"))
-    assert "missing: 2" in said("ci", "--join", "out/1").stderr
+    assert "missing: 2" in output_of("ci", "--join", "out/1").stderr

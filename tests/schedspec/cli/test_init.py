@@ -63,8 +63,8 @@ def test_what_cannot_work_on_the_first_push_is_refused(tmp_path: Path, wrong: li
 
 def test_without_a_source_no_workflow_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repository, "origin_of", lambda _: Origin())
-    said = CliRunner().invoke(init_command, [str(tmp_path)]).output
-    assert "no workflow: name what it installs" in said
+    printed = CliRunner().invoke(init_command, [str(tmp_path)]).output
+    assert "no workflow: name what it installs" in printed
     assert not (tmp_path / ".github").exists()
 
 
@@ -88,6 +88,6 @@ def test_a_folder_with_a_setting_of_ours_is_found(tmp_path: Path, name: str) -> 
 def test_a_folder_with_options_of_its_own_is_not_taken(tmp_path: Path) -> None:
     (tmp_path / "specs").mkdir()
     (tmp_path / "specs/pytest.ini").write_text("[pytest]\n")
-    said = CliRunner().invoke(init_command, [str(tmp_path), "--into", "specs"]).output
-    assert "the folder has pytest options of its own" in said
+    printed = CliRunner().invoke(init_command, [str(tmp_path), "--into", "specs"]).output
+    assert "the folder has pytest options of its own" in printed
     assert [it.name for it in tmp_path.rglob("*")] == ["specs", "pytest.ini"]

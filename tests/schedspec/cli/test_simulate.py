@@ -119,9 +119,9 @@ def test_a_planted_fault_of_the_scheduler_is_found_with_time_and_cycle(
 ) -> None:
     monkeypatch.setattr(cycles, "decide", everything_on("node-00000", decide))
     assert simulate(tmp_path) == 1
-    told = capsys.readouterr().err
-    assert "node: 1970-01-01T00:01:42+00:00, cycle " in told
-    assert "bound to node-00000, which then holds 9 of 8 nvidia.com/gpu" in told
+    error = capsys.readouterr().err
+    assert "node: 1970-01-01T00:01:42+00:00, cycle " in error
+    assert "bound to node-00000, which then holds 9 of 8 nvidia.com/gpu" in error
     assert "which then holds 9 of 8" in (tmp_path / "result.html").read_text("utf-8")
 
 

@@ -109,10 +109,10 @@ def test_a_network_that_answers_anything_ends_in_time(
 def test_a_host_that_failed_is_not_asked_again(
     tmp_path: Path, serve: Callable[[Callable[[socket.socket], None]], str]
 ) -> None:
-    asked: list[int] = []
+    requests: list[int] = []
 
     def treat(connection: socket.socket) -> None:
-        asked.append(1)
+        requests.append(1)
         _garbage(connection)
 
     downloads = Downloads()
@@ -120,7 +120,7 @@ def test_a_host_that_failed_is_not_asked_again(
     for _ in range(3):
         with pytest.raises(DownloadError):
             downloads.fetch(release, tmp_path / "p")
-    assert len(asked) == 1
+    assert len(requests) == 1
 
 
 def test_a_missing_release_is_said_to_be_missing(

@@ -196,21 +196,21 @@ def test_a_reused_cluster_is_found_again_and_used_by_one_at_a_time(state: Path) 
 
 @pytest.mark.embedded
 def test_a_port_that_is_taken_after_its_choice_means_other_ports(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[str] = []
+    messages: list[str] = []
     add = Registry.add
     with socket.create_server(("127.0.0.1", 0)) as squatter:
         taken = squatter.getsockname()[1]
 
         def unlucky(registry: Registry, record: ClusterRecord, *, ports: int = 0) -> ClusterRecord:
             record = add(registry, record, ports=ports)
-            lucky = any("trying other ports" in line for line in said)
+            lucky = any("trying other ports" in line for line in messages)
             return record if lucky else replace(record, ports=(taken, *record.ports[1:]))
 
         monkeypatch.setattr(Registry, "add", unlucky)
         cluster = EmbeddedCluster(Settings(kind="embedded"))
-        cluster.up(said.append)
+        cluster.up(messages.append)
         cluster.down()
-    assert any(f"port {taken} was taken" in line and "trying other ports" in line for line in said)
+    assert any(f"port {taken} was taken" in line and "trying other ports" in line for line in messages)
     assert not Registry().records()
 
 
@@ -227,11 +227,11 @@ def test_a_controller_manager_that_gave_up_waiting_is_started_again(state: Path,
         f"touch {has_failed}; echo 'failed to wait for apiserver being healthy: timed out' >&2; exit 1\n"
     )
     program.chmod(0o755)
-    said: list[str] = []
+    messages: list[str] = []
     cluster = EmbeddedCluster(Settings(kind="embedded", binaries=folder))
-    cluster.up(said.append)
+    cluster.up(messages.append)
     cluster.down()
-    assert [line.partition(": ")[2] for line in said][-2:] == [
+    assert [line.partition(": ")[2] for line in messages][-2:] == [
         "booting",
         "the API server was late; restarting kube-controller-manager",
     ]

@@ -52,8 +52,8 @@ def _tool(module: Path, release: Release | None = None) -> Program:
     return Program("tool", "v1", module, "example.test/tool", "-X main.version=v1", release)
 
 
-def _provider(tmp_path: Path, said: list[str], folder: Path | None = None) -> Provider:
-    return Provider(Cache(tmp_path / "cache"), Downloads(answer_seconds=1), folder, said.append)
+def _provider(tmp_path: Path, messages: list[str], folder: Path | None = None) -> Provider:
+    return Provider(Cache(tmp_path / "cache"), Downloads(answer_seconds=1), folder, messages.append)
 
 
 @needs_go
@@ -62,17 +62,19 @@ def test_go_builds_what_cannot_be_downloaded_once(
 ) -> None:
     address = serve_files({})
     tool = _tool(module, Release(f"http://{address}/tool", "0" * 64))
-    said: list[str] = []
-    binary = _provider(tmp_path, said).provide([tool])["tool"]
+    messages: list[str] = []
+    binary = _provider(tmp_path, messages).provide([tool])["tool"]
     assert (binary.origin, str(binary)) == ("built with Go", "tool v1 (built with Go)")
     assert subprocess.run([binary.path], capture_output=True, text=True, check=True).stderr == "v1\n"
     assert [
-        line for line in said if "no release available" in line and "404" in line and line.endswith("building with Go")
+        line
+        for line in messages
+        if "no release available" in line and "404" in line and line.endswith("building with Go")
     ]
-    assert any("building with Go, 0 s; 0 more after it" in line for line in said)
-    said.clear()
-    assert _provider(tmp_path, said).provide([tool])["tool"].path == binary.path
-    assert said == []
+    assert any("building with Go, 0 s; 0 more after it" in line for line in messages)
+    messages.clear()
+    assert _provider(tmp_path, messages).provide([tool])["tool"].path == binary.path
+    assert messages == []
 
 
 def test_a_release_is_taken_and_said_to_be_one(
@@ -195,11 +197,11 @@ def test_three_runs_at_once_build_once(tmp_path: Path, module: Path) -> None:
         )
         for _ in range(3)
     ]
-    said = [run.communicate()[0] for run in runs]
+    messages = [run.communicate()[0] for run in runs]
     assert [run.returncode for run in runs] == [0, 0, 0]
-    assert len({text.splitlines()[-1] for text in said}) == 1
+    assert len({text.splitlines()[-1] for text in messages}) == 1
     assert (tmp_path / "log").read_text() == "built\n"
-    assert sum("another run is making programs" in text for text in said) == 2
+    assert sum("another run is making programs" in text for text in messages) == 2
 
 
 DOWNLOADED = (*EMBEDDED, "kind", "kubelet", "kubeadm", "kube-proxy", "kube-scheduler")

@@ -94,13 +94,13 @@ def test_the_doctor_says_what_is_missing_and_what_to_do(
     monkeypatch.setattr("schedspec.clusters.kind.cluster.why_not", lambda settings: "no engine\n  do next: install one")
     _add("left", tmp_path / "left")
     assert run(["doctor"]) == 0
-    said = capsys.readouterr().out
-    assert "no      Go, for programs that cannot be downloaded\n        do next: install Go" in said
+    output = capsys.readouterr().out
+    assert "no      Go, for programs that cannot be downloaded\n        do next: install Go" in output
     assert (
         "no      Kind clusters cannot run, embedded ones need no Docker: no engine\n        do next: install one"
-        in said
+        in output
     )
-    assert "left behind by killed runs: left\n        do next: python -m schedspec down" in said
+    assert "left behind by killed runs: left\n        do next: python -m schedspec down" in output
     monkeypatch.setattr(doctor, "_DISK_NEEDED", 1 << 60)
     assert run(["doctor"]) == 1
     assert "MISSING" in capsys.readouterr().out

@@ -25,8 +25,8 @@ def test_status_and_both_streams_are_told(tmp_path: Path) -> None:
 
 def test_the_last_lines_say_why_not_where() -> None:
     frame = "k8s.io/kubernetes/cmd/kubeadm/app/cmd.newCmdInit.func1\n\tk8s.io/kubernetes@v1.36.3/cmd/init.go:134\n"
-    said = f"error: no API server\n{frame * 20}runtime.goexit\n\truntime/asm_amd64.s:1771"
-    done = subprocess_run.Finished(1, said, 1)
+    raw = f"error: no API server\n{frame * 20}runtime.goexit\n\truntime/asm_amd64.s:1771"
+    done = subprocess_run.Finished(1, raw, 1)
     assert done.last_lines == "error: no API server"
 
 
@@ -69,9 +69,9 @@ def test_a_killed_wait_ends_the_program(tmp_path: Path) -> None:
 
 def test_ticks_tell_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subprocess_run, "_TICK", 0.05)
-    told: list[float] = []
+    reports: list[float] = []
     start = time.monotonic()
-    done = subprocess_run.run(["sleep", "0.3"], tick=told.append)
-    assert told == sorted(told)
-    assert len(told) >= 2
-    assert told[-1] <= done.seconds <= time.monotonic() - start
+    done = subprocess_run.run(["sleep", "0.3"], tick=reports.append)
+    assert reports == sorted(reports)
+    assert len(reports) >= 2
+    assert reports[-1] <= done.seconds <= time.monotonic() - start

@@ -81,17 +81,17 @@ def test_the_result_does_not_depend_on_the_number_of_processes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (("--seeds", 5, "--minutes", 1), "contradict"),
         (("--seeds", 5, "--without", "gangs"), "no monitor and no promise"),
     ],
     ids=["seeds-and-minutes", "unknown-name"],
 )
-def test_options_that_make_no_sense_are_one_clear_error(words: tuple[object, ...], told: str) -> None:
+def test_options_that_make_no_sense_are_one_clear_error(words: tuple[object, ...], message: str) -> None:
     ran = run(*words)
     assert ran.return_value == 2
-    assert told in ran.output
+    assert message in ran.output
     assert "do next" in ran.output
 
 

@@ -10,7 +10,7 @@ import pytest
 from schedspec.gherkin import bdd, documents, step_check
 from schedspec.gherkin.things import RunFacts
 
-Tell = Callable[..., list[str]]
+MistakesOf = Callable[..., list[str]]
 
 POLICIES = {
     "capacity": "",
@@ -25,11 +25,11 @@ def policy(name: str, lints: bool) -> str:
 
 
 @pytest.fixture
-def tell(tmp_path: Path, request: pytest.FixtureRequest) -> Tell:
+def mistakes_of(tmp_path: Path, request: pytest.FixtureRequest) -> MistakesOf:
     """What the collection says of a feature file: `line: text`."""
     definitions = bdd.definitions_for(request.node.getparent(pytest.Module))
 
-    def told(feature: str, facts: RunFacts = RunFacts(policy)) -> list[str]:  # noqa: B008 - it is frozen
+    def mistakes(feature: str, facts: RunFacts = RunFacts(policy)) -> list[str]:  # noqa: B008 - it is frozen
         path = tmp_path / "some.feature"
         path.write_text(feature, "utf-8")
         document = documents.read_document(path)
@@ -39,4 +39,4 @@ def tell(tmp_path: Path, request: pytest.FixtureRequest) -> Tell:
         ]
         return [f"{it.line}: {it.text}" for it in sorted(found, key=lambda it: it.line)]
 
-    return told
+    return mistakes

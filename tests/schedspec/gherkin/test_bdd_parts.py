@@ -76,8 +76,8 @@ def test_a_bound_scenario_claims_its_place_in_the_feature(feature: Path) -> None
 
 
 def test_sentences_are_filled_row_by_row_background_first(feature: Path) -> None:
-    said = documents.sentences_in(documents.read_document(feature))
-    found = [(it.row, [(one.type, one.text, one.line) for one in it.sentences]) for it in said]
+    written = documents.sentences_in(documents.read_document(feature))
+    found = [(it.row, [(one.type, one.text, one.line) for one in it.sentences]) for it in written]
     assert found == [
         ({"n": "1", "how": "well"}, [("given", "there are 2 pods", 3), ("then", "all is well", 7)]),
         ({"n": "2", "how": "lost"}, [("given", "there are 2 pods", 3), ("then", "all is lost", 7)]),

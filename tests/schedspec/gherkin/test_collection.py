@@ -65,7 +65,7 @@ def test_selection_is_as_in_any_pytest(specs: Run, arguments: list[str], passed:
 
 
 @pytest.mark.parametrize(
-    ("asked", "found"),
+    ("selection", "found"),
     [
         (":8", ["Nothing comes of nothing"]),  # a step, as a failure prints it
         (":6", ["Nothing comes of nothing"]),  # its tag
@@ -80,8 +80,8 @@ def test_selection_is_as_in_any_pytest(specs: Run, arguments: list[str], passed:
         ("::There are 4 of them", ["There are 4 of them"]),
     ],
 )
-def test_a_line_and_a_plain_name_select(specs: Run, asked: str, found: list[str]) -> None:
-    result = specs(f"pods.feature{asked}", "--collect-only", "-q", pods=GOOD)
+def test_a_line_and_a_plain_name_select(specs: Run, selection: str, found: list[str]) -> None:
+    result = specs(f"pods.feature{selection}", "--collect-only", "-q", pods=GOOD)
     assert [line.rpartition("::")[2] for line in result.outlines if line.startswith("pods.feature::")] == found
 
 
@@ -336,7 +336,7 @@ def anything(name):
 
 
 @pytest.mark.parametrize(
-    ("steps", "told"),
+    ("steps", "messages"),
     [
         ('Then "x" is anything', []),
         ('Then "x" is known', ["bad.feature:3: nothing before this makes a workload 'x'; there are: none"]),
@@ -360,15 +360,17 @@ def anything(name):
         ),
     ],
 )
-def test_a_projects_own_sentences_are_held_to_what_they_declare(specs: Run, steps: str, told: list[str]) -> None:
+def test_a_projects_own_sentences_are_held_to_what_they_declare(specs: Run, steps: str, messages: list[str]) -> None:
     result = specs("--collect-only", "-q", bad=f"Feature: f\n  Scenario: s\n    {steps}\n", steps=OWN)
-    assert result.ret == (pytest.ExitCode.INTERRUPTED if told else pytest.ExitCode.OK)
-    assert len([line for line in result.outlines if line.startswith("bad.feature:") and "::" not in line]) == len(told)
-    result.stdout.fnmatch_lines(told)
+    assert result.ret == (pytest.ExitCode.INTERRUPTED if messages else pytest.ExitCode.OK)
+    assert len([line for line in result.outlines if line.startswith("bad.feature:") and "::" not in line]) == len(
+        messages
+    )
+    result.stdout.fnmatch_lines(messages)
 
 
 @pytest.mark.parametrize(
-    ("policies", "options", "told"),
+    ("policies", "options", "messages"),
     [
         ({}, [], ["bad.feature:3: there is no policy 'mien'; there are: capacity, *"]),
         (
@@ -385,11 +387,11 @@ def test_a_projects_own_sentences_are_held_to_what_they_declare(specs: Run, step
     ],
 )
 def test_a_policy_is_looked_up_where_the_run_would(
-    specs: Run, pytester: pytest.Pytester, policies: dict[str, str], options: list[str], told: list[str]
+    specs: Run, pytester: pytest.Pytester, policies: dict[str, str], options: list[str], messages: list[str]
 ) -> None:
     for name, text in policies.items():
         pytester.mkdir("policies").joinpath(f"{name}.yaml").write_text(text)
     feature = 'Feature: f\n  Scenario: s\n    Given the policy "mien"\n    Then nothing is evicted\n'
     result = specs("--collect-only", "-q", *options, bad=feature)
-    assert result.ret == (pytest.ExitCode.INTERRUPTED if told else pytest.ExitCode.OK)
-    result.stdout.fnmatch_lines(told)
+    assert result.ret == (pytest.ExitCode.INTERRUPTED if messages else pytest.ExitCode.OK)
+    result.stdout.fnmatch_lines(messages)

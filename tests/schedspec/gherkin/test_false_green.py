@@ -7,7 +7,7 @@ import pytest
 from schedspec.gherkin import tables
 from schedspec.gherkin.things import RunFacts
 from schedspec.plugin import reason_words
-from tests.schedspec.gherkin.conftest import Tell
+from tests.schedspec.gherkin.conftest import MistakesOf
 from tests.schedspec.gherkin.test_mistakes import scenario, table
 
 NODE = table("Given these nodes:", "node | cpu | memory | cards | card", "n1 | 8 | 64Gi | 8 | NVIDIA-A100")
@@ -120,20 +120,20 @@ RIGHT = {
 }
 
 
-@pytest.mark.parametrize(("steps", "told"), WRONG.values(), ids=WRONG)
-def test_what_cannot_be_true_is_refused(tell: Tell, steps: str, told: str) -> None:
-    assert tell(scenario(steps), RunFacts(reason=reason_words.problem)) == [told]
+@pytest.mark.parametrize(("steps", "mistake"), WRONG.values(), ids=WRONG)
+def test_what_cannot_be_true_is_refused(mistakes_of: MistakesOf, steps: str, mistake: str) -> None:
+    assert mistakes_of(scenario(steps), RunFacts(reason=reason_words.problem)) == [mistake]
 
 
 @pytest.mark.parametrize("steps", RIGHT.values(), ids=RIGHT)
-def test_what_may_be_true_is_not_refused(tell: Tell, steps: str) -> None:
-    assert tell(scenario(steps), RunFacts(reason=reason_words.problem)) == []
+def test_what_may_be_true_is_not_refused(mistakes_of: MistakesOf, steps: str) -> None:
+    assert mistakes_of(scenario(steps), RunFacts(reason=reason_words.problem)) == []
 
 
-def test_a_refusal_of_one_workload_excuses_no_other(tell: Tell) -> None:
+def test_a_refusal_of_one_workload_excuses_no_other(mistakes_of: MistakesOf) -> None:
     steps = NODE + table("When these jobs are submitted:", "job | queue", "a | absent", "b | absent")
-    told = tell(scenario(steps + '    Then "a" waits because of "queue"\n'))
-    assert told == ["9: no sentence makes a queue 'absent'; there are: root, default"]
+    mistake = mistakes_of(scenario(steps + '    Then "a" waits because of "queue"\n'))
+    assert mistake == ["9: no sentence makes a queue 'absent'; there are: root, default"]
 
 
 def test_amounts_take_the_word_of_the_column() -> None:

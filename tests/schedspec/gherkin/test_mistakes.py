@@ -13,7 +13,7 @@ import pytest
 from schedspec import distribution
 from schedspec.gherkin.tables import ANY_RESOURCE
 from schedspec.gherkin.things import PRIORITY_CLASS, RunFacts
-from tests.schedspec.gherkin.conftest import Tell, policy
+from tests.schedspec.gherkin.conftest import MistakesOf, policy
 
 
 def scenario(text: str) -> str:
@@ -326,9 +326,9 @@ SINGLE: dict[str, tuple[str, list[str]]] = {
 }
 
 
-@pytest.mark.parametrize(("feature", "told"), SINGLE.values(), ids=SINGLE)
-def test_a_mistake_is_told_at_its_line(tell: Tell, feature: str, told: list[str]) -> None:
-    assert tell(feature) == told
+@pytest.mark.parametrize(("feature", "mistakes"), SINGLE.values(), ids=SINGLE)
+def test_a_mistake_is_told_at_its_line(mistakes_of: MistakesOf, feature: str, mistakes: list[str]) -> None:
+    assert mistakes_of(feature) == mistakes
 
 
 RIGHT = {
@@ -394,47 +394,47 @@ RIGHT = {
 
 
 @pytest.mark.parametrize("feature", RIGHT.values(), ids=RIGHT)
-def test_what_is_right_is_not_refused(tell: Tell, feature: str) -> None:
-    assert tell(feature) == []
+def test_what_is_right_is_not_refused(mistakes_of: MistakesOf, feature: str) -> None:
+    assert mistakes_of(feature) == []
 
 
 @pytest.mark.parametrize(
     "path", sorted(distribution.folder("features").rglob("*.feature")), ids=lambda it: f"{it.parent.name}-{it.stem}"
 )
-def test_our_own_features_are_right(tell: Tell, path: Path) -> None:
-    found = tell(path.read_text("utf-8"), RunFacts())
+def test_our_own_features_are_right(mistakes_of: MistakesOf, path: Path) -> None:
+    found = mistakes_of(path.read_text("utf-8"), RunFacts())
     assert [it for it in found if "unknown tag" not in it] == []
 
 
-def test_of_a_project_with_its_own_templates_every_pod_of_a_workload_may_be(tell: Tell) -> None:
+def test_of_a_project_with_its_own_templates_every_pod_of_a_workload_may_be(mistakes_of: MistakesOf) -> None:
     feature = scenario(
         JOB + '    Then pod "build-web-0" stays pending\n    And "build-extra" runs\n    And "tset" runs\n'
     )
-    told = tell(feature, RunFacts(policy, own_templates=True))
-    assert [line.partition(";")[0] for line in told] == ["8: nothing before this makes a workload 'tset'"]
+    mistakes = mistakes_of(feature, RunFacts(policy, own_templates=True))
+    assert [line.partition(";")[0] for line in mistakes] == ["8: nothing before this makes a workload 'tset'"]
 
 
-def test_work_may_have_a_priority_class_that_others_have_made(tell: Tell) -> None:
+def test_work_may_have_a_priority_class_that_others_have_made(mistakes_of: MistakesOf) -> None:
     """A cluster of others has some; what is theirs is known there only."""
     feature = scenario(table("When these jobs are submitted:", "job | priority", "a | theirs") + '    Then "b" runs\n')
-    told = tell(feature, RunFacts(policy, of_others=frozenset({PRIORITY_CLASS})))
-    assert told == ["6: nothing before this makes a workload 'b'; there are: a"]
+    mistakes = mistakes_of(feature, RunFacts(policy, of_others=frozenset({PRIORITY_CLASS})))
+    assert mistakes == ["6: nothing before this makes a workload 'b'; there are: a"]
 
 
-def test_names_are_not_checked_where_the_run_says_so(tell: Tell) -> None:
-    assert tell(scenario('    Then "build" runs\n'), RunFacts(checks_names=False)) == []
+def test_names_are_not_checked_where_the_run_says_so(mistakes_of: MistakesOf) -> None:
+    assert mistakes_of(scenario('    Then "build" runs\n'), RunFacts(checks_names=False)) == []
 
 
 _LINES = re.compile(r"line \d+")
 
 
-def test_everything_in_a_file_is_told_at_once(tell: Tell) -> None:
+def test_everything_in_a_file_is_told_at_once(mistakes_of: MistakesOf) -> None:
     """Names and tags, the kinds of steps, tables and names: none hides the others, nor one scenario the next."""
     features = [text.partition("\n")[2] for text, _ in SINGLE.values() if text.startswith("Feature: f\n  Scenario: s")]
     numbered = [re.sub("Scenario: s", f"Scenario: {n}", text) for n, text in enumerate(features)]
     alone = sorted(
-        _LINES.sub("line N", it.partition(": ")[2]) for text in features for it in tell(f"Feature: f\n{text}")
+        _LINES.sub("line N", it.partition(": ")[2]) for text in features for it in mistakes_of(f"Feature: f\n{text}")
     )
-    together = tell("Feature: f\n" + "\n".join(numbered))
+    together = mistakes_of("Feature: f\n" + "\n".join(numbered))
     assert len(alone) > 30
     assert sorted(_LINES.sub("line N", it.partition(": ")[2]) for it in together) == alone

@@ -112,7 +112,7 @@ def test_what_a_monitor_finds_becomes_a_feature_that_fails_for_it(
 
 
 @pytest.mark.parametrize(
-    ("because", "told"),
+    ("because", "message"),
     [
         ("monitor gang", "finds nothing"),
         ("it is slow", "names no incident"),
@@ -123,11 +123,13 @@ def test_what_a_monitor_finds_becomes_a_feature_that_fails_for_it(
     ],
     ids=["silent-monitor", "no-incident", "no-pod", "no-job", "runs", "sentence"],
 )
-def test_an_incident_that_is_not_there_is_one_clear_error(lent: Path, tmp_path: Path, because: str, told: str) -> None:
+def test_an_incident_that_is_not_there_is_one_clear_error(
+    lent: Path, tmp_path: Path, because: str, message: str
+) -> None:
     out = tmp_path / "f.feature"
     ran = run(lent, "--because", because, "--policy", CAPACITY, "-o", out)
     assert ran.return_value == 2
-    assert told in ran.output
+    assert message in ran.output
     assert "do next" in ran.output
     assert not out.exists()
 
@@ -161,7 +163,7 @@ def _without_policy(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spoil", "told"),
+    ("spoil", "message"),
     [
         (_cut, "is cut off"),
         (_other, "version"),
@@ -173,11 +175,11 @@ def _without_policy(path: Path) -> None:
     ],
     ids=["cut", "other-version", "empty", "garbage", "deep", "sentence", "without-policy"],
 )
-def test_a_state_that_cannot_be_used_is_one_clear_error(lent: Path, tmp_path: Path, spoil: Any, told: str) -> None:
+def test_a_state_that_cannot_be_used_is_one_clear_error(lent: Path, tmp_path: Path, spoil: Any, message: str) -> None:
     spoil(lent)
     ran = run(lent, "--because", "job t/b9 waits", "-o", tmp_path / "f.feature")
     assert ran.return_value == 2
-    assert told in ran.output
+    assert message in ran.output
     assert str(lent) in ran.output
     assert len(ran.output.splitlines()) <= 3
 

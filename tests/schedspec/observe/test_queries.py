@@ -94,8 +94,8 @@ def test_binds_are_seen_before_anything_runs(view: View) -> None:
 
 
 def test_a_workload_is_named_by_itself_or_by_its_pod(view: View) -> None:
-    told = queries.evictions(view)
-    assert pods(queries.of_workload(told, "b")) == pods(queries.of_workload(told, "b-0")) == ["b-0"]
+    all_evicted = queries.evictions(view)
+    assert pods(queries.of_workload(all_evicted, "b")) == pods(queries.of_workload(all_evicted, "b-0")) == ["b-0"]
 
 
 def test_a_view_sees_no_further_than_itself(view: View) -> None:

@@ -121,7 +121,7 @@ def test_a_harmless_change_says_that_nothing_decides(plan: Plan) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "refusal"),
     [
         (["--proposed", "nowhere"], "neither a folder nor a revision"),
         (["--proposed", "--output=x"], "no folder and no revision"),
@@ -144,10 +144,10 @@ def test_a_harmless_change_says_that_nothing_decides(plan: Plan) -> None:
         (["--proposed", "queues", "--out", "state.json/plan"], "cannot be written"),
     ],
 )
-def test_a_bad_input_is_named_with_status_2(plan: Plan, words: list[str], said: str) -> None:
+def test_a_bad_input_is_named_with_status_2(plan: Plan, words: list[str], refusal: str) -> None:
     done = plan(*words)
     assert done.returncode == 2
-    assert said in done.stderr
+    assert refusal in done.stderr
     assert "Traceback" not in done.stderr
 
 

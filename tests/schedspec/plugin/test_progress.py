@@ -104,8 +104,8 @@ def cluster(project: Path) -> Iterator[dict[str, str]]:
 @pytest.mark.embedded
 @pytest.mark.slow
 def test_ctrl_c_says_what_was_waited_for(project: Path, cluster: dict[str, str]) -> None:
-    asked = command("-v", "--cluster", "embedded", "--timeout-scale", "20", "live.feature")
-    with Terminal(asked, cwd=project, env=cluster) as terminal:
+    pytest_command = command("-v", "--cluster", "embedded", "--timeout-scale", "20", "live.feature")
+    with Terminal(pytest_command, cwd=project, env=cluster) as terminal:
         terminal.wait_for('✓ Given the policy "capacity"')  # after the boot, which it asked for
         terminal.wait_for('… Then "large" runs .* · 2 of 3 run')
         terminal.interrupt()
@@ -118,8 +118,8 @@ def test_ctrl_c_says_what_was_waited_for(project: Path, cluster: dict[str, str])
 @pytest.mark.embedded
 @pytest.mark.slow
 def test_a_paused_run_leaves_the_cluster_until_enter_is_pressed(project: Path, cluster: dict[str, str]) -> None:
-    asked = command("--cluster", "embedded", "--timeout-scale", "0.2", "--pause-on-failure", "live.feature")
-    with Terminal(asked, cwd=project, env=cluster) as terminal:
+    pytest_command = command("--cluster", "embedded", "--timeout-scale", "0.2", "--pause-on-failure", "live.feature")
+    with Terminal(pytest_command, cwd=project, env=cluster) as terminal:
         kubeconfig = terminal.wait_for(r"export KUBECONFIG=(\S+)")[1]
         looks = terminal.wait_for(r"kubectl (--namespace \S+ get pods),podgroups\S+")[1].split()
         terminal.wait_for("press Enter to go on")

@@ -52,11 +52,11 @@ def test_a_click_on_an_eviction_draws_the_arrow_and_tells_for_whom_by_which_vote
         page.click(f"#{ANCHOR} a.evict[data-evict='2']")
         assert opacity(page, arrow) == 1
         assert opacity(page, f"#{ANCHOR} .arrows[data-evict='1']") == 0
-        told = page.locator(f"#{ANCHOR} .callout").inner_text()
+        inner = page.locator(f"#{ANCHOR} .callout").inner_text()
         for words in (
             *("low-1-task-0", "chat-5f7-x2 of queue inference", "reclaimed for", "decided by tier 2", "gang permits"),
         ):
-            assert words in told
+            assert words in inner
         involved = page.locator(f"#{ANCHOR} .pod.involved").evaluate_all("all => all.map(it => it.dataset.uid)")
         assert set(involved) == {"uid-low-1-task-0", "uid-chat-5f7-x2"}
         page.keyboard.press("Escape")
@@ -95,10 +95,10 @@ def test_a_chosen_sentence_moves_the_cursor_and_shows_the_state_at_that_time(bro
         assert "chat-5f7-x2 Running on card-node-1" in state.inner_text()
         page.click(f"#{ANCHOR} .said[data-step='5']")
         expect(page.locator(f"#{ANCHOR} h2 .when")).to_have_text(re.compile(r"^at \d"))
-        told = state.inner_text()
-        assert "chat-5f7-x2: 1 node: 1 lacks nvidia.com/gpu" in told
-        assert "low-1-task-0 Running on card-node-1" in told
-        assert re.search(r"training\s+4 cpu, 8 gpus", told)
+        inner = state.inner_text()
+        assert "chat-5f7-x2: 1 node: 1 lacks nvidia.com/gpu" in inner
+        assert "low-1-task-0 Running on card-node-1" in inner
+        assert re.search(r"training\s+4 cpu, 8 gpus", inner)
         assert page.locator(f"#{ANCHOR} .cursors").get_attribute("visibility") == "visible"
 
 
@@ -200,9 +200,9 @@ def test_a_pods_drawer_has_its_versions_as_yaml_its_events_and_reasons(browser: 
         page.click(f"#{ANCHOR} .pod[data-uid='uid-low-1-task-0'] .bar")
         drawer = page.locator(f"#{ANCHOR} .drawer")
         expect(drawer).to_be_visible()
-        told = drawer.inner_text()
+        inner = drawer.inner_text()
         for words in ("Pod low-1-task-0", "queue training", "on card-node-1", "Evict: reclaimed for", "Versions ("):
-            assert words in told
+            assert words in inner
         drawer.locator("summary").first.click()
         assert "name: low-1-task-0" in drawer.locator("pre").first.inner_text()
         assert "nvidia.com/gpu" in drawer.locator("pre").first.inner_text()
@@ -216,9 +216,9 @@ def test_a_pods_drawer_has_its_versions_as_yaml_its_events_and_reasons(browser: 
 def test_a_waiting_pods_drawer_tells_why_over_time(browser: Browser, tmp_path: Path) -> None:
     made = blocked()
     with browser.page(html.write([made], tmp_path / "report.html"), f"{made.anchor}?pod=uid-chat-1") as page:
-        told = page.locator(f"#{made.anchor} .drawer").inner_text()
-        assert "Why it waited" in told
-        assert "which needs all 8 pods (gang, tier 1)" in told
+        inner = page.locator(f"#{made.anchor} .drawer").inner_text()
+        assert "Why it waited" in inner
+        assert "which needs all 8 pods (gang, tier 1)" in inner
 
 
 @pytest.mark.parametrize("width", [390, 1440])
@@ -245,10 +245,10 @@ def test_without_javascript_everything_is_told(browser: Browser, report: Path) -
         section = page.locator(f"#{ANCHOR}")
         assert section.is_visible()
         assert not page.locator("#overview").is_visible()
-        told = section.inner_text()
+        inner = section.inner_text()
         for words in ("low-2, then low-1, then medium-2 made room for chat of queue inference", "tier 2 decided",
                       "chat-5f7-x2 Running on card-node-1", "gang permits"):  # fmt: skip
-            assert words in told
+            assert words in inner
         assert section.locator(".arrows").count() == 3
         assert not section.locator(".slider").is_visible()
         page.click(f"#{ANCHOR} a.evict[data-evict='1']")

@@ -26,7 +26,7 @@ def run(*found: Result) -> RunResults:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "told"),
+    ("before", "after", "expected"),
     [
         (result("a"), result("a", "failed"), ["verdict: f.feature: a: passed → failed"]),
         (result("a", evictions=1), result("a", evictions=2), ["evictions: f.feature: a: 1 → 2"]),
@@ -40,10 +40,10 @@ def run(*found: Result) -> RunResults:
     ],
     ids=["a verdict", "evictions", "a time", "as fast as machines are", "another scenario"],
 )
-def test_a_difference_is_told_and_what_is_alike_is_not(before: Result, after: Result, told: list[str]) -> None:
+def test_a_difference_is_told_and_what_is_alike_is_not(before: Result, after: Result, expected: list[str]) -> None:
     same = result("same")
     found = list(comparison.lines(comparison.compare([run(before, same)], [run(after, same)])))
-    assert found == (told or ["no difference: the same verdicts, evictions and times"])
+    assert found == (expected or ["no difference: the same verdicts, evictions and times"])
 
 
 def written(folder: Path, of_run: RunResults) -> Path:

@@ -39,7 +39,7 @@ Feature: Some feature
 
 def outline(n: int, *, fails: bool) -> ScenarioRecord:
     verdict = "failed" if fails else "passed"
-    said = [
+    problems = [
         Sentence("Given", "a cluster", 4, 0.1, 0.2, "passed", background=True),
         Sentence("When", f"{n} pods come", 8, 0.3, 0.1, "passed", table=[["pod"], ["a"]]),
         Sentence("Then", "they run", 11, 0.4, 1.0, verdict),
@@ -51,7 +51,7 @@ def outline(n: int, *, fails: bool) -> ScenarioRecord:
         feature_file="some.feature",
         line=7,
         example=str(n),
-        sentences=said,
+        sentences=problems,
         verdict=verdict,
         failure=failure,
     )

@@ -85,8 +85,8 @@ UNMET = Unmet("the pod of train runs", "0 of 1 run", (Ref(Kind.VCJOB, "train", "
 
 
 def test_the_story_of_a_failure() -> None:
-    told = [line.replace(" 0.01 ", " 0.00 ") for line in failure.render(a_run(a_history()), UNMET)]
-    assert told == [
+    lines = [line.replace(" 0.01 ", " 0.00 ") for line in failure.render(a_run(a_history()), UNMET)]
+    assert lines == [
         'features/jobs.feature:9: Then "train" runs',
         "  expected: the pod of train runs (within 20 s)",
         "      seen: 0 of 1 run",
@@ -117,11 +117,11 @@ def test_a_story_is_no_longer_than_sixty_lines_whatever_happened() -> None:
         history.record(Ref(Kind.QUEUE, f"q{n}"), "added", {"metadata": meta(f"q{n}", ""), "spec": {}})
         event = {"metadata": meta(f"e{n}"), "reason": "r", "message": "m" * 500, "involvedObject": {}}
         history.record(Ref(Kind.EVENT, f"e{n}", "ns"), "added", event)
-    told = failure.render(a_run(history, sentences=40), UNMET)
-    assert len(told) <= 60
-    assert max(map(len, told)) <= 160
-    assert told[0].startswith("features/jobs.feature:9")
-    assert any(re.search(r"… \d+ earlier", line) for line in told)
+    lines = failure.render(a_run(history, sentences=40), UNMET)
+    assert len(lines) <= 60
+    assert max(map(len, lines)) <= 160
+    assert lines[0].startswith("features/jobs.feature:9")
+    assert any(re.search(r"… \d+ earlier", line) for line in lines)
     uncut = failure.render(a_run(history, sentences=40), UNMET, cut=False)
     assert len(uncut) > 400
     assert max(map(len, uncut)) > 500
@@ -142,8 +142,8 @@ def test_names_are_told_as_people_say_them() -> None:
     about = {"kind": "Pod", "name": "train-task-0"}
     event = {"metadata": meta("e2"), "reason": "Evict", "message": f"for {group} of actions/1", "involvedObject": about}
     history.record(Ref(Kind.EVENT, "e2", "ns"), "added", event)
-    told = "\n".join(failure.render(a_run(history), UNMET))
-    assert "Evict: for build of actions/1" in told
+    lines = "\n".join(failure.render(a_run(history), UNMET))
+    assert "Evict: for build of actions/1" in lines
     assert group in "\n".join(failure.render(a_run(history), UNMET, whole=True))
 
 
@@ -161,10 +161,10 @@ def test_a_long_reason_stands_in_full_on_as_many_lines_as_it_takes() -> None:
             "spec": {},
         }
         history.record(Ref(Kind.POD, f"train-task-{n}", "ns"), "added", pod)
-    told = failure.render(a_run(history, sentences=60), UNMET)
-    assert len(told) <= 60
-    assert max(map(len, told)) <= 160
-    pending = told[told.index("  pending, with the scheduler's reason:") :]
+    lines = failure.render(a_run(history, sentences=60), UNMET)
+    assert len(lines) <= 60
+    assert max(map(len, lines)) <= 160
+    pending = lines[lines.index("  pending, with the scheduler's reason:") :]
     assert f"200 pods of train: {reason}" in " ".join(" ".join(pending).split())
 
 
@@ -183,17 +183,17 @@ def test_pods_are_counted_once_and_those_with_a_node_apart_from_the_others() -> 
             history.record(Ref(Kind.POD, name, "ns"), "changed", bound)
             history.record(Ref(Kind.POD, name, "ns"), "changed", {**bound, "status": {"phase": "Running"}})
             history.record(Ref(Kind.POD, name, "ns"), "changed", bound)
-    told = "\n".join(failure.render(a_run(history), UNMET))
-    assert "14 pods of train: Pending\n" in told
-    assert "8 pods of train: Pending, on gpu-1\n" in told
+    lines = "\n".join(failure.render(a_run(history), UNMET))
+    assert "14 pods of train: Pending\n" in lines
+    assert "8 pods of train: Pending, on gpu-1\n" in lines
 
 
 def test_memory_is_told_in_the_units_in_which_it_is_written() -> None:
     history = a_history()
     queue = {"metadata": meta("big", ""), "spec": {"deserved": {"memory": "8589934592"}}}
     history.record(Ref(Kind.QUEUE, "big"), "added", queue)
-    told = "\n".join(failure.render(a_run(history), UNMET))
-    assert re.search(r"big +memory +- +8Gi", told)
+    lines = "\n".join(failure.render(a_run(history), UNMET))
+    assert re.search(r"big +memory +- +8Gi", lines)
 
 
 def test_alike_pods_that_do_the_same_are_told_together_in_the_order_of_time() -> None:
@@ -205,8 +205,8 @@ def test_alike_pods_that_do_the_same_are_told_together_in_the_order_of_time() ->
         bound = {**pod, "spec": {"nodeName": f"n{n}"}, "status": {"phase": "Running"}}
         history.record(Ref(Kind.POD, f"batch-{n}", "ns"), "changed", bound)
     unmet = Unmet("the pods of batch end", "3 run", (Ref(Kind.VCJOB, "batch", "ns"),))
-    told = [re.sub(r"^ +[\d.]+ ", "", line) for line in failure.render(a_run(history), unmet)]
-    assert told[told.index('> Then "train" runs (20.00 s) fails') + 1 :][:2] == [
+    lines = [re.sub(r"^ +[\d.]+ ", "", line) for line in failure.render(a_run(history), unmet)]
+    assert lines[lines.index('> Then "train" runs (20.00 s) fails') + 1 :][:2] == [
         "3 pods of batch: Pending",
         "3 pods of batch: Running, on n0, n1, n2",
     ]

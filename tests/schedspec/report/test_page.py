@@ -68,11 +68,11 @@ def test_scenarios_stand_under_their_rules_what_failed_first() -> None:
         change(reclaim(fails=True), line=12, rule="two", scenario="c"),
         change(made, feature="Another", feature_file="features/a/a.feature", scenario="d"),
     ]
-    told = [
+    sentences = [
         (name, [(rule, [it.record.scenario for it in found]) for rule, found in rules])
         for name, _, rules in Report(records).features
     ]
-    assert told == [("Some feature", [("two", ["c", "b"]), ("one", ["a"])]), ("Another", [("", ["d"])])]
+    assert sentences == [("Some feature", [("two", ["c", "b"]), ("one", ["a"])]), ("Another", [("", ["d"])])]
 
 
 def test_one_scenario_on_two_clusters_has_two_places() -> None:

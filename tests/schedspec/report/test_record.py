@@ -23,23 +23,27 @@ def story(made: ScenarioRecord, kind: str, name: str) -> record.Story:
 
 def test_sentences_and_what_they_cause_are_told_by_one_clock() -> None:
     made = reclaim()
-    [when] = [said for said in made.sentences if said.keyword == "When"]
+    [when] = [sentence for sentence in made.sentences if sentence.keyword == "When"]
     [pod] = [moment for moment in story(made, "pod", "chat-5f7-x2").moments if moment.change == "added"]
     assert when.began <= pod.at < when.began + when.seconds
     assert [act.at for act in made.acts if act.act == "evict"] == [0.56, 0.562, 0.564]
 
 
 def test_a_sentence_keeps_the_table_under_it() -> None:
-    said = reclaim().sentences[2]
-    assert said.table == [["queue", "priority", "card quota"], ["inference", "80000", "8"], ["training", "20000", "8"]]
+    sentence = reclaim().sentences[2]
+    assert sentence.table == [
+        ["queue", "priority", "card quota"],
+        ["inference", "80000", "8"],
+        ["training", "20000", "8"],
+    ]
 
 
 def test_sentences_after_the_failure_are_there_and_skipped() -> None:
     it = Scene()
     it.say("Given", "a cluster", 1.0)
     running = it.running()
-    running.planned = [*it.said, SentenceRun("Then", "it runs", 9)]
-    assert [(said.text, said.verdict) for said in make_record(running).sentences] == [
+    running.planned = [*it.sentence, SentenceRun("Then", "it runs", 9)]
+    assert [(sentence.text, sentence.verdict) for sentence in make_record(running).sentences] == [
         ("a cluster", "passed"),
         ("it runs", "skipped"),
     ]
@@ -144,17 +148,17 @@ def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ('{"schema": 1}', "a record of schema 1; this version reads 2: run it again"),
         ('{"schema": 2}', "not a record of a scenario"),
         ("[", "not a record of a scenario"),
     ],
 )
-def test_a_file_that_is_no_record_is_refused(tmp_path: Path, text: str, told: str) -> None:
+def test_a_file_that_is_no_record_is_refused(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "x.json"
     path.write_text(text)
-    with pytest.raises(record.RecordError, match=told):
+    with pytest.raises(record.RecordError, match=message):
         record.read(path)
 
 

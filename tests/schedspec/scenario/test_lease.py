@@ -71,10 +71,10 @@ def test_the_second_run_is_told_who_has_the_cluster_since_when_and_writes_nothin
     before = dict(api.objects[PATH])
     with pytest.raises(ClusterInUseError) as caught:
         lease(api).acquire()
-    said = str(caught.value)
-    assert f"another run uses the cluster: ann@lab, process 7 (ab12), since {before['spec']['acquireTime']}" in said
-    assert "lease kube-system/schedspec-run, context lab" in said
-    assert "run again in 27 s" in said
+    message = str(caught.value)
+    assert f"another run uses the cluster: ann@lab, process 7 (ab12), since {before['spec']['acquireTime']}" in message
+    assert "lease kube-system/schedspec-run, context lab" in message
+    assert "run again in 27 s" in message
     assert api.objects[PATH] == before
 
 

@@ -119,13 +119,13 @@ def test_what_is_no_obstacle(objects: list[Stored]) -> None:
     assert api.writes == []
 
 
-@pytest.mark.parametrize(("objects", "error", "said"), REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize(("objects", "error", "message"), REFUSED.values(), ids=REFUSED)
 def test_what_is_refused_by_name_before_anything_is_written(
-    objects: list[Stored], error: type[Exception], said: str
+    objects: list[Stored], error: type[Exception], message: str
 ) -> None:
     api = MemoryApi(*objects)
-    with pytest.raises(error, match=said):
-        check(api, adopt=("real",) if "adopt" in said or "real" in said or len(objects) > 1 else ())
+    with pytest.raises(error, match=message):
+        check(api, adopt=("real",) if "adopt" in message or "real" in message or len(objects) > 1 else ())
     assert api.writes == []
 
 
@@ -175,9 +175,9 @@ def test_a_scheduler_that_sees_everything_is_not_let_loose_on_what_is_others() -
 
 def test_every_right_that_is_missing_is_named() -> None:
     api = MemoryApi()
-    api.permits = lambda asked: (
-        asked["group"] != "*"
-        and (asked["resource"], asked["verb"])
+    api.permits = lambda review: (
+        review["group"] != "*"
+        and (review["resource"], review["verb"])
         not in {
             ("queues", "create"),
             ("nodes", "patch"),
@@ -185,19 +185,19 @@ def test_every_right_that_is_missing_is_named() -> None:
     )
     with pytest.raises(MissingRightsError) as caught:
         check(api)
-    said = str(caught.value)
-    assert "lacks 3 of the" in said
-    assert "patch nodes, patch nodes/status, create queues.scheduling.volcano.sh" in said
-    assert "schedspec/scenario/rights.yaml" in said
+    message = str(caught.value)
+    assert "lacks 3 of the" in message
+    assert "patch nodes, patch nodes/status, create queues.scheduling.volcano.sh" in message
+    assert "schedspec/scenario/rights.yaml" in message
     assert api.writes == []
 
 
 def test_an_administrator_is_asked_once() -> None:
-    asked: list[Object] = []
+    requests: list[Object] = []
     api = MemoryApi()
-    api.permits = lambda it: bool(asked.append(it) or True)
+    api.permits = lambda it: bool(requests.append(it) or True)
     check(api)
-    assert asked == [{"group": "*", "resource": "*", "subresource": "", "verb": "*"}]
+    assert requests == [{"group": "*", "resource": "*", "subresource": "", "verb": "*"}]
 
 
 def test_required_rights_are_unique_and_include_all_rights_of_the_roles() -> None:

@@ -114,7 +114,7 @@ def kube(site: Site) -> Iterator[Scheduler]:
     scheduler.stop()
 
 
-def said(site: Site, name: str) -> str:
+def log_of(site: Site, name: str) -> str:
     assert site.scheduler_programs is not None
     return (site.scheduler_programs / f"{name}.arguments").read_text()
 
@@ -129,9 +129,9 @@ def test_volcano_starts_with_its_controllers_and_the_policy(site: Site, volcano:
     volcano.start("actions: allocate\n")
     volcano.check()
     assert cast(Any, site.api).made == ["volcano-system", "volcano-monitoring"]
-    arguments = said(site, "vc-scheduler")
+    arguments = log_of(site, "vc-scheduler")
     assert f"--scheduler-conf {site.folder / 'policy.yaml'} --node-selector schedspec.dev/world:true" in arguments
-    assert "--scheduler-name schedspec" in said(site, "vc-controller-manager")
+    assert "--scheduler-name schedspec" in log_of(site, "vc-controller-manager")
     assert (site.folder / "policy.yaml").read_text() == "actions: allocate\n"
 
 
@@ -180,7 +180,7 @@ def test_kube_scheduler_starts_with_the_gates_of_its_version(site: Site, kuberne
     try:
         scheduler.start("kind: KubeSchedulerConfiguration\n")
         scheduler.check()
-        assert f"--feature-gates {gates} " in said(site, "kube-scheduler")
+        assert f"--feature-gates {gates} " in log_of(site, "kube-scheduler")
         assert f"kubeconfig: {site.kubeconfig}" in (site.folder / "policy.yaml").read_text()
     finally:
         scheduler.stop()

@@ -100,26 +100,26 @@ def test_a_policy_that_it_refuses_is_found_in_its_log() -> None:
 
 
 @pytest.mark.parametrize(
-    ("queue", "said"),
+    ("queue", "text"),
     [
         (None, "has not created the queue"),
         ({}, "is without a state, not Open"),
         ({"status": {"state": "Closed"}}, "is Closed"),
     ],
 )
-def test_it_is_not_ready_before_its_queue_is_open(server: Server, queue: dict[str, Any] | None, said: str) -> None:
+def test_it_is_not_ready_before_its_queue_is_open(server: Server, queue: dict[str, Any] | None, text: str) -> None:
     volcano_processes.require_open(cast(Api, server))
     server.queue = queue
-    with pytest.raises(NotReadyError, match=said):
+    with pytest.raises(NotReadyError, match=text):
         volcano_processes.require_open(cast(Api, server))
 
 
 @pytest.mark.parametrize(
-    ("version", "commit", "said"),
+    ("version", "commit", "text"),
     [("v1.15.1", "abc", "v1.15.1"), ("Not provided.", "abc", "abc"), ("Not provided.", "Not provided.", "")],
 )
-def test_its_version_is_read(version: str, commit: str, said: str) -> None:
-    assert version_in(VERSION.format(version, commit)) == said
+def test_its_version_is_read(version: str, commit: str, text: str) -> None:
+    assert version_in(VERSION.format(version, commit)) == text
 
 
 def test_one_that_runs_in_the_cluster_is_taken(site: Site) -> None:

@@ -89,30 +89,30 @@ class TestGangsOfKubernetes:
             condition = {"type": kind, "status": "True", "reason": "r", "message": message}
             condition["lastTransitionTime"] = "2026-01-01T00:00:00Z"
             place.patch("PodGroup", "g", {"status": {"conditions": [condition]}}, "status")
-            until(lambda content=(*word, message): self._said(place) == content, f"the gang to say {message}")
+            until(lambda content=(*word, message): self._condition_of(place) == content, f"the gang to say {message}")
 
     def test_one_that_is_preempted_says_so_until_other_pods_take_its_place(self, place: LiveControllers) -> None:
         self._gang(place, "g", minCount=1)
         self._pod(place, "a", "g")
         until(lambda: place.get("PodGroup", "g"), "a PodGroup")
-        told = ("True", "PreemptionByScheduler", "for ns/grand")
-        condition = dict(zip(("status", "reason", "message"), told, strict=True))
+        expected = ("True", "PreemptionByScheduler", "for ns/grand")
+        condition = dict(zip(("status", "reason", "message"), expected, strict=True))
         now = timestamp(time.time())  # Kubernetes takes old ones back
         condition |= {"type": "DisruptionTarget", "lastTransitionTime": now}
         place.patch("Pod", "a", {"status": {"conditions": [condition]}}, "status")
-        until(lambda: self._said(place, "DisruptionTarget") == told, "the gang to say so")
+        until(lambda: self._condition_of(place, "DisruptionTarget") == expected, "the gang to say so")
         place.delete("Pod", "a", grace=0)
         until(lambda: place.get("PodGroup", "g") is None, "the PodGroup to go with the last pod")
-        assert self._said(place, "DisruptionTarget") == told
+        assert self._condition_of(place, "DisruptionTarget") == expected
         self._pod(place, "b", "g")
-        until(lambda: self._said(place, "DisruptionTarget") == ("", "", ""), "the gang to take it back")
+        until(lambda: self._condition_of(place, "DisruptionTarget") == ("", "", ""), "the gang to take it back")
 
     def test_a_podgroup_of_its_name_that_is_another_stays(self, place: LiveControllers) -> None:
         place.create("PodGroup", "g", {"minMember": 5})
         self._gang(place, "g", minCount=1)
         self._pod(place, "a", "g")
         until(lambda: place.events("PodGroupExists"), "an event")
-        until(lambda: self._said(place)[1] == "SchedulerError", "the gang to say so")
+        until(lambda: self._condition_of(place)[1] == "SchedulerError", "the gang to say so")
         assert (place.get("PodGroup", "g") or {})["spec"]["minMember"] == 5
 
     def test_one_of_another_schedulers_pods_is_left_alone(self, place: LiveControllers) -> None:
@@ -134,7 +134,7 @@ class TestGangsOfKubernetes:
         place.create("Pod", name, {**template()["spec"], **group})
 
     @staticmethod
-    def _said(place: LiveControllers, kind: str = "PodGroupScheduled") -> tuple[str, str, str]:
+    def _condition_of(place: LiveControllers, kind: str = "PodGroupScheduled") -> tuple[str, str, str]:
         conditions = (place.get("Gang", "g") or {}).get("status", {}).get("conditions") or []
         found = next((it for it in conditions if it["type"] == kind), {})
         return found.get("status", ""), found.get("reason", ""), found.get("message", "")

@@ -26,15 +26,15 @@ class RecordingTracer:
     """A step that writes down what it hears."""
 
     def __init__(self) -> None:
-        self.heard: list[str] = []
+        self.traced: list[str] = []
 
     @contextmanager
     def step(self, kind: str, name: str) -> Iterator[None]:
-        self.heard.append(f"{kind} {name} begins")
+        self.traced.append(f"{kind} {name} begins")
         try:
             yield
         finally:
-            self.heard.append(f"{kind} {name} ends")
+            self.traced.append(f"{kind} {name} ends")
 
 
 def a_world() -> World:
@@ -44,38 +44,38 @@ def a_world() -> World:
 
 
 def test_every_plugin_and_then_every_action_is_told_in_the_order_of_the_policy() -> None:
-    world, told = a_world(), RecordingTracer()
-    decide(world.cluster, world.policy, world.now, told.step)
+    world, tracer = a_world(), RecordingTracer()
+    decide(world.cluster, world.policy, world.now, tracer.step)
     steps = [f"plugin {option.name}" for tier in world.policy.tiers for option in tier]
     steps += [f"action {name}" for name in world.policy.actions]
-    heard = [step for step in told.heard if not step.startswith("job ")]
-    assert heard == [f"{step} {what}" for step in steps for what in ("begins", "ends")]
+    traced = [step for step in tracer.traced if not step.startswith("job ")]
+    assert traced == [f"{step} {what}" for step in steps for what in ("begins", "ends")]
 
 
 def test_every_attempt_of_a_job_is_told_within_its_action() -> None:
-    world, told = a_world(), RecordingTracer()
-    decide(world.cluster, world.policy, world.now, told.step)
-    begins, ends = map(told.heard.index, ("action enqueue begins", "action enqueue ends"))
-    assert told.heard[begins + 1 : ends] == ["job enqueue begins", "job enqueue ends"] * 2
+    world, tracer = a_world(), RecordingTracer()
+    decide(world.cluster, world.policy, world.now, tracer.step)
+    begins, ends = map(tracer.traced.index, ("action enqueue begins", "action enqueue ends"))
+    assert tracer.traced[begins + 1 : ends] == ["job enqueue begins", "job enqueue ends"] * 2
 
 
 def test_being_told_changes_no_decision() -> None:
-    world, told = a_world(), RecordingTracer()
-    decisions = decide(world.cluster, world.policy, world.now, told.step)
+    world, tracer = a_world(), RecordingTracer()
+    decisions = decide(world.cluster, world.policy, world.now, tracer.step)
     assert decisions.binds
     assert decisions == decide(world.fresh(), world.policy, world.now)
 
 
 def test_nothing_is_told_of_a_cycle_that_decides_nothing_anew() -> None:
-    world, told = a_world(), RecordingTracer()
+    world, tracer = a_world(), RecordingTracer()
     decide(world.cluster, world.policy, world.now)
-    decide(world.cluster, world.policy, world.now + 1, told.step)
-    assert told.heard == []
+    decide(world.cluster, world.policy, world.now + 1, tracer.step)
+    assert tracer.traced == []
 
 
 def test_a_step_that_fails_ends_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    world, told = a_world(), RecordingTracer()
+    world, tracer = a_world(), RecordingTracer()
     monkeypatch.setitem(ACTIONS, world.policy.actions[0], lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        decide(world.cluster, world.policy, world.now, told.step)
-    assert told.heard[-1] == f"action {world.policy.actions[0]} ends"
+        decide(world.cluster, world.policy, world.now, tracer.step)
+    assert tracer.traced[-1] == f"action {world.policy.actions[0]} ends"

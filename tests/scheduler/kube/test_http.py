@@ -203,8 +203,8 @@ async def test_a_refusal_is_an_error_of_its_kind_that_says_what_was_asked(
 @pytest.mark.parametrize(("field", "expected"), [("metadata.uid", Conflict), ("spec.nodeName", Invalid)])
 async def test_a_patch_for_an_object_that_has_a_successor_is_a_conflict(field: str, expected: type[ApiError]) -> None:
     causes = [{"reason": "FieldValueInvalid", "message": "field is immutable", "field": field}]
-    told = {"kind": "Status", "code": 422, "reason": "Invalid", "message": "no", "details": {"causes": causes}}
-    async with standing_in(lambda request: Reply(422, told)) as (_, client):
+    rejection = {"kind": "Status", "code": 422, "reason": "Invalid", "message": "no", "details": {"causes": causes}}
+    async with standing_in(lambda request: Reply(422, rejection)) as (_, client):
         with pytest.raises(ApiError) as caught:
             await client.patch(PODS, "p", {"metadata": {"uid": "old"}}, "ns", kind=Patch.MERGE)
         assert type(caught.value) is expected

@@ -45,32 +45,32 @@ class Script:
 
 @asynccontextmanager
 async def reflecting(script: Callable[[Request], Answer]) -> AsyncIterator[tuple[list[str], Reflector[PodGroup]]]:
-    heard: list[str] = []
+    changes: list[str] = []
 
     def handler(change: Change[PodGroup]) -> None:
         match change:
             case Present():
                 meta = change.object.metadata
-                heard.append(f"+{meta.name}@{meta.resource_version}")
+                changes.append(f"+{meta.name}@{meta.resource_version}")
             case Absent():
-                heard.append(f"-{change.key}")
+                changes.append(f"-{change.key}")
             case Unreadable():
-                heard.append(f"?{change.key}")
+                changes.append(f"?{change.key}")
 
     async with standing_in(script) as (_, client):
         reflector = Reflector(client, PODGROUPS, handler)
         task = asyncio.create_task(reflector.run())
         try:
-            yield heard, reflector
+            yield changes, reflector
         finally:
             await cancelled(task)
 
 
 async def expect(script: Script, wanted: list[str], versions: list[str], lists: int = 1) -> None:
-    async with reflecting(script) as (heard, reflector):
-        await until(lambda: len(heard) >= len(wanted) and len(script.versions) >= len(versions))
+    async with reflecting(script) as (changes, reflector):
+        await until(lambda: len(changes) >= len(wanted) and len(script.versions) >= len(versions))
         await asyncio.sleep(0.02)
-        assert heard == wanted
+        assert changes == wanted
         assert script.versions == versions
         assert reflector.lists == lists
         assert reflector.synced.is_set()
@@ -201,17 +201,17 @@ async def test_an_object_that_is_large_is_told_as_any_other() -> None:
 
 
 async def test_a_handler_that_fails_at_one_object_is_told_of_the_next() -> None:
-    heard = []
+    changes = []
 
     def handler(change: Change[PodGroup]) -> None:
         assert isinstance(change, Present)
-        heard.append(change.object.metadata.name)
-        if heard == ["a"]:
+        changes.append(change.object.metadata.name)
+        if changes == ["a"]:
             raise RecursionError
 
     async with standing_in(Script([listing(5, group("a", 1), group("b", 2))], [])) as (_, client):
         task = asyncio.create_task(Reflector(client, PODGROUPS, handler).run())
-        await until(lambda: heard == ["a", "b"])
+        await until(lambda: changes == ["a", "b"])
         await cancelled(task)
 
 
@@ -260,12 +260,12 @@ async def test_a_silent_watch_is_replaced_and_unready_until_one_speaks(
         return Reply(chunks=chunks if first else [BOOKMARK] if speaks else [], then="cut" if speaks else "hang")
 
     versions: list[str] = []
-    async with reflecting(answers) as (heard, reflector):
+    async with reflecting(answers) as (changes, reflector):
         await until(lambda: bool(reflector.unready) and len(versions) >= 3)
         assert "no event and no bookmark" in reflector.unready
         assert versions[1] == ("8" if BOOKMARK in chunks else "6" if chunks else "5")
         assert reflector.lists == 1
-        assert heard == (["+a@6"] if chunks else [])
+        assert changes == (["+a@6"] if chunks else [])
         speaks = True
         await until(lambda: not reflector.unready)
 
@@ -289,8 +289,8 @@ async def test_who_comes_later_is_told_of_all_that_is_there_and_then_of_the_same
             return Reply(chunks=[event("DELETED", group("c", 7))])
         return Reply(chunks=[event("MODIFIED", group("a", 8))], then="hang")
 
-    async with reflecting(answers) as (heard, reflector):
-        await until(lambda: "-ns/c" in heard)
+    async with reflecting(answers) as (changes, reflector):
+        await until(lambda: "-ns/c" in changes)
         late: list[Change[PodGroup]] = []
         reflector.add_handler(late.append)
         match late:
@@ -299,7 +299,7 @@ async def test_who_comes_later_is_told_of_all_that_is_there_and_then_of_the_same
             case _:
                 raise AssertionError(late)
         more.set()
-        await until(lambda: heard[-1] == "+a@8")
+        await until(lambda: changes[-1] == "+a@8")
         assert isinstance(late[-1], Present)
         assert len(late) == 3
 
@@ -315,11 +315,11 @@ async def test_a_burst_of_events_is_read_while_others_run() -> None:
             turns += 1
             await asyncio.sleep(0)
 
-    async with reflecting(script) as (heard, _):
+    async with reflecting(script) as (changes, _):
         task = asyncio.create_task(other())
-        await until(lambda: len(heard) > 0)
+        await until(lambda: len(changes) > 0)
         before = turns
-        await until(lambda: len(heard) == 3000)
+        await until(lambda: len(changes) == 3000)
         assert turns > before + 5
         await cancelled(task)
 

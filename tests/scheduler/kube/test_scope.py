@@ -52,42 +52,42 @@ def listed(*items: dict[str, Any]) -> Reply:
     return Reply(body={"metadata": {"resourceVersion": "5"}, "items": list(items)})
 
 
-async def told(resource: Resource[Any], scope: Scope, *items: dict[str, Any]) -> tuple[list[str], list[Request]]:
+async def changes_of(resource: Resource[Any], scope: Scope, *items: dict[str, Any]) -> tuple[list[str], list[Request]]:
     """The names that a reflector tells, and what it asked."""
-    heard: list[str] = []
+    changes: list[str] = []
 
     def answer(request: Request) -> Answer:
         return Reply(chunks=[], then="hang") if "watch=true" in request.path else listed(*items)
 
     async with standing_in(answer) as (server, client):
         scoped = Client(client.http, scope=scope)
-        reflector = Reflector(scoped, resource, lambda change: heard.append(change.object.metadata.name))  # type: ignore[union-attr]
+        reflector = Reflector(scoped, resource, lambda change: changes.append(change.object.metadata.name))  # type: ignore[union-attr]
         task = asyncio.create_task(reflector.run())
         try:
             await until(reflector.synced.is_set)
         finally:
             await cancelled(task)
-        return heard, server.requests
+        return changes, server.requests
 
 
 @pytest.mark.parametrize(("resource", "item", "is_seen"), SEEN)
 async def test_what_is_in_foreign_namespaces_is_not_seen_but_pods_that_take_room(
     resource: Resource[Any], item: dict[str, Any], is_seen: bool
 ) -> None:
-    heard, _ = await told(resource, OURS, item)
-    assert heard == [item["metadata"]["name"]] * is_seen
+    changes, _ = await changes_of(resource, OURS, item)
+    assert changes == [item["metadata"]["name"]] * is_seen
 
 
 @pytest.mark.parametrize(("resource", "item"), [(resource, item) for resource, item, _ in SEEN])
 async def test_without_a_scope_everything_is_seen(resource: Resource[Any], item: dict[str, Any]) -> None:
-    heard, request = await told(resource, Scope(), item)
-    assert heard == [item["metadata"]["name"]]
+    changes, request = await changes_of(resource, Scope(), item)
+    assert changes == [item["metadata"]["name"]]
     assert "labelSelector" not in request[0].path
 
 
 async def test_queues_are_asked_for_by_label_and_root_and_default_are_presumed() -> None:
-    heard, request = await told(QUEUES, OURS, body("q", **LABEL))
-    assert heard == ["root", "default", "q"]
+    changes, request = await changes_of(QUEUES, OURS, body("q", **LABEL))
+    assert changes == ["root", "default", "q"]
     assert parse_qs(urlparse(request[0].path).query)["labelSelector"] == ["schedspec.dev/scenario"]
 
 

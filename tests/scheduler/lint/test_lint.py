@@ -19,9 +19,9 @@ CASES = yaml.safe_load((Path(__file__).parent / "lint.yaml").read_text())
 def test_lint_warns_of_exactly_this(case: dict[str, Any]) -> None:
     manifests = [("queues", case["queues"])] if "queues" in case else []
     findings = lint(case["policy"], "conf", manifests)
-    said = [finding.render().replace("warning: ", "").partition(":")[2] for finding in findings]
-    assert len(said) == len(case["warnings"]), "\n".join(said)
-    for text, expected in zip(said, case["warnings"], strict=True):
+    texts = [finding.render().replace("warning: ", "").partition(":")[2] for finding in findings]
+    assert len(texts) == len(case["warnings"]), "\n".join(texts)
+    for text, expected in zip(texts, case["warnings"], strict=True):
         assert text.startswith(expected), f"{expected}\nis not how this begins:\n{text}"
         assert "; " in text, "a warning says what to write instead"
 

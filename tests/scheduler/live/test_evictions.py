@@ -38,8 +38,8 @@ async def test_the_least_important_are_told_before_the_others() -> None:
     async with writing(by_method(PATCH=a_pod("n"), DELETE=Reply())) as (server, writer, _):
         writer.evict([[named(f"low-{i}") for i in range(5)], [named("medium")]])
         await writer.finished()
-        told = [request.json()["metadata"]["uid"] for request in server.requests if request.method == "PATCH"]
-        assert told.index("medium") == 5
+        patched = [request.json()["metadata"]["uid"] for request in server.requests if request.method == "PATCH"]
+        assert patched.index("medium") == 5
 
 
 def named(*uids: str) -> Reply:

@@ -67,11 +67,11 @@ def test_a_jobs_start_is_counted_once_and_when_its_gang_is_bound() -> None:
 def test_a_job_that_ran_before_we_did_is_not_counted_as_started(tasks: str, starts: int) -> None:
     showing = MetricsSetup("plain", {**TABLE, "jobs": [{"name": "job", "tasks": tasks}]})
     [job] = showing.world.cluster.jobs.values()
-    told: list[float] = []
-    series = JobSeries(lambda _: True, told.append)
+    observed: list[float] = []
+    series = JobSeries(lambda _: True, observed.append)
     series.bound(job, job.creation + 1.0)  # in a burst of binds, statuses follow later
     series.note(job, "Running", waits=False)
-    assert told == [1.0] * starts
+    assert observed == [1.0] * starts
 
 
 def test_nothing_is_shown_of_a_job_that_is_gone_and_nothing_of_it_is_kept() -> None:

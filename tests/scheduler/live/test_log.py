@@ -31,8 +31,10 @@ def test_a_traceback_tells_where_and_never_what_the_variables_were(capsys: pytes
     except ValueError:
         logging.getLogger("x").exception("a request failed")
     (line,) = capsys.readouterr().err.splitlines()
-    told = json.loads(line)
-    assert told["message"] == "a request failed"
-    assert told["exception"][0]["exc_value"] == "refused after 17 characters"
-    assert told["exception"][0]["frames"][0]["name"] == "test_a_traceback_tells_where_and_never_what_the_variables_were"
+    record = json.loads(line)
+    assert record["message"] == "a request failed"
+    assert record["exception"][0]["exc_value"] == "refused after 17 characters"
+    assert (
+        record["exception"][0]["frames"][0]["name"] == "test_a_traceback_tells_where_and_never_what_the_variables_were"
+    )
     assert "the-secret" not in line

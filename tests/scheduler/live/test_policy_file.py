@@ -30,23 +30,23 @@ def test_without_a_file_the_default_is_in_force() -> None:
 def test_a_changed_file_is_taken_over_and_told(tmp_path: Path) -> None:
     file = tmp_path / "policy.yaml"
     file.write_text(GOOD)
-    told: list[InForce] = []
-    policy = PolicyFile(file, told.append)
+    reports: list[InForce] = []
+    policy = PolicyFile(file, reports.append)
     policy.look()
-    assert told == []
+    assert reports == []
     before = policy.current.sha256
     file.write_text(OTHER)
     policy.look()
     assert policy.current.policy.actions == ("allocate", "backfill")
     assert policy.current.sha256 != before
-    assert told == [policy.current]
+    assert reports == [policy.current]
 
 
 def test_a_bad_file_is_refused_and_the_old_one_stays_until_there_is_a_good_one(tmp_path: Path) -> None:
     file = tmp_path / "policy.yaml"
     file.write_text(GOOD)
-    told: list[InForce] = []
-    policy = PolicyFile(file, told.append)
+    reports: list[InForce] = []
+    policy = PolicyFile(file, reports.append)
     good = policy.current
     file.write_text(BAD)
     policy.look()
@@ -58,7 +58,7 @@ def test_a_bad_file_is_refused_and_the_old_one_stays_until_there_is_a_good_one(t
     file.write_text(GOOD + "\n")
     policy.look()
     assert policy.current.error == policy.current.refused_sha256 == ""
-    assert [bool(item.error) for item in told] == [True, False]
+    assert [bool(item.error) for item in reports] == [True, False]
 
 
 def test_a_file_on_which_the_reader_fails_is_refused_like_any_other(
@@ -66,8 +66,8 @@ def test_a_file_on_which_the_reader_fails_is_refused_like_any_other(
 ) -> None:
     file = tmp_path / "policy.yaml"
     file.write_text(GOOD)
-    told: list[InForce] = []
-    policy = PolicyFile(file, told.append)
+    reports: list[InForce] = []
+    policy = PolicyFile(file, reports.append)
     with monkeypatch.context() as patched:
         patched.setattr(policy_file, "load_policy", lambda *_: 1 / 0)
         file.write_text(OTHER)
@@ -77,7 +77,7 @@ def test_a_file_on_which_the_reader_fails_is_refused_like_any_other(
     file.write_text(OTHER + "\n")
     policy.look()
     assert policy.current.policy.actions == ("allocate", "backfill")
-    assert [bool(item.error) for item in told] == [True, False]
+    assert [bool(item.error) for item in reports] == [True, False]
 
 
 def test_a_file_that_went_away_is_told_and_the_old_policy_stays(tmp_path: Path) -> None:
@@ -138,8 +138,8 @@ def test_only_a_regular_file_of_bounded_size_is_read(make: Callable[[Path], Any]
         PolicyFile(file)
     file.rename(tmp_path / "other") if not file.is_dir() else file.rmdir()
     file.write_text(GOOD)
-    told: list[InForce] = []
-    policy = PolicyFile(file, told.append)
+    reports: list[InForce] = []
+    policy = PolicyFile(file, reports.append)
     good = policy.current
     file.unlink()
     (tmp_path / "policy.yaml.fifo").unlink(missing_ok=True)
@@ -148,7 +148,7 @@ def test_only_a_regular_file_of_bounded_size_is_read(make: Callable[[Path], Any]
     assert policy.current.policy is good.policy
     assert why in policy.current.error
     policy.look()
-    assert len(told) == 1
+    assert len(reports) == 1
     file.rename(tmp_path / "another") if not file.is_dir() else file.rmdir()
     file.write_text(OTHER)
     policy.look()

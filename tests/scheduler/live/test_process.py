@@ -129,10 +129,10 @@ async def test_a_changed_policy_is_in_force_and_a_bad_one_is_refused(target: Tar
             return await events(target.client, NAMESPACE, "Lease", "schedspec")
 
         await eventually("events on the lease", are_told)
-        told = await about_the_lease()
-        assert told["PolicyRefused"] == ("Warning", f"the old one stays: {refused['error']}")
+        lease = await about_the_lease()
+        assert lease["PolicyRefused"] == ("Warning", f"the old one stays: {refused['error']}")
         where = f"{scheduler.policy_file}, sha256 {loaded['sha256']}"
-        assert told["PolicyLoaded"] == ("Normal", f"{where}, is in force")
+        assert lease["PolicyLoaded"] == ("Normal", f"{where}, is in force")
 
 
 @pytest.mark.deadline(60)

@@ -78,8 +78,8 @@ async def test_an_unreadable_object_carries_a_condition_until_it_is_repaired(
 
             await eventually(f"{name} without the condition", is_clear)
         assert counted(scheduler.page("/metrics")) == []
-        told = [event for _, _, _, where, _, _ in bad for event in (await client.list(EVENTS, where)).items]
-        about = sorted(event.involved_object.name for event in told if event.reason == "Malformed")
+        published = [event for _, _, _, where, _, _ in bad for event in (await client.list(EVENTS, where)).items]
+        about = sorted(event.involved_object.name for event in published if event.reason == "Malformed")
         assert about == ["bad", "bad-0"]  # one each, whoever else sees them
 
 
@@ -143,12 +143,12 @@ async def test_a_victim_keeps_its_grace_period_and_its_event_names_the_preemptor
             async def is_marked(kind: str, name: str) -> bool:
                 return "Evict" in await events(client, NAMESPACE, kind, name)
 
-            for kind, about, severity, said in (
+            for kind, about, severity, messages in (
                 ("Pod", name, "Warning", mark.message),
                 ("PodGroup", job, "Normal", f"pod {name} {mark.message}"),
             ):
                 await eventually(f"an event about {about}", lambda k=kind, a=about: is_marked(k, a))  # type: ignore[misc]
-                assert (await events(client, NAMESPACE, kind, about))["Evict"] == (severity, said)
+                assert (await events(client, NAMESPACE, kind, about))["Evict"] == (severity, messages)
 
         async def numbers() -> bool:
             status = await status_of(client, QUEUES, "a")

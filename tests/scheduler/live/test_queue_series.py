@@ -155,7 +155,7 @@ def test_podgroups_are_counted_by_queue_and_phase_as_the_cycle_leaves_them() -> 
 
 def test_who_asks_for_one_of_them_by_name_gets_it() -> None:
     metrics, _ = shown({"a": QueueNumbers(allocated={"cpu": 1500.0})}, a_queue("a", weight=3))
-    said = metrics.render(["volcano_queue_weight"]).decode()
-    assert [line for line in said.splitlines() if not line.startswith("#")] == [
+    text = metrics.render(["volcano_queue_weight"]).decode()
+    assert [line for line in text.splitlines() if not line.startswith("#")] == [
         'volcano_queue_weight{queue_name="a"} 3.0'
     ]

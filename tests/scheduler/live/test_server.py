@@ -56,8 +56,8 @@ def test_it_is_healthy_while_the_event_loop_turns(server: tuple[str, Endpoints])
     url, pages = server
     assert get(f"{url}/healthz") == (200, "text/plain; charset=utf-8", "ok\n")
     pages._progress._ticked -= 60
-    status, _, said = get(f"{url}/healthz")
-    assert (status, said) == (503, "the event loop hangs for 60 s\n")
+    status, _, body = get(f"{url}/healthz")
+    assert (status, body) == (503, "the event loop hangs for 60 s\n")
 
 
 def test_it_is_ready_when_every_watch_has_listed_and_the_controllers_see(
@@ -65,10 +65,10 @@ def test_it_is_ready_when_every_watch_has_listed_and_the_controllers_see(
 ) -> None:
     url, pages = server
     feed.reflectors[2].trouble = "queues.scheduling.volcano.sh is not served (is its CRD applied?)"
-    status, _, said = get(f"{url}/readyz")
+    status, _, body = get(f"{url}/readyz")
     assert status == 503
-    assert "queues.scheduling.volcano.sh is not served (is its CRD applied?)\n" in said
-    assert "pods not yet listed\n" in said
+    assert "queues.scheduling.volcano.sh is not served (is its CRD applied?)\n" in body
+    assert "pods not yet listed\n" in body
     for reflector in feed.reflectors:
         reflector.synced.set()
     pages.unlisted = lambda: ["jobs.batch.volcano.sh not yet listed"]
@@ -79,17 +79,17 @@ def test_it_is_ready_when_every_watch_has_listed_and_the_controllers_see(
 
 def test_the_policy_in_force_and_the_metrics_can_be_read(server: tuple[str, Endpoints]) -> None:
     url, _ = server
-    status, kind, said = get(f"{url}/policy")
+    status, kind, body = get(f"{url}/policy")
     assert (status, kind) == (200, "application/json")
-    assert json.loads(said)["path"] == "default"
+    assert json.loads(body)["path"] == "default"
     assert 'volcano_schedule_attempts_total{result="scheduled"} 1.0' in get(f"{url}/metrics")[2]
 
 
 def test_who_names_metrics_gets_those(server: tuple[str, Endpoints]) -> None:
     url, _ = server
-    status, _, said = get(f"{url}/metrics?name[]=schedspec_leader&name[]=schedspec_dropped_events")
+    status, _, body = get(f"{url}/metrics?name[]=schedspec_leader&name[]=schedspec_dropped_events")
     assert status == 200
-    found = {line for line in said.splitlines() if not line.startswith("#")}
+    found = {line for line in body.splitlines() if not line.startswith("#")}
     assert found == {"schedspec_dropped_events 0.0", "schedspec_leader 0.0"}
 
 
@@ -116,10 +116,10 @@ def test_who_hangs_up_early_leaves_no_traceback_behind(
     server: tuple[str, Endpoints], capfd: pytest.CaptureFixture[str]
 ) -> None:
     host, _, port = server[0].removeprefix("http://").partition(":")
-    for said in (b"GET /metrics HTTP/1.1\r\n\r\n", b"GET /met", b"\x16\x03\x01 no HTTP\r\n\r\n"):
+    for body in (b"GET /metrics HTTP/1.1\r\n\r\n", b"GET /met", b"\x16\x03\x01 no HTTP\r\n\r\n"):
         caller = socket.create_connection((host, int(port)))
         caller.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # its end is a reset
-        caller.sendall(said)
+        caller.sendall(body)
         caller.close()
     for _ in range(20):
         assert get(f"{server[0]}/healthz")[0] == 200
@@ -205,11 +205,11 @@ TOO_LARGE = {
 }
 
 
-@pytest.mark.parametrize("asked", TOO_LARGE.values(), ids=TOO_LARGE)
-def test_a_question_that_is_too_large_is_refused(server: tuple[str, Endpoints], asked: bytes) -> None:
+@pytest.mark.parametrize("query", TOO_LARGE.values(), ids=TOO_LARGE)
+def test_a_question_that_is_too_large_is_refused(server: tuple[str, Endpoints], query: bytes) -> None:
     host, _, port = server[0].removeprefix("http://").partition(":")
     with socket.create_connection((host, int(port)), timeout=60) as caller:
-        caller.sendall(asked)
+        caller.sendall(query)
         assert caller.recv(100).startswith(b"HTTP/1.0 400 ")
 
 

@@ -163,16 +163,16 @@ def test_an_object_that_cannot_be_applied_is_skipped_and_reported() -> None:
 def test_an_object_that_cannot_be_read_is_forgotten_until_it_is_good_again() -> None:
     feed = make_feed()
     feed.apply(ObjectSeen("PodGroup", group()))
-    hear = feed._handler_of(PODGROUPS)
-    hear(Unreadable("ns/g", Malformed(group().metadata, "Expected `int`")))
+    handle = feed._handler_of(PODGROUPS)
+    handle(Unreadable("ns/g", Malformed(group().metadata, "Expected `int`")))
     feed.empty()
     assert "ns/g" not in feed.cluster.jobs
     assert [kind for kind, _ in feed.troubles] == ["PodGroup"]
-    hear(Present(group()))
+    handle(Present(group()))
     feed.empty()
     assert feed.troubles == {}
     assert "ns/g" in feed.cluster.jobs
-    hear(Absent("ns/g", "ug"))
+    handle(Absent("ns/g", "ug"))
     feed.empty()
     assert "ns/g" not in feed.cluster.jobs
 

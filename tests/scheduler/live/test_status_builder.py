@@ -129,10 +129,10 @@ def test_a_write_that_is_refused_is_told_on_the_pod_and_not_on_its_successor() -
         feed.inbox.put(Refused(Bind("ns/p", uid, "n", "ns/g"), error))
         feed.inbox.put(Refused(Evict("ns/p", uid, "ns/g", reason), error))
     status_builder.report(feed.empty())
-    told = "POST /x: 403 Forbidden: not you"
+    message = "POST /x: 403 Forbidden: not you"
     assert [(call.args[0], *call.args[2:]) for call in event.call_args_list] == [  # type: ignore[attr-defined]
-        (PODS, WARNING, "FailedBinding", told),
-        (PODS, WARNING, "FailedEviction", told),
+        (PODS, WARNING, "FailedBinding", message),
+        (PODS, WARNING, "FailedEviction", message),
     ]
 
 
@@ -143,7 +143,7 @@ def test_a_victim_and_its_group_are_told_who_takes_its_place() -> None:
     status_builder = of(feed, Metrics())
     reason = VictimReason("reclaim", "ns/b", "ns/b-0", "qb", "qa", 1, votes=(("gang", True), ("capacity", False)))
     status_builder.evicting(Evict("ns/p", "u", "ns/g", reason))
-    told = "reclaimed for ns/b of queue qb (victim's queue: qa); tier 2 decided (gang permits, capacity vetoes)"
+    message = "reclaimed for ns/b of queue qb (victim's queue: qa); tier 2 decided (gang permits, capacity vetoes)"
     event = status_builder._events.event
     assert event.call_args_list[0].kwargs["data"] == EventData(  # type: ignore[attr-defined]
         "reclaim",
@@ -157,8 +157,8 @@ def test_a_victim_and_its_group_are_told_who_takes_its_place() -> None:
         },
     )
     assert [(call.args[0], *call.args[2:]) for call in event.call_args_list] == [  # type: ignore[attr-defined]
-        (PODS, WARNING, "Evict", told),
-        (PODGROUPS, NORMAL, "Evict", f"pod p {told}"),
+        (PODS, WARNING, "Evict", message),
+        (PODGROUPS, NORMAL, "Evict", f"pod p {message}"),
     ]
 
 

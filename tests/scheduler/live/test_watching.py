@@ -29,18 +29,18 @@ async def test_a_list_of_many_pages_is_the_list_of_one(target: TargetCluster) ->
 @pytest.mark.deadline(60)
 async def test_a_quiet_watch_that_ends_again_and_again_is_resumed_without_a_list(target: TargetCluster) -> None:
     async with target.scenario(nodes=1):
-        heard: list[Change[Pod]] = []
+        changes: list[Change[Pod]] = []
         async with client_of(target.through) as client:
-            reflector = Reflector(client, PODS, heard.append, namespace=NAMESPACE, watch_seconds=1.0)
+            reflector = Reflector(client, PODS, changes.append, namespace=NAMESPACE, watch_seconds=1.0)
             watching = asyncio.create_task(reflector.run())
             await reflector.synced.wait()
             await _watched_again(target, 3)
             await target.gang("g", 1)
-            await until(lambda: bool(heard))
+            await until(lambda: bool(changes))
             await _watched_again(target, 2)
             await target.delete_pod("g-0-0")
-            await until(lambda: isinstance(heard[-1], Absent))
-            assert isinstance(heard[0], Present)
+            await until(lambda: isinstance(changes[-1], Absent))
+            assert isinstance(changes[0], Present)
             assert (reflector.lists, reflector.trouble) == (1, "")
             await cancelled(watching)
 

@@ -120,11 +120,11 @@ def test_whoever_tells_a_pod_that_it_has_to_go_and_takes_it_back_is_heard() -> N
     cluster.set_node(node())
     cluster.set_podgroup(msgspec.convert(GROUP, objects.PodGroup))
     cluster.set_pod(pod("n1", "Running"))
-    for status, told in (("True", True), ("False", False)):
+    for status, scheduled in (("True", True), ("False", False)):
         shown, version = pod("n1", "Running"), cluster.version
         shown.status.conditions = [objects.Condition(type="DisruptionTarget", status=status)]
         cluster.set_pod(shown)
-        assert cluster.tasks["ns/p-0"].is_disruption_target is told
+        assert cluster.tasks["ns/p-0"].is_disruption_target is scheduled
         assert cluster.version > version
 
 
@@ -163,7 +163,7 @@ def test_a_nomination_is_believed_until_the_api_speaks_of_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "body", "says"),
+    ("kind", "body", "message"),
     [
         ("node", {"metadata": {"name": "bad"}, "status": {"allocatable": {"cpu": "two"}}}, "Node bad: cpu: 'two'"),
         ("queue", {"metadata": {"name": "bad"}, "spec": {"deserved": {"gpu": "1x"}}}, "Queue bad: gpu: '1x'"),
@@ -183,13 +183,13 @@ def test_a_nomination_is_believed_until_the_api_speaks_of_it() -> None:
     ],
 )
 def test_an_object_that_makes_no_sense_is_named_and_leaves_the_state_alone(
-    kind: str, body: dict[str, Any], says: str
+    kind: str, body: dict[str, Any], message: str
 ) -> None:
     cluster = Cluster()
     struct = {"node": objects.Node, "queue": objects.Queue, "podgroup": objects.PodGroup, "pod": objects.Pod}[kind]
     with pytest.raises(ObjectError) as refused:
         getattr(cluster, f"set_{kind}")(msgspec.convert(body, struct))
-    assert says in str(refused.value)
+    assert message in str(refused.value)
     assert "write for example" in str(refused.value)
     assert (cluster.version, cluster.jobs, cluster.tasks, cluster.queues, cluster.nodes.by_name) == (0, {}, {}, {}, {})
 
@@ -202,7 +202,7 @@ SUBGROUPS = "spec.subGroupPolicy has {} policies and labels in all; write at mos
 
 
 @pytest.mark.parametrize(
-    ("fits", "spec", "says"),
+    ("fits", "spec", "message"),
     [
         (32, lambda n: {"minResources": {f"r{i}": "1" for i in range(n)}}, "spec.minResources names {} resources"),
         (256, lambda n: {"subGroupPolicy": [{"name": f"s{i}"} for i in range(n)]}, SUBGROUPS),
@@ -212,7 +212,7 @@ SUBGROUPS = "spec.subGroupPolicy has {} policies and labels in all; write at mos
     ids=["minResources", "policies", "keys", "labels"],
 )  # fmt: skip
 def test_a_podgroup_may_name_so_many_things_and_no_more(
-    fits: int, spec: Callable[[int], dict[str, Any]], says: str
+    fits: int, spec: Callable[[int], dict[str, Any]], message: str
 ) -> None:
     cluster = Cluster()
     for number in (fits, fits + 1):
@@ -221,7 +221,7 @@ def test_a_podgroup_may_name_so_many_things_and_no_more(
         if number == fits:
             cluster.set_podgroup(group)
         else:
-            with pytest.raises(ObjectError, match=says.format(number)):
+            with pytest.raises(ObjectError, match=message.format(number)):
                 cluster.set_podgroup(group)
     assert list(cluster.jobs) == [f"ns/g{fits}"]
 
@@ -237,8 +237,8 @@ def test_what_nobody_reads_is_no_change() -> None:
     beat = {"conditions": [{"type": "Ready", "status": "True", "message": "still"}]}
     cluster.set_node(node(metadata={"name": "n1", "resourceVersion": "2"}))
     cluster.set_pod(pod("n1", "Running"))
-    told = {**GROUP, "status": {"conditions": [{"type": "Scheduled", "status": "True"}]}}
-    cluster.set_podgroup(msgspec.convert(told, objects.PodGroup))
+    scheduled = {**GROUP, "status": {"conditions": [{"type": "Scheduled", "status": "True"}]}}
+    cluster.set_podgroup(msgspec.convert(scheduled, objects.PodGroup))
     cluster.set_queue(msgspec.convert({**queue, "status": {"state": "Open", "allocated": {"cpu": "1"}}}, objects.Queue))
     assert cluster.version == version
     cluster.set_node(node(status={"allocatable": {"cpu": "4", "pods": "9"}, **beat}))

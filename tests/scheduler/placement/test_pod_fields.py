@@ -50,10 +50,10 @@ def test_a_field_is_honoured_or_keeps_the_pod_waiting_by_name(row: dict[str, Any
     decisions = world.cycle()
     where = {bind.task: bind.node for bind in decisions.binds}.get("t/new-0")
     refusal = decisions.refusals.get("t/new")
-    told = "" if refusal is None else render_refusal(refusal)
-    assert where == row.get("goes"), told
-    assert row.get("waits", "") in told
-    assert bool(told) == ("waits" in row)
+    text = "" if refusal is None else render_refusal(refusal)
+    assert where == row.get("goes"), text
+    assert row.get("waits", "") in text
+    assert bool(text) == ("waits" in row)
 
 
 @pytest.mark.parametrize(("struct", "prefix"), [(PodSpec, ""), (Volume, "volumes.")])

@@ -110,7 +110,7 @@ def test_each_term_is_counted_once_for_any_number_of_pods() -> None:
 def test_what_pods_say_of_one_class_is_what_they_say_of_it_among_all(
     labels: list[dict[str, str]], speaking: list[tuple[dict[str, Any] | None, dict[str, str], str]]
 ) -> None:
-    said = []
+    answers = []
     for few in (0, 1_000):
         holders = [
             {
@@ -127,9 +127,9 @@ def test_what_pods_say_of_one_class_is_what_they_say_of_it_among_all(
         affinities = PodAffinities(session.cluster, session.placement.pods)
         with mock.patch("scheduler.placement.pod_affinity.FEW", few):
             effects = [affinities._effects_on(session.cluster.tasks[f"t/w{i}-0"]) for i in range(len(labels))]
-        said.append([(effect.unwanted, effect.liked) for effect in effects])
+        answers.append([(effect.unwanted, effect.liked) for effect in effects])
         session.close()
-    assert said[0] == said[1]
+    assert answers[0] == answers[1]
 
 
 def saying(kind: str, selector: dict[str, Any] | None) -> dict[str, Any]:

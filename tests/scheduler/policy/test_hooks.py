@@ -60,9 +60,9 @@ def test_a_plugin_that_answers_something_else_is_seen_by_mypy() -> None:
 
 
 def test_every_hook_can_be_asked() -> None:
-    asked = Hooks()
+    all_hooks = Hooks()
     assert {name for name, it in vars(Hooks).items() if isinstance(it, Lazy)} == set(HOOKS)
-    assert {name: getattr(asked, name).hook for name in HOOKS} == HOOKS
+    assert {name: getattr(all_hooks, name).hook for name in HOOKS} == HOOKS
 
 
 @pytest.mark.parametrize("name", sorted(PLUGINS))

@@ -55,10 +55,10 @@ colocation_enable: ''
 def test_a_file_is_refused_with_line_field_value_and_remedy(case: dict[str, Any]) -> None:
     with pytest.raises(PolicyError) as caught:
         load_policy(case["file"], "conf")
-    said = [problem.render("conf") for problem in caught.value.problems]
-    assert len(said) == len(case["errors"]), "\n".join(said)
+    rendered = [problem.render("conf") for problem in caught.value.problems]
+    assert len(rendered) == len(case["errors"]), "\n".join(rendered)
     for expected in case["errors"]:
-        assert any(expected in text for text in said), f"{expected}\nnot in\n{caught.value}"
+        assert any(expected in text for text in rendered), f"{expected}\nnot in\n{caught.value}"
     assert [problem.line for problem in caught.value.problems] == sorted(p.line for p in caught.value.problems)
     assert all(problem.remedy for problem in caught.value.problems)
 

@@ -50,13 +50,13 @@ class Ledger:
 
     def _settle(self, cluster: Cluster, decisions: Decisions) -> None:
         bound = {bind.job for bind in decisions.binds}
-        told = {nominate.uid for nominate in decisions.nominations if not nominate.node and nominate.whys}
+        published = {nominate.uid for nominate in decisions.nominations if not nominate.node and nominate.whys}
         gone = {evict.uid for evict in decisions.evictions}
         for debt in self.debts:
             debt.is_settled = (
                 debt.is_settled
                 or debt.evict.reason.preemptor in bound
-                or debt.preemptor in told | gone
+                or debt.preemptor in published | gone
                 or debt.preemptor not in {task.uid for task in cluster.jobs[debt.evict.reason.preemptor].tasks.values()}
             )
 

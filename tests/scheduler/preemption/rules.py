@@ -229,9 +229,9 @@ def evicts_in_proportion(cluster: Cluster, decisions: Decisions) -> None:
         by_preemptor[unit[0][0].reason.preemptor].append(resources.total_of(task.request for _, task in unit))
     for key, freed in by_preemptor.items():
         tasks = [task for task in cluster.jobs[key].tasks.values() if task.key in placed]
-        asked, evicted = resources.total_of(task.request for task in tasks), resources.total_of(freed)
-        names = [name for name, amount in asked.items() if amount > 0 and name != PODS and evicted.get(name, 0) > 0]
-        bound = {name: asked[name] + len(tasks) * max(unit.get(name, 0) for unit in freed) for name in names}
+        requested, evicted = resources.total_of(task.request for task in tasks), resources.total_of(freed)
+        names = [name for name, amount in requested.items() if amount > 0 and name != PODS and evicted.get(name, 0) > 0]
+        bound = {name: requested[name] + len(tasks) * max(unit.get(name, 0) for unit in freed) for name in names}
         within = [name for name in names if evicted[name] <= bound[name]]
         assert within or not names, f"for {key} {evicted} go, and {bound} are in proportion"
 

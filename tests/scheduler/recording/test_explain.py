@@ -56,9 +56,9 @@ def test_a_program_reads_why_nothing_was_reclaimed_with_its_numbers(
     live.show({"jobs": [{"name": "new", "queue": "a", "tasks": "1 x 1 gpu", "phase": "Inqueue"}]})
     live.cycle()
     live.recorder.close()
-    said = json.loads(explained(capsys, live.recorder.directory, "job", "t/new", "-o", "json"))
+    explanation = json.loads(explained(capsys, live.recorder.directory, "job", "t/new", "-o", "json"))
 
-    (why,) = [it for it in said["cycles"][-1]["waits"] if it["type"] == "no-victims"]
+    (why,) = [it for it in explanation["cycles"][-1]["waits"] if it["type"] == "no-victims"]
     (spared,) = why["spared"]
     assert (why["candidates"], spared["count"]) == (4, 4)
     expected = {"type": "within-deserved", "queue": "b", "dimension": "nvidia.com/gpu", "allocated": "4"}
@@ -94,7 +94,7 @@ def test_every_cycle_is_shown_on_request(reclaimed: Path, capsys: pytest.Capture
 
 
 @pytest.mark.parametrize(
-    ("name", "says"),
+    ("name", "text"),
     [
         ("t/old-0", "no recorded cycle decided anything about it"),
         ("t/olt-0", "the recording knows no pod 't/olt-0'; near names: t/old-0"),
@@ -103,10 +103,10 @@ def test_every_cycle_is_shown_on_request(reclaimed: Path, capsys: pytest.Capture
     ],
 )
 def test_what_no_cycle_decided_about_is_said_so(
-    reclaimed: Path, capsys: pytest.CaptureFixture[str], name: str, says: str
+    reclaimed: Path, capsys: pytest.CaptureFixture[str], name: str, text: str
 ) -> None:
     assert main(["explain", str(reclaimed), "pod", name]) == 1
-    assert says in capsys.readouterr().err
+    assert text in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["t/old-3", "old-3", "d-3"])
@@ -120,7 +120,7 @@ UID = "6f1c2b34-0a1b-4c2d-8e3f-001122334455"
 
 
 @pytest.mark.parametrize(
-    ("asked", "key"),
+    ("searched", "key"),
     [
         ("default/build", f"default/build-{UID}"),
         ("build", f"default/build-{UID}"),
@@ -131,18 +131,18 @@ UID = "6f1c2b34-0a1b-4c2d-8e3f-001122334455"
         ("release-build", "release-build/nightly"),
     ],
 )
-def test_a_job_is_called_as_its_workload(asked: str, key: str) -> None:
+def test_a_job_is_called_as_its_workload(searched: str, key: str) -> None:
     names = Names()
     names.see("job", f"default/build-{UID.replace('6', '7')}")  # the one before
     names.see("job", f"default/build-{UID}", "build")
     names.see("job", "default/podgroup-0815", "chat")
     names.see("job", "other/chat")
     names.see("job", "release-build/nightly")
-    if asked == "chat":
+    if searched == "chat":
         with pytest.raises(NotNamedError, match="name one: default/podgroup-0815, other/chat"):
-            names.find("job", asked)
+            names.find("job", searched)
     else:
-        assert names.find("job", asked) == key
+        assert names.find("job", searched) == key
 
 
 def test_a_successor_learns_that_the_pod_before_it_was_evicted(
@@ -172,6 +172,6 @@ def test_a_successor_learns_that_the_pod_before_it_was_evicted(
 
 
 def test_a_program_reads_json(reclaimed: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = json.loads(explained(capsys, reclaimed, "pod", "old-3", "-o", "json"))
-    assert (said["kind"], said["name"], said["earlier"]) == ("pod", "t/old-3", [])
-    assert said["cycles"][0]["says"][0].startswith("evicted: reclaimed for t/new")
+    explanation = json.loads(explained(capsys, reclaimed, "pod", "old-3", "-o", "json"))
+    assert (explanation["kind"], explanation["name"], explanation["earlier"]) == ("pod", "t/old-3", [])
+    assert explanation["cycles"][0]["says"][0].startswith("evicted: reclaimed for t/new")

@@ -120,7 +120,7 @@ def test_another_policy_shows_what_it_would_have_decided(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         (["nowhere"], "holds no recording; `run --record"),
         (["{recording}", "--cycle", "9"], "holds no cycle 9"),
@@ -132,7 +132,7 @@ def test_another_policy_shows_what_it_would_have_decided(
     ],
 )
 def test_what_cannot_be_replayed_is_refused_by_name(
-    reclaimed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], says: str
+    reclaimed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
     plain, other = tmp_path / "plain", tmp_path / "other"
     plain.write_text("no recording\n")
@@ -145,7 +145,7 @@ def test_what_cannot_be_replayed_is_refused_by_name(
     places = {"recording": reclaimed, "plain": plain, "other": other, "future": future, "broken": broken}
 
     assert main(["replay", *(text.format(**places) for text in arguments)]) == 2
-    assert says in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_an_object_that_could_not_be_read_is_left_out_again(

@@ -109,23 +109,23 @@ def test_a_victim_reads_for_whom_and_who_decided() -> None:
 def test_programs_read_a_refusal_with_its_numbers_as_quantities() -> None:
     spared = (ProtectedCount(8, GangMinimum("t/train", 8, 8, 0)),)
     refusal = Refusal((NoVictims("reclaim", "t/x", 8, spared, (QueueSurplus("research", GPU, 10000, 6000),)),))
-    (told,) = json.loads(refusal_annotations(refusal)["schedspec.dev/waits"])
+    (data,) = json.loads(refusal_annotations(refusal)["schedspec.dev/waits"])
 
-    assert told["text"] == (
+    assert data["text"] == (
         "reclaim: 8 candidates: 8 needed by gang t/train, which needs all 8 pods (gang, tier 1), "
         "queue research holds 4 of 10 nvidia.com/gpu above deserved"
     )
-    assert told["type"] == "no-victims"
-    assert (told["spared"][0]["count"], told["spared"][0]["why"]["type"]) == (8, "gang-minimum")
-    assert told["surplus"] == [{"queue": "research", "dimension": GPU, "allocated": "10", "deserved": "6"}]
+    assert data["type"] == "no-victims"
+    assert (data["spared"][0]["count"], data["spared"][0]["why"]["type"]) == (8, "gang-minimum")
+    assert data["surplus"] == [{"queue": "research", "dimension": GPU, "allocated": "10", "deserved": "6"}]
 
 
 def test_programs_read_which_plugin_protects_and_in_which_tier() -> None:
     held = Vetoed("capacity", 1, QueueWithinDeserved("b", GPU, 4000, 6000))
     spared = (ProtectedCount(4, held), ProtectedCount(1, Vetoed("mine", 0)))
-    (told,) = refusal_data(Refusal((NoVictims("reclaim", "t/x", 5, spared),)))
+    (data,) = refusal_data(Refusal((NoVictims("reclaim", "t/x", 5, spared),)))
 
-    assert [it["why"] for it in told["spared"]] == [
+    assert [it["why"] for it in data["spared"]] == [
         {
             "type": "within-deserved",
             "queue": "b",

@@ -29,7 +29,6 @@ from tests.support.core.virtual import CARDS, START, Run, policy, queue
 
 EIGHT = {"n": {CARDS: "8", "pods": "100"}}
 PREEMPT = policy("allocate, preempt")
-HIGH = ("high", 100)
 
 
 def gang(name: str, seconds: float, pods: int = 8, **more: Any) -> Workload:

@@ -32,7 +32,7 @@ def _names(open_state: State, redacted: State) -> dict[str, str]:
     return found
 
 
-def _said(decisions: Any, new: dict[str, str]) -> Iterator[Any]:
+def _decided_of(decisions: Any, new: dict[str, str]) -> Iterator[Any]:
     """What a cycle decided, with the names replaced."""
     for it in decisions.binds:
         yield "bind", new[it.task], new[it.node]
@@ -54,8 +54,8 @@ def assert_alike(state: State) -> int:
     redacted = redact(state)
     new = _names(state, redacted)
     same = {name: name for name in new.values()}
-    before = [list(_said(it, new)) for it in decisions_on(state)]
-    after = [list(_said(it, same)) for it in decisions_on(redacted)]
+    before = [list(_decided_of(it, new)) for it in decisions_on(state)]
+    after = [list(_decided_of(it, same)) for it in decisions_on(redacted)]
     assert after == before
     return len(before)
 

@@ -19,9 +19,9 @@ CYCLES = 6
 def assert_close(cluster: Cluster) -> None:
     """Every hard gang runs in one of the domains that it may use."""
     cluster.nodes.refresh()
-    asked = ClosenessOfJobs(cluster)
+    requests = ClosenessOfJobs(cluster)
     for one in cluster.jobs.values():
-        closeness = asked.of(one)
+        closeness = requests.of(one)
         rows = [cluster.nodes.by_name[task.node].row for task in one.having(HOLDING)]
         if closeness is not None and closeness.is_hard and rows:
             assert closeness.around(rows), f"{one.key}: {[(task.key, task.node) for task in one.having(HOLDING)]}"

@@ -22,7 +22,7 @@ class History:
         self.evicting: set[str] = set()
         """uids of pods that were evicted by the scheduler."""
 
-    def hear(self, change: Change[Pod]) -> None:
+    def record(self, change: Change[Pod]) -> None:
         match change:
             case Present():
                 pod = change.object
@@ -98,7 +98,7 @@ def gang_of(pod: Pod) -> str:
 async def watching(client: Client, namespace: str) -> AsyncIterator[History]:
     """Record the history of a namespace's pods until the context ends."""
     history = History()
-    reflector = Reflector(client, PODS, history.hear, namespace=namespace)
+    reflector = Reflector(client, PODS, history.record, namespace=namespace)
     task = asyncio.create_task(reflector.run())
     await reflector.synced.wait()
     try:

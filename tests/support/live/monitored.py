@@ -35,10 +35,10 @@ class Monitored:
         assert not set(NOT_ASKED) - MONITORS.keys()
         self._watches.check()
         found = judge(self._history.since(0), Rules(policy), off=NOT_ASKED)
-        told = "\n".join(
+        text = "\n".join(
             f"{it.monitor}, after {self._history.seconds(it.time):.2f} s: {it.about}: {it.text}" for it in found
         )
-        assert not found, f"the monitors found:\n{told}"
+        assert not found, f"the monitors found:\n{text}"
 
 
 @asynccontextmanager

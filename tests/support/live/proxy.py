@@ -164,8 +164,8 @@ class Proxy:
         if isinstance(verdict, Awaitable):
             verdict = await verdict
         if isinstance(verdict, Answer):
-            told = {"kind": "Status", "code": verdict.status, "reason": verdict.reason, "message": verdict.message}
-            data = json.dumps(told).encode()
+            content = {"kind": "Status", "code": verdict.status, "reason": verdict.reason, "message": verdict.message}
+            data = json.dumps(content).encode()
             more = f"Content-Length: {len(data)}\r\n{verdict.headers}\r\n"
             writer.write(f"HTTP/1.1 {verdict.status} x\r\n{more}".encode("latin-1") + data)
             await writer.drain()

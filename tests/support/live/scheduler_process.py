@@ -40,9 +40,9 @@ class Scheduler:
         self.address = self.process.stdout.readline().removeprefix("listening on ").strip()
         self._pages = http.client.HTTPConnection(self.address, timeout=60)
         if not self.address:
-            said = self.log.read_text()
+            output = self.log.read_text()
             self._close()
-            raise RuntimeError(f"the scheduler did not start: {said}")
+            raise RuntimeError(f"the scheduler did not start: {output}")
         self._seen = psutil.Process(self.process.pid)
 
     def change_policy(self, text: str) -> None:

@@ -59,15 +59,15 @@ def api(cards: KindCluster, tmp_path: Path) -> Iterator[Api]:
 
 def with_files(kubeconfig: Path, folder: Path) -> Path:
     """The kubeconfig with its certificates as files."""
-    said = yaml.safe_load(kubeconfig.read_text())
+    content = yaml.safe_load(kubeconfig.read_text())
     for owner, key in (
-        (said["clusters"][0]["cluster"], "certificate-authority"),
-        (said["users"][0]["user"], "client-certificate"),
-        (said["users"][0]["user"], "client-key"),
+        (content["clusters"][0]["cluster"], "certificate-authority"),
+        (content["users"][0]["user"], "client-certificate"),
+        (content["users"][0]["user"], "client-key"),
     ):
         file = folder / key
         file.write_bytes(base64.b64decode(owner.pop(f"{key}-data")))
         owner[key] = str(file)
     path = folder / "kubeconfig.yaml"
-    path.write_text(yaml.safe_dump(said))
+    path.write_text(yaml.safe_dump(content))
     return path

@@ -88,8 +88,8 @@ class Fakes:
     def registry_has(self, *images: str) -> None:
         self._add("offered", images)
 
-    def creation_fails(self, attempt: int, said: str) -> None:
-        (self.folder / f"fails.{attempt}").write_text(f"{said}\n")
+    def creation_fails(self, attempt: int, output: str) -> None:
+        (self.folder / f"fails.{attempt}").write_text(f"{output}\n")
 
     def calls(self, program: str) -> list[str]:
         file = self.folder / f"{program}.calls"

@@ -50,9 +50,9 @@ def test_up_creates_loads_advertises_and_down_leaves_nothing(cluster: KindCluste
 
 def test_a_creation_that_fails_is_tried_once_more(cluster: KindCluster, fakes: Fakes) -> None:
     fakes.creation_fails(1, BROKEN)
-    said: list[str] = []
-    cluster.up(said.append)
-    assert any("once more (logs: " in line for line in said)
+    messages: list[str] = []
+    cluster.up(messages.append)
+    assert any("once more (logs: " in line for line in messages)
     cluster.down()
 
 

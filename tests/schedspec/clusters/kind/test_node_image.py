@@ -124,7 +124,7 @@ def test_a_failed_command_is_told_with_what_docker_said(fakes: Fakes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("when", "at_hand", "status", "said"),
+    ("when", "at_hand", "status", "message"),
     [
         ("never", True, kind_gate.SKIP, "features on Kind: not requested"),
         ("auto", True, kind_gate.RUN, ""),
@@ -138,7 +138,7 @@ def test_features_run_on_kind_when_asked_and_possible(
     when: str,
     at_hand: bool,
     status: int,
-    said: str,
+    message: str,
     fakes: Fakes,
     empty_cache: Path,
     capsys: pytest.CaptureFixture[str],
@@ -146,7 +146,7 @@ def test_features_run_on_kind_when_asked_and_possible(
     if at_hand:
         fakes.engine_has(KINDEST)
     assert kind_gate.main([when]) == status
-    assert capsys.readouterr().err.startswith(said)
+    assert capsys.readouterr().err.startswith(message)
 
 
 @pytest.mark.kind

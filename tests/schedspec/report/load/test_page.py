@@ -192,10 +192,10 @@ def test_the_pointer_reads_the_exact_amounts(browser: Browser, pages: Sequence[P
         plot = page.locator(".chart[data-chart='0'] .plot")
         box = plot.bounding_box()
         page.mouse.move(box["x"] + box["width"] * 0.03, box["y"] + 20)
-        told = page.locator(".chart[data-chart='0'] output")
-        assert told.inner_text().endswith(" · red 16 · cards 16")
+        tooltip = page.locator(".chart[data-chart='0'] output")
+        assert tooltip.inner_text().endswith(" · red 16 · cards 16")
         page.mouse.move(box["x"] + box["width"] * 0.2, box["y"] + 20)
-        assert re.search(r" · (red|blue) 8 · (red|blue) 8 · cards 16$", told.inner_text())
+        assert re.search(r" · (red|blue) 8 · (red|blue) 8 · cards 16$", tooltip.inner_text())
 
 
 def test_zooming_in_ends_at_seconds(browser: Browser, pages: Sequence[Path]) -> None:

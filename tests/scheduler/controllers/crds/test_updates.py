@@ -58,9 +58,9 @@ class TestUpdatesOfAJob:
         job({"minAvailable": 2, "priorityClassName": "high", "ttlSecondsAfterFinished": 5})
         job({"tasks": [{"name": "a", "replicas": 5, "minAvailable": 1, "template": pod()}]})
 
-    @pytest.mark.parametrize(("change", "says"), FIXED)
-    def test_what_may_not(self, job: Callable[[Body], Body], change: Body, says: str) -> None:
-        with pytest.raises(RejectedError, match=re.escape(says)):
+    @pytest.mark.parametrize(("change", "message"), FIXED)
+    def test_what_may_not(self, job: Callable[[Body], Body], change: Body, message: str) -> None:
+        with pytest.raises(RejectedError, match=re.escape(message)):
             job(change)
 
 
@@ -82,13 +82,13 @@ class TestUpdatesOfAQueue:
         queue({"spec": change})
 
     @pytest.mark.parametrize(
-        ("change", "says"),
+        ("change", "message"),
         [
             ({"deserved": {"cpu": 5}}, "spec.deserved is more than spec.capability: cpu 5 > 4"),
             ({"capability": {"cpu": 1}}, "spec.deserved is more than spec.capability: cpu 2 > 1"),
             ({"guarantee": {"resource": {"cpu": 3}}}, "spec.guarantee.resource is more than spec.deserved: cpu 3 > 2"),
         ],
     )
-    def test_what_may_not(self, queue: Callable[[Body], Body], change: Body, says: str) -> None:
-        with pytest.raises(RejectedError, match=re.escape(says)):
+    def test_what_may_not(self, queue: Callable[[Body], Body], change: Body, message: str) -> None:
+        with pytest.raises(RejectedError, match=re.escape(message)):
             queue({"spec": change})

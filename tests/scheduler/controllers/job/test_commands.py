@@ -63,10 +63,10 @@ def test_an_order_to_a_queue_from_elsewhere_does_not_count(kind: str, namespace:
 
 
 def test_an_order_that_does_not_count_says_so_and_goes() -> None:
-    told, removal = refusal(command("c", kind="Queue", namespace="tenant"), "operators").writes
-    assert isinstance(told, EmitEvent)
-    assert (told.about.namespace, told.reason) == ("tenant", "CommandRefused")
-    assert "count only in namespace operators (--queue-command-namespace)" in told.message
+    event, removal = refusal(command("c", kind="Queue", namespace="tenant"), "operators").writes
+    assert isinstance(event, EmitEvent)
+    assert (event.about.namespace, event.reason) == ("tenant", "CommandRefused")
+    assert "count only in namespace operators (--queue-command-namespace)" in event.message
     assert isinstance(removal, Remove)
     assert removal.name == "c"
 

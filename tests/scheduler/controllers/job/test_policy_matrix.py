@@ -100,8 +100,8 @@ def test_every_event_with_every_action(event: str, action: str, level: str, time
     fake.leave()
     fake.work()
     phase, status = fake.phase, fake.job.status
-    told = sum(event.reason == "ExecuteAction" for event in fake.events)
-    assert told == _has_effect(action, of_task, of_pod)
+    executed = sum(event.reason == "ExecuteAction" for event in fake.events)
+    assert executed == _has_effect(action, of_task, of_pod)
     gone = {name for name in ALL if fake.get_uid(name) != before[name]}
     if action in ENDS:
         assert (phase, status.version, status.retry_count) == (ENDS[action][1], 1, 0)

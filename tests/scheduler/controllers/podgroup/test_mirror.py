@@ -19,11 +19,11 @@ OWNER = {"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup", "name": 
 GANG_OF_TWO = {"schedulingPolicy": {"gang": {"minCount": 2}}}
 
 
-def pod(name: str = "p", cpu: str = "1", meta: dict[str, Any] | None = None, told: Any = None, **spec: Any) -> Pod:
+def pod(name: str = "p", cpu: str = "1", meta: dict[str, Any] | None = None, marks: Any = None, **spec: Any) -> Pod:
     containers = [{"name": "x", "resources": {"requests": {"cpu": cpu}}}]
     given = {"containers": containers, "schedulingGroup": {"podGroupName": "g"}, **spec}
     about = {"name": name, "namespace": "ns", "uid": f"uid-{name}", **(meta or {})}
-    return msgspec.convert({"metadata": about, "spec": given, "status": {"conditions": told}}, Pod)
+    return msgspec.convert({"metadata": about, "spec": given, "status": {"conditions": marks}}, Pod)
 
 
 def original(conditions: Any = None, meta: dict[str, Any] | None = None, **spec: Any) -> KubePodGroup:
@@ -85,14 +85,14 @@ def test_the_disruption_mode_is_handed_on_in_either_version(content: Any, mode: 
 
 
 @pytest.mark.parametrize(
-    ("pods", "asked"),
+    ("pods", "expected"),
     [
         pytest.param([pod("a", "3")], "6", id="those to come count as the first"),
         pytest.param([pod("a", "3"), pod("b", "1"), pod("c", "9")], "4", id="as many as start together"),
     ],
 )
-def test_it_asks_for_what_its_first_pods_ask(pods: list[Pod], asked: str) -> None:
-    assert created(original(), *pods)["spec"]["minResources"] == {"cpu": asked}
+def test_it_asks_for_what_its_first_pods_ask(pods: list[Pod], expected: str) -> None:
+    assert created(original(), *pods)["spec"]["minResources"] == {"cpu": expected}
 
 
 QUEUE = "scheduling.volcano.sh/queue-name"
@@ -217,7 +217,7 @@ def conditions(of: KubePodGroup, *pods: Pod, version: Any = BETA) -> Any:
 @pytest.mark.parametrize(("version", "mode"), [(ALPHA, "PodGroup"), (BETA, {"all": {}})])
 @pytest.mark.parametrize("meta", [{}, GOES])
 def test_a_gang_that_is_preempted_as_a_whole_is_told_so(version: Any, mode: Any, meta: Any) -> None:
-    of, victims = original(disruptionMode=mode), [pod(name, meta=meta, told=VICTIM) for name in "ab"]
+    of, victims = original(disruptionMode=mode), [pod(name, meta=meta, marks=VICTIM) for name in "ab"]
     content = conditions(of, *victims, version=version)
     target = content["DisruptionTarget"]
     assert {key: target[key] for key in VICTIM[0]} == VICTIM[0]
@@ -227,22 +227,22 @@ def test_a_gang_that_is_preempted_as_a_whole_is_told_so(version: Any, mode: Any,
 
 @pytest.mark.parametrize("mode", [None, "Pod", {"single": {}}])
 def test_a_gang_that_loses_single_pods_does_not_go(mode: Any) -> None:
-    assert "DisruptionTarget" not in conditions(original(disruptionMode=mode), pod("a", told=VICTIM), pod("b"))
+    assert "DisruptionTarget" not in conditions(original(disruptionMode=mode), pod("a", marks=VICTIM), pod("b"))
 
 
 def test_a_gangs_disruption_condition_does_not_pass_to_its_successor() -> None:
     """Pods that come after the victims are not about to go."""
     whole = {"disruptionMode": {"all": {}}}
-    content = list(conditions(original(**whole), pod("a", told=VICTIM)).values())
+    content = list(conditions(original(**whole), pod("a", marks=VICTIM)).values())
     of = original(content, **whole)
     assert reconcile(ObservedMirror(BETA, of, None, (), now=2000.0)).writes == []
-    assert conditions(of, pod("a", meta=GOES, told=VICTIM), pod("c")) is None
+    assert conditions(of, pod("a", meta=GOES, marks=VICTIM), pod("c")) is None
     assert list(conditions(of, pod("c"), pod("d"))) == ["PodGroupInitiallyScheduled"]
 
 
 def test_a_disruption_by_others_is_not_called_preemption() -> None:
-    told = [{**VICTIM[0], "reason": "EvictionByEvictionAPI"}]
-    assert "DisruptionTarget" not in conditions(original(disruptionMode="PodGroup"), pod("a", told=told))
+    marks = [{**VICTIM[0], "reason": "EvictionByEvictionAPI"}]
+    assert "DisruptionTarget" not in conditions(original(disruptionMode="PodGroup"), pod("a", marks=marks))
 
 
 def test_pods_of_a_gang_have_no_podgroup_of_their_owners() -> None:

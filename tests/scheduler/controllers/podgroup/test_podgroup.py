@@ -50,9 +50,9 @@ def test_pods_of_one_owner_share_a_podgroup_that_goes_with_it() -> None:
 
 
 def test_every_pod_is_told_its_podgroup_and_no_successor_is_meant() -> None:
-    told = [write for write in reconcile(seen(pod("a"), pod("b"))).writes if isinstance(write, ApplyObject)]
-    assert [(write.resource, write.name, write.uid) for write in told] == [(PODS, "a", "uid-a"), (PODS, "b", "uid-b")]
-    assert told[0].body == {"metadata": {"annotations": {"scheduling.k8s.io/group-name": "podgroup-owner"}}}
+    found = [write for write in reconcile(seen(pod("a"), pod("b"))).writes if isinstance(write, ApplyObject)]
+    assert [(write.resource, write.name, write.uid) for write in found] == [(PODS, "a", "uid-a"), (PODS, "b", "uid-b")]
+    assert found[0].body == {"metadata": {"annotations": {"scheduling.k8s.io/group-name": "podgroup-owner"}}}
 
 
 def test_a_pod_without_an_owner_has_one_of_its_own() -> None:
@@ -100,9 +100,9 @@ def test_the_owner_says_how_many_are_a_gang() -> None:
 def test_a_number_that_is_none_is_named_and_one_is_taken(text: str) -> None:
     observed = seen(pod(), owner=workload(**{"scheduling.volcano.sh/group-min-member": text}))
     assert created(observed)["spec"]["minMember"] == 1
-    (told,) = [write for write in reconcile(observed).writes if isinstance(write, EmitEvent)]
-    assert told.reason == "InvalidMinMember"
-    assert repr(text) in told.message
+    (event,) = [write for write in reconcile(observed).writes if isinstance(write, EmitEvent)]
+    assert event.reason == "InvalidMinMember"
+    assert repr(text) in event.message
 
 
 def test_annotations_of_volcano_are_handed_on_and_no_others() -> None:
@@ -120,14 +120,14 @@ def group(**spec: Any) -> PodGroup:
 
 
 def test_what_is_as_it_should_be_is_not_written() -> None:
-    told = pod(metadata={"annotations": {"scheduling.k8s.io/group-name": "podgroup-owner"}})
-    assert reconcile(seen(told, group=group())).writes == []
+    annotated = pod(metadata={"annotations": {"scheduling.k8s.io/group-name": "podgroup-owner"}})
+    assert reconcile(seen(annotated, group=group())).writes == []
 
 
 def test_a_gang_follows_its_owners_annotation() -> None:
-    told = pod(metadata={"annotations": {"scheduling.k8s.io/group-name": "podgroup-owner"}})
+    annotated = pod(metadata={"annotations": {"scheduling.k8s.io/group-name": "podgroup-owner"}})
     owner = workload(**{"scheduling.volcano.sh/group-min-member": "2"})
-    (change,) = reconcile(seen(told, group=group(), owner=owner)).writes
+    (change,) = reconcile(seen(annotated, group=group(), owner=owner)).writes
     assert isinstance(change, ApplyObject)
     assert change.body["spec"] == {"minMember": 2, "minResources": {"cpu": "1", "nvidia.com/gpu": "2"}}
 

@@ -116,8 +116,8 @@ class TestHierarchy:
     def test_a_child_does_not_open_before_its_parent(self) -> None:
         observed = seen("c", queue("p", "Closed"), queue("c", "Closed", "p"), commands=[command("OpenQueue", "c")])
         assert state(observed) == "Closed"
-        told = [write for write in reconcile(observed).writes if isinstance(write, EmitEvent)]
-        assert "open that first" in told[0].message
+        events = [write for write in reconcile(observed).writes if isinstance(write, EmitEvent)]
+        assert "open that first" in events[0].message
 
     def test_root_is_never_closed(self) -> None:
         assert state(seen("root", commands=[command("CloseQueue", "root")])) == "Open"
@@ -232,7 +232,7 @@ def test_an_unreadable_amount_is_reported_on_its_queue_only() -> None:
 def test_of_amounts_that_cannot_be_read_the_schedulers_event_tells() -> None:
     bad = queue("bad", capability={"memory": "9" * 400})
     lost = queue("lost", parent="gone", capability={"memory": "9" * 400})
-    told = [it for given in (seen("bad", bad), seen("lost", lost)) for it in reconcile(given).writes]
-    (event,) = [it for it in told if isinstance(it, EmitEvent)]
+    events = [it for given in (seen("bad", bad), seen("lost", lost)) for it in reconcile(given).writes]
+    (event,) = [it for it in events if isinstance(it, EmitEvent)]
     assert (event.about.name, event.reason) == ("lost", "ParentMissing")
     assert "memory" not in event.message

@@ -67,6 +67,6 @@ def test_a_template_that_is_too_large_to_be_copied_often_is_refused(
 ) -> None:
     writes = cluster().decide().writes
     assert [write for write in writes if isinstance(write, Create)] == []
-    told = " ".join(map(str, writes))
-    assert "Malformed" in told
-    assert f"more than the {MOST_BYTES:,} that one may have" in told
+    text = " ".join(map(str, writes))
+    assert "Malformed" in text
+    assert f"more than the {MOST_BYTES:,} that one may have" in text

@@ -35,29 +35,29 @@ def names(view: WriteThroughCache[Pod]) -> list[tuple[str, str]]:
 
 
 async def test_what_was_created_is_there_before_the_watch_shows_it(view: WriteThroughCache[Pod]) -> None:
-    hear = view.informer._on_report
+    report = view.informer._on_report
     view.wrote(pod(5))
     assert names(view) == [("u1", "5")]
     assert view.is_ahead
-    hear(Present(pod(5)))
+    report(Present(pod(5)))
     assert names(view) == [("u1", "5")]
     assert not view.is_ahead
 
 
 async def test_an_older_event_does_not_hide_a_newer_write(view: WriteThroughCache[Pod]) -> None:
-    hear = view.informer._on_report
-    hear(Present(pod(3)))
+    report = view.informer._on_report
+    report(Present(pod(3)))
     view.wrote(pod(7))
-    hear(Present(pod(5)))
+    report(Present(pod(5)))
     assert names(view) == [("u1", "7")]
-    hear(Present(pod(9)))
+    report(Present(pod(9)))
     assert names(view) == [("u1", "9")]
 
 
 async def test_an_answer_that_comes_after_the_end_of_its_object_is_old(view: WriteThroughCache[Pod]) -> None:
-    hear = view.informer._on_report
-    hear(Present(pod(5)))
-    hear(Absent("ns/p", "u1"))
+    report = view.informer._on_report
+    report(Present(pod(5)))
+    report(Absent("ns/p", "u1"))
     view.wrote(pod(5))
     view.removed("u1")
     assert names(view) == []
@@ -65,24 +65,24 @@ async def test_an_answer_that_comes_after_the_end_of_its_object_is_old(view: Wri
 
 
 async def test_what_was_deleted_is_going_before_the_watch_says_so(view: WriteThroughCache[Pod]) -> None:
-    hear = view.informer._on_report
-    hear(Present(pod(5)))
+    report = view.informer._on_report
+    report(Present(pod(5)))
     view.removed("u1")
     (going,) = view.by("owner", "ns/owner")
     assert going.metadata.deletion_timestamp is not None
-    hear(Present(pod(6)))
+    report(Present(pod(6)))
     (going,) = view.by("owner", "ns/owner")
     assert going.metadata.deletion_timestamp is not None, "an event from before the deletion"
-    hear(Absent("ns/p", "u1"))
+    report(Absent("ns/p", "u1"))
     assert names(view) == []
     assert not view.is_ahead
 
 
 async def test_a_successor_of_the_same_name_is_another(view: WriteThroughCache[Pod]) -> None:
-    hear = view.informer._on_report
-    hear(Present(pod(5)))
+    report = view.informer._on_report
+    report(Present(pod(5)))
     view.removed("u1")
-    hear(Absent("ns/p", "u1"))
+    report(Absent("ns/p", "u1"))
     view.wrote(pod(8, "u2"))
     (successor,) = view.by("owner", "ns/owner")
     assert (successor.metadata.uid, successor.metadata.deletion_timestamp) == ("u2", None)

@@ -95,8 +95,8 @@ def test_work_that_does_not_fit_says_why(desk: Desk) -> None:
     desk.ask("POST", JOBS, job("a"))
     desk.cluster.advance(5)
     (group,) = desk.ask("GET", GROUPS)[1]["items"]
-    (said,) = [it for it in group["status"]["conditions"] if it["type"] == "Unschedulable"]
-    assert "cpu" in said["message"]
+    (condition,) = [it for it in group["status"]["conditions"] if it["type"] == "Unschedulable"]
+    assert "cpu" in condition["message"]
 
 
 def test_a_deleted_pod_stops_and_its_job_follows_its_policy(desk: Desk) -> None:
@@ -130,8 +130,8 @@ def test_a_pod_that_is_told_to_finish_ends_with_its_exit_code(desk: Desk) -> Non
     body["metadata"]["name"] = "p"
     desk.ask("POST", PODS, body)
     desk.cluster.advance(5)
-    told = {"schedspec.dev/run-for": "0s", "schedspec.dev/exit-code": "3"}
-    desk.ask("PATCH", f"{PODS}/p", {"metadata": {"annotations": told}}, MERGE)
+    finish = {"schedspec.dev/run-for": "0s", "schedspec.dev/exit-code": "3"}
+    desk.ask("PATCH", f"{PODS}/p", {"metadata": {"annotations": finish}}, MERGE)
     desk.cluster.advance(1)
     assert desk.names(PODS, "Failed") == ["p"]
 
