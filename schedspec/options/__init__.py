@@ -1,0 +1,10 @@
+"""The options of a run: how users write them (`flags`), how they are read and checked, and the result (`Options`).
+
+Each option exists on the command line and in the ini file; all are in one group of `pytest --help`.
+"""
+
+from .flags import FLAGS, declare, ini_is_ours, ini_name
+from .reading import read
+from .run_options import Options
+
+__all__ = ["FLAGS", "Options", "declare", "ini_is_ours", "ini_name", "read"]

@@ -1,0 +1,89 @@
+"""The options of a run as users see them: name, value and purpose, on the command line and in the ini file."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import pytest
+
+from ..schedulers import ADAPTERS
+
+NOT_GIVEN = object()
+"""The default of each option on the command line: the option is not given, so the ini file applies."""
+
+ALWAYS = "always"
+RECORDS = (ALWAYS, "failed")
+"""Which scenarios keep the recording of their scheduler."""
+FEW = 20
+"""A run of fewer scenarios keeps the recordings of all of them."""
+FLAGS: dict[str, tuple[str, str]] = {
+    "cluster": (
+        "KIND",
+        "auto, embedded, kind or existing (default: auto: kind where Docker and a node image are, else embedded)",
+    ),
+    "kube-context": ("NAME", "the context of an existing cluster; never the current one by accident"),
+    "adopt-nodes": ("NAMES", "an existing cluster's own nodes that scenarios may use: NAME,NAME (put back at the end)"),
+    "reuse-cluster": ("", "take a running cluster of the same configuration and leave it running"),
+    "keep-cluster": ("", "leave the cluster running at the end"),
+    "kind-image": ("IMAGE", "the node image of a Kind cluster"),
+    "kind-config": ("FILE", "the configuration of a Kind cluster"),
+    "kubernetes-version": ("MINOR", "the Kubernetes of an embedded cluster, 1.36 or 1.37 (default: the pinned one)"),
+    "binaries": ("DIR", "a folder with the programs of the cluster"),
+    "scheduler": (
+        "WHICH",
+        f"{', '.join(ADAPTERS)}, MODULE:CLASS (an adapter of your own), or a COMMAND (default: schedspec)",
+    ),
+    "gang-api": (
+        "API",
+        "how gangs are written where the scheduler takes both: volcano, or kubernetes (PodGroups of scheduling.k8s.io)",
+    ),
+    "scheduler-binaries": ("DIR", "a folder with the programs of the scheduler"),
+    "scheduler-in-cluster": ("", "run the scheduler as deploy/ has it, in pods of a Kind cluster, not as a process"),
+    "policy": ("FILE", "the policy of scenarios that name none (default: templates/policies/default.yaml)"),
+    "runs": ("N", "how often each scenario is run (default: 1; 3 where a scheduler's order is not deterministic)"),
+    "pause-on-failure": ("", "when a scenario fails, leave everything as it is until Enter is pressed"),
+    "templates": ("DIR", "own templates, found before ours of the same name (default: templates/ beside the features)"),
+    "policies": ("DIR", "own policies, found before ours of the same name (default: policies/ beside the features)"),
+    "timeout-scale": ("FACTOR", "stretches every timeout (default: 1)"),
+    "cucumber-messages": ("FILE", "write the run as Cucumber Messages (NDJSON) too"),
+    "record": (
+        "WHEN",
+        f"keep recordings for explain and replay: {' or '.join(RECORDS)} (default: always below {FEW} scenarios)",
+    ),
+    "shard": ("N/OF", "run one part of the suite, for instance 2/5: the second of five machines"),
+    "shard-durations": ("FILE", "durations.json of earlier runs: shards then take about as long (default: none)"),
+    "out": (
+        "DIR",
+        "where logs, dumps and reports go (default: beside the JUnit file, else out/run or the first that is free)",
+    ),
+}
+"""Name, placeholder of the value (none: a switch), purpose."""
+
+PATHS = {
+    "schedspec_features": "folders and files whose .feature files are ours (default: the folder of the ini file)",
+    "schedspec_steps": "Python files, and folders of them, with sentences of your own (default: none)",
+}
+"""Settings of the ini file alone: paths, relative to that file."""
+
+
+def declare(parser: pytest.Parser) -> None:
+    """Declare the options and their ini settings (`--kind-image` is `schedspec_kind_image`)."""
+    group = parser.getgroup("schedspec", "schedspec: specifications of a scheduler on a live cluster")
+    for flag, (value, text) in FLAGS.items():
+        name = ini_name(flag)
+        more: dict[str, Any] = {"metavar": value} if value else {"action": "store_true"}
+        group.addoption(f"--{flag}", dest=name, default=NOT_GIVEN, help=text, **more)
+        kind: Literal["string", "bool"] = "string" if value else "bool"
+        parser.addini(name, f"--{flag}: {text}", type=kind, default=None)
+    for name, text in PATHS.items():
+        parser.addini(name, text, type="paths", default=[])
+
+
+def ini_is_ours(config: pytest.Config) -> bool:
+    """Whether the ini file sets an option of ours."""
+    return any(name.startswith("schedspec_") for name in config._inicfg)
+
+
+def ini_name(flag: str) -> str:
+    """Return the name of an option in the ini file."""
+    return "schedspec_" + flag.replace("-", "_")

@@ -1,0 +1,194 @@
+"""Read and check the options of a run, before anything starts. No cluster is contacted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from .. import distribution
+from ..api.capabilities import Capability
+from ..ci import sharding
+from ..clusters import ClusterError, Settings
+from ..clusters.protocol import ClusterKind
+from ..schedulers import ADAPTERS, Adapter, AdapterError, InCluster, Own, find
+from . import values
+from .flags import RECORDS
+from .run_options import Options
+
+
+def read(config: pytest.Config) -> Options:
+    """Return the options of this run.
+
+    Raises:
+        pytest.UsageError: An option is invalid; the text names the option, its value and what to do next.
+    """
+    kind_config, binaries, policy = (
+        values.file(config, "kind-config"),
+        values.folder(config, "binaries"),
+        values.file(config, "policy"),
+    )
+    try:
+        settings = Settings(
+            kind=cast(ClusterKind, values.text(config, "cluster") or "auto"),  # it checks the name itself
+            kube_context=values.text(config, "kube-context"),
+            reuse=bool(values.value(config, "reuse-cluster")),
+            keep=bool(values.value(config, "keep-cluster")),
+            kind_image=values.text(config, "kind-image"),
+            kind_config=kind_config,
+            binaries=binaries,
+            kubernetes_version=values.text(config, "kubernetes-version"),
+        )
+        if settings.kind == "existing" and settings.kube_context:
+            from ..clusters import existing  # noqa: PLC0415 - only for this option
+
+            existing.only_context(existing.source(settings.kubeconfig), settings.kube_context)
+    except ClusterError as problem:
+        raise pytest.UsageError(str(problem)) from None
+    scale = values.text(config, "timeout-scale") or "1"
+    adapter = _adapter(config, settings)
+    if settings.kind == "simulated":
+        if type(adapter) is not Own or adapter.gang_api != adapter.gang_apis[0]:
+            todo = "leave --scheduler and --gang-api out, or name another cluster"
+            raise values.refusal("cluster", "simulated", "runs our own scheduler only, with Volcano's PodGroups", todo)
+        adapter.lacks_here = {Capability.VALIDATION: "a simulated cluster checks no schema"}
+    shard, durations = _shard(config)
+    out, named = _out(config)
+    programs = values.folder(config, "scheduler-binaries")
+    if programs is not None and (missing := adapter.missing_programs(programs)):
+        do_next = f"put {', '.join(adapter.programs)} there, or leave the option out"
+        raise values.refusal("scheduler-binaries", str(programs), f"has no program {', '.join(missing)}", do_next)
+    return Options(
+        settings=settings,
+        adapter=adapter,
+        scheduler_binaries=programs,
+        policy=policy,
+        timeout_scale=_factor(scale),
+        out=out,
+        out_is_named=named,
+        cucumber_messages=values.path(config, "cucumber-messages"),
+        runs=_count(values.text(config, "runs") or str(adapter.runs)),
+        templates=(*_own(config, "templates"), distribution.folder("templates")),
+        policies=_own(config, "policies"),
+        record=_record(config),
+        shard=shard,
+        shard_durations=durations,
+        pause=_pause(config),
+        adopt_nodes=_adopt_nodes(config, settings),
+        features=_paths(config, "schedspec_features"),
+        steps=_paths(config, "schedspec_steps"),
+    )
+
+
+def _paths(config: pytest.Config, name: str) -> tuple[Path, ...]:
+    found = tuple(Path(it) for it in config.getini(name))
+    for path in found:
+        if not path.exists():
+            raise pytest.UsageError(
+                f"there is no {path}\n  where: {name} in {config.inipath}\n  do next: name a path that exists"
+            )
+    return found
+
+
+def _adopt_nodes(config: pytest.Config, settings: Settings) -> tuple[str, ...]:
+    named = values.text(config, "adopt-nodes") or ""
+    if named and settings.kind != "existing":
+        what = f"is for an existing cluster, but the cluster of this run is {settings.kind!r}"
+        raise values.refusal("adopt-nodes", named, what, "add --cluster existing, or leave --adopt-nodes out")
+    return tuple(dict.fromkeys(filter(None, map(str.strip, named.split(",")))))
+
+
+def _record(config: pytest.Config) -> str:
+    named = values.text(config, "record") or ""
+    if named and named not in RECORDS:
+        raise values.refusal("record", named, "is not known", f"name one of: {', '.join(RECORDS)}")
+    return named
+
+
+def _pause(config: pytest.Config) -> bool:
+    if not values.value(config, "pause-on-failure"):
+        return False
+    if hasattr(config, "workerinput") or config.getoption("numprocesses", None):
+        raise pytest.UsageError("--pause-on-failure needs somebody to press Enter: leave -n out")
+    return True
+
+
+def _shard(config: pytest.Config) -> tuple[sharding.Shard | None, dict[str, float]]:
+    named, file = values.text(config, "shard"), values.file(config, "shard-durations")
+    try:
+        shard = sharding.parse(named) if named else None
+    except sharding.ShardError as problem:
+        raise values.refusal("shard", str(named), *str(problem).split(": ", 1)) from None
+    try:
+        return shard, sharding.read_durations(file) if file else {}
+    except sharding.ShardError as problem:
+        todo = f"name a {sharding.DURATIONS_FILE} that a run has written"
+        raise values.refusal("shard-durations", str(file), str(problem), todo) from None
+
+
+def _adapter(config: pytest.Config, settings: Settings) -> Adapter:
+    named = values.text(config, "scheduler") or Own.name
+    if values.value(config, "scheduler-in-cluster"):
+        if named != Own.name:
+            raise pytest.UsageError("--scheduler-in-cluster needs our own scheduler: leave --scheduler out")
+        if settings.kind not in ("auto", "kind"):
+            raise pytest.UsageError(
+                f"--scheduler-in-cluster needs a Kind cluster: a cluster of kind {settings.kind} cannot load its image"
+            )
+        return _with_gang_api(config, InCluster())
+    try:
+        return _with_gang_api(config, find(named))
+    except AdapterError as problem:
+        do_next = f"name one of: {', '.join(ADAPTERS)}, MODULE:CLASS, or a program by path or on the PATH"
+        raise values.refusal("scheduler", named, str(problem), do_next) from None
+
+
+def _with_gang_api(config: pytest.Config, adapter: Adapter) -> Adapter:
+    named = values.text(config, "gang-api")
+    if named is not None:
+        if named not in adapter.gang_apis:
+            do_next = f"name one of: {', '.join(adapter.gang_apis)}"
+            raise values.refusal("gang-api", named, f"is no gang API of {adapter}", do_next)
+        adapter.gang_api = named
+    return adapter
+
+
+def _own(config: pytest.Config, name: str) -> tuple[Path, ...]:
+    """Return the user's folders of that name: the named one, else those that belong to the features.
+
+    Folders of the root belong to the features unless the setting `schedspec_features` names other folders: a repository
+    may have `templates/` of its own there.
+    """
+    chosen = values.folder(config, name)
+    features = [Path(it) for it in config.getini("schedspec_features")]
+    beside = [folder for it in features for folder in (it, it.parent) if folder != config.rootpath]
+    found = [chosen] if chosen is not None else [it / name for it in (beside if features else [config.rootpath])]
+    return tuple(dict.fromkeys(it for it in found if it.is_dir() and it != distribution.folder(name)))
+
+
+def _factor(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 1000:
+        raise values.refusal("timeout-scale", text, "is not a factor above 0", "name a number, for instance 2")
+    return value
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) <= 1000:
+        raise values.refusal("runs", text, "is not a number above 0", "name a number, for instance 3")
+    return int(text)
+
+
+def _out(config: pytest.Config) -> tuple[Path, bool]:
+    """Return the folder of the reports, and whether the user named it."""
+    named = values.text(config, "out")
+    if named:
+        return values.absolute(config, named), True
+    junit = config.getoption("xmlpath", None)
+    if junit:
+        return values.absolute(config, junit).with_suffix(""), True
+    return config.rootpath / "out" / "run", False
