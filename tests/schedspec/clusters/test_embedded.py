@@ -8,11 +8,11 @@ import socket
 import subprocess
 import sys
 import textwrap
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 
 from schedspec.clusters import ClusterError, Settings, provide
@@ -150,6 +150,11 @@ def _gone(record: ClusterRecord) -> None:
     within(lambda: [port for port in record.ports if _listens(port)], lambda left: not left)
 
 
+def _commands() -> list[list[str]]:
+    """Return the command lines of all processes."""
+    return [it.info["cmdline"] or [] for it in psutil.process_iter(["cmdline"])]
+
+
 def _listens(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
@@ -161,7 +166,7 @@ def test_a_kept_cluster_outlives_its_run_and_down_removes_it(state: Path) -> Non
     up = subprocess.run([*command, "up", "--cluster", "embedded"], cwd=ROOT, capture_output=True, text=True, check=True)
     (record,) = Registry().records()
     assert up.stdout == f"export KUBECONFIG={record.kubeconfig}\n"
-    time.sleep(1)  # its owner is gone for longer than a guardian waits
+    within(lambda: not [line for line in _commands() if line[-2:] == ["schedspec.clusters.reaper", record.name]])
     assert len(programs_of(record.home)) == 4
     listed = subprocess.run([*command, "list"], cwd=ROOT, capture_output=True, text=True, check=True)
     assert record.name in listed.stdout

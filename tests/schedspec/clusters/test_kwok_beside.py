@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -55,7 +54,8 @@ def test_kwok_plays_the_annotated_nodes_only(bare: EmbeddedCluster, api: Api, tm
         api.create(api.pods, pod("on-simulated", "simulated"))
         within(lambda: phase(api.get(f"{api.pods}/on-simulated")), lambda seen: seen == "Running")
         api.create(api.pods, pod("on-real", "real"))
-        time.sleep(0.5)
+        api.create(api.pods, pod("after-it", "simulated"))  # KWOK has seen what came before
+        within(lambda: phase(api.get(f"{api.pods}/after-it")), lambda seen: seen == "Running")
         assert phase(api.get(f"{api.pods}/on-real")) == "Pending"
         assert condition(api.get("/api/v1/nodes/real"), "Ready") is None
         assert len(programs_of(tmp_path)) == 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 import uuid
 from collections.abc import Iterator
 from datetime import datetime
@@ -34,6 +33,12 @@ def _start(api: Api, body: Object) -> str:
     path = f"{api.pods}/{body['metadata']['name']}"
     within(lambda: phase(api.get(path)), lambda seen: seen == "Running")
     return path
+
+
+def _others_end(api: Api, here: str) -> None:
+    """Return when a pod that was made after all others has run and ended: KWOK has looked at the others since."""
+    path = _start(api, pod(f"meanwhile-{uuid.uuid4().hex[:8]}", here, run_for="300ms"))
+    within(lambda: phase(api.get(path)), lambda seen: seen == "Succeeded")
 
 
 def _container(api: Api, path: str) -> Object:
@@ -75,7 +80,7 @@ def test_a_node_plays_without_a_lease(api: Api) -> None:
 def test_a_bound_pod_runs_until_it_is_told_to_finish(api: Api, here: str) -> None:
     api.create(api.pods, pod("endless"))
     path = f"{api.pods}/endless"
-    time.sleep(0.2)
+    _others_end(api, here)
     assert phase(api.get(path)) == "Pending"
     api.bind("endless", here)
     within(lambda: phase(api.get(path)), lambda seen: seen == "Running")
@@ -88,7 +93,7 @@ def test_a_bound_pod_runs_until_it_is_told_to_finish(api: Api, here: str) -> Non
     }
     assert seen["status"]["podIP"]
     assert seen["status"]["startTime"]
-    time.sleep(0.5)
+    _others_end(api, here)
     assert phase(api.get(path)) == "Running"
     api.patch(path, {"metadata": {"annotations": {"schedspec.dev/run-for": "0s"}}})
     within(lambda: phase(api.get(path)), lambda seen: seen == "Succeeded")
@@ -149,13 +154,13 @@ def test_containers_restart_where_the_policy_says_so(
     within(lambda: _container(api, path)["restartCount"], lambda seen: seen == 1)
     assert phase(api.get(path)) == "Running"
     assert _container(api, path)["lastState"]["terminated"]["exitCode"] == 1
-    time.sleep(0.8)
+    _others_end(api, here)
     assert _container(api, path)["restartCount"] == 1  # the next restart is backed off
 
 
 def test_a_duration_that_cannot_be_read_is_as_good_as_none(api: Api, here: str) -> None:
     path = _start(api, pod("unreadable", here, start_after="soon", run_for="-1", stop_after="never"))
-    time.sleep(0.3)
+    _others_end(api, here)
     assert phase(api.get(path)) == "Running"
     api.delete(path)
     within(lambda: api.get(path) is None)
@@ -203,7 +208,7 @@ def test_a_hundred_successors_of_the_same_name_survive(api: Api, here: str) -> N
         api.delete(f"{api.pods}/{name}")
         within(lambda n=name: api.get(f"{api.pods}/{n}") is None)
         api.create(api.pods, pod(name, here))
-    time.sleep(1)
+    _others_end(api, here)
     listed = api.call("GET", api.pods)["items"]
     after = {each["metadata"]["name"]: each for each in listed if each["metadata"]["name"] in names}
     assert len(after) == 100
@@ -216,7 +221,7 @@ def test_the_pod_of_a_volcano_job_does_not_complete_by_itself(api: Api, here: st
     owner = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "job", "uid": str(uuid.uuid4())}
     body["metadata"]["ownerReferences"] = [owner]
     path = _start(api, body)
-    time.sleep(0.5)
+    _others_end(api, here)
     assert phase(api.get(path)) == "Running"
 
 
@@ -227,7 +232,7 @@ def test_a_batch_job_runs_until_its_pods_are_told_to_finish(api: Api, here: str)
     api.create(jobs, body)
     query = f"{api.pods}?labelSelector=job-name%3Dbatch"
     pods = within(lambda: api.call("GET", query)["items"], lambda p: len(p) == 2 and {*map(phase, p)} == {"Running"})
-    time.sleep(0.5)
+    _others_end(api, here)
     assert not (api.get(f"{jobs}/batch") or {})["status"].get("succeeded")
     for each in pods:
         done = {"metadata": {"annotations": {"schedspec.dev/run-for": "0s"}}}

