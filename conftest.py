@@ -1,3 +1,3 @@
-"""What every run in this tree gets. An installed wheel brings the plugin by its entry point, under the same name."""
+"""Load the schedspec plugin in every run in this checkout. An installed wheel loads it by its entry point."""
 
 pytest_plugins = ["schedspec.plugin", "pytester"]

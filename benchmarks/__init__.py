@@ -1,1 +1,1 @@
-"""The figures of the project, each a command: ``python -m benchmarks.live``, ``python -m benchmarks.core``."""
+"""Measure the figures of the project. Each module is a command, for instance `python -m benchmarks.core`."""

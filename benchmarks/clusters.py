@@ -1,4 +1,4 @@
-"""The states that the core is measured on."""
+"""Build the cluster states on which the core is measured."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _queue(name: str, **spec: Any) -> objects.Queue:
 def _gang(
     cluster: Cluster, name: str, queue: str, size: int, asks: dict[str, str], *, node: str = "", phase: str = "Pending"
 ) -> None:
-    """A PodGroup and its pods; running if ``node`` is given, else in ``phase``."""
+    """Add a PodGroup and its pods, running on `node` if it is given, else in `phase`."""
     cluster.set_podgroup(
         msgspec.convert(
             {
@@ -60,7 +60,7 @@ def _gang(
 
 
 def backlog(pods: int, nodes: int, gang: int = 20, *, full: bool = False) -> Cluster:
-    """Pending gangs in ten queues and nodes with room for all of them, or (``full``) for none."""
+    """Return pending gangs in ten queues, and nodes with room for all gangs or, if `full`, for none."""
     cluster = Cluster()
     for number in range(nodes):
         cluster.set_node(_node(number, {"cpu": "1" if full else "32", "memory": "256Gi", "pods": "110"}))
@@ -72,8 +72,12 @@ def backlog(pods: int, nodes: int, gang: int = 20, *, full: bool = False) -> Clu
 
 
 def busy(waiting: int, shapes: int, *, small: bool = True) -> Cluster:
-    """1,000 nodes with 5,000 running pods of one queue, ``waiting`` admitted gangs of 20 in eight others that find no
-    room, of so many ``shapes``, and (``small``) one pod of a tenth queue that has just come and does.
+    """Return 1,000 nodes with 5,000 running pods of one queue, and gangs of 20 in eight queues that find no room.
+
+    Args:
+        waiting: Number of these gangs, which are admitted.
+        shapes: Number of their different requests.
+        small: Add one new pod of a tenth queue, for which there is room.
     """
     cluster = Cluster()
     for number in range(1_000):
@@ -92,5 +96,5 @@ def busy(waiting: int, shapes: int, *, small: bool = True) -> Cluster:
 
 
 def add_small(cluster: Cluster) -> None:
-    """A pod of a queue of its own comes, and there is room for it."""
+    """Add a pod in a queue of its own; there is room for it."""
     _gang(cluster, "small", "queue-9", 1, {"cpu": "1"})

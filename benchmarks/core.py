@@ -1,9 +1,8 @@
-"""The core alone: how long a cycle takes, by size. ``python -m benchmarks.core`` prints a table and writes
-``benchmarks/out/core.json``.
+"""Measure how long a cycle of the core takes, by size of the cluster.
 
-Times are CPU seconds of the one thread that decides: what the clock shows where nothing else runs, and the same where
-something does. Each figure is measured in a process of its own, best of several cycles on one state (``decide`` leaves
-the state as it found it).
+`python -m benchmarks.core` prints a table and writes `benchmarks/out/core.json`. Times are CPU seconds of the deciding
+thread, which other work on the machine changes little. Each figure is measured in a process of its own and is the best
+of several cycles on one state, because `decide` does not change the state.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ RECLAIM = Policy(
 
 @dataclass(frozen=True)
 class Setting:
-    """A state to decide on, the policy, and what is expected to come of it."""
+    """A state, a policy, and the expected result of a cycle."""
 
     name: str
     build: Callable[[], Cluster]
@@ -55,7 +54,7 @@ class Setting:
 
 
 def settings() -> Iterator[Setting]:
-    """The figures of the design, each at a quarter, a half and the whole."""
+    """Return the settings of the design: each figure at a quarter, a half and the full size."""
     for part in (4, 2, 1):
         pods, nodes, whole = 10_000 // part, 1_000 // part, part == 1
         yield Setting(
@@ -104,13 +103,13 @@ def settings() -> Iterator[Setting]:
 
 
 def measure(setting: Setting) -> list[Figure]:
-    """Build the state, decide, decide again; check that what was to be decided was."""
+    """Build the state, decide several times, and check the result."""
     process = psutil.Process()
     cluster = setting.build()
     gc.collect()
     times = []
     for _ in range(3):
-        cluster.version += 1  # something changed, so that nothing is taken from memory
+        cluster.version += 1  # a change, so that no earlier decision is reused
         start = time.process_time()
         decisions = decide(cluster, setting.policy, NOW)
         times.append(time.process_time() - start)
@@ -131,7 +130,7 @@ HOPELESS = 2_000
 
 
 def beside_the_hopeless() -> list[Figure]:
-    """What a pod that comes costs beside gangs that never fit, once those have been refused, and alone."""
+    """Measure a new pod beside gangs that never fit and have been refused, and the same pod alone."""
     seconds = {}
     for waiting in (0, HOPELESS):
         cluster = clusters.busy(waiting, 8, small=False)
@@ -154,7 +153,7 @@ def beside_the_hopeless() -> list[Figure]:
 
 
 def within_a_budget() -> list[Figure]:
-    """What it costs in all to decide a backlog in cycles with the budget that the shell begins with, and in one."""
+    """Measure a backlog that is decided in cycles with the initial budget of the live scheduler, and in one cycle."""
     whole_cluster, cut_cluster = (clusters.backlog(10_000, 1_000) for _ in range(2))
     start = time.process_time()
     whole = decide(whole_cluster, DEFAULT_POLICY, NOW)
@@ -184,7 +183,7 @@ def within_a_budget() -> list[Figure]:
 
 
 def main(only: str = "") -> int:
-    """Measure all settings whose name contains ``only``. The number of figures that miss their goal."""
+    """Measure all settings whose name contains `only`. Return the number of figures that miss their goal."""
     found: list[Figure] = []
     context = multiprocessing.get_context("spawn")
     tasks: list[tuple[Callable[[int], list[Figure]], int]] = [
@@ -233,7 +232,7 @@ OTHERS: dict[str, Callable[[int], list[Figure]]] = {
     "hopeless": _measure_beside,
     "budget": _measure_budget,
 }
-"""What is measured besides the settings, by the name it is asked for."""
+"""Further measurements by the names that select them."""
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""How long it takes the core to reclaim: nodes full of single-card jobs of one queue, one large gang of another queue.
+"""Measure how long the core takes to reclaim nodes full of single-card jobs for one large gang of another queue.
 
-Run alone it prints its figures; ``benchmarks/core.py`` takes them from :func:`figures`. Seconds are of the processor:
-the core is one thread that only computes, and the machine may be shared.
+The module prints its figures if it is run alone; `benchmarks/core.py` calls `figures`. Seconds are CPU seconds, because
+the machine may be shared.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _job(cluster: Cluster, name: str, queue: str, tasks: int, cards: int, node: 
 
 
 def cluster_full_of_singles(nodes: int) -> Cluster:
-    """``nodes`` × 8 cards, each card held by a gang of one of queue a; a gang of half of all cards waits in queue b."""
+    """Return `nodes` × 8 cards, each held by a single pod of queue a; a gang of half of all cards waits in queue b."""
     cluster = Cluster()
     for number in range(nodes):
         cluster.set_node(_node(number))
@@ -73,7 +73,7 @@ def cluster_full_of_singles(nodes: int) -> Cluster:
 
 
 def cluster_with_gangs(nodes: int, gangs: int, size: int) -> Cluster:
-    """``nodes`` full of queue a, one elastic job; ``gangs`` gangs of single cards wait in queue b."""
+    """Return `nodes` full of one elastic job of queue a; `gangs` gangs of single cards wait in queue b."""
     cluster = Cluster()
     for number in range(nodes):
         cluster.set_node(_node(number))
@@ -95,7 +95,7 @@ def _timed(cluster: Cluster) -> tuple[float, Decisions]:
 
 
 def figures() -> list[Figure]:
-    """The figures of this module. Exits where what was to be decided was not."""
+    """Return the figures of this module. Exits if the decisions are not the expected ones."""
     found = []
     for part in (4, 2, 1):
         nodes = WIDE // part

@@ -1,7 +1,7 @@
-"""What a topology costs a cycle: 200 gangs of 32 in racks, beside the same gangs without a topology.
+"""Measure the cost of a topology in a cycle: 200 gangs of 32 in racks, beside the same gangs without a topology.
 
 1,000 nodes of 8 cards in 125 racks and 8 spines. Both cycles are measured in one run, in turns, so that the load of the
-machine falls on both. ``benchmarks/core.py`` takes the figures from :func:`figures`.
+machine affects both. `benchmarks/core.py` calls `figures`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MOST = 2.0
 
 
 def cluster(*, close: bool) -> Cluster:
-    """The nodes with their HyperNodes, and the gangs; ``close``: each asks for one rack."""
+    """Return nodes with HyperNodes, and gangs; if `close`, each gang requires one rack."""
     found = Cluster()
     for number in range(NODES):
         has = {"cpu": "64", "memory": "512Gi", "pods": "110", "nvidia.com/gpu": str(CARDS)}
@@ -63,7 +63,7 @@ def _hyper_node(found: Cluster, name: str, tier: int, tier_name: str, members: l
 
 
 def figures() -> list[Figure]:
-    """How many times as long a cycle takes with racks as without, and that both place every gang."""
+    """Return the times of a cycle with and without racks and their ratio. Exits if a gang was not placed."""
     policy = load_policy(POLICY, "benchmark")
     plain, close = cluster(close=False), cluster(close=True)
     spent: dict[int, list[float]] = {id(plain): [], id(close): []}

@@ -1,7 +1,7 @@
-"""How much is evicted for what is requested: the worst of many small random clusters, most of whose nodes are full.
+"""Measure the ratio of evicted to requested amounts, in many small random clusters whose nodes are mostly full.
 
-Run alone it prints its figures; ``benchmarks/core.py`` takes them from :func:`figures`. What is drawn is the same every
-time. A whole gang that runs on several nodes may be all that can go, so that no ratio can be a goal.
+The module prints its figures if it is run alone; `benchmarks/core.py` calls `figures`. The clusters are the same in
+every run. No ratio is a goal, because a whole gang on several nodes may be the only possible victim.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TWICE = 2.0
 
 
 def random_cluster(rng: random.Random) -> Cluster:
-    """One to four nodes of 8 cards, held by gangs and elastic jobs of two queues; a third queue asks for some back."""
+    """Return one to four nodes of 8 cards, full of gangs and elastic jobs of two queues; a third queue reclaims."""
     cluster = Cluster()
     nodes = rng.randint(1, 4)
     left = {f"node-{number:04d}": CARDS for number in range(nodes)}
@@ -42,7 +42,7 @@ def random_cluster(rng: random.Random) -> Cluster:
 
 
 def _running(cluster: Cluster, name: str, queue: str, nodes: list[str], cards: int, minimum: int) -> None:
-    """A job with one pod on each of ``nodes``, which may be the same."""
+    """Add a job with one pod for each element of `nodes`; a node may occur several times."""
     _job(cluster, name, queue, 0, cards, nodes[0])
     group = cluster.jobs[f"bench/{name}"].group
     assert group is not None
@@ -58,7 +58,7 @@ def _running(cluster: Cluster, name: str, queue: str, nodes: list[str], cards: i
 
 
 def figures() -> list[Figure]:
-    """The worst ratio, and how many requests in a hundred were met by more than twice what they asked for."""
+    """Return the worst ratio, and the percentage of requests for which more than twice their amount was evicted."""
     policy, rng = load_policy(POLICY, "benchmark"), random.Random(0)
     ratios: list[float] = []
     for _ in range(CLUSTERS):

@@ -1,4 +1,4 @@
-"""A line of the table: what was measured, and what it is to be."""
+"""A figure: a line of the table, with the measured value and its goal."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Figure:
-    """``goal`` None: shown only."""
+    """A measured value; without a `goal` it is only shown."""
 
     figure: str
     value: float
@@ -29,5 +29,5 @@ class Figure:
 
     @property
     def plain(self) -> dict[str, object]:
-        """For the files in ``benchmarks/out``."""
+        """Return the figure for the files in `benchmarks/out`."""
         return {"figure": self.figure, "value": self.value, "unit": self.unit, "goal": self.goal, "ok": self.ok}

@@ -1,6 +1,6 @@
 """kube-scheduler as a process of its own, for comparison: default plugins, no gangs, no limit on its requests.
 
-It is not among the cluster's programs: it comes from the cache, or is built with Go (minutes, once).
+The program comes from the cache, or Go builds it once, which takes minutes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from schedspec.clusters.programs import binaries
 from schedspec.schedulers.daemon import Daemon
 
 NAME = "default-scheduler"
-"""What its pods name as their scheduler."""
+"""The scheduler's name in the spec of its pods."""
 _CONFIGURATION = """\
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -27,7 +27,7 @@ clientConnection: {{kubeconfig: {kubeconfig}, qps: 5000, burst: 10000}}
 
 @contextlib.contextmanager
 def kube_scheduling(kubeconfig: Path) -> Iterator[psutil.Process]:
-    """Run kube-scheduler on an embedded cluster; yields its process at once, before its caches are filled."""
+    """Run kube-scheduler on an embedded cluster; yield its process at once, before its caches are filled."""
     program = binaries.provide(("kube-scheduler",), folder=None, progress=print)["kube-scheduler"]
     with tempfile.TemporaryDirectory(prefix="schedspec-bench-") as folder:
         file = Path(folder) / "configuration.yaml"

@@ -17,7 +17,7 @@ ROUNDS = 3
 
 
 async def _bare_rate(nodes: int, count: int) -> float:
-    """Binds a second of a loop that does nothing else, with the scheduler's own client."""
+    """Return the binds a second of a loop that does nothing else, with the scheduler's own client."""
     with fresh_cluster() as kubeconfig:
         async with client_of(kubeconfig) as client:
             await prepare(client, nodes, [queue("default")])
@@ -52,7 +52,7 @@ async def _scheduler(nodes: int, count: int) -> _Run:
 
 
 async def backlog(nodes: int, count: int) -> list[Figure]:
-    """A backlog of gangs that is there before the scheduler is."""
+    """Measure a backlog of gangs that exists before the scheduler starts."""
     loops, runs = [], []
     for _ in range(ROUNDS):
         loops.append(await _bare_rate(nodes, count))

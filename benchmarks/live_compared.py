@@ -95,7 +95,7 @@ def _running(scheduler: str, kubeconfig: Path) -> Iterator[psutil.Process]:
 
 @asynccontextmanager
 async def _side(scheduler: str) -> AsyncIterator[_Side]:
-    """A new cluster of 100 nodes with one scheduler."""
+    """Yield a new cluster of 100 nodes with one scheduler."""
     with fresh_cluster() as kubeconfig:
         async with client_of(kubeconfig) as client:
             await prepare(client, 100, [queue("default")], cpu="128")
@@ -127,7 +127,7 @@ async def one_pod() -> list[Figure]:
 
 
 async def _rate(scheduler: str, nodes: int, count: int) -> tuple[float, float]:
-    """Binds a second of a backlog that is there before the scheduler is, and milliseconds of CPU a pod."""
+    """Return binds a second of a backlog that exists before the scheduler starts, and milliseconds of CPU a pod."""
     pods = count * SIZE
     with fresh_cluster() as kubeconfig:
         async with client_of(kubeconfig) as client:
@@ -168,7 +168,7 @@ async def backlog(nodes: int, count: int) -> list[Figure]:
 
 
 async def compared(nodes: int, count: int) -> list[Figure]:
-    """All figures of the comparison."""
+    """Return all figures of the comparison."""
     return [*await one_pod(), *await backlog(nodes, count)]
 
 

@@ -1,4 +1,4 @@
-"""Bind 20,000 pods in gangs of 20 on 2,000 KWOK nodes: whether all are bound, how fast, and how many run in the end.
+"""Bind 20,000 pods in gangs of 20 on 2,000 KWOK nodes; measure the rate, and how many pods run in the end.
 
     python -m benchmarks.live_large [NODES [PODS]]
 
@@ -18,11 +18,11 @@ from tests.support.live.scheduler_process import scheduling, until_at_rest, unti
 
 _STARTS_WITHIN = 240.0
 _BARE = 2_000
-"""Pods of a bare loop."""
+"""Number of pods of the bare loop."""
 
 
 async def bare(client: Client, nodes: int, name: str) -> float:
-    """Binds a second of a loop that does nothing else, of pods of its own."""
+    """Return the binds a second of a loop that does nothing else, with pods of its own."""
     made = await gangs(client, name, _BARE // SIZE, SIZE, "default")
     began = time.monotonic()
     await bind_all(client, made, nodes)
@@ -30,7 +30,7 @@ async def bare(client: Client, nodes: int, name: str) -> float:
 
 
 async def scheduled(kubeconfig: Path, client: Client, nodes: int, pods: int) -> float:
-    """Binds a second of the scheduler; the rest of the figures are printed."""
+    """Return the binds a second of the scheduler; print the other figures."""
     await gangs(client, "g", pods // SIZE, SIZE, "default")
     began = time.monotonic()
     with scheduling(kubeconfig, PROPORTION) as scheduler:
@@ -54,7 +54,7 @@ async def scheduled(kubeconfig: Path, client: Client, nodes: int, pods: int) -> 
 
 
 async def measure(nodes: int, pods: int) -> None:
-    """The bare loop before and after the scheduler, on the same cluster: what changes in between is the machine's."""
+    """Run the bare loop before and after the scheduler on one cluster: the machine causes the loops' difference."""
     with fresh_cluster() as kubeconfig:
         async with client_of(kubeconfig) as client:
             await prepare(client, nodes, [queue("default")])

@@ -35,7 +35,7 @@ class _Side:
     by_hand: list[float] = field(default_factory=list)
 
     async def one(self, number: int) -> None:
-        """From the request that creates a pod to its bind, as a watch shows it."""
+        """Return the seconds from the request that creates a pod to its bind, as a watch shows them."""
         name = f"one-{number}"
         await self.client.create(PODGROUPS, {"metadata": {"name": name}, "spec": {"minMember": 1}}, "default")
         await asyncio.sleep(_PAUSE)
@@ -44,7 +44,7 @@ class _Side:
         self.took.append(await self._bound(name) - started)
 
     async def one_by_hand(self, number: int) -> None:
-        """The same with nobody to decide: the pod is bound as soon as its creation is answered."""
+        """Measure the same without a scheduler: the pod is bound as soon as its creation is answered."""
         name = f"by-hand-{number}"
         body = pod_body(name, name, "100m")
         body["spec"]["schedulerName"] = "nobody"
@@ -62,7 +62,7 @@ class _Side:
 
 @asynccontextmanager
 async def _side(beside: int) -> AsyncIterator[_Side]:
-    """A new cluster of 100 nodes on which so many pods run and the scheduler is at rest."""
+    """Yield a new cluster of 100 nodes on which this many pods run and the scheduler is idle."""
     with fresh_cluster() as kubeconfig:
         async with client_of(kubeconfig) as client:
             await prepare(client, 100, [queue("default")], cpu="128")
@@ -78,7 +78,7 @@ async def _side(beside: int) -> AsyncIterator[_Side]:
 
 
 async def one_pod(beside: int) -> list[Figure]:
-    """A pod on an idle cluster, the same with many running beside it, and what the clusters themselves take for it."""
+    """Measure a pod on an idle cluster and beside many running pods, and both without a scheduler."""
     async with _side(beside) as full, _side(0) as idle:
         await _by_turns(10, full.one, idle.one)
         for side in (full, idle):

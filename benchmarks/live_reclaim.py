@@ -33,14 +33,14 @@ ROUNDS = 3
 
 
 class Bare(NamedTuple):
-    """Seconds from the first request until the last pod is asked to go, and until the last one is gone."""
+    """Seconds from the first request to the last deletion request, and until the last pod is gone."""
 
     requested: float
     gone: float
 
 
 class Reclaim(NamedTuple):
-    """Seconds from the first request that creates something of b; how many pods of a went."""
+    """Seconds from the first request that creates an object of b; number of evicted pods of a."""
 
     created: float
     first_requested: float
@@ -52,7 +52,7 @@ class Reclaim(NamedTuple):
 
 
 async def burst() -> list[Figure]:
-    """One reclaimer, as large as half of the cluster; and the same as ten gangs that come at once."""
+    """Measure one reclaimer as large as half of the cluster, and ten gangs of that size together."""
     bare, one, ten = [], [], []
     for _ in range(ROUNDS):
         bare.append(await _bare_evictions())
@@ -82,7 +82,7 @@ def _figures(what: str, runs: list[Reclaim], goal: float | None = None) -> list[
 
 
 async def _bare_evictions() -> Bare:
-    """What the cluster itself takes to be told of pods that they go, to delete them, and to see them gone."""
+    """Measure the cluster alone: mark pods as victims, delete them, and wait until they are gone."""
     with fresh_cluster() as kubeconfig:
         async with client_of(kubeconfig) as client:
             await prepare(client, 100, [queue("a")], cpu="4")
@@ -105,7 +105,7 @@ async def _evict(client: Client, name: str, uid: str) -> None:
 
 
 async def _reclaim(count: int, size: int) -> Reclaim:
-    """The whole of it, by so many gangs of so many pods."""
+    """Run one reclaim by `gangs` gangs of `size` pods."""
     queues = [queue("a", deserved={"cpu": "200"}, reclaimable=True), queue("b", deserved={"cpu": "200"})]
     with fresh_cluster() as kubeconfig:
         async with client_of(kubeconfig) as client:

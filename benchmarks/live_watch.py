@@ -1,4 +1,4 @@
-"""When things happen to pods, as a watch of our own shows it."""
+"""Watch pods, and note when each was bound, ran and went."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from scheduler.model.objects import Pod
 
 
 class Watch:
-    """When each pod first got its node, ran, was told to go, was being deleted, and went; by name, on our clock."""
+    """Times at which each pod was bound, ran, was marked as a victim, was being deleted, and was gone; by name."""
 
     def __init__(self) -> None:
         self.bound: dict[str, float] = {}
         self.bound_now = asyncio.Event()
-        """Set whenever a pod got its node; the one who waits for it clears it."""
+        """Set whenever a pod is bound; the waiter clears it."""
         self.running: dict[str, float] = {}
         self.leaving: dict[str, float] = {}
         self.gone: dict[str, float] = {}

@@ -13,7 +13,7 @@ _STEPS = 1_000_000
 
 
 def pace() -> Figure:
-    """The best of three: what else runs on the machine is not to count."""
+    """Return the best of three measurements, so that other work on the machine counts little."""
     took = []
     for _ in range(3):
         started = time.process_time()

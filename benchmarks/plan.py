@@ -1,8 +1,10 @@
-"""`schedspec plan` at once: a state of 5,000 nodes and 50,000 pods, and three changes. `python -m benchmarks.plan`
-prints a table, and writes `benchmarks/out/plan.json`.
+"""Measure `schedspec plan` at once: a state of 5,000 nodes and 50,000 pods, and three changes.
+
+`python -m benchmarks.plan` prints a table and writes `benchmarks/out/plan.json`.
 
 The state: nodes of 8 cards, eight queues, gangs of 1 to 16 pods of a card, of which 40,000 run and 10,000 wait. It is
-at rest: each queue that runs has what it deserves, q0 a quarter of the cluster; q7 runs nothing, and has 2 % to come.
+stable: each queue with running pods has its deserved share, q0 a quarter of the cluster; q7 runs nothing and deserves
+2 %.
 Each plan is a command of its own, from the file to the page, in seconds of the clock: a world is a process.
 """
 
@@ -57,7 +59,7 @@ CHANGES = {
 
 
 def gangs(state: State, rng: random.Random, name: str, pods: int, nodes: Iterator[str], deserved: Counter[str]) -> None:
-    """Add gangs of so many pods in all; they run on `nodes`, or wait where it has none. Counts what queues have."""
+    """Add gangs with this many pods in all, which run on `nodes` or wait if there are none. Count what queues have."""
     made = 0
     while made < pods:
         size = min(rng.choice((1, 1, 2, 4, 8, 16)), pods - made)
@@ -105,7 +107,7 @@ def write(path: Path) -> None:
 
 
 def measure(name: str, files: dict[str, str], state: Path, folder: Path) -> list[Figure]:
-    """Plan one change; seconds, evictions, starts."""
+    """Plan one change; return seconds, evictions and starts."""
     proposed = folder / name.replace(" ", "-")
     proposed.mkdir()
     for file, text in files.items():
@@ -138,7 +140,7 @@ def _cpu() -> float:
 
 
 def main() -> int:
-    """Measure, print, write; 1 if a goal is missed."""
+    """Measure, print and write the figures; return 1 if a goal is missed."""
     figures: list[Figure] = []
     with tempfile.TemporaryDirectory() as folder:
         state = Path(folder) / "state.jsonl.gz"

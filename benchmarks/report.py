@@ -1,4 +1,4 @@
-"""How big a report is, how long it takes to write, and how soon a browser has it ready.
+"""Measure the size of a report, the time to write it, and the time until a browser shows it.
 
     python -m benchmarks.report DIR…      # folders of runs, beside their JUnit files; together as many as 76 scenarios
 

@@ -1,5 +1,6 @@
-"""The simulation: jobs a CPU second. `python -m benchmarks.simulation` prints a table, and writes
-`benchmarks/out/simulation.json`.
+"""Measure the simulation in jobs a CPU second.
+
+`python -m benchmarks.simulation` prints a table and writes `benchmarks/out/simulation.json`.
 
 The load: 125 nodes of 8 cards, five queues, gangs of one to four pods of eight cards, or single cards, at 0.9 of the
 cluster. Each figure is measured in a process of its own, in CPU time.
@@ -56,7 +57,7 @@ SETTINGS = (
 
 
 def load(setting: Setting, seed: int = 1) -> Iterator[Arrival]:
-    """Poisson arrivals at 0.9 of the cluster; run times are exponential, an hour in the mean."""
+    """Yield Poisson arrivals at 0.9 of the cluster, with exponential run times of one hour on average."""
     rng = random.Random(seed)
     per_job = 8 * 1.75 if setting.gangs else 1.0
     rate, now = 0.9 * setting.nodes * 8 / per_job / 3600.0, START
@@ -69,7 +70,7 @@ def load(setting: Setting, seed: int = 1) -> Iterator[Arrival]:
 
 
 def measure(setting: Setting) -> list[Figure]:
-    """Run the load; jobs a second of CPU, cycles a job, evictions, memory."""
+    """Run the load; return jobs a CPU second, cycles a job, evictions and memory."""
     evictions = [0]
 
     def emit(outcome: Any) -> None:
@@ -97,7 +98,7 @@ def measure(setting: Setting) -> list[Figure]:
 
 
 def main() -> int:
-    """Measure, print, write; 1 if a goal is missed."""
+    """Measure, print and write the figures; return 1 if a goal is missed."""
     figures: list[Figure] = []
     wanted = [it for it in SETTINGS if not sys.argv[1:] or any(word in it.name for word in sys.argv[1:])]
     with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:

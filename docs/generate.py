@@ -1,4 +1,4 @@
-"""Pages of the site that are made from the code: the sentences and the options. A hook of mkdocs."""
+"""Generate pages of the site from the code: the sentences and the options. A hook of mkdocs."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _MODULES = {
     "simulate": ".simulate",
     "dump": ".state.dump",
 }
-"""Commands that live in a module, with ``add_arguments(parser)`` and ``main(arguments) -> status``."""
+"""Commands that live in a module, with `add_arguments(parser)` and `main(arguments) -> status`."""
 
 
 def parser_of(command: str, *, program: str = _PROGRAM, examples: str = "") -> argparse.ArgumentParser:

@@ -26,7 +26,7 @@ def schedspec_cards() -> Cards:
 @given('a cluster with {number:d} cards "{model}"')
 @makes(lambda values, _: [(MODEL, values["model"]), (NODE, _NODE), (NODE, "*"), (CARD, values["model"]), _GPU])
 def _(world: World, live: LiveSession, cards: Cards, number: int, model: str) -> None:
-    """One node with so many cards: the cluster's own node if it has one, else a KWOK node."""
+    """One node with this many cards: the cluster's own node if it has one, else a KWOK node."""
     cards.model = model
     if not live.cluster.simulated and world.adopt_nodes_with_cards(model, number):
         return

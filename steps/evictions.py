@@ -42,14 +42,14 @@ def _(expect: Expect, datatable: tables.Table) -> None:
 @then("exactly {number:d} pods are evicted, once each")
 @then("exactly {number:d} pod is evicted")
 def _(expect: Expect, number: int) -> None:
-    """So many pods since the scenario began, none of them twice."""
+    """Exactly this many pods since the scenario began, none of them twice."""
     _and_no_more(expect, queries.evicted_count(number))
 
 
 @then("exactly {number:d} of these is evicted:")
 @table(_WORKLOADS)
 def _(expect: Expect, number: int, datatable: tables.Table) -> None:
-    """So many of these workloads lose a pod. Column: workload."""
+    """Exactly this many of these workloads lose a pod. Column: workload."""
     workloads = _names(_WORKLOADS, datatable)
 
     def check(view: View) -> Outcome:

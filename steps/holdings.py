@@ -23,7 +23,7 @@ AMOUNT = Wording(r"[0-9][0-9A-Za-z.]* [A-Za-z][-A-Za-z0-9./]*")
 @then('queue "{name}" never holds less than {amount:Amount}', needs=(Capability.QUEUES,), Amount=AMOUNT)
 @refers(name=QUEUE)
 def _(expect: Expect, world: World, live: LiveSession, name: str, amount: str) -> None:
-    """From the moment when the queue first holds so much, in every state: `8 gpus`, `4 cpu`, `8 amd.com/gpu`."""
+    """From the moment when the queue first holds the amount, in every state: `8 gpus`, `4 cpu`, `8 amd.com/gpu`."""
     check = holdings.never_below(name, *_read(amount), _rules(world, live))
     expect.eventually(check, within=timeouts.RUNS)
     expect.consistently(check, during=timeouts.HOLDS)

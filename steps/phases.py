@@ -65,7 +65,7 @@ def _(expect: Expect, name: str, names: str) -> None:
 @then('the PodGroup of "{name}" has minMember {members:d}', needs=(Capability.PHASES,))
 @refers(name=WORKLOAD)
 def _(expect: Expect, name: str, members: int) -> None:
-    """The workload's PodGroup requires so many pods at once."""
+    """The workload's PodGroup requires this many pods at once."""
     expect.eventually(phases.group_needs(name, members), within=timeouts.SHOWN)
 
 

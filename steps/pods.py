@@ -50,7 +50,7 @@ def _(expect: Expect, name: str) -> None:
 @then('exactly {number:d} pod of "{name}" runs')
 @refers(name=WORKLOAD)
 def _(expect: Expect, name: str, number: int) -> None:
-    """So many of its pods run, and no more."""
+    """Exactly this many of its pods run."""
     expect.settles(pods.count_runs(name, number), within=timeouts.RUNS, during=timeouts.HOLDS)
 
 
@@ -58,7 +58,7 @@ def _(expect: Expect, name: str, number: int) -> None:
 @then('{number:d} pods of "{name}" stay pending')
 @refers(name=WORKLOAD)
 def _(expect: Expect, name: str, number: int) -> None:
-    """So many of its pods get no node, counted from when the scheduler has published why."""
+    """Exactly this many of its pods get no node, counted from when the scheduler has published why."""
     expect.decided(reasons.has_reason(name))
     expect.settles(pods.count_waits(name, number), within=timeouts.RUNS, during=timeouts.HOLDS)
 
@@ -66,7 +66,7 @@ def _(expect: Expect, name: str, number: int) -> None:
 @then("exactly {number:d} of these runs:")
 @table(_WORKLOADS)
 def _(expect: Expect, number: int, datatable: tables.Table) -> None:
-    """All pods of so many of these workloads run, and no pod of the other ones has a node. Column: workload."""
+    """All pods of exactly this many workloads run, and no pod of the others has a node. Column: workload."""
     check = pods.some_run(number, [str(row["name"]) for row in _WORKLOADS.rows(datatable)])
     expect.settles(check, within=timeouts.RUNS, during=timeouts.HOLDS)
 

@@ -30,5 +30,5 @@ def _(expect: Expect, name: str, level: str, domain: str) -> None:
 @then('the pods of "{name}" are in {number:d} {levels:Levels}', Levels=LEVELS_OF)
 @refers(name=WORKLOAD)
 def _(expect: Expect, name: str, number: int, levels: str) -> None:
-    """Its pods that have a node are in so many racks (or spines), from now on and for a while."""
+    """Its pods that have a node are in exactly this many racks (or spines), from now on and for a while."""
     expect.consistently(topology.is_in_several(name, levels.removesuffix("s"), number), during=timeouts.HOLDS)

@@ -38,7 +38,7 @@ class Reply:
     headers: dict[str, str] = field(default_factory=dict)
     chunks: list[bytes] | None = None
     then: str = ""
-    """After the chunks: "" ends the body, ``cut`` the connection, ``hang`` nothing."""
+    """After the chunks: "" ends the body, `cut` the connection, `hang` nothing."""
     pause: float = 0.0
     """Seconds after each chunk."""
 
