@@ -112,4 +112,4 @@ def _(expect: Expect, name: str) -> None:
 @expects_refusal("name")
 def _(expect: Expect, name: str, text: str) -> None:
     """The scheduler's published reason for the workload names this."""
-    expect.eventually(reasons.waits_because(name, text), within=timeouts.SAID)
+    expect.eventually(reasons.waits_because(name, text), within=timeouts.REASON)

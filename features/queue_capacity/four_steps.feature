@@ -1,6 +1,6 @@
 @extended
 Feature: Four steps from an empty cluster to a reclaimed share
-  A queue may use what nobody else claims, and gives it back when the one it belongs to comes.
+  A queue may use capacity that no other queue claims, and loses it when its owner needs it.
 
   Background:
     Given the policy "capacity"

@@ -29,7 +29,7 @@ READY: Final = 30.0
 SHOWN: Final = 5.0
 """The API server accepted a write → the watch has shown it."""
 
-SAID: Final = 5.0
+REASON: Final = 5.0
 """A pod is created → the scheduler has published why it waits."""
 
 BOUND: Final = 10.0

@@ -15,7 +15,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type
 from ..api import clock
 from ..api.errors import Unmet
 from ..api.kinds import Ref
-from ..api.timeouts import SAID, WAKE
+from ..api.timeouts import REASON, WAKE
 from .history import History, Replay, View
 
 
@@ -125,7 +125,7 @@ class Expect:
 
         self._wait(look, replay, limit)
 
-    def decided(self, told_why: Check) -> None:
+    def decided(self, has_reason: Check) -> None:
         """Wait until the scheduler has published why some work waits.
 
         For a scheduler that does not publish every reason, `silent_for` seconds suffice.
@@ -134,9 +134,9 @@ class Expect:
             Unmet: no reason was published in time.
         """
         if not self._silent_for:
-            return self.eventually(told_why, within=SAID)
+            return self.eventually(has_reason, within=REASON)
         with contextlib.suppress(Unmet):
-            self.eventually(told_why, within=self._silent_for)
+            self.eventually(has_reason, within=self._silent_for)
         return None
 
     def consistently(self, check: Check, during: float) -> None:
