@@ -9,6 +9,8 @@ from ..framework.serving_order import ServingOrder
 from ..framework.session import Session
 from ..model.job import Job
 from ..model.task import Task, TaskStatus
+from ..placement.domain_choice import DomainChoice, Wanted
+from ..reasons import UnschedulableReason
 from ..topology.domains import NOWHERE, Domain
 from ..topology.subgroups import SubGroups
 from .domain_allocation import BINDING
@@ -27,30 +29,38 @@ def _waiting(job: Job) -> list[Task]:
     return [t for t in job.by_status.get(TaskStatus.PENDING, {}).values() if t.best_effort and not t.gated]
 
 
-def _domain_of(session: Session, job: Job, task: Task) -> Domain | None:
-    """Return the domain to which the other pods of its gang, or of its subgroup, bind a task."""
-    groups, hooks, by_name = session.own(SubGroups), session.hooks, session.nodes.by_name
-    group = groups.group_of(job, task)
+def _domain_of(session: Session, job: Job, task: Task) -> tuple[Domain | None, UnschedulableReason | None]:
+    """Return the domain to which the other pods of its gang, or of its subgroup, bind a task.
+
+    With a reason, the pods run further apart than is permitted, and the task goes nowhere.
+    """
+    hooks, by_name = session.hooks, session.nodes.by_name
+    group = session.own(SubGroups).group_of(job, task)
+    limits = [(hooks.closeness(job, None), "", [*job.having(BINDING)])]
+    if group is not None:
+        limits.append((hooks.closeness(job, group), group.name, group.tasks))
     found: Domain | None = None
-    for closeness, tasks in (
-        (hooks.closeness(job, None), job.having(BINDING)),
-        (hooks.closeness(job, group) if group is not None else None, group.tasks if group is not None else ()),
-    ):
+    for closeness, name, tasks in limits:
         rows = [by_name[it.node].row for it in tasks if it.status & BINDING and it.node in by_name]
-        if closeness is not None and closeness.is_hard and rows:
-            found = next(reversed(closeness.around(rows)), NOWHERE)
-    return found
+        if closeness is None or not closeness.is_hard or not rows:
+            continue
+        found = next(reversed(closeness.around(rows)), None)
+        if found is None:
+            choice = DomainChoice(session.placement, session.nodes, hooks)
+            return NOWHERE, choice.refusal(closeness, Wanted([task], 1, rows, name), None)
+    return found, None
 
 
 def _place(session: Session, job: Job) -> None:
     hooks = session.hooks
     statement = session.statement()
     for task in hooks.sorted_tasks(_waiting(job)):
-        with session.placement.inside(_domain_of(session, job, task)):
+        domain, why = _domain_of(session, job, task)
+        with session.placement.inside(domain):
             node = session.placement.best(task)
-        if node is None:
-            session.refuse(job, [session.placement.explain(task)])
-        else:
+            if node is None:
+                session.refuse(job, [why or session.placement.explain(task)])
+        if node is not None:
             statement.allocate(task, node)
     if hooks.job_ready(job):
         statement.commit()

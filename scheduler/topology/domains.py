@@ -138,5 +138,5 @@ def topology_of_label(nodes: Nodes, key: str) -> Topology:
     return found
 
 
-NOWHERE = Domain("", -1, "", np.zeros(0, dtype=np.int64))
-"""A domain without nodes."""
+NOWHERE = Domain("", -1, "", np.zeros(0, dtype=np.int64), mask=np.zeros(1, dtype=np.bool_))
+"""A domain without nodes; its mask broadcasts to any number of nodes."""
