@@ -12,7 +12,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from ..framework.session import Session
@@ -75,19 +77,26 @@ class DomainAllocation(GangAllocation):
     def _attempt(self, runs: list[TaskBatch]) -> list[tuple[TaskBatch, int]] | None:
         if self._closeness is None:
             return super()._attempt(runs)
-        wanted = self._wanted([task for run in runs for task in run.tasks])
+        wanted, trials = self._wanted([task for run in runs for task in run.tasks]), list[_Trial]()
         for domain in self._choice.candidates(self._closeness, wanted, None):
             with self._placement.inside(domain):
                 placed = super()._attempt(runs)
             if placed is not None or any(not isinstance(why, _OF_ROOM) for why in self._refusals):
                 return placed
-        whole = self._choice.refusal(self._closeness, wanted, None)
-        if isinstance(whole, NoDomain) and whole.room >= whole.pods:  # another constraint stands in the way
-            own = [why for why in self._refusals if isinstance(why, NoDomain | OutsideDomain) and why.group]
-            self._refusals = list(own[:1]) or self._refusals
-        else:
+            trials.append(self._trial(domain, wanted))
+        own = [why for why in self._refusals if isinstance(why, NoDomain | OutsideDomain) and why.group]
+        whole = _refined(self._choice.refusal(self._closeness, wanted, None), trials)
+        if isinstance(whole, NoDomain) and whole.room >= whole.pods and own:  # a subgroup stands in the way
+            self._refusals = own[:1]
+        elif self._closeness.is_hard:
             self._refusals = [whole]
         return None
+
+    def _trial(self, domain: Domain | None, wanted: Wanted) -> _Trial:
+        """Return what the attempt in a domain lacked."""
+        short = next((why for why in self._refusals if isinstance(why, GangShort) and not why.role), None)
+        placed = 0 if short is None else max(short.placed - (short.minimum - wanted.lacking), 0)
+        return _Trial(domain, placed, next((why for why in self._refusals if isinstance(why, NoNode)), None))
 
     def _wanted(self, tasks: list[Task]) -> Wanted:
         job = self._job
@@ -168,6 +177,7 @@ class DomainAllocation(GangAllocation):
             domains: Iterator[Domain | None] = iter((outer,))
         else:
             domains = self._choice.candidates(closeness, wanted, outer)
+        trials: list[_Trial] = []
         for domain in domains:
             with self._placement.inside(domain), self._placing(group, closeness):
                 found = super()._place_all(runs)
@@ -176,9 +186,11 @@ class DomainAllocation(GangAllocation):
             self._statement.rollback(before)
             if any(not isinstance(why, _OF_ROOM) for why in self._refusals[first:]):
                 return []
-        if closeness is not None:
+            nodes = next((why for why in self._refusals[first:] if isinstance(why, NoNode)), None)
+            trials.append(_Trial(domain, sum(count for _, count in found), nodes))
+        if closeness is not None and closeness.is_hard:
             del self._refusals[first:]
-            self._refusals.append(self._choice.refusal(closeness, wanted, outer))
+            self._refusals.append(_refined(self._choice.refusal(closeness, wanted, outer), trials))
         return []
 
     # ---------------------------------------------------------------------------------------------------------- nodes
@@ -197,6 +209,27 @@ class DomainAllocation(GangAllocation):
                 if found := super()._plan(tasks, future=future):
                     return found
         return super()._plan(tasks, future=future)
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """An attempt to place tasks in a domain: how many found a place, and why the next one found none."""
+
+    domain: Domain | None
+    placed: int
+    nodes: NoNode | None
+
+
+def _refined(why: NoDomain | OutsideDomain, trials: Sequence[_Trial]) -> NoDomain | OutsideDomain:
+    """Return a reason by the best trial where the estimate of free room does not say what is lacking."""
+    tried = [trial for trial in trials if trial.domain is not None and trial.nodes is not None]
+    if not tried or not isinstance(why, NoDomain) or why.room < why.pods:
+        return why
+    best = max(tried, key=lambda trial: trial.placed)
+    name = best.domain.name if best.domain is not None else ""
+    return msgspec.structs.replace(
+        why, best=name, room=min(best.placed, why.pods - 1), dimension="", left=0, requested=0, nodes=best.nodes
+    )
 
 
 _OF_ROOM: tuple[type[UnschedulableReason], ...] = (NoNode, GangShort, NoDomain, OutsideDomain)

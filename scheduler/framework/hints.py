@@ -75,11 +75,12 @@ def hints_of(job: Job, whys: Iterable[r.UnschedulableReason]) -> set[str]:
     """Return the topics whose changes could help a waiting job."""
     topics: set[str] = set()
     for why in whys:
-        if isinstance(why, r.NoNode):
-            for rule in why.rules:
-                topics.update(_BY_RULE.get(rule.rule, ANY))
-        else:
+        if not isinstance(why, r.NoNode):
             topics.update(_BY_WHY.get(type(why), ANY))
+        nodes = why.nodes if isinstance(why, r.NoDomain) else why
+        if isinstance(nodes, r.NoNode):
+            for rule in nodes.rules:
+                topics.update(_BY_RULE.get(rule.rule, ANY))
         if isinstance(why, r.QueueLimit | r.ClusterLimit):
             topics.add(
                 f"{b.PLACED}:{job.queue}"

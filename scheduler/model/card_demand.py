@@ -117,7 +117,7 @@ def counted(amounts: Resource) -> Resource:
 def _vgpu_demand(pod: Pod, parts: tuple[CardPart, ...], problem: str) -> CardDemand:
     annotations = pod.metadata.annotations or {}
     use = _listed(annotations.get(USE_TYPE, "").upper())
-    mode = annotations.get(MODE, "hami-core")
+    mode = annotations.get(MODE) or "hami-core"
     if mode != "hami-core":
         problem = problem or f"annotation {MODE} is {mode}: only hami-core is supported"
     return CardDemand(

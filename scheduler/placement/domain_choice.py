@@ -20,7 +20,7 @@ from ..model.nodes import Nodes, Rows
 from ..model.resources import PODS, Resource
 from ..model.task import Task
 from ..policy.tiers import Hooks
-from ..reasons import NoDomain, OutsideDomain
+from ..reasons import NoDomain, NoNode, OutsideDomain
 from ..topology.closeness import Closeness
 from ..topology.domains import Domain, DomainSet
 from .engine import Placement
@@ -162,23 +162,29 @@ class DomainChoice:
             return NoDomain(closeness.kind, 0, "", 0, wanted.lacking, group=wanted.group)
         rooms = self._rooms(wanted.tasks, domains, future=True)
         best = int(rooms.argmax())
-        room = int(min(rooms[best], wanted.lacking))
         domain = domains.domains[best]
         dimension, left, requested = self._shortage(domain, wanted)
-        number = len(domains)
-        above = closeness.requested if closeness.is_hard and closeness.limit > closeness.topology.highest else ""
         return NoDomain(
             domain.kind,
-            number,
+            len(domains),
             domain.name,
-            room,
+            int(min(rooms[best], wanted.lacking)),
             wanted.lacking,
             dimension,
             left,
             requested,
             group=wanted.group,
-            above=above,
+            above=closeness.requested if closeness.is_hard and closeness.limit > closeness.topology.highest else "",
+            nodes=None if dimension else self._explained(domain, wanted.tasks),
         )
+
+    def _explained(self, domain: Domain, tasks: Sequence[Task]) -> NoNode | None:
+        """Return why the nodes of a domain take no more of the tasks, of the first shape of which some find no room."""
+        shapes = list(_by_shape(tasks))
+        lacking = (it for it in shapes if self._rooms(it, DomainSet((domain,)), future=True)[0] < len(it))
+        with self._placement.inside(domain):
+            why = self._placement.explain(next(lacking, shapes[0])[0])
+        return why if isinstance(why, NoNode) else None
 
     def _shortage(self, domain: Domain, wanted: Wanted) -> tuple[str, int, int]:
         """Return the resource of which a domain has less than the smallest of the tasks request together."""

@@ -37,6 +37,7 @@ from ..policy.hooks import (
 from ..policy.model import PluginOption
 from ..policy.schema import BOOL, INT, RULES, TEXT, Argument
 from ..reasons import UnschedulableReason, WrongCard
+from ..topology.domains import Domain
 
 SHARING, NUMBER, VGPU = (f"deviceshare.{name}Enable" for name in ("GPUSharing", "GPUNumber", "VGPU"))
 SCHEMES = {"memory": (SHARING, GPU_MEMORY), "number": (NUMBER, GPU_NUMBER), "vgpu": (VGPU, VGPU_NUMBER)}
@@ -74,7 +75,7 @@ class DeviceShare(Plugin, JobValid, NodeScope, Predicate, NodeRule, PodScore, Vi
     def open(self, session: Session) -> None:
         self._session = session
         self._cards = SharedCards(session.nodes, self._ask, self._order, session.work.spend)
-        self._lacks: dict[Question, tuple[int, str]] = {}
+        self._lacks: dict[tuple[Question, Domain | None], tuple[int, str]] = {}
         session.on_allocation_change(self._count)
 
     def _count(self, task: Task, sign: int) -> None:
@@ -103,12 +104,13 @@ class DeviceShare(Plugin, JobValid, NodeScope, Predicate, NodeRule, PodScore, Vi
         return ("shared-card", self._closest(task))
 
     def _closest(self, task: Task) -> str:
-        """Return what the node that comes closest to the task's demand lacks; the same for all nodes."""
-        question, version = self._ask(task), len(self._session.nodes.touched)
-        if self._lacks.get(question, (-1, ""))[0] != version:
-            static = self._session.placement.static(task)
-            self._lacks[question] = version, self._cards.lacks(question, np.flatnonzero(static))
-        return self._lacks[question][1]
+        """Return what the node lacks that comes closest to the task's demand; the same for all nodes of a domain."""
+        placement, version = self._session.placement, len(self._session.nodes.touched)
+        place = (self._ask(task), placement.domain)
+        if self._lacks.get(place, (-1, ""))[0] != version:
+            lacking = placement.static(task) & ~self._cards.answer(task, future=True)[0]
+            self._lacks[place] = version, self._cards.lacks(place[0], np.flatnonzero(lacking))
+        return self._lacks[place][1]
 
     def pod_score(self, task: Task, feasible: Mask) -> Vector | None:  # noqa: ARG002
         if task.cards is None or not self._weight or not self._order:

@@ -76,6 +76,8 @@ def _no_domain(why: w.NoDomain) -> str:
     if why.dimension:
         left, requested = render_amount(why.dimension, why.left), render_amount(why.dimension, why.requested)
         room += f" ({left} of {requested} {why.dimension} free)"
+    elif why.nodes is not None:
+        room += f" ({_no_node(why.nodes)})"
     if why.domains == 1:
         return f"{whose}{room}"
     return f"{whose}{room}; none of {why.domains} domains ({why.kind}) has room for {why.pods}"

@@ -78,6 +78,29 @@ class TopologyUnmet(msgspec.Struct, frozen=True, tag="topology-unmet"):
     problem: str
 
 
+class NodeRule(msgspec.Struct, frozen=True, order=True):
+    """The number of nodes that one rule excludes.
+
+    `rule` is one with words in `scheduler.reasons.text` (resource, pods, taint, selector, affinity, port, …). Any other
+    rule is shown by its detail.
+    """
+
+    nodes: int
+    rule: str
+    detail: str = ""
+
+
+class NoNode(msgspec.Struct, frozen=True, tag="no-node"):
+    """No node takes a task: how many there are and what excludes how many.
+
+    A node counts once, for the first rule that excludes it.
+    """
+
+    task: str
+    nodes: int
+    rules: tuple[NodeRule, ...] = ()
+
+
 class NoDomain(msgspec.Struct, frozen=True, tag="no-domain"):
     """No domain that may hold the gang, or one of its subgroups, has room for enough of it."""
 
@@ -100,6 +123,8 @@ class NoDomain(msgspec.Struct, frozen=True, tag="no-domain"):
     """The subgroup; empty for the job as a whole."""
     above: str = ""
     """The tier that is allowed, where it is above every tier that there is."""
+    nodes: NoNode | None = None
+    """Why the nodes of the best domain take no more pods; None if a sum says it."""
 
 
 class OutsideDomain(msgspec.Struct, frozen=True, tag="outside-domain"):
@@ -109,29 +134,6 @@ class OutsideDomain(msgspec.Struct, frozen=True, tag="outside-domain"):
     across: str
     """The smallest domain that holds them all; empty if none does."""
     group: str = ""
-
-
-class NodeRule(msgspec.Struct, frozen=True, order=True):
-    """The number of nodes that one rule excludes.
-
-    `rule` is one with words in `scheduler.reasons.text` (resource, pods, taint, selector, affinity, port, …). Any other
-    rule is shown by its detail.
-    """
-
-    nodes: int
-    rule: str
-    detail: str = ""
-
-
-class NoNode(msgspec.Struct, frozen=True, tag="no-node"):
-    """No node takes a task: how many there are and what excludes how many.
-
-    A node counts once, for the first rule that excludes it.
-    """
-
-    task: str
-    nodes: int
-    rules: tuple[NodeRule, ...] = ()
 
 
 class GangShort(msgspec.Struct, frozen=True, tag="gang-short"):

@@ -138,3 +138,9 @@ def decide_again(world: World) -> set[str]:
     attempts.update(decisions.memory.waiting, decisions.memory.forgotten, (bind.job for bind in decisions.binds))
     apply_input(world.cluster, Decided(0, world.now, decisions))
     return {key.removeprefix("t/") for key in attempts}
+
+
+def test_a_domain_whose_nodes_are_excluded_names_what_excludes_them() -> None:
+    nodes = r.NoNode("t/j-0", 2, (r.NodeRule(2, "shared-card"),))
+    found = hints_of(job_of_queue("q"), [r.NoDomain("rack", 2, "r1", 1, 2, nodes=nodes)])
+    assert found == {ROOM, *NEIGHBOURS}

@@ -72,6 +72,7 @@ SHAPES: dict[type, Callable[[], list[Any]]] = {
         NoDomain("rack", 1, "rack-2", 6, 8),
         NoDomain("rack", 3, "rack-2", 6, 8, above="tier 9"),
         NoDomain("rack", 0, "", 0, 8),
+        NoDomain("rack", 3, "rack-2", 6, 8, nodes=NoNode("t/pod", 4, (NodeRule(4, "port"),))),
     ],
     PodsMissing: lambda: [PodsMissing(2, 2), PodsMissing(2, 2, "<role>"), PodsMissing(2, 2, group="<group>")],
     NotLower: lambda: [NotLower(5, 5), NotLower(9, 5)],
