@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..model import resources
-from ..model.nodes import Nodes, Rows
+from ..model.nodes import Amounts, Nodes, Rows
 from ..model.resources import PODS, Resource
 from ..model.task import Task
 from ..policy.tiers import Hooks
@@ -24,7 +24,6 @@ from ..reasons import NoDomain, NoNode, OutsideDomain
 from ..topology.closeness import Closeness
 from ..topology.domains import Domain, DomainSet
 from .engine import Placement
-from .free_capacity import times
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,49 +80,60 @@ class DomainChoice:
         return bool(self._nodes.releasing.any() or self._nodes.pipelined.any())
 
     def _rooms(
-        self, tasks: Sequence[Task], domains: DomainSet, *, future: bool, emptied: set[int] | None = None
+        self, tasks: Sequence[Task], domains: DomainSet, *, future: bool = True, available: Amounts | None = None
     ) -> Rows:
         """Return how many of some tasks find room in each domain; at most, where their shapes differ.
 
-        `emptied` are rows that count as if nothing ran there.
+        `available` is the free room of the nodes; without it, the room that they have.
         """
         total = np.zeros(len(domains), dtype=np.int64)
         for alike in _by_shape(tasks):
             self._placement.spend(20 + len(self._nodes.rows) // 8)
-            slots = self._placement.slots_by_row(alike[0], future=future)
-            if emptied:
-                slots = self._emptied(alike[0], slots, sorted(emptied))
+            if available is None:
+                slots = self._placement.slots_by_row(alike[0], future=future)
+            else:
+                slots = self._placement.slots_in(alike[0], available)
             total += np.minimum(domains.sums(slots), len(alike))
         return total
 
-    def _emptied(self, task: Task, slots: Rows, rows: list[int]) -> Rows:
-        found = slots.copy()
-        with self._placement.inside(None):
-            static = self._placement.static(task)[rows]
-        found[rows] = np.where(static, times(self._nodes, task, self._nodes.allocatable[rows]), 0)
-        return found
+    # ------------------------------------------------------------------------------------------------------- evictions
 
     def with_victims(
-        self, closeness: Closeness, wanted: Wanted, inside: Domain | None, rows: set[int]
-    ) -> Iterator[Domain | None]:
-        """Yield the widest permitted domains that may hold the tasks after evictions, fewest lacking pods first.
+        self, closeness: Closeness, wanted: Wanted, inside: Domain | None, steps: Sequence[Amounts]
+    ) -> list[Domain | None]:
+        """Return the widest permitted domains that may hold the tasks after evictions; without a limit, None alone.
 
-        `rows` are the nodes with candidates for eviction. Without a limit, None stands for all nodes.
+        Args:
+            closeness: What the tasks require.
+            wanted: The tasks.
+            inside: Only parts of this domain count.
+            steps: The free room of all nodes without evictions, then with more and more candidates evicted. The first
+                step that suffices ranks a domain, then how many pods lack room in the steps before, the last one first.
         """
         if not closeness.is_hard:
-            yield inside
-            return
+            return [inside]
         if wanted.held:
             widest = DomainSet([it for it in closeness.around(wanted.held) if _is_in(it, inside)][-1:])
         else:
             widest = DomainSet(it for it in closeness.widest() if _is_in(it, inside))
             if inside is not None and not len(widest):
                 widest = DomainSet((inside,))
-        most = self._rooms(wanted.tasks, widest, future=True, emptied=rows)
-        now = self._rooms(wanted.tasks, widest, future=True)
-        usable = [i for i in range(len(widest)) if most[i] >= wanted.lacking]
-        usable.sort(key=lambda i: (max(wanted.lacking - now[i], 0), widest.domains[i].name))
-        yield from (widest.domains[i] for i in usable)
+        rooms = np.array([self._rooms(wanted.tasks, widest, available=free) for free in steps])
+        short = np.maximum(wanted.lacking - rooms, 0)
+        usable = np.flatnonzero((short == 0).any(axis=0))
+        first = (short == 0).argmax(axis=0)
+        ranked = sorted(usable, key=lambda i: (first[i], short[: first[i], i][::-1].tolist(), widest.domains[i].name))
+        return [widest.domains[i] for i in ranked]
+
+    def take(self, taken: Amounts, domain: Domain, tasks: Sequence[Task], steps: Sequence[Amounts]) -> None:
+        """Add what some tasks would hold in a domain to `taken`; room of earlier steps is used first."""
+        for alike in _by_shape(tasks):
+            left, held = len(alike), self._nodes.held(alike[0])
+            for free in steps:
+                slots = self._placement.slots_in(alike[0], free - taken)[domain.rows]
+                more = np.minimum(slots, np.maximum(left - (slots.cumsum() - slots), 0))
+                taken[domain.rows] += more[:, None] * held
+                left -= int(more.sum())
 
     # ---------------------------------------------------------------------------------------------------- inner domains
 
@@ -181,7 +191,7 @@ class DomainChoice:
     def _explained(self, domain: Domain, tasks: Sequence[Task]) -> NoNode | None:
         """Return why the nodes of a domain take no more of the tasks, of the first shape of which some find no room."""
         shapes = list(_by_shape(tasks))
-        lacking = (it for it in shapes if self._rooms(it, DomainSet((domain,)), future=True)[0] < len(it))
+        lacking = (it for it in shapes if self._rooms(it, DomainSet((domain,)))[0] < len(it))
         with self._placement.inside(domain):
             why = self._placement.explain(next(lacking, shapes[0])[0])
         return why if isinstance(why, NoNode) else None

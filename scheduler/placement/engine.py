@@ -246,11 +246,12 @@ class Placement:
 
     def slots_by_row(self, task: Task, *, future: bool) -> Rows:
         """Return how many equal tasks find room on each node, in any domain; inter-pod constraints are not checked."""
-        if future:
-            return self._slots(task)
+        return self._slots(task) if future else self.slots_in(task, amounts(self._nodes, ALL, future=False)[0])
+
+    def slots_in(self, task: Task, available: Amounts) -> Rows:
+        """Return the same for nodes with `available` free."""
         with self.inside(None):
             static = self.static(task)
-        available, _ = amounts(self._nodes, ALL, future=False)
         return np.where(static, times(self._nodes, task, available), 0)
 
     def slots_now(self, waiting: Sequence[Task]) -> int:
@@ -265,10 +266,7 @@ class Placement:
         kind = self._kind(task)
         known = self._slot_counts.get(kind)
         if known is None or known[0] != len(self._nodes.touched):
-            available, _ = amounts(self._nodes, ALL, future=True)
-            with self.inside(None):
-                static = self.static(task)
-            counts = np.where(static, times(self._nodes, task, available), 0)
+            counts = self.slots_in(task, amounts(self._nodes, ALL, future=True)[0])
             known = self._slot_counts[kind] = (len(self._nodes.touched), counts)
         return known[1]
 

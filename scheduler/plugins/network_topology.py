@@ -25,7 +25,7 @@ from ..policy.hooks import DomainGradient, DomainOrder, JobValid, Score
 from ..policy.model import PluginOption
 from ..policy.schema import BOOL, FLOAT, INT, TEXT, Argument
 from ..reasons import TopologyUnmet, UnschedulableReason
-from ..topology.closeness import Closeness, ClosenessOfJobs, UnmetClosenessError
+from ..topology.closeness import COMPARED, Closeness, ClosenessOfJobs, UnmetClosenessError
 from ..topology.domains import DomainSet, Topology
 from ..topology.hyper_nodes import topology_now
 from ..topology.subgroups import SubGroup, SubGroups
@@ -46,7 +46,7 @@ class NetworkTopology(Plugin, JobValid, DomainGradient, DomainOrder, Score):
         f"{_BINPACK}resources": Argument(TEXT, default="", means="further resources that count, separated by commas"),
         f"{_NORMAL}enable": Argument(BOOL, default=True, means="pods without a topology go to HyperNodes in use"),
         f"{_NORMAL}fading": Argument(FLOAT, 0, default=0.8, means="how much less each higher tier counts for them"),
-        _TRIED: Argument(INT, 1, default=8, means="in how many HyperNodes victims are sought for one job"),
+        _TRIED: Argument(INT, 1, default=COMPARED, means="in how many HyperNodes victims are sought for one job"),
     }
     families: ClassVar = {f"{_BINPACK}resources.": Argument(INT, 0, default=1, means="weight of one of these")}
 
@@ -58,7 +58,8 @@ class NetworkTopology(Plugin, JobValid, DomainGradient, DomainOrder, Score):
 
     def open(self, session: Session) -> None:
         self._nodes, self._cluster = session.nodes, session.cluster
-        self._closeness, self._groups = ClosenessOfJobs(session.cluster), session.own(SubGroups)
+        self._closeness = ClosenessOfJobs(session.cluster, self.argument(_TRIED))
+        self._groups = session.own(SubGroups)
 
     # ---------------------------------------------------------------------------------------------------- the request
 

@@ -18,6 +18,7 @@ from ..model.job import Job
 from ..model.resources import PODS, Resource
 from ..model.task import Task, TaskStatus
 from ..reasons import UnschedulableReason
+from ..topology.domains import Domain
 from .eligibility import VictimFilter
 from .node_queue import NodeCostQueue
 from .order import Ages, Order
@@ -25,13 +26,16 @@ from .reprieve import Reprieve, wait_again
 from .request import RECLAIM, PreemptionRequest
 from .units import members_that_stay
 from .victim import Victim
+from .victim_room import VictimRoom
 
 Kind = tuple[object, ...]
+Place = tuple[bytes, Domain | None]
+"""A task's shape, and the domain in which room is made for the task."""
 
 
 @dataclass(slots=True)
 class Shared:
-    """The results that equal preemptors share: the order of their victims, the votes, and node costs by shape."""
+    """The results that equal preemptors share: the order of their victims, the votes, and node costs."""
 
     order: Order
     victim_filter: VictimFilter
@@ -39,7 +43,7 @@ class Shared:
     """The placements of all earlier requests that succeeded."""
     rows: set[int]
     """The rows of the nodes that have candidates."""
-    node_queues: dict[bytes, NodeCostQueue] = field(default_factory=dict)
+    node_queues: dict[Place, NodeCostQueue] = field(default_factory=dict)
 
 
 class CycleCache:
@@ -52,6 +56,7 @@ class CycleCache:
         self._shared: dict[Kind, Shared] = {}
         self._rows: dict[str, set[int]] | None = None
         self._rows_of_others: dict[str, set[int]] = {}
+        self._victim_rooms: dict[Kind, VictimRoom] = {}
         self._victims: list[Victim] = []
         self._reprieve = Reprieve(session)
         self._made = 0
@@ -106,6 +111,14 @@ class CycleCache:
             others = (rows for queue, rows in self._rows.items() if queue != name)
             self._rows_of_others[name] = set().union(*others)
         return self._rows_of_others[name]
+
+    def victim_room(self, request: PreemptionRequest, preemptor: Task) -> VictimRoom:
+        """Return what the candidates of a request hold; one object for the jobs of a queue."""
+        own = request.job.key if request.within_job else ""
+        kind = (request.action, request.queue.name, own, preemptor.best_effort)
+        if kind not in self._victim_rooms:
+            self._victim_rooms[kind] = VictimRoom(request, preemptor, self.candidate_rows(request))
+        return self._victim_rooms[kind]
 
     def _rows_of(self, job: Job) -> set[int]:
         by_name = self._session.nodes.by_name

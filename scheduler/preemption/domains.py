@@ -1,81 +1,100 @@
 """Find victims for a job whose pods have to be close to each other, within the domain that costs least.
 
-1. Domains are ranked by how many pods lack room in them. A domain that could not hold the job even if every candidate
-   were evicted is left out.
-2. In each of the first few, victims are chosen as for any job, by a trial that is undone.
-3. The domain whose victims cost least is chosen, and the search is repeated there.
+1. Domains are ranked by how well the candidates are protected that would have to be evicted, then by how many pods lack
+   room. A domain that could not hold the job even if every candidate were evicted is left out.
+2. Each subgroup gets a domain of its own inside of the job's. The room that other subgroups take there counts as used.
+3. In each of the first few, victims are chosen as for any job, by a trial that is undone.
+4. The domain whose victims cost least is chosen, and the search is repeated there.
 
 No victim is evicted outside of the domain in which the job then starts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from ..framework.session import Session
-from ..model.job import Job
+import numpy as np
+
+from ..model.nodes import Amounts
 from ..model.task import HOLDING, Task, TaskStatus
 from ..placement.domain_choice import DomainChoice, Wanted
-from ..topology.domains import Domain
-from ..topology.subgroups import SubGroups
-from .request import Where
+from ..topology.closeness import Closeness
+from ..topology.domains import NOWHERE, Domain
+from ..topology.subgroups import SubGroup, SubGroups
+from .request import PreemptionRequest, Where
+from .victim_room import VictimRoom
 
 BINDING = HOLDING | TaskStatus.PIPELINED
 
 
-def places(session: Session, job: Job, tasks: Sequence[Task], rows: set[int]) -> Iterator[Where] | None:
-    """Return where to look for victims, the most promising first; None if the job may be anywhere.
-
-    Args:
-        session: The cycle.
-        job: The job that needs room.
-        tasks: Its tasks that wait.
-        rows: The nodes with candidates.
-    """
+def limits_of(request: PreemptionRequest) -> tuple[Closeness | None, list[SubGroup]] | None:
+    """Return the domain limit of the job and its subgroups; None if evictions may be anywhere."""
+    session, job = request.session, request.job
     closeness = session.hooks.closeness(job, None)
     groups = session.own(SubGroups).of(job)
-    if closeness is None and not groups:
+    if not groups and (closeness is None or not closeness.is_hard):
         return None
-    return _places(session, job, tasks, rows)
+    return closeness, [*groups.values()]
 
 
-def _places(session: Session, job: Job, tasks: Sequence[Task], rows: set[int]) -> Iterator[Where]:
-    choice, closeness = (
-        DomainChoice(session.placement, session.nodes, session.hooks),
-        session.hooks.closeness(job, None),
-    )
-    lacking = max(min(job.lacking, len(tasks)), 1)
-    if closeness is None:
-        outers: list[Domain | None] = [None]
-    else:
-        wanted = Wanted(tasks, lacking, _rows(session, job.having(BINDING)))
-        outers = list(choice.with_victims(closeness, wanted, None, rows))
+def places(
+    request: PreemptionRequest,
+    limits: tuple[Closeness | None, list[SubGroup]],
+    tasks: Sequence[Task],
+    room: VictimRoom,
+) -> Iterator[Where]:
+    """Yield where to look for victims, the most promising first.
+
+    Args:
+        request: The request of a job with limits.
+        limits: The result of `limits_of`.
+        tasks: The tasks of the job that wait.
+        room: What evictions can free.
+    """
+    session, job = request.session, request.job
+    (closeness, groups), steps = limits, room.steps()
+    search = _Search(request, tasks, steps)
+    outers: Iterable[Domain | None] = (None,)
+    if closeness is not None:
+        wanted = Wanted(tasks, max(min(job.lacking, len(tasks)), 1), search.rows(job.having(BINDING)))
+        outers = DomainChoice(session.placement, session.nodes, session.hooks).with_victims(
+            closeness, wanted, None, steps
+        )
     for outer in outers:
-        inner = _of_subgroups(session, job, tasks, outer, rows)
-        if inner is not None:
-            yield inner
+        where = search.assigned(groups, outer)
+        if where is not None:
+            yield where
 
 
-def _of_subgroups(
-    session: Session, job: Job, tasks: Sequence[Task], outer: Domain | None, rows: set[int]
-) -> Where | None:
-    """Return the most promising domain of each subgroup inside of `outer`; None if a subgroup has none."""
-    choice = DomainChoice(session.placement, session.nodes, session.hooks)
-    groups = session.own(SubGroups)
-    by_task: dict[str, Domain | None] = {}
-    for group in groups.of(job).values():
-        own = [task for task in tasks if task in group.tasks]
-        closeness = session.hooks.closeness(job, group)
-        if closeness is None or not own:
-            continue
-        held = _rows(session, (task for task in group.tasks if task.status & BINDING))
-        found = list(choice.with_victims(closeness, Wanted(own, max(group.lacking, 1), held), outer, rows))
-        if not found:
+class _Search:
+    """The choice of a domain for each subgroup of one job."""
+
+    def __init__(self, request: PreemptionRequest, tasks: Sequence[Task], steps: list[Amounts]) -> None:
+        session = request.session
+        self._job, self._hooks, self._nodes = request.job, session.hooks, session.nodes
+        self._choice = DomainChoice(session.placement, session.nodes, session.hooks)
+        self._tasks, self._steps = {task.key: task for task in tasks}, steps
+
+    def rows(self, tasks: Iterable[Task]) -> list[int]:
+        by_name = self._nodes.by_name
+        return [by_name[task.node].row for task in tasks if task.node in by_name]
+
+    def assigned(self, groups: Sequence[SubGroup], outer: Domain | None) -> Where | None:
+        """Return the domain of each task with `outer` for the whole job; None if every subgroup finds no domain."""
+        by_task: dict[str, Domain | None] = {}
+        taken = np.zeros_like(self._nodes.allocatable)
+        for group in sorted(groups, key=lambda it: (-it.lacking, it.name)):
+            own = [self._tasks[task.key] for task in group.tasks if task.key in self._tasks]
+            closeness = self._hooks.closeness(self._job, group) if own and group.name else None
+            if closeness is None or not closeness.is_hard:
+                continue
+            held = self.rows(task for task in group.tasks if task.status & BINDING)
+            wanted = Wanted(own, max(min(group.lacking, len(own)), 1), held, group.name)
+            steps = [free - taken for free in self._steps]
+            domain = next(iter(self._choice.with_victims(closeness, wanted, outer, steps)), NOWHERE)
+            if domain is not None and domain is not NOWHERE:
+                self._choice.take(taken, domain, own[: wanted.lacking], self._steps)
+            by_task.update((task.key, domain) for task in own)
+        if by_task.keys() == self._tasks.keys() and all(domain is NOWHERE for domain in by_task.values()):
             return None
-        by_task.update((task.key, found[0]) for task in own)
-    return lambda task: by_task.get(task.key, outer)
-
-
-def _rows(session: Session, tasks: Iterator[Task]) -> list[int]:
-    by_name = session.nodes.by_name
-    return [by_name[task.node].row for task in tasks if task.node in by_name]
+        return lambda task: by_task.get(task.key, outer)

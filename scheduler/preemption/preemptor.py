@@ -29,15 +29,16 @@ from ..reasons import (
     UnschedulableReason,
     VictimReason,
 )
+from ..topology.domains import Domain
 from .cycle_cache import CycleCache, Kind, request_kind
-from .domains import places
+from .domains import limits_of, places
 from .request import RECLAIM, PreemptionRequest, Where
 from .solver import Solver
 from .units import members_that_stay
 from .victim_set import TWICE, cost
 
-MOST_PLACES, ENOUGH = 64, 8
-"""In how many domains victims are sought for one job at most, and how many with victims are compared."""
+FAILED_PLACES = 56
+"""In how many domains victims are sought in vain for one job, at most."""
 
 
 def make_room(request: PreemptionRequest, cache: CycleCache) -> bool:
@@ -48,9 +49,11 @@ def make_room(request: PreemptionRequest, cache: CycleCache) -> bool:
     """
     session, job = request.session, request.job
     tasks = waiting_tasks(session, job)
-    wheres = places(session, job, tasks, cache.candidate_rows(request)) if tasks else None
-    if wheres is not None:
-        return _make_room_close(request, cache, tasks, wheres)
+    limits = limits_of(request) if tasks else None
+    if limits is not None:
+        wheres = places(request, limits, tasks, cache.victim_room(request, tasks[0]))
+        compared = limits[0].compared if limits[0] is not None else 1
+        return _make_room_close(request, cache, tasks, wheres, compared)
     preemptor_kind = request_kind(request, tasks[0]) if tasks else None
     kind = (
         None
@@ -76,14 +79,17 @@ def make_room(request: PreemptionRequest, cache: CycleCache) -> bool:
 
 
 def _make_room_close(
-    request: PreemptionRequest, cache: CycleCache, tasks: Sequence[Task], wheres: Iterator[Where]
+    request: PreemptionRequest, cache: CycleCache, tasks: Sequence[Task], wheres: Iterator[Where], compared: int
 ) -> bool:
-    """Make room for a job whose pods have to be close to each other, in the domain that costs least."""
+    """Make room for a job whose pods have to be close to each other, in the domain that costs least.
+
+    `compared` is the number of domains with victims that are compared.
+    """
     session, job = request.session, request.job
     found: list[tuple[tuple[Any, ...], int, Where]] = []
     refusals: dict[UnschedulableReason, None] = {}
     for number, where in enumerate(wheres):
-        if number == MOST_PLACES or len(found) == ENOUGH:
+        if len(found) == compared or number - len(found) == FAILED_PLACES:
             break
         request.where = where
         solver, starts, whys = _search(request, tasks, cache, None)
@@ -145,7 +151,7 @@ def _place(
     """Place tasks while the job starves; return whether it can start, and why tasks were not placed."""
     hooks, job = request.session.hooks, request.job
     refusals: dict[UnschedulableReason, None] = {}
-    hopeless: set[bytes] = set()
+    hopeless: set[tuple[bytes, Domain | None]] = set()
     for position, task in enumerate(tasks):
         if not hooks.job_starving(job):
             break
@@ -153,8 +159,8 @@ def _place(
             break
         if task.best_effort and request.action == RECLAIM:
             continue  # a task without requests needs no entitlement; backfill places it
-        why = _why_not_entitled(request, task)
-        if why is None and task.shape not in hopeless:
+        why, kind_of_place = _why_not_entitled(request, task), (task.shape, request.where(task))
+        if why is None and kind_of_place not in hopeless:
             kind = (
                 (*preemptor_kind, task.shape, task.priority)
                 if preemptor_kind is not None and not solver.placed
@@ -169,7 +175,7 @@ def _place(
                 why = solver.excess or _no_victims(request, task, solver)
                 cache.remember(kind, (why,))
             if why is not None:
-                hopeless.add(task.shape)
+                hopeless.add(kind_of_place)
         if why is not None:
             refusals[why] = None
     solver.finish()

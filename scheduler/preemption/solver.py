@@ -18,7 +18,7 @@ from ..model.task import Task
 from ..reasons import OutOfProportion, Protected, ProtectedBy, Protection, QueueExcess, VictimReason
 from .affinity_guard import AffinityGuard
 from .cost import Pricing
-from .cycle_cache import Shared, evicted_to_requested
+from .cycle_cache import Place, Shared, evicted_to_requested
 from .eligibility import EligibleUnit
 from .node_queue import Cost, NodeCostQueue
 from .quota_bound import QuotaBound
@@ -48,7 +48,7 @@ class Solver:
         self.victims: list[Victim] = []
         self._gangs: set[str] = set()
         """Jobs that were evicted as a whole, even if members are reprieved later."""
-        self._served: set[bytes] = set()
+        self._served: set[Place] = set()
         self._freed_for: dict[str, int] = {}
         self._freed_twice: set[str] = set()
         self.reprieve = Reprieve(request.session)
@@ -130,7 +130,7 @@ class Solver:
     # ---------------------------------------------------------------------------------------------------------- nodes
 
     def _make_room(self, task: Task) -> bool:
-        if task.shape not in self._served and not self.victims and not self._is_any_unit_permitted(task):
+        if self._place(task) not in self._served and not self.victims and not self._is_any_unit_permitted(task):
             return False
         node_queue = self._node_queue(task)
         while (found := node_queue.pop()) is not None:
@@ -157,13 +157,16 @@ class Solver:
 
     def _node_queue(self, task: Task) -> NodeCostQueue:
         """Return the nodes with their prices in the present state."""
-        node_queues = self._shared.node_queues
-        node_queue = node_queues.get(task.shape)
+        node_queues, place = self._shared.node_queues, self._place(task)
+        node_queue = node_queues.get(place)
         if node_queue is None:
-            node_queue = node_queues[task.shape] = NodeCostQueue(self._session, task, self._shared.rows)
-        node_queue.refresh(self._pricing, again=task.shape not in self._served)
-        self._served.add(task.shape)
+            node_queue = node_queues[place] = NodeCostQueue(self._session, task, self._shared.rows)
+        node_queue.refresh(self._pricing, again=place not in self._served)
+        self._served.add(place)
         return node_queue
+
+    def _place(self, task: Task) -> Place:
+        return task.shape, self._session.placement.domain
 
     # --------------------------------------------------------------------------------------------------------- victims
 

@@ -7,7 +7,7 @@ problem of the job, which waits with that reason.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..model import names
 from ..model.cluster import Cluster
@@ -18,6 +18,8 @@ from .hyper_nodes import topology_now
 
 ANYWHERE = 1 << 40
 """The tier of the whole cluster."""
+COMPARED = 8
+"""In how many domains victims are sought for one job, unless the policy says otherwise."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,12 +30,14 @@ class Closeness:
         limit: The highest tier of a domain that may hold all of them.
         is_hard: Whether they wait where no such domain has room; otherwise they go anywhere.
         requested: The limit as the user wrote it, for reasons.
+        compared: In how many domains victims are sought; the domain whose victims cost least is chosen.
     """
 
     topology: Topology
     limit: int
     is_hard: bool
     requested: str = ""
+    compared: int = COMPARED
 
     def tiers(self, inside: Domain | None = None) -> Iterator[DomainSet]:
         """Yield the permitted domains, tier by tier, the closest first; with `inside`, only the parts of a domain."""
@@ -118,10 +122,10 @@ def closeness_by_label(cluster: Cluster, key: str) -> Closeness:
 
 
 class ClosenessOfJobs:
-    """The closeness that the jobs of a cycle request, each resolved once."""
+    """The closeness that the jobs of a cycle request, each resolved once. For `compared` see `Closeness`."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
+    def __init__(self, cluster: Cluster, compared: int = COMPARED) -> None:
+        self._cluster, self._compared = cluster, compared
         self._known: dict[tuple[str, str], Closeness | UnmetClosenessError | None] = {}
 
     def of(self, job: Job) -> Closeness | None:
@@ -148,7 +152,8 @@ class ClosenessOfJobs:
         known = self._known.get((job, name), self)
         if known is self:
             try:
-                known = resolve()
+                found = resolve()
+                known = found and replace(found, compared=self._compared)
             except UnmetClosenessError as error:
                 known = error
             self._known[job, name] = known

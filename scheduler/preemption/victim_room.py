@@ -1,0 +1,78 @@
+"""Compute what nodes have free if candidates are evicted: the least protected candidates first.
+
+The amounts are upper bounds, for whole domains at once. Plugins have no vote here: the search in a domain asks them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from ..model.job import Job
+from ..model.nodes import Amounts
+from ..model.task import HOLDING, Task
+from .request import RECLAIM, PreemptionRequest
+
+MOST_STEPS = 8
+"""Maximum number of priorities that are told apart."""
+
+
+class VictimRoom:
+    """What the candidates of equal requests hold on each node, by the priority that protects them.
+
+    Args:
+        request: The first request; its rules hold for all of them.
+        preemptor: One of its tasks.
+        rows: The nodes with candidates.
+    """
+
+    def __init__(self, request: PreemptionRequest, preemptor: Task, rows: Iterable[int]) -> None:
+        self._request, self._preemptor = request, preemptor
+        self._nodes = request.session.nodes
+        self._held: dict[int, Amounts] = {}
+        self._rows = frozenset(rows)
+        self._stale = set(self._rows)
+        self._seen = len(self._nodes.touched)
+
+    def steps(self) -> list[Amounts]:
+        """Return the free room of all nodes without evictions, then with more and more candidates evicted."""
+        self._refresh()
+        priorities = sorted(self._held)
+        ends = set(priorities[:: -(-len(priorities) // MOST_STEPS)] if priorities else ()) | set(priorities[-1:])
+        free = self._nodes.future_idle()
+        found = [free]
+        for priority in priorities:
+            free = free + self._held[priority]
+            if priority in ends:
+                found.append(free)
+        return found
+
+    def _refresh(self) -> None:
+        """Count the candidates again on the nodes that have changed."""
+        touched = self._nodes.touched
+        self._stale.update(self._rows.intersection(touched[self._seen :]))
+        self._seen = len(touched)
+        stale, self._stale = sorted(self._stale), set()
+        for held in self._held.values():
+            held[stale] = 0
+        session, request = self._request.session, self._request
+        for row in stale:
+            tasks = self._nodes.rows[row].tasks.values()
+            session.work.spend(1 + len(tasks))
+            for task in tasks:
+                job = session.jobs.get(task.job)
+                if job is None or not task.status & HOLDING or not self._concerns(job):
+                    continue
+                if request.protection(self._preemptor, task) is None:
+                    priority = request.priority(job, task)
+                    if priority not in self._held:
+                        self._held[priority] = np.zeros_like(self._nodes.allocatable)
+                    self._held[priority][row] += self._nodes.held(task)
+
+    def _concerns(self, job: Job) -> bool:
+        """Whether tasks of a job are candidates of any of the requests; each request leaves its own job out."""
+        request = self._request
+        if request.within_job:
+            return request.concerns(job)
+        return (job.queue == request.queue.name) is (request.action != RECLAIM)

@@ -1,0 +1,71 @@
+"""Evictions for a hard gang stay in one domain, and that domain is the one in which they cost least."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scheduler.framework.decisions import Decisions
+from scheduler.policy.loader import load_policy
+from tests.support.core.random_gangs import EVICTING
+from tests.support.core.world import World
+
+POLICY = load_policy(EVICTING.replace("{name: gang}", "{name: gang, enablePreemptable: false}"), "test")
+CPUS = 4
+Pods = list[int]
+"""The priorities of the pods in a rack, of one cpu each."""
+racks = st.lists(st.lists(st.integers(1, 4), max_size=CPUS), min_size=1, max_size=12)
+
+
+def decided(pods_by_rack: dict[int, Pods], size: int) -> Decisions:
+    """The first decisions for a gang of `size` cpus in racks of two nodes, where these pods run."""
+    nodes, hyper_nodes, jobs = [], [], []
+    for rack, pods in pods_by_rack.items():
+        nodes.append({"name": f"r{rack}n[1-2]", "has": f"{CPUS // 2} cpu"})
+        member = {"type": "Node", "selector": {"regexMatch": {"pattern": f"^r{rack}n"}}}
+        spec = {"tier": 1, "tierName": "rack", "members": [member]}
+        hyper_nodes.append({"metadata": {"name": f"rack-{rack:02}"}, "spec": spec})
+        jobs += [
+            {
+                "name": f"r{rack}p{number}",
+                "priority": priority,
+                "tasks": f"1 x 1 cpu running on r{rack}n{number % 2 + 1}",
+            }
+            for number, priority in enumerate(pods)
+        ]
+    limit = {"spec": {"networkTopology": {"mode": "hard", "highestTierName": "rack"}}}
+    jobs.append({"name": "new", "priority": 9, "tasks": f"{size} x 1 cpu", "phase": "Inqueue", "podgroup": limit})
+    world = World(POLICY)
+    world.load({"nodes": nodes, "queues": [{"name": "default"}], "objects": {"HyperNode": hyper_nodes}, "jobs": jobs})
+    return world.cycle()
+
+
+def cost(priorities: Iterable[int]) -> tuple[int, int]:
+    """The highest priority that is evicted, and how many pods of it; of equal ones the ages decide."""
+    return max(Counter(priorities).items())
+
+
+@given(racks, st.integers(1, CPUS))
+def test_the_domain_with_the_cheapest_victims_is_freed(racks: list[Pods], size: int) -> None:
+    found = decided(dict(enumerate(racks)), size)
+
+    victims = [it.task.removeprefix("t/r").removesuffix("-0").split("p") for it in found.evictions]
+    assert len({rack for rack, _ in victims}) <= 1
+    if any(CPUS - len(pods) >= size for pods in racks):
+        assert len(found.binds) == size
+        assert not victims
+    else:
+        cheapest = min(cost(sorted(pods)[: size - CPUS + len(pods)]) for pods in racks)
+        assert cost(racks[int(rack)][int(number)] for rack, number in victims) == cheapest
+
+
+def test_a_rack_far_down_the_list_is_freed_if_it_costs_least() -> None:
+    racks: dict[int, Pods] = {number: [3] * CPUS for number in range(30)}
+    racks[27] = [3, 1, 1, 1]
+
+    found = decided(racks, 3)
+
+    assert sorted(eviction.task for eviction in found.evictions) == ["t/r27p1-0", "t/r27p2-0", "t/r27p3-0"]
