@@ -6,8 +6,8 @@ import re
 from datetime import UTC, datetime
 from functools import lru_cache
 
-_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)", re.ASCII)
+_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
 
 
 def timestamp(seconds: float) -> str:
@@ -41,11 +41,12 @@ def seconds(timestamp: str | None) -> float:
 def duration(text: str) -> float | None:
     """Convert a Go duration to seconds; None if the text is not a duration.
 
-    >>> duration("1m30s"), duration("soon")
-    (90.0, None)
+    >>> duration("1m30s"), duration("+.5h"), duration("soon")
+    (90.0, 1800.0, None)
     """
-    parts = _PART.findall(text.strip())
-    if not parts or "".join(number + unit for number, unit in parts) != text.strip():
+    plain = text.strip().removeprefix("+")
+    parts = _PART.findall(plain)
+    if not parts or "".join(number + unit for number, unit in parts) != plain:
         return None
     return sum((float(number) * _UNITS[unit] for number, unit in parts), 0.0)
 
