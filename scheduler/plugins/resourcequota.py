@@ -147,7 +147,7 @@ def _names_class(selector: ScopeRequirement, job: Job, pod: Pod | None) -> bool:
 
 def _is_best_effort(job: Job, pod: Pod | None) -> bool:
     if pod is None:
-        return not any((job.min_resources or {}).get(name) for name in (CPU, MEMORY))
+        return not any(_plain(job.min_resources or {}).get(name) for name in (CPU, MEMORY))
     containers = (*pod.spec.containers, *(pod.spec.init_containers or ()))
     given = [c.resources for c in containers if c.resources is not None]
     return not any((r.requests or {}).get(name) or (r.limits or {}).get(name) for r in given for name in (CPU, MEMORY))
