@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
-import yaml
 
 from ..model import names
 from ..model.card_demand import APART, AVOID_CARD, AVOID_TYPE, MODE, USE_CARD, USE_TYPE
@@ -20,6 +20,7 @@ from ..model.card_notation import GPU_INDEX, REGISTER, UNHEALTHY, VGPU_IDS
 from ..model.state_kinds import STATE_KINDS
 from ..recording.events import PolicyLoaded
 from ..topology.hyper_nodes import PatternError, compiled
+from .redacted_policy import PolicyText
 from .renaming import Names, Replaced
 from .state import State
 
@@ -69,7 +70,9 @@ def redact(state: State) -> State:
     """Return the redacted state; the given one is unchanged."""
     plain = {kind: [msgspec.to_builtins(it) for it in state.objects[kind].values()] for kind in STATE_KINDS}
     domains = _domains(plain)
-    kept = _NODES_LABELS | state.node_selector.keys() | _selecting(plain)
+    policy = None if state.policy is None else PolicyText(state.policy.text)
+    rules = [] if policy is None else [*policy.rules()]
+    kept = _NODES_LABELS.union(state.node_selector, _selecting(plain), *rules)
     claims = _ephemeral_claims(plain)
     for item in plain["HyperNode"]:
         item["spec"]["members"] = [*_members(item["spec"].get("members") or (), sorted(state.objects["Node"]))]
@@ -77,27 +80,18 @@ def redact(state: State) -> State:
     for kind, items in plain.items():
         for item in items:
             _Object(collected, kept, claims, kind, item).redacted()
-    for key, value in state.node_selector.items():
-        collected.value(collected.key(key), value)
+    for labels in (state.node_selector, *rules):
+        _labels(collected, labels)
     new = Replaced(collected)
     result = State(state.source, state.taken, state.is_exact, redacted=True, notes=[*state.notes])
-    result.policy = None if state.policy is None else PolicyLoaded("policy", _policy(state.policy.text))
+    result.policy = None if policy is None else PolicyLoaded("policy", policy.redacted(partial(_labels, new)))
     result.scheduler_names = [*state.scheduler_names]
-    result.node_selector = {new.key(key): new.value(key, value) for key, value in state.node_selector.items()}
+    result.node_selector = _labels(new, state.node_selector)
     for kind, items in plain.items():
         for item in items:
             done = _Object(new, kept, claims, kind, item).redacted()
             result.see(kind, msgspec.convert(done, STATE_KINDS[kind].struct))
     return result
-
-
-def _policy(text: str) -> str:
-    """Return the policy without comments and without what surrounds it."""
-    found: Any = yaml.safe_load(text)
-    if found.get("kind") == "ConfigMap":
-        found = yaml.safe_load(next(text for name, text in found["data"].items() if name.endswith(".conf")))
-    dumped: str = yaml.safe_dump(found, sort_keys=False)
-    return dumped
 
 
 def _walk(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
@@ -165,6 +159,15 @@ def _ephemeral_claims(plain: dict[str, list[Any]]) -> dict[tuple[str, str], tupl
     return found
 
 
+def _labels(new: Names, labels: Mapping[str, str]) -> dict[str, str]:
+    return {new.key(key): _label(new, key, value) for key, value in labels.items()}
+
+
+def _label(new: Names, key: str, value: str) -> str:
+    scope = {names.TASK_SPEC: "roles", names.NODE_GROUP: "groups"}.get(key)
+    return new.value(key, value) if scope is None else new.of(scope, value)
+
+
 class _Object:
     """One object on its way through the redaction."""
 
@@ -230,11 +233,7 @@ class _Object:
         }
 
     def _labels(self, labels: dict[str, str]) -> dict[str, str]:
-        return {self._new.key(key): self._label(key, value) for key, value in labels.items()}
-
-    def _label(self, key: str, value: str) -> str:
-        scope = {names.TASK_SPEC: "roles", names.NODE_GROUP: "groups"}.get(key)
-        return self._new.value(key, value) if scope is None else self._new.of(scope, value)
+        return _labels(self._new, labels)
 
     def _limits(self, text: str) -> str:
         """Return the limits of node groups; a text that is none decides as any other that is none."""
@@ -305,7 +304,7 @@ class _Object:
             return kept
         is_name = key == "metadata.name"
         kept["key"] = key if is_name else kept["key"]
-        return {**kept, "values": [new.cluster(it) if is_name else self._label(key, it) for it in given["values"]]}
+        return {**kept, "values": [new.cluster(it) if is_name else _label(new, key, it) for it in given["values"]]}
 
     def _taint(self, given: Any) -> Any:
         if isinstance(given, list):

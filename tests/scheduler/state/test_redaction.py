@@ -198,7 +198,43 @@ def test_keys_keep_their_order_where_one_namespace_begins_like_the_other() -> No
     assert new[by_uid["default-train"]].namespace == "default"
 
 
-@pytest.mark.parametrize("text", ["", "kind: ConfigMap\ndata:\n  volcano-scheduler.conf: |\n    actions: allocate\n"])
+def test_rules_that_name_labels_of_pods_decide_alike_and_name_nobody() -> None:
+    """Two pods of one rule share no card; without the label, or the rule, they would."""
+    policy = (
+        'actions: "allocate"\ntiers:\n'
+        "- plugins: [{name: gang}, {name: deviceshare, arguments: {deviceshare.VGPUEnable: true,\n"
+        f"    deviceshare.GPUExclusiveRules: [{{{SECRET}/kind: {SECRET}, tier: gold}}],\n"
+        f"    deviceshare.KnownGeometriesCMName: {SECRET}}}}}]\n"
+    )
+    has = "8 cpu, 10 volcano.sh/vgpu-number, 8000 volcano.sh/vgpu-memory, 100 volcano.sh/vgpu-cores"
+    card = {"volcano.sh/node-vgpu-register": "GPU-a,10,8000,NVIDIA-A10,true,hami-core:"}
+    job = {"tasks": "1 x 100 volcano.sh/vgpu-memory", "phase": "Inqueue"}
+    labels = {f"{SECRET}/kind": SECRET, "tier": "gold"}
+    pods = {"one": labels, "two": labels, "other": {"tier": "gold"}}
+    table = {
+        "policy": policy,
+        "nodes": [{"name": "n1", "has": has, "annotations": card}],
+        "queues": [{"name": "default"}],
+        "jobs": [{**job, "name": name, "pod": {"metadata": {"labels": its}}} for name, its in pods.items()],
+    }
+
+    assert_alike(state_of(table))
+
+    redacted = redact(state_of(table))
+    assert len(decisions_on(redacted)[0].binds) == 2
+    assert redacted.policy is not None
+    assert SECRET not in redacted.policy.text + b"".join(write_line(it) for it in redacted.inputs()).decode()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "kind: ConfigMap\ndata:\n  volcano-scheduler.conf: |\n    actions: allocate\n",
+        f"default_scheduler_conf: {{actions: allocate}}\nother: {SECRET}",
+        f"actions: allocate\nmetrics: {{address: 'http://{SECRET}'}}",
+    ],
+)
 def test_a_policy_loses_what_surrounds_it(text: str) -> None:
     state = state_of({**TABLE, "jobs": []})
     state.policy = PolicyLoaded(f"{SECRET}.yaml", text) if text else None
