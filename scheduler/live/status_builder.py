@@ -27,6 +27,7 @@ from ..reasons import (
 )
 from ..recording.events import Overdue
 from . import statuses
+from .card_series import CardSeries
 from .debounce import Debounce
 from .inbox import Bound, Trouble
 from .job_series import JobSeries
@@ -58,7 +59,8 @@ class StatusBuilder:
         """When a delayed reason is to be reported although nothing changes, in seconds since the epoch."""
         self._job_series = JobSeries(self._is_there, metrics.started)
         self._queue_series = QueueSeries(lambda: feed.cluster.queues, self._job_series.phases)
-        metrics.show(self._job_series, self._queue_series)
+        self._card_series = CardSeries(lambda: feed.cluster.nodes.by_name)
+        metrics.show(self._job_series, self._queue_series, self._card_series)
 
     async def publish(self, decisions: Decisions, now: float, *, only_urgent: bool = False) -> None:
         """Queue the statuses that follow from a cycle.
@@ -166,6 +168,7 @@ class StatusBuilder:
 
     def _publish_queues(self, decisions: Decisions) -> None:
         self._queue_series.numbers = decisions.queues
+        self._card_series.is_shown = True
         for name, numbers in decisions.queues.items():
             queue = self._feed.cluster.queues.get(name)
             status = statuses.of_queue(numbers)
