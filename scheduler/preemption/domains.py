@@ -20,7 +20,7 @@ from ..model.task import HOLDING, Task, TaskStatus
 from ..placement.domain_choice import DomainChoice, Wanted
 from ..topology.closeness import Closeness
 from ..topology.domains import NOWHERE, Domain
-from ..topology.subgroups import SubGroup, SubGroups
+from ..topology.subgroups import REST, SubGroup, SubGroups
 from .request import PreemptionRequest, Where
 from .victim_room import VictimRoom
 
@@ -35,6 +35,14 @@ def limits_of(request: PreemptionRequest) -> tuple[Closeness | None, list[SubGro
     if not groups and (closeness is None or not closeness.is_hard):
         return None
     return closeness, [*groups.values()]
+
+
+def by_subgroup(tasks: Sequence[Task], groups: Sequence[SubGroup]) -> list[Task]:
+    """Return the tasks of one subgroup after those of the other, the subgroups of the first policy first."""
+    rank = {task.key: group.id for group in groups for task in group.tasks}
+    return sorted(
+        tasks, key=lambda task: (task.best_effort, rank.get(task.key, REST) == REST, rank.get(task.key, REST))
+    )
 
 
 def places(

@@ -31,7 +31,7 @@ from ..reasons import (
 )
 from ..topology.domains import Domain
 from .cycle_cache import CycleCache, Kind, request_kind
-from .domains import limits_of, places
+from .domains import by_subgroup, limits_of, places
 from .request import RECLAIM, PreemptionRequest, Where
 from .solver import Solver
 from .units import members_that_stay
@@ -51,9 +51,10 @@ def make_room(request: PreemptionRequest, cache: CycleCache) -> bool:
     tasks = waiting_tasks(session, job)
     limits = limits_of(request) if tasks else None
     if limits is not None:
+        closeness, request.groups = limits
         wheres = places(request, limits, tasks, cache.victim_room(request, tasks[0]))
-        compared = limits[0].compared if limits[0] is not None else 1
-        return _make_room_close(request, cache, tasks, wheres, compared)
+        compared = closeness.compared if closeness is not None else 1
+        return _make_room_close(request, cache, by_subgroup(tasks, request.groups), wheres, compared)
     preemptor_kind = request_kind(request, tasks[0]) if tasks else None
     kind = (
         None
@@ -153,7 +154,7 @@ def _place(
     refusals: dict[UnschedulableReason, None] = {}
     hopeless: set[tuple[bytes, Domain | None]] = set()
     for position, task in enumerate(tasks):
-        if not hooks.job_starving(job):
+        if not hooks.job_starving(job) and not _splits_a_subgroup(request, solver):
             break
         if _is_out_of_reach(request.session, job, solver, len(tasks) - position):
             break
@@ -179,11 +180,19 @@ def _place(
         if why is not None:
             refusals[why] = None
     solver.finish()
-    if not solver.placed or not _can_start(request.session, job):
+    if not solver.placed or not _can_start(request.session, job) or _splits_a_subgroup(request, solver):
         return False, tuple(refusals)
     if not solver.is_in_proportion() and solver.excess is not None:
         return False, (*refusals, solver.excess)
     return True, tuple(refusals)
+
+
+def _splits_a_subgroup(request: PreemptionRequest, solver: Solver) -> bool:
+    """Whether a part of a subgroup has been placed that is too small."""
+    placed = {task.uid for task in solver.placed} if request.groups else ()
+    return any(
+        group.name and group.lacking and any(task.uid in placed for task in group.tasks) for group in request.groups
+    )
 
 
 def _placed(request: PreemptionRequest, solver: Solver, task: Task) -> bool:

@@ -6,7 +6,7 @@ Volcano's `actions/reclaim` and `actions/preempt`.)
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ..framework.session import Session
@@ -16,6 +16,7 @@ from ..model.task import Statuses, Task, TaskStatus
 from ..policy.tiers import Permitted, Protections, Spares
 from ..reasons import ProtectedBy
 from ..topology.domains import Domain
+from ..topology.subgroups import SubGroup
 
 Where = Callable[[Task], Domain | None]
 """The domain in which room is made for a task; None for any node."""
@@ -45,6 +46,8 @@ class PreemptionRequest:
     reprieves: bool = False
     where: Where = _anywhere
     """The domain in which room is made for a task."""
+    groups: Sequence[SubGroup] = ()
+    """The job's subgroups. Room is made for the whole of a subgroup, or for none of it."""
 
     def __post_init__(self) -> None:
         self.queue = self.session.queues[self.job.queue]

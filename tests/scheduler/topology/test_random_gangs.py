@@ -6,10 +6,12 @@ import random
 
 import pytest
 
+from scheduler.framework.decisions import Decisions
 from scheduler.model.cluster import Cluster
-from scheduler.model.task import HOLDING
+from scheduler.model.task import HOLDING, READY
 from scheduler.policy.loader import load_policy
 from scheduler.topology.closeness import ClosenessOfJobs
+from scheduler.topology.subgroups import SubGroups
 from tests.support.core.random_gangs import POLICIES, job, tree
 from tests.support.core.world import World
 
@@ -27,6 +29,16 @@ def assert_close(cluster: Cluster) -> None:
             assert closeness.around(rows), f"{one.key}: {[(task.key, task.node) for task in one.having(HOLDING)]}"
 
 
+def assert_whole(cluster: Cluster, decisions: Decisions) -> None:
+    """Every subgroup that gets a node has enough pods with nodes then."""
+    groups, bound = SubGroups(), {bind.task for bind in decisions.binds}
+    for key in {cluster.tasks[task].job for task in bound}:
+        for group in groups.of(cluster.jobs[key]).values():
+            if group.name and any(task.key in bound for task in group.tasks):
+                starts = sum(task.key in bound for task in group.tasks)
+                assert starts + group.count(READY) >= group.size, f"{key}: {group.name}"
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_no_hard_gang_runs_across_domains(seed: int) -> None:
     rng = random.Random(seed)
@@ -39,7 +51,9 @@ def test_no_hard_gang_runs_across_domains(seed: int) -> None:
         if number == 1:
             world.load({"jobs": [job(rng, it, late=True) for it in range(rng.randint(1, 4))]})
         world.now += 30
-        world.carry_out(world.cycle(), rng.choice(["leave", "return", "return after 1"]))
+        decisions = world.cycle()
+        assert_whole(world.cluster, decisions)
+        world.carry_out(decisions, rng.choice(["leave", "return", "return after 1"]))
         assert_close(world.cluster)
         running = [key for (kind, key), pod in world.objects.items() if kind == "Pod" and pod["spec"].get("nodeName")]
         if running and rng.random() < 0.3:
