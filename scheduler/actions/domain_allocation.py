@@ -84,7 +84,9 @@ class DomainAllocation(GangAllocation):
             if placed is not None or any(not isinstance(why, _OF_ROOM) for why in self._refusals):
                 return placed
             trials.append(self._trial(domain, wanted))
-        own = [why for why in self._refusals if isinstance(why, NoDomain | OutsideDomain) and why.group]
+        own: list[UnschedulableReason] = [
+            why for why in self._refusals if isinstance(why, NoDomain | OutsideDomain) and why.group
+        ]
         whole = _refined(self._choice.refusal(self._closeness, wanted, None), trials)
         if isinstance(whole, NoDomain) and whole.room >= whole.pods and own:  # a subgroup stands in the way
             self._refusals = own[:1]
