@@ -38,7 +38,7 @@ class Scene:
         self.history.began, self.history.opened = 1000.0, 1000.0
         self.namespace, self.now, self._version = namespace, 0.0, 0
         self._objects: dict[Ref, Object] = {}
-        self.said: list[SentenceRun] = []
+        self.sentences: list[SentenceRun] = []
         self.cleanup_at: float | None = None
 
     def see(self, kind: Kind, name: str, obj: Object, *, namespaced: bool = True, change: Change | None = None) -> None:
@@ -135,9 +135,9 @@ class Scene:
     def say(self, keyword: str, text: str, seconds: float, *, verdict: str = "passed", table: Any = ()) -> None:
         """A sentence that begins now and takes so long; the clock does not move."""
         began = 1000.0 + self.now
-        row = SentenceRun(keyword, text, 10 + len(self.said), began, began + seconds, cast("Any", verdict))
+        row = SentenceRun(keyword, text, 10 + len(self.sentences), began, began + seconds, cast("Any", verdict))
         row.table = [list(map(str, cells)) for cells in table]
-        self.said.append(row)
+        self.sentences.append(row)
 
     def running(self, name: str = "A scenario", **more: Any) -> ScenarioRun:
         """The scenario as the plugin would hand it on."""
@@ -147,7 +147,7 @@ class Scene:
             cast("Any", item), "Some feature", Path("/repo/features/area/some.feature"), name, 7, Path("out/x")
         )
         run.began, run.began_wall = 1000.0, BEGAN
-        run.sentences, run.planned = self.said, list(self.said)
+        run.sentences, run.planned = self.sentences, list(self.sentences)
         run.cleanup_began = 1000.0 + (self.now if self.cleanup_at is None else self.cleanup_at)
         run.ended = 1000.0 + self.now
         run.world = cast("Any", SimpleNamespace(history=self.history, policy=POLICY, policy_name="cross-queue-reclaim"))

@@ -32,9 +32,9 @@ def main() -> int:
     lab = Lab(given.out.absolute(), given.jobs, given.timeout_scale)
     faultless = True
     if "faults" in which:
-        faultless &= faulted.tell(faulted.run_all(lab, scenarios, given.fault), scenarios, sys.stdout)
+        faultless &= faulted.report(faulted.run_all(lab, scenarios, given.fault), scenarios, sys.stdout)
     if "whens" in which:
-        faultless &= without_when.tell(without_when.run_all(lab, scenarios), sys.stdout)
+        faultless &= without_when.report(without_when.run_all(lab, scenarios), sys.stdout)
     return 0 if faultless else 1
 
 

@@ -99,14 +99,14 @@ def test_only_the_claim_itself_may_fail(
 
 def test_a_fault_that_nobody_saw_is_told_and_fails_the_run(read: list[Specimen]) -> None:
     out = io.StringIO()
-    assert not faulted.tell({"no-reclaim": [Result(read[0], True, (), (), "")]}, read, out)
+    assert not faulted.report({"no-reclaim": [Result(read[0], True, (), (), "")]}, read, out)
     assert "no-reclaim: nobody saw that it never reclaims" in out.getvalue()
     assert "room/f: A job that runs: nothing is evicted" in out.getvalue()
 
 
 def test_a_caught_fault_names_sentence_and_monitor(read: list[Specimen]) -> None:
     out = io.StringIO()
-    assert faulted.tell({"no-reclaim": [Result(read[0], False, (4,), ("node",), "x")]}, read, out)
+    assert faulted.report({"no-reclaim": [Result(read[0], False, (4,), ("node",), "x")]}, read, out)
     assert "1 sentences; monitors node" in out.getvalue()
     assert "room/f: A job that runs: nothing is evicted" in out.getvalue()
 
@@ -114,17 +114,17 @@ def test_a_caught_fault_names_sentence_and_monitor(read: list[Specimen]) -> None
 def test_a_scheduler_that_ends_has_shown_no_other_fault(read: list[Specimen]) -> None:
     out = io.StringIO()
     ended = [Result(read[0], False, (4,), (), "the scheduler ended with exit code 1; nothing is scheduled any more")]
-    assert not faulted.tell({"no-reclaim": ended}, read, out)
+    assert not faulted.report({"no-reclaim": ended}, read, out)
     assert "no-reclaim: room/f: A job that runs saw nothing but that the scheduler has ended" in out.getvalue()
-    assert faulted.tell({"dies": ended}, read, out)
+    assert faulted.report({"dies": ended}, read, out)
 
 
 def test_a_scenario_that_did_not_begin_has_shown_no_fault(read: list[Specimen]) -> None:
     out = io.StringIO()
-    assert not faulted.tell({"no-reclaim": [Result(read[0], False, (), (), "not ready in time")]}, read, out)
+    assert not faulted.report({"no-reclaim": [Result(read[0], False, (), (), "not ready in time")]}, read, out)
     assert "no-reclaim: nobody saw that it never reclaims" in out.getvalue()
     assert "room/f: A job that runs failed, and neither a sentence nor a monitor says it" in out.getvalue()
-    assert faulted.tell({"dies": [Result(read[0], False, (), (), "the scheduler ended")]}, read, out)
+    assert faulted.report({"dies": [Result(read[0], False, (), (), "the scheduler ended")]}, read, out)
 
 
 @pytest.mark.parametrize(
@@ -140,9 +140,9 @@ def test_where_all_faults_ran_each_sentence_that_forbids_has_to_be_broken(
     monkeypatch: pytest.MonkeyPatch, read: list[Specimen], other: Callable[[Specimen], Result], passes: bool
 ) -> None:
     caught = {"no-reclaim": [Result(read[0], False, (4,), (), "x"), other(read[1])]}
-    assert faulted.tell(caught, read, io.StringIO())
+    assert faulted.report(caught, read, io.StringIO())
     monkeypatch.setattr(faulted, "FAULTS", {"no-reclaim": FAULTS["no-reclaim"]})
-    assert faulted.tell(caught, read, io.StringIO()) == passes
+    assert faulted.report(caught, read, io.StringIO()) == passes
 
 
 def test_every_fault_may_be_seen_by_a_scenario() -> None:

@@ -42,7 +42,7 @@ def test_sentences_after_the_failure_are_there_and_skipped() -> None:
     it = Scene()
     it.say("Given", "a cluster", 1.0)
     running = it.running()
-    running.planned = [*it.sentence, SentenceRun("Then", "it runs", 9)]
+    running.planned = [*it.sentences, SentenceRun("Then", "it runs", 9)]
     assert [(sentence.text, sentence.verdict) for sentence in make_record(running).sentences] == [
         ("a cluster", "passed"),
         ("it runs", "skipped"),
