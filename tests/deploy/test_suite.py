@@ -76,6 +76,28 @@ def test_a_shard_says_its_status_and_waits_until_it_was_fetched(tmp_path: Path, 
     assert "schedspec ci --cluster embedded --shard 2/3 --features features" in (tmp_path / "asked").read_text()
 
 
+SWEEP_LOAD = """
+for: 1h
+queues: {red: {rate: 20/h, run_time: {exponential: 10m}}}
+"""
+
+
+def test_the_shards_of_a_sweep_run_a_seed_each_and_are_joined(tmp_path: Path) -> None:
+    program(tmp_path, "python3", f'exec {sys.executable} "$@"\n')
+    (tmp_path / "load.yaml").write_text(SWEEP_LOAD)
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    options = f"--synthetic {tmp_path}/load.yaml --nodes 1x8 --seeds 2"
+    for index in (0, 1):
+        given = {"RESULTS": f"{tmp_path}/results/{index}", "JOB_COMPLETION_INDEX": str(index), "KEEP_SECONDS": "0"}
+        environment = {**distribution.environment(), "PATH": path, "SWEEP": options, **given}
+        assert subprocess.run([SUITE / "shard"], env=environment, check=False, timeout=120).returncode == 0
+    seeds = [it.name for it in sorted((tmp_path / "results").rglob("*.jsonl"))]
+    assert seeds == ["default-seed-1.jsonl", "default-seed-2.jsonl"]
+    command = [sys.executable, "-m", "schedspec", "simulate", "--join", tmp_path / "results"]
+    done = subprocess.run(command, env=distribution.environment(), capture_output=True, text=True, check=True)
+    assert "proportion.yaml: 2 runs" in done.stdout
+
+
 def test_a_shard_that_nobody_fetches_ends(tmp_path: Path) -> None:
     program(tmp_path, "python3", "exit 0\n")
     variables = {"RESULTS": str(tmp_path), "JOB_COMPLETION_INDEX": "0", "SHARDS": "1", "FEATURES": "f"}
