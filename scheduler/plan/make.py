@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..model import times
 from ..recording.segments import segments
-from ..simulate.columns import PRESETS, parse_mapping
+from ..simulate.columns import PRESETS, changed, parse_mapping
 from ..simulate.errors import InputError
 from ..simulate.present import ANNOTATION, Present, RunTimes
 from ..simulate.recorded import Recorded
@@ -254,7 +254,7 @@ def _read_load(request: Request, state: State) -> _Load:
             raise InputError("--load", problem, "name a recording of what came later, or drain")
         name = f"{path}: {len(recorded)} jobs that came until {times.timestamp(recorded.until)}"
         return _Load(name, recorded.arrivals, recorded.run_times, len(recorded), recorded.until)
-    mapping = {**PRESETS.get(request.preset, {}), **parse_mapping(request.mapping)}
+    mapping = changed(request.preset, parse_mapping(request.mapping))
     resource = request.resource or resource_of(state)
     trace = read_trace(path, mapping, resource, queues=sorted(state.objects["Queue"]))
     shift = state.taken - trace.jobs[0].submitted

@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--run-time", metavar="TIME", type=_span,
         help="how long jobs of the state still run (default: as long as they have run)")  # fmt: skip
     add("--nodes", metavar="COUNTxCARDS", action="append", default=[],
-        help="nodes with cards, such as 125x8 or 125x8,cpu=96,memory=768Gi; may be given several times")  # fmt: skip
+        help="nodes with cards: 125x8 or 125x8,cpu=96,memory=768Gi; or a CSV file; may be repeated")  # fmt: skip
     add("--queues", metavar="FILE", type=Path, action="append", default=[],
         help="manifests of Queues, Nodes and PriorityClasses; default: the trace's queues, of weight 1")  # fmt: skip
     add("--policy", metavar="FILE", type=Path,

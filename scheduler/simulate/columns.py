@@ -16,7 +16,7 @@ from .errors import InputError
 
 FIELDS = {
     "submitted": "when the job was submitted: a date (UTC unless it names a zone) or seconds",
-    "duration": "seconds that it runs once all of its pods run; inf: for ever",
+    "duration": "seconds that it runs once all of its pods run; inf: for ever (duration=inf: all jobs)",
     "ended": "when it ended, where no column holds its duration",
     "job_cards": "cards of the whole job, which becomes a gang of pods with one card each",
     "cards": "cards of each pod",
@@ -45,6 +45,13 @@ PRESETS: Mapping[str, Mapping[str, str]] = MappingProxyType(
 )
 """Microsoft's Philly trace, and the pods of Alibaba's openb."""
 
+FOREVER = "inf"
+"""Instead of a column of durations: every job runs for ever, as where a trace is packed and not queued."""
+_EXCLUSIVE = (
+    ("duration", "ended"), ("job_cards", "cards"), ("job_cards", "pods"),
+    ("cpu", "cpu_milli"), ("memory", "memory_mib"),
+)  # fmt: skip
+"""Pairs of fields of which a trace has one."""
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 _LONGEST_NAME = 63
 _MOST = 1_000_000
@@ -86,6 +93,13 @@ def parse_mapping(text: str) -> dict[str, str]:
     return found
 
 
+def changed(preset: str, mapping: Mapping[str, str]) -> dict[str, str]:
+    """Return the columns of a preset, changed by a mapping: a field drops those of the preset that it excludes."""
+    dropped = {other for pair in _EXCLUSIVE for one, other in (pair, pair[::-1]) if one in mapping}
+    kept = {field: column for field, column in PRESETS.get(preset, {}).items() if field not in dropped}
+    return {**kept, **mapping}
+
+
 def check_mapping(mapping: Mapping[str, str]) -> None:
     """Raise InputError where fields are missing or contradict each other."""
     for needed in (("submitted",), ("duration", "ended")):
@@ -93,8 +107,7 @@ def check_mapping(mapping: Mapping[str, str]) -> None:
             raise InputError(
                 "--map", f"no column for {' or '.join(needed)}", f"add {needed[0]}=COLUMN, or use --preset"
             )
-    for one, other in (("duration", "ended"), ("job_cards", "cards"), ("job_cards", "pods"),
-                       ("cpu", "cpu_milli"), ("memory", "memory_mib")):  # fmt: skip
+    for one, other in _EXCLUSIVE:
         if one in mapping and other in mapping:
             raise InputError("--map", f"{one} and {other} exclude each other", f"remove {one} or {other}")
 

@@ -19,7 +19,7 @@ from ..model.cluster import Cluster
 from ..recording.segments import segments
 from ..simulation import Arrival, OnEviction, Simulation
 from ..state import At, State, read_state
-from .columns import PRESETS, parse_mapping
+from .columns import changed, parse_mapping
 from .errors import InputError
 from .present import RunTimes, begin
 from .recorded import Recorded
@@ -83,7 +83,7 @@ def _read_load(given: argparse.Namespace, queues: list[str] | None) -> tuple[Tra
         return trace, seed
     if given.seed is not None:
         raise InputError("--seed", "nothing of a trace is random", "leave --seed out, or name a --synthetic load")
-    mapping = {**PRESETS.get(given.preset or "", {}), **parse_mapping(given.map)}
+    mapping = changed(given.preset or "", parse_mapping(given.map))
     trace = read_trace(given.trace, mapping, given.resource, skip_bad=given.skip_bad, queues=queues)
     if trace.skipped:
         sys.stderr.write(f"{trace.source}: {trace.skipped} bad rows left out; the first: {trace.first_skipped}\n")

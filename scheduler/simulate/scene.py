@@ -13,6 +13,7 @@ from ..lint.objects import ManifestError, documents
 from ..model import objects, resources
 from ..simulation import node
 from .errors import InputError
+from .node_list import read_nodes
 from .present import opened
 
 _NODES = re.compile(r"(?P<count>[1-9]\d{0,5})x(?P<cards>\d{1,6})(?P<more>(,[^,=]+=[^,=]+)*)", re.ASCII)
@@ -38,11 +39,11 @@ def read_scene(nodes: Sequence[str], manifests: Sequence[Path], resource: str) -
     for path in manifests:
         _read_manifest(path, scene)
     for text in nodes:
-        scene.nodes += _parse_nodes(text, resource, len(scene.nodes))
+        is_file = text.endswith((".csv", ".csv.gz"))
+        scene.nodes += read_nodes(Path(text), resource) if is_file else _parse_nodes(text, resource, len(scene.nodes))
     if not scene.nodes:
-        raise InputError(
-            "--nodes", "the cluster has no node", "write --nodes 125x8, or name manifests of Nodes with --queues"
-        )
+        remedy = "write --nodes 125x8, or name a CSV file, or manifests of Nodes with --queues"
+        raise InputError("--nodes", "the cluster has no node", remedy)
     return scene
 
 
@@ -57,7 +58,8 @@ def add_queues(scene: Scene, names: Iterable[str]) -> list[str]:
 def _parse_nodes(text: str, resource: str, before: int) -> list[objects.Node]:
     match = _NODES.fullmatch(text)
     if match is None:
-        raise InputError("--nodes", f"{text!r} is not COUNTxCARDS", "write 125x8, or 125x8,cpu=96,memory=768Gi")
+        remedy = "write 125x8, or 125x8,cpu=96,memory=768Gi, or the name of a CSV file"
+        raise InputError("--nodes", f"{text!r} is not COUNTxCARDS", remedy)
     more: dict[str, str | int | float] = {}
     for part in filter(None, match["more"].split(",")):
         name, _, amount = part.partition("=")

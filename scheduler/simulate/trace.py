@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import IO, Any
 
 from ..model.resources import QuantityError, parse
 from ..simulation import Arrival, OnEviction, Workload
-from .columns import CellError, Job, check_mapping, count, integer, moment, queue_name, seconds
+from .columns import FOREVER, CellError, Job, check_mapping, count, integer, moment, queue_name, seconds
 from .errors import InputError, RowError
 
 _NO_QUEUE = "default"
@@ -63,7 +64,7 @@ def read_trace(
     """
     check_mapping(mapping)
     try:
-        with _open(path) as file:
+        with open_text(path) as file:
             trace = _read(file, str(path), mapping, _Cells(mapping, resource, queues), skip_bad=skip_bad)
     except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
         reason = getattr(error, "strerror", None) or error
@@ -77,7 +78,8 @@ def read_trace(
     return trace
 
 
-def _open(path: Path) -> IO[str]:
+def open_text(path: Path) -> IO[str]:
+    """Open a CSV file; `.gz` is decompressed. Raises OSError."""
     if path.suffix == ".gz":
         return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
     return path.open(encoding="utf-8-sig", newline="")
@@ -88,6 +90,7 @@ def _read(file: IO[str], source: str, mapping: Mapping[str, str], cells: _Cells,
     header = next(rows, None)
     if header is None:
         raise InputError(source, "is empty", "name a file with a header and one job a row")
+    mapping = {name: it for name, it in mapping.items() if (name, it) != ("duration", FOREVER) or it in header}
     for name, column in mapping.items():
         if column not in header:
             raise InputError(f"{source}:1", f"no column {column} (for {name})", f"columns are {', '.join(header)}")
@@ -132,8 +135,8 @@ class _Cells:
 
         submitted = cell("submitted", moment)
         run_time = cell("duration", seconds)
-        if run_time is None:
-            run_time = cell("ended", lambda text: _span(submitted, moment(text)))
+        if run_time is None:  # without a column of either, the mapping says that every job runs for ever
+            run_time = cell("ended", lambda text: _span(submitted, moment(text)), math.inf)
         pods = cell("job_cards", lambda text: count(text, 1)) or cell("pods", lambda text: count(text, 1), 1)
         amounts = [
             (self._resource, "1" if "job_cards" in places else cell("cards", lambda text: str(count(text)), "0")),

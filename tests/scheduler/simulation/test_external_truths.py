@@ -5,10 +5,8 @@ from __future__ import annotations
 import csv
 import gzip
 import math
-import os
 import random
 from datetime import UTC, datetime
-from pathlib import Path
 from statistics import mean
 from typing import NamedTuple
 
@@ -17,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from tests.support.core import queueing, virtual
+from tests.support.core.public_traces import public_trace
 from tests.support.core.queueing import Discipline, Job
 
-TRACES = Path(os.environ.get("SCHEDSPEC_TRACES") or Path(__file__).parents[4] / "shared" / "traces")
 BY = {
     Discipline.SKIPPING: virtual.policy(),
     Discipline.SHORTEST: virtual.policy(),
@@ -100,10 +98,7 @@ def test_every_job_of_a_random_load_starts_when_the_reference_says(
 
 def philly(*, pooled: bool) -> list[Job]:
     """The trace, sorted stably by time, in one queue or in one for each virtual cluster."""
-    file = TRACES / "philly.csv.gz"
-    if not file.is_file():
-        pytest.skip(f"no trace at {file}; name its folder in SCHEDSPEC_TRACES")
-    with gzip.open(file, "rt", encoding="utf-8") as lines:
+    with gzip.open(public_trace("philly.csv.gz"), "rt", encoding="utf-8") as lines:
         rows = [
             (datetime.fromisoformat(row["timestamp"]).replace(tzinfo=UTC).timestamp(), row)
             for row in csv.DictReader(lines)
