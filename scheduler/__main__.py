@@ -53,7 +53,7 @@ def parser_of(command: str, *, program: str = _PROGRAM, examples: str = "") -> a
 
 
 def main(arguments: Sequence[str] | None = None, *, program: str = _PROGRAM, examples: str = "") -> int:
-    """Run a command; returns the exit status: 0, 1 where it failed, 2 where it was called wrongly."""
+    """Run a command; return its exit status: 0, 1 after a failure, 2 after a usage error."""
     words = sys.argv[1:] if arguments is None else [*arguments]
     chooser = argparse.ArgumentParser(prog=program, description="A queue scheduler for Kubernetes.")
     commands = chooser.add_subparsers(dest="command", required=True, metavar="COMMAND")

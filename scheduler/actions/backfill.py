@@ -32,7 +32,7 @@ def _waiting(job: Job) -> list[Task]:
 def _domain_of(session: Session, job: Job, task: Task) -> tuple[Domain | None, UnschedulableReason | None]:
     """Return the domain to which the other pods of its gang, or of its subgroup, bind a task.
 
-    With a reason, the pods run further apart than is permitted, and the task goes nowhere.
+    With a reason, the pods run further apart than is permitted, and the task is not placed.
     """
     hooks, by_name = session.hooks, session.nodes.by_name
     group = session.own(SubGroups).group_of(job, task)

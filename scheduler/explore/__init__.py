@@ -1,8 +1,8 @@
-"""Explore the scheduler: random small cases, the promises that hold in each of them, and what they reach.
+"""Explore the scheduler: draw random small cases, check the promises that hold in every case, and measure coverage.
 
 1. `generate` draws a case from a seed, or changes one that reached something new; `policies` draws its policy.
-2. `promises` names what a case breaks; the caller adds the monitors of scenarios.
-3. `reach` says which actions, plugins, switches and reasons a case has come to.
+2. `promises` lists the promises that a case breaks; the caller adds the monitors of scenarios.
+3. `reach` lists the actions, plugins, switches and reasons that a case reached.
 """
 
 from .generate import Draw, generate

@@ -1,6 +1,6 @@
 """Draw a case: 1 to 4 nodes, 1 to 5 queues, 2 to 8 jobs, and changes while they run.
 
-The one rule: a case holds only what the sentences of features can say, so that a finding can be written as a feature.
+The one rule: a case holds only what sentences of features can express, so that a finding can be written as a feature.
 Equal seeds and parents give equal cases.
 """
 
@@ -41,7 +41,7 @@ _QUEUES = ("chat", "imaging", "research", "speech", "training")
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """What a case is drawn from.
+    """The input of a draw.
 
     Attributes:
         policies: Texts of the policies that a sentence can name, by name.
@@ -76,7 +76,7 @@ class _Generator:
         self._nodes = tuple(self.node(f"n{number}") for number in range(1, random.choice((1, 1, 2, 2, 3, 4)) + 1))
         self._queues = self._drawn_queues(is_tree=plugin is not None and plugin.enabled("enableHierarchy"))
         jobs = [self.work(f"train-{number}") for number in range(1, random.randint(2, 8) + 1)]
-        if random.random() < 0.5:  # later work is more important: it has to take room
+        if random.random() < 0.5:  # later work has a higher priority, so that it has to evict
             jobs.sort(key=lambda it: it.priority == "high")
         steps: list[Step] = []
         while jobs:
@@ -146,7 +146,7 @@ def _at_most(given: Amounts, other: Amounts) -> Amounts:
 
 
 def _within_parents(queues: list[Queue]) -> list[Queue]:
-    """Make what each parent has cover what its children are promised: the scheduler refuses other trees."""
+    """Raise each parent's amounts to the sums of its children's: the scheduler refuses other trees."""
     return [_covering(it, [child for child in queues if child.parent == it.name]) for it in queues]
 
 

@@ -1,4 +1,4 @@
-"""Which waiting jobs fit on idle room that their queues are owed, by the case's own numbers.
+"""Find waiting jobs that fit on idle capacity to which their queues are entitled, by the case's own numbers.
 
 The judgement is a lower bound. Where another rule of the policy may hold a job back (a guarantee of another queue, a
 waiting-time promise, an admission that counts other waiting jobs), the job is not called owed.
@@ -18,7 +18,7 @@ Sums = dict[str, int]
 
 
 def owed_jobs(case: Case, story: Story) -> Iterator[Work]:
-    """Yield the jobs that wait at the end although they fit, and their queues are owed what they ask."""
+    """Yield the jobs that wait at the end although they fit and their queues are entitled to their requests."""
     policy = load_policy(case.policies[-1], "policy")
     if "allocate" not in policy.actions or any(policy.plugin(it) is not None for it in _HOLD_BACK):
         return
@@ -56,7 +56,7 @@ class _End:
         return max(work.minimum - has, 1) if has < work.pods else 0
 
     def fits(self, work: Work) -> bool:
-        """Whether idle room suffices for what is missing."""
+        """Whether the idle capacity suffices for the missing pods."""
         room = sum(
             min((max(idle.get(name, 0), 0) // amount for name, amount in work.requests if amount), default=0)
             for idle in self._idle.values()
@@ -64,7 +64,7 @@ class _End:
         return room >= self._missing(work)
 
     def is_owed(self, work: Work) -> bool:
-        """Whether no rule of queues may hold the job back."""
+        """Whether no rule of queues can delay the job."""
         policy, asks = self._policy, _times(work.requests, self._missing(work))
         if ("enqueue" in policy.actions or policy.plugin("overcommit")) and len(self.waiting) > 1:
             return False

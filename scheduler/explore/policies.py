@@ -14,7 +14,7 @@ from ..policy.loader import WRAPPER, PolicyError, load_policy
 
 _ADDED = ("binpack", "conformance", "drf", "nodeorder", "overcommit", "priority", "gang")
 _KEPT = {"EnabledClusterOrder", "enabledAllocatable"}
-"""Switches that stay: an order that only Volcano has, and the ceilings, to which monitors hold every policy."""
+"""Switches that are never changed: an order that only Volcano has, and limits that monitors check in every policy."""
 _ACTIONS = ("enqueue", "allocate", "backfill", "preempt", "reclaim")
 
 

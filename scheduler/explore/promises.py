@@ -1,12 +1,12 @@
-"""General promises: what holds in every case, whatever its policy is.
+"""General promises, which hold in every case under every policy.
 
 * `rest`: the cluster settles.
 * `told`: a job that waits has a reason.
-* `owed`: nothing is pending that fits on idle room and that its queue is owed.
-* `node-more`: a node more does not delay the first job.
-* `names`: reversed names of jobs change only which of equal jobs goes.
+* `owed`: no job waits that fits on idle capacity to which its queue is entitled.
+* `node-more`: one more node does not delay the first job.
+* `names`: reversed names of jobs change only which of several equal jobs runs.
 
-The one rule: a promise is judged by the case and by what happened, never by the scheduler's own sums.
+The one rule: a promise is judged by the case and by the events of its play, never by the scheduler's own sums.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .owed import owed_jobs
 
 PROMISES = ("rest", "told", "owed", "node-more", "names")
 _LAST = "zz-more"
-"""The name of a node more: it comes last where names decide."""
+"""The name of the additional node, which is the last where names decide."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,25 +34,25 @@ class Promise:
     """The signature: the promise, and the types of the reasons that the scheduler gave."""
     text: str
     case: Case
-    """The world in which a sentence shows it."""
+    """The case in which a sentence shows the broken promise."""
     thens: tuple[str, ...] = ()
     """Sentences that would hold if the promise held."""
 
 
 @dataclass(frozen=True, slots=True)
 class Worlds:
-    """Which worlds are played beside the case: `node-more`, `names`. Each costs another play, or two."""
+    """The variants that are played beside the case. Each costs one or two more plays."""
 
     node_more: bool = True
     names: bool = True
 
 
 def break_promises(case: Case, story: Story, worlds: Worlds) -> Iterator[Promise]:
-    """Yield the promises that a case breaks, whose play is `story`."""
+    """Yield the promises that a case breaks; `story` is its play."""
     if story.problem:
         yield _rest(case, story)
         return
-    yield from _told(case, story)
+    yield from _without_reason(case, story)
     for work in owed_jobs(case, story):
         text = f"{work.name} waits beside idle room that its queue is owed"
         yield Promise(f"owed: {_reasons(story, work.name)}", text, case, (f'"{work.name}" runs',))
@@ -76,7 +76,7 @@ def _rest(case: Case, story: Story) -> Promise:
     return Promise(f"rest: {' + '.join(actions) or 'no evictions'}", story.problem, case, thens)
 
 
-def _told(case: Case, story: Story) -> Iterator[Promise]:
+def _without_reason(case: Case, story: Story) -> Iterator[Promise]:
     alive = alive_jobs(case)
     for work in alive:
         placed = story.end.placed.get(work.name, {})
@@ -98,7 +98,7 @@ def alive_jobs(case: Case) -> list[Work]:
 
 
 def _node_more(case: Case, story: Story) -> Iterator[Promise]:
-    """Compare the first start; where work waits after the first step, a node more may make another job the first."""
+    """Compare the first start. If work waits after the first step, another node may make another job the first."""
     at, job = story.starts[0]
     most = max(case.nodes, key=lambda it: it.has)
     larger = replace(case, nodes=(*case.nodes, Node(_LAST, most.has)))
@@ -134,7 +134,7 @@ def _are_equal(work: Iterable[Work]) -> bool:
 
 
 def _classes(case: Case, story: Story) -> Counter[tuple[int, Work, int]]:
-    """Count jobs by step, by what they are but for their names, and by how many of their pods have a node."""
+    """Count jobs by step, by their fields without the name, and by the number of their pods on nodes."""
     found: Counter[tuple[int, Work, int]] = Counter()
     for number, step in enumerate(case.steps):
         for work in step.work if isinstance(step, Submit) else ():

@@ -1,4 +1,4 @@
-"""What a case comes to: actions, plugins and switches of its policy, its changes, and the types of reasons.
+"""List what a case reaches: actions, plugins and switches of its policy, its changes, and the types of reasons.
 
 Exploration prefers seeds that reach something new, and prints how much of the space was reached.
 """
@@ -32,11 +32,11 @@ SPACE: dict[str, frozenset[str]] = {
     "reason": _tags(UnschedulableReason),
     "protection": _tags(Rule),
 }
-"""What can be reached, by its kind. A switch counts once it is set in a policy."""
+"""The space: what a case can reach, by kind. A switch counts once it is set in a policy."""
 
 
 def reach_of(case: Case, story: Story) -> frozenset[str]:
-    """Return what a case reaches, as `kind name`; reasons also in detail, which counts as new but not in the space."""
+    """Return what a case reaches, as `kind name`; details of reasons make a case new, but are not part of the space."""
     return frozenset(_found(case, story))
 
 

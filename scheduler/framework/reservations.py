@@ -34,7 +34,7 @@ class Reservations:
 
     def __init__(self, jobs: Iterable[Job], known: Mapping[str, float], now: float) -> None:
         self.lapses: dict[str, float] = {}
-        """The same for the next cycle."""
+        """The same as `known`, for the next cycle."""
         for job in jobs:
             if not _is_covered(job):
                 at = known.get(job.key, now + GRACE)
@@ -55,7 +55,7 @@ class Reservations:
 
 
 def requested(job: Job, measure: Callable[[Task], Mapping[str, int]]) -> Resource:
-    """Return what the waiting pods of a job count together, each as `measure` counts it."""
+    """Return the sum of `measure` over the waiting pods of a job."""
     return resources.total_of(measure(task) for task in job.by_status.get(TaskStatus.PENDING, {}).values())
 
 

@@ -1,8 +1,8 @@
-"""Incidents and small cases: from a state and what happened to the smallest world that shows the same.
+"""Reduce an incident in a cluster's state to the smallest case that shows the same incident.
 
-1. `case` is the world as typed data, `play` runs it in virtual time, `signature` is what an incident in it is.
-2. `of_state` makes a case of a state; `shrink` and `simplify` reduce it; `as_steps` lets sentences make it.
-3. `reduce` puts these together.
+1. `case` describes a small world as typed data, `play` runs it in virtual time, `signature` identifies an incident.
+2. `of_state` makes a case from a state; `shrink` and `simplify` reduce it; `as_steps` replaces running work by steps.
+3. `reduce` combines these parts.
 """
 
 from .case import Case

@@ -1,4 +1,4 @@
-"""From work that is there to sentences that make it: the same case, where all work is submitted and placed."""
+"""Replace running work by steps that submit and place it, because sentences cannot begin with running work."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .shrink import Tester
 
 
 def variants(case: Case) -> Iterator[Case]:
-    """Yield ways to bring work to its nodes: all at once, one by one, and node by node."""
+    """Yield cases that place the work on its nodes by steps: all at once, job by job, and node by node."""
     running = sorted((it for it in case.work if it.nodes), key=lambda it: (it.created, it.name))
     waiting = sorted((it for it in case.work if not it.nodes), key=lambda it: (it.created, it.name))
     bare = replace(case, work=())
@@ -19,7 +19,7 @@ def variants(case: Case) -> Iterator[Case]:
     for first in ([Submit(_fresh(running))] if running else [], [Submit(_fresh([it])) for it in running]):
         yield replace(bare, steps=(*first, *together))
         yield replace(bare, steps=(*first, *last))
-    for whole in (False, True):  # nodes first, in the order in which they are filled; or only whole jobs
+    for whole in (False, True):  # with the nodes in the order in which they are filled, or with whole jobs only
         yield replace(bare, nodes=(), steps=(*_node_by_node(case, running, whole), *last))
 
 
@@ -28,7 +28,7 @@ def _fresh(work: list[Work]) -> tuple[Work, ...]:
 
 
 def _last(waiting: list[Work], subject: str) -> list[Step]:
-    """Submit what waits; in one step if the subject is not among it."""
+    """Submit the waiting work, in one step if the subject is not part of it."""
     groups = [waiting] if all(it.name != subject for it in waiting) else [[it] for it in waiting]
     return [Submit(_fresh(it)) for it in groups if it]
 
@@ -50,7 +50,7 @@ def _node_by_node(case: Case, running: list[Work], whole: bool) -> list[Step]:
 
 
 def merge_steps(tester: Tester) -> None:
-    """Join neighbouring steps of one kind where the incident stays, and let nodes be there from the beginning."""
+    """Merge neighbouring steps of one kind, and add nodes at the beginning, where the incident stays the same."""
     early = [it for step in tester.best.steps if isinstance(step, Join) for it in step.nodes]
     if early:
         rest = tuple(it for it in tester.best.steps if not isinstance(it, Join))

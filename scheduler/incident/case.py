@@ -1,6 +1,6 @@
-"""A case: a small world as typed data, from which a simulation, a state and a feature can be made.
+"""A case: a small cluster with its work as typed data. Simulations, states and features are made from it.
 
-The one rule: a case holds only what the sentences of features can say. Everything else is noted where it is left out.
+The one rule: a case holds only what sentences of features can express. Whatever is left out is noted.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def minus(amount: Amounts, taken: Amounts, times: int = 1) -> Amounts:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node that takes pods."""
+    """A node that accepts pods."""
 
     name: str
     has: Amounts
@@ -33,7 +33,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """A queue that is open."""
+    """An open queue."""
 
     name: str
     parent: str = ""
@@ -65,9 +65,9 @@ class Work:
     requests: Amounts = ()
     preemptable: bool = True
     nodes: tuple[str, ...] = ()
-    """The nodes of the pods that run when the case begins; the rest of its pods waits."""
+    """The nodes of the pods that run when the case begins; the other pods wait."""
     created: int = 0
-    """Seconds after the oldest work."""
+    """Creation time, in seconds after that of the oldest work."""
 
     @property
     def key(self) -> str:
@@ -101,28 +101,28 @@ class Leave:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A queue gets other values."""
+    """The values of a queue change."""
 
     queue: Queue
 
 
 @dataclass(frozen=True, slots=True)
 class Complete:
-    """A job completes: all of its pods end, and nobody makes them again."""
+    """A job completes: all of its pods end and are not created again."""
 
     job: str
 
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """A pod of a job fails if it runs; nobody makes it again."""
+    """A pod of a job fails if it runs; it is not created again."""
 
     job: str
     index: int = 0
 
     @property
     def pod(self) -> str:
-        """The pod's name, as the Job controller gives it."""
+        """The pod's name, in the form of the Job controller."""
         return f"{self.job}-task-{self.index}"
 
 
@@ -140,7 +140,7 @@ Step = Submit | Join | Leave | Change | Complete | Fail | Use
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A world and what happens in it. The cluster settles before each step."""
+    """A cluster and the steps that happen in it. The cluster settles before each step."""
 
     policy: str
     """The text of the policy file."""
@@ -148,10 +148,10 @@ class Case:
     queues: tuple[Queue, ...] = ()
     classes: tuple[PriorityClass, ...] = ()
     work: tuple[Work, ...] = ()
-    """The work that is there when the case begins."""
+    """The work that exists when the case begins."""
     steps: tuple[Step, ...] = ()
     subject: str = ""
-    """The job that the incident is about."""
+    """The subject: the job that the incident is about."""
 
     @property
     def policies(self) -> tuple[str, ...]:
@@ -160,7 +160,7 @@ class Case:
 
     @property
     def jobs(self) -> tuple[Work, ...]:
-        """All work, whenever it comes."""
+        """All work, whenever it is submitted."""
         return self.work + tuple(it for step in self.steps if isinstance(step, Submit) for it in step.work)
 
     @property
@@ -185,7 +185,7 @@ def ancestors(case: Case, queue: str) -> set[str]:
 
 
 def map_work(case: Case, work: dict[str, Work | None]) -> Case:
-    """Replace work by name; None removes it. Steps that nothing is left of disappear."""
+    """Replace work by name; None removes it. Empty steps are removed."""
 
     def mapped(items: tuple[Work, ...]) -> tuple[Work, ...]:
         found = (work.get(it.name, it) for it in items)

@@ -1,4 +1,4 @@
-"""The state of a recording at the moment of an eviction: what the cycle that decided it saw."""
+"""Read the state of a recording right before an eviction, as the deciding cycle saw it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _before(segment: Path, pod: str) -> State | None:
                 return state
             apply_to(state, given)
     except RecordError:
-        return None  # `read_state` tells what is wrong with it
+        return None  # `read_state` reports what is wrong with the file
     return None
 
 

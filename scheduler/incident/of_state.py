@@ -1,4 +1,4 @@
-"""Make a case of a state: what features can say becomes typed data, and the rest a list of notes."""
+"""Make a case from a state: what features can express becomes typed data, and the rest a list of notes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_NOTES = 8
 
 
 def make_case(state: State, policy: str, *, again: bool) -> tuple[Case, list[str], dict[str, str]]:
-    """Return the case, what is left out of it, and the job of each pod (by `namespace/name`).
+    """Return the case, notes on what it leaves out, and the job of each pod (by `namespace/name`).
 
     Args:
         state: The state.
@@ -94,7 +94,7 @@ class _Reader:
         self._nodes[name] = {key: it for key, it in has.items() if _is_counted(key) and it}
 
     def _subtract_others(self, of_jobs: dict[str, str]) -> None:
-        """Take what pods of no job hold from their nodes."""
+        """Subtract the amounts of pods without a job from their nodes."""
         for key, pod in self._state.objects["Pod"].items():
             has = self._nodes.get(pod.spec.node_name)
             if key not in of_jobs and has is not None and not status_of(pod)[0] & COMPLETED:
@@ -170,7 +170,7 @@ def _queue(given: objects.Queue) -> Queue:
 
 
 def _short_names(keys: Iterable[str]) -> dict[str, str]:
-    """Return a name without namespace for each key; the order of keys stays, as equal jobs are served by it."""
+    """Return a name without namespace for each key, in the order of the keys, which decides among equal jobs."""
     ordered = sorted(keys)
     width = len(str(len(ordered)))
     return {key: f"job-{number:0{width}}" for number, key in enumerate(ordered, 1)}

@@ -1,4 +1,4 @@
-"""Play a case in virtual time, and keep what happened as data.
+"""Play a case in virtual time, and record its events as data.
 
 The one rule: nothing ends by itself. The cluster settles for `PAUSE` virtual seconds after each step.
 """
@@ -39,7 +39,7 @@ from .case import NAMESPACE, Amounts, Case, Change, Complete, Fail, Join, Leave,
 START = 1_790_000_000.0
 PAUSE = 30.0
 MOST_CYCLES = 400
-"""Cycles between two steps after which a cluster counts as one that never settles; small cases need less than 20."""
+"""Cycles between two steps after which a cluster counts as never settling; small cases need less than 20."""
 _ALWAYS_THERE = tuple(Queue(name, **spec) for name, spec in ALWAYS_THERE.items())
 _SETTINGS = Settings(start_delay=0.02, grace=0.02)
 
@@ -66,7 +66,7 @@ class Rest:
 
 @dataclass(slots=True)
 class Story:
-    """What happened. Jobs and pods are named without namespace."""
+    """The events of a play. Jobs and pods are named without namespace."""
 
     evictions: list[Eviction] = field(default_factory=list)
     rests: list[Rest] = field(default_factory=list)
@@ -74,7 +74,7 @@ class Story:
     problem: str = ""
     """Why the cluster never settled; empty if it did."""
     starts: list[tuple[float, str]] = field(default_factory=list)
-    """When each job began to stand."""
+    """The time at which each job first had its minimum of running pods."""
 
     @property
     def end(self) -> Rest:
@@ -83,7 +83,7 @@ class Story:
 
 
 Listener = Callable[[float, Any], None]
-"""Is given the time, and an input of the core or an outcome."""
+"""Receives the time, and an input of the core or an outcome."""
 
 
 def play(
@@ -143,7 +143,7 @@ class _Play:
         return self._story
 
     def _settle(self, number: int) -> None:
-        """Take a step (0: none), and run until the next one is due."""
+        """Carry out a step (0: none), and run until the next one is due."""
         begins = START + PAUSE * number
         items = [] if not number else self._inputs(self._case.steps[number - 1], begins)
         load = [Arrival(begins + self._gap * index, it) for index, it in enumerate(items)]

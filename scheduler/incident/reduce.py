@@ -1,8 +1,8 @@
-"""Reduce an incident: from a state and what happened to the smallest case that shows the same.
+"""Reduce an incident in a state to the smallest case that shows the same incident.
 
-1. The state becomes a case, and the case is played: the signature is what happens to the subject in it.
+1. The state becomes a case, and the case is played: the signature describes what happens to the subject.
 2. Objects, fields, policy and amounts are removed while the signature stays; running work keeps its nodes.
-3. The work of the rest is brought to its nodes by submitting it, as sentences do, and what is left is reduced again.
+3. The remaining work is placed on its nodes by submitting it, as sentences do, and the case is reduced again.
 """
 
 from __future__ import annotations
@@ -41,23 +41,23 @@ class Reduced:
     case: Case
     signature: Signature
     before: int
-    """Objects of the state."""
+    """Number of objects of the state."""
     policy_name: str = ""
     """The policy of `templates/policies` that shows the incident; empty: `case.policy` is cut down."""
     left_out: list[str] = field(default_factory=list)
-    """What of the state no sentence can say."""
+    """Parts of the state that no sentence can express."""
     tried: int = 0
     notes: list[str] = field(default_factory=list)
 
     @property
     def title(self) -> str:
-        """A title for the feature."""
+        """The title of the feature."""
         return title_of(self.signature)
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What a reduction is given beside the case."""
+    """Input of a reduction beside the case."""
 
     policies: Mapping[str, str]
     """Policies that a sentence can name, the simplest first."""
@@ -89,14 +89,14 @@ def reduce_incident(path: Path, because: str, policy: str, known: Known) -> Redu
 
 
 def _plain(policy: str) -> str:
-    """Return the policy file of a text that may be the ConfigMap around it."""
+    """Return the policy file in a text that may be a ConfigMap with the file."""
     document = yaml.safe_load(policy)
     files = document.get("data") if document.get("kind") == "ConfigMap" else None
     return next((text for name, text in sorted((files or {}).items()) if name.endswith((".conf", ".yaml"))), policy)
 
 
 def reduce_state(state: State, because: str, policy: str, known: Known) -> Reduced:
-    """Reduce what a state leads to.
+    """Reduce an incident that follows from a state.
 
     Args:
         state: The state.

@@ -1,7 +1,7 @@
 """Delta debugging: remove jobs, queues and nodes from a case while it still shows the incident.
 
-A removal is tried in two ways. *Excised*, what a job holds goes with it from its node and from the amounts of its
-queues, so that free capacity and head-room stay as they are. *Plain*, only the object goes.
+A removal is tried in two ways. *Excised*: the job's amounts are also subtracted from its nodes and its queues, so that
+free capacity and head-room stay the same. *Plain*: only the object is removed.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def remove_parts(tester: Tester, parts: Sequence[Any], removals: Iterable[Remova
 
 
 def excise(case: Case, jobs: Sequence[str]) -> Case:
-    """Remove jobs with what they hold: from their nodes, and from the amounts of their queues."""
+    """Remove jobs, and subtract their amounts from their nodes and queues."""
     gone = {it.name: it for it in case.jobs if it.name in set(jobs)}
     used: dict[str, Counter[str]] = {}
     held: dict[str, Counter[str]] = {}
@@ -124,7 +124,7 @@ def _drop_jobs(case: Case, jobs: Sequence[str]) -> Case:
 
 
 def _drop_queues(case: Case, queues: Sequence[str]) -> Case:
-    """Remove queues. Their children move up; their jobs go with them, but for the subject."""
+    """Remove queues with their jobs, except for the subject. Their children move up."""
     gone = set(queues) - {it.queue for it in case.jobs if it.name == case.subject}
     parents = {it.name: it.parent for it in case.queues}
     moved: dict[str, Queue | None] = {}
@@ -146,7 +146,7 @@ def _drop_steps(case: Case, steps: Sequence[Step]) -> Case:
 
 
 def _without_unused(case: Case) -> Case:
-    """Remove queues without work and children, and classes that nobody has."""
+    """Remove queues without work and children, and unused priority classes."""
     used = set().union(*(ancestors(case, it.queue) for it in case.jobs))
     classes = {it.priority for it in case.jobs}
     without = map_queues(case, dict.fromkeys(it.name for it in case.queues if it.name not in used))

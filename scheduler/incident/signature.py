@@ -1,4 +1,4 @@
-"""What an incident is, independent of names, numbers and texts: the signature by which smaller cases are judged."""
+"""The signature of an incident, independent of names, numbers and texts. Smaller cases are compared by it."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _type_of_denial(why: Any) -> str:
 
 
 def shows(case: Case, wanted: Signature) -> bool:
-    """Whether a case shows the incident, whether the jobs of a step come at once or one after the other."""
+    """Whether a case shows the incident, both if a step's jobs are created at once and if they are created in turn."""
     if isinstance(wanted, Broken):
         return wanted.name in wanted.judge(case)
     together = any(isinstance(it, Submit) and len(it.work) > 1 for it in case.steps)

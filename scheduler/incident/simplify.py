@@ -1,4 +1,4 @@
-"""Simplify what is left of a case: fields, the policy, amounts, and at last the names."""
+"""Simplify the rest of a case: fields, the policy, amounts, and at last the names."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ QUEUES = ("analysis", "batch", "chat", "evaluation", "imaging", "research", "spe
 
 
 def simplify_fields(tester: Tester) -> None:
-    """Give fields their defaults."""
+    """Set fields to their defaults."""
     for name in [it.name for it in tester.best.jobs]:
         for change in _changes_of_work(tester, name):
             tester.take(change)
@@ -75,7 +75,7 @@ def _changes_of_work(tester: Tester, name: str) -> Iterator[Case]:
 
 
 def simplify_policy(tester: Tester, known: Mapping[str, str]) -> str:
-    """Cut the policy down, or use one of the known policies; returns the name of that one, or an empty text."""
+    """Cut the policy down, or use a known policy. Return the name of the known policy, or an empty text."""
     for name, text in known.items():
         if tester.best.policy == text or tester.take(replace(tester.best, policy=text)):
             return name
@@ -154,7 +154,7 @@ def simplify_amounts(tester: Tester) -> None:
 
 
 def _lower(tester: Tester, dimension: str, number: int) -> None:
-    """Lower one amount, the one of that number among all amounts, to the smallest that keeps the incident."""
+    """Lower the amount with this number among all amounts to the smallest that keeps the incident."""
     site = dict(list(_sites(tester.best))[number])
     for goal in _STEPS:
         amount = goal * _unit(dimension)
@@ -221,7 +221,7 @@ def _map_queue(queue: Queue, change: Callable[[Amounts], Amounts]) -> Queue:
 
 
 def simplify_names(tester: Tester) -> None:
-    """Give everything a name of the vocabulary, in the order of the old names."""
+    """Rename everything by the vocabulary, in the order of the old names."""
     tester.take(renamed(tester.best))
 
 

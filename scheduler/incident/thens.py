@@ -1,4 +1,4 @@
-"""What a reduced case shows, in the sentences of features."""
+"""Describe the outcome of a reduced case in sentences of features."""
 
 from __future__ import annotations
 

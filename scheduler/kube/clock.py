@@ -1,4 +1,4 @@
-"""The time of day, as the running event loop has it: a loop in virtual time brings its own."""
+"""The clocks of the process; an event loop in virtual time brings clocks of its own."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 
 
 def wall_time() -> float:
-    """Seconds since the epoch, by the running event loop's `wall()` if it has one."""
+    """Return seconds since the epoch, from the running event loop's `wall()` if it has one."""
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:
@@ -17,5 +17,5 @@ def wall_time() -> float:
 
 
 def steady_time() -> float:
-    """Monotonic seconds, by the clock of the running event loop."""
+    """Return monotonic seconds, from the clock of the running event loop."""
     return asyncio.get_running_loop().time()

@@ -128,7 +128,7 @@ class Reflector(Generic[T]):
         await asyncio.sleep(min(pause, 1.0) if is_expected else pause)
 
     def _not_served(self) -> None:
-        """Take a kind that is not served for one without objects."""
+        """Treat a kind that is not served as one without objects."""
         for key, gone in list(self._known.items()):
             self._absent(key, _version_of(gone)[0])
         self.synced.set()

@@ -131,7 +131,7 @@ def _cooldown(document: Document) -> Found:
 
 
 def _shared_cards(document: Document) -> Found:
-    """Report a deviceshare that gives no cards, or whose weight weighs nothing."""
+    """Report a deviceshare that offers no cards, or whose weight has no effect."""
     option = document.policy.plugin("deviceshare")
     if option is None:
         return
