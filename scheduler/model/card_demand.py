@@ -72,7 +72,7 @@ class CardDemand(msgspec.Struct, frozen=True):
 
     @property
     def largest(self) -> CardPart:
-        """The part that asks for most of a card."""
+        """Return the part that requests most of a card."""
         return max(self.parts, key=lambda part: (part.cards > 0, part.percent, part.memory, part.cores))
 
     def permits(self, card: str, model: str) -> bool:

@@ -40,7 +40,7 @@ class Tallies:
         return result
 
     def staying(self) -> Counts:
-        """Return the pods that stay: present or pipelined."""
+        """Return the pods that remain: present or pipelined."""
         present, _, pipelined = self._refresh()
         result: Counts = present + pipelined
         return result

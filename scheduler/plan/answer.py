@@ -73,7 +73,7 @@ class World(msgspec.Struct):
     """Job → why it waits, once the world has settled."""
     cycles: int = 0
     problem: str = ""
-    """Why it does not settle."""
+    """Why the world does not settle; empty if it does."""
 
 
 class AtOnce(msgspec.Struct):
@@ -82,9 +82,9 @@ class AtOnce(msgspec.Struct):
     now: World
     proposed: World
     evictions: list[Eviction] = []
-    """Those that the change causes: they do not happen without it."""
+    """Evictions that the change causes: they do not happen without it."""
     spared: list[Eviction] = []
-    """Those that the change prevents."""
+    """Evictions that the change prevents."""
     starts: list[Start] = []
     refused: list[Refused] = []
 

@@ -1,4 +1,4 @@
-"""What happens at once: the next cycles on the state until it settles, while nothing ends by itself."""
+"""Compute the immediate effects: run cycles on the state until it settles, while no work ends by itself."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from ..state import State
 from .answer import AtOnce, Eviction, Refused, Start, World
 
 LARGE = 5_000
-"""Pods of a state whose two worlds are worth a process each."""
+"""Number of pods from which the two worlds run in a process each."""
 HORIZON = 600.0
-"""Seconds of virtual time in which a state has to settle: reservations and waits of the policy run out in them."""
+"""Seconds of virtual time in which a state has to settle; reservations and waits of the policy end within them."""
 
 
 class _Watcher:
-    """Collects what happens in one world."""
+    """Collects the events of one world."""
 
     def __init__(self, state: State) -> None:
         self._queues = {key: it.spec.queue or "default" for key, it in state.objects["PodGroup"].items()}
@@ -96,7 +96,7 @@ def settle(state: State, policy: Policy, settings: Settings | None = None) -> tu
 def settle_both(
     now: tuple[State, Policy], proposed: tuple[State, Policy], settings: Settings
 ) -> tuple[tuple[World, Present], tuple[World, Present]]:
-    """Run both worlds; those of large states in a process each."""
+    """Run both worlds, each in a process of its own if the state is large."""
     if len(now[0].objects["Pod"]) < LARGE:
         return settle(*now, settings), settle(*proposed, settings)
     with ProcessPoolExecutor(1) as pool:
@@ -105,7 +105,7 @@ def settle_both(
 
 
 def compare(now: World, proposed: World, queues: Mapping[str, str]) -> AtOnce:
-    """Find what the change causes."""
+    """Compare the two worlds: the effects of the change."""
     before, after = ({it.pod: it for it in world.evictions} for world in (now, proposed))
     victims = {it.job for it in proposed.evictions}
     started = {it.job: it.pods for it in now.starts}

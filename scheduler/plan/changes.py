@@ -103,7 +103,7 @@ class Worlds:
 
 
 def find_worlds(state: State, now: Side | None, proposed: Side, policy_path: str = "") -> Worlds:
-    """Find what changes.
+    """Find the changes.
 
     Args:
         state: The cluster.
@@ -177,7 +177,7 @@ def _listed(names: Mapping[str, str]) -> str:
 
 
 def _difference(old: Policy, new: Policy) -> str:
-    """Return in a few words how two policies differ."""
+    """Describe the difference of two policies in a few words."""
     parts = []
     if old.actions != new.actions:
         parts.append(f"actions {', '.join(old.actions)} → {', '.join(new.actions)}")
@@ -192,7 +192,7 @@ def _plugins(policy: Policy) -> str:
 
 
 def _same(known: Any, item: Any) -> bool:
-    """Whether a manifest asks for what the cluster has."""
+    """Whether a manifest describes the object that the cluster has."""
     if isinstance(item, objects.PriorityClass):
         return bool(known.value == item.value and known.preemption_policy == item.preemption_policy)
     if isinstance(item, objects.Node):

@@ -1,4 +1,4 @@
-"""What monitors find over a load: what must not happen, whoever waits how long.
+"""Monitors over a load: find violations of rules that hold whatever the waits are.
 
 | rule | what it finds |
 | --- | --- |
@@ -59,7 +59,7 @@ def of_queues(metrics: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def caused(now: Iterable[Finding], proposed: Iterable[Finding]) -> list[Finding]:
-    """Return what is found in the proposed world only, one of each rule and subject."""
+    """Return the findings of the proposed world only, one for each rule and subject."""
     known = {(it.rule, it.subject) for it in now}
     found = {(it.rule, it.subject): it for it in proposed if (it.rule, it.subject) not in known}
     return [found[key] for key in sorted(found)]

@@ -24,13 +24,13 @@ from .changes import Side, Worlds, find_worlds
 
 DAY = 86400.0
 RULES = {"best": 1 / 3, "expected": 1.0, "worst": 3.0}
-"""Time that a running job still runs ÷ its age: the quartiles, if nothing is known but the age."""
+"""Remaining time of a running job ÷ its age: the quartiles, if only the age is known."""
 AGE, RANGE = "age", "range"
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is to be planned."""
+    """The input of a plan."""
 
     state: Path
     now: Side | None
@@ -59,7 +59,7 @@ class Request:
 
 
 def make_plan(request: Request) -> Plan:
-    """Answer what a change does at once and over the load.
+    """Compute the effects of a change at once and over the load.
 
     Raises:
         StateError, ChangeError, InputError, PolicyError: an input cannot be used; the text says what to do next.
@@ -92,7 +92,7 @@ def make_plan(request: Request) -> Plan:
 
 
 def _check(request: Request, state: State) -> None:
-    """Raise InputError for options that the state gives no meaning, before anything is simulated."""
+    """Raise InputError, before anything is simulated, for options that do not fit the state."""
     _run_times(request, {})
     if request.preset and request.preset not in PRESETS:
         raise InputError("--preset", f"{request.preset!r} is no preset", f"name one of {', '.join(sorted(PRESETS))}")
@@ -228,13 +228,13 @@ def _run_times(request: Request, known: dict[str, float]) -> dict[str, RunTimes]
 
 
 def nothing(run_times: RunTimes) -> Iterable[Arrival]:
-    """No arrival."""
+    """Yield no arrival."""
     del run_times
     return ()
 
 
 def of_trace(run_times: RunTimes, trace: Trace, shift: float) -> Iterator[Arrival]:
-    """The arrivals of a trace, later by `shift` seconds."""
+    """Yield the arrivals of a trace, later by `shift` seconds."""
     del run_times
     for it in arrivals(trace):
         yield Arrival(it.at + shift, it.item)

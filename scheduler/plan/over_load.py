@@ -1,4 +1,4 @@
-"""What happens over a load: both worlds simulated from the state to the load's end, each in a process of its own."""
+"""Simulate both worlds from the state to the end of a load, each in a process of its own, and compare them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Course:
 
 
 def run_courses(courses: list[Course]) -> list[str]:
-    """Run simulations on all cores; returns of each why it could not go on, or nothing."""
+    """Run simulations on all cores. Return for each the reason why it could not continue, or an empty text."""
     workers = min(len(courses), os.cpu_count() or 1)
     if workers == 1:
         return [_run(it) for it in courses]
@@ -84,7 +84,7 @@ def _total(state: State, resource: str) -> float:
 
 
 class Result:
-    """What a plan reports of one simulation, from its result file."""
+    """The part of one simulation's result file that a plan reports."""
 
     def __init__(self, path: Path, ran: frozenset[str]) -> None:
         self.jobs: dict[str, JobRecord] = {}
@@ -100,11 +100,11 @@ class Result:
         self.findings = [*findings.of_queues(self.metrics), *findings.of_jobs(self.jobs)]
 
     def wait(self, job: JobRecord) -> float | None:
-        """How long a job waited; None for one that ran already, or never starts."""
+        """Return how long a job waited; None for a job that ran already or never starts."""
         return None if job.job in self._ran else job.wait
 
     def numbers(self, queue: str | None = None) -> dict[str, float | None]:
-        """The metrics of a queue, or of all."""
+        """Return the metrics of a queue, or of all."""
         jobs = [job for job in self.jobs.values() if queue in (None, job.queue)]
         waits = spread([wait for job in jobs if (wait := self.wait(job)) is not None])
         of_queues = [it for name, it in self.metrics.get("queues", {}).items() if queue in (None, name)]
@@ -124,7 +124,7 @@ class Result:
 
 
 def compare(now: Result, proposed: Result, load: str, run_times: str, problem: str) -> OverLoad:
-    """Find what the change does over the load."""
+    """Compare the two worlds over the load."""
     names = sorted({job.queue for it in (now, proposed) for job in it.jobs.values()})
     changed = []
     for name, job in proposed.jobs.items():

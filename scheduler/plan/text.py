@@ -28,13 +28,13 @@ def render_text(plan: Plan) -> str:
 
 
 def _short(line: str) -> str:
-    """Return a long line without why others were spared. Its cause is not cut off: the terminal wraps the line."""
+    """Return a long line without the protections of other candidates; the terminal wraps the complete cause."""
     short = line if len(line) <= _WIDTH else line.partition("; others: ")[0]
     return short if len(short) <= _LONGEST else f"{short[: _LONGEST - 1]}…"
 
 
 def _head(it: Subject) -> str:
-    """Return what is planned, on which state; a long path is cut to its file, so that the numbers stay."""
+    """Return the subject of the plan and its state; a long path is cut to its file name, so that the numbers fit."""
     before = f"plan of {it.proposed} against {it.now}, on "
     after = (
         f" taken {render_age(it.age_seconds)} ago (sha256 {it.sha256[:12]}{', redacted' if it.redacted else ''}): "
@@ -58,7 +58,7 @@ def _count(number: int, one: str) -> str:
 
 
 def headline(it: AtOnce) -> str:
-    """Return what happens at once in one line."""
+    """Return the immediate effects in one line."""
     pods = _count(len(it.evictions), "pod") + (" is" if len(it.evictions) == 1 else " are")
     parts = [f"{pods} evicted", f"{_count(len(it.starts), 'job')} more start", f"{len(it.refused)} refused"]
     if it.spared:

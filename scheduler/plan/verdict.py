@@ -29,7 +29,7 @@ class Condition:
 
 
 def _load(name: str) -> Callable[[Plan], list[tuple[float, float]]]:
-    """Return what reads a metric of both worlds, over all queues and of each queue."""
+    """Return a function that reads a metric of both worlds, over all queues and for each queue."""
 
     def read(plan: Plan) -> list[tuple[float, float]]:
         found = []
@@ -96,7 +96,7 @@ def parse_conditions(texts: list[str], *, load: bool = True, features: bool = Tr
 
 
 def judge(plan: Plan, conditions: list[Condition]) -> list[str]:
-    """Return what is worse than permitted, one a line."""
+    """Return the results that are worse than permitted, one in each line."""
     failed = []
     for it in conditions:
         pairs = _METRICS[it.name](plan)

@@ -1,4 +1,4 @@
-"""`scheduler simulate`: run a load in virtual time, write what became of each job, and summarize it.
+"""`scheduler simulate`: run a load in virtual time, write a record of each job, and summarize the records.
 
 1. `inputs` reads the load (`trace`, `synthetic`) and the cluster (`scene`, or a state).
 2. `runner` drives a `Simulation`; `bookkeeping` turns its outcomes into records and metrics.

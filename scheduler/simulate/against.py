@@ -11,7 +11,7 @@ from .errors import InputError
 from .records import End, JobRecord, read_result
 
 _MOST = 20
-"""Jobs that are listed."""
+"""Maximum number of listed jobs."""
 
 
 def differences(before: Path, after: Path) -> str:
@@ -43,7 +43,7 @@ def differences(before: Path, after: Path) -> str:
 
 
 def _read(path: Path) -> tuple[End, dict[str, tuple[float, float | None]]]:
-    """Return the last record, and of each job when it was submitted and how long it waited."""
+    """Return the last record, and the submission and the wait of each job."""
     end: End | None = None
     jobs: dict[str, tuple[float, float | None]] = {}
     for record in read_result(path):
@@ -57,7 +57,7 @@ def _read(path: Path) -> tuple[End, dict[str, tuple[float, float | None]]]:
 
 
 def _wait(job: tuple[float, float | None], end: float) -> float:
-    """How long a job waited; one that never started, until the end of the run."""
+    """Return how long a job waited; for a job that never started, until the end of the run."""
     submitted, wait = job
     return end - submitted if wait is None else wait
 

@@ -1,7 +1,7 @@
 """Turn the outcomes of a simulation into records: one for each job, and samples of the queues.
 
 1. Every outcome updates the open record of its job; the record leaves as soon as the job is over.
-2. Before time moves on, `Ledger` integrates what the queues held and were owed over the instants before.
+2. Before time advances, `Ledger` integrates what the queues held and were entitled to since the last instant.
 3. Memory is bounded by the jobs that are not over: reasons of one kind share one `Wait`.
 """
 
@@ -24,7 +24,7 @@ LOAD = "load/"
 
 
 class _Open:
-    """A job that is not over."""
+    """The open record of a job that is not over."""
 
     __slots__ = ("cards_of_pod", "held", "preempts", "reasons", "record", "since", "waits", "waits_since")
 
@@ -64,7 +64,7 @@ class Bookkeeping:
         self.stuck = 0
         """Jobs that wait at the end of the run."""
         self.examples: list[str] = []
-        """Some of them, with the last reason."""
+        """Some of the jobs that wait, with the last reason."""
 
     def take(self, outcome: outcomes.Outcome) -> None:
         """Take one outcome, in the order in which the simulation emits them."""
@@ -174,7 +174,7 @@ class Bookkeeping:
             self._metrics.preempts(preemptor.record.cards)
 
     def _left(self, job: _Open, new: Eviction, reason: Callable[[], str]) -> None:
-        """Note pods that have to go; those of one moment and cause share an entry."""
+        """Record lost pods; those of one moment and cause share an entry."""
         last = job.record.evictions[-1] if job.record.evictions else None
         if last is not None and (last.at, last.preemptor, last.action) == (new.at, new.preemptor, new.action):
             last.pods += 1
@@ -218,7 +218,7 @@ class Bookkeeping:
         self._at = now
 
     def _owed(self) -> dict[str, tuple[float, float]]:
-        """Queue → what it is entitled to now, and what it is guaranteed of that; in cards."""
+        """Return for each queue the cards to which it is entitled now, and how many of these are guaranteed."""
         found = {}
         for name, it in self._numbers.items():
             requested = it.request.get(self._resource, 0)

@@ -1,4 +1,4 @@
-"""Which column of a trace means what, and how its cells are read.
+"""Define the meaning of a trace's columns, and read its cells.
 
 A mapping names fields of a job (`FIELDS`) and the columns that hold them. Presets are mappings of public traces.
 """

@@ -1,4 +1,4 @@
-"""What a simulation begins with: the cluster, the load, and where both come from.
+"""Read the input of a simulation: the cluster, the load, and their sources.
 
 1. A trace or a synthetic load on a cluster that `--nodes` and `--queues` describe.
 2. A state (`--state`): its nodes, queues and jobs. The load is a trace or a synthetic load whose first job arrives at
@@ -48,7 +48,7 @@ class Inputs:
     scene: Scene = field(default_factory=Scene)
     seed: int | None = None
     until: float = math.inf
-    """When what is known of the load ends."""
+    """The time at which the known load ends."""
     begin: Callable[[Simulation], object] | None = None
     cluster: Cluster | None = None
     policy: str = ""
@@ -56,7 +56,7 @@ class Inputs:
 
 
 def read_inputs(given: argparse.Namespace) -> Inputs:
-    """Read what the options name. Raises InputError, StateError."""
+    """Read the inputs that the options name. Raises InputError, StateError."""
     if given.trace is not None and given.synthetic is not None:
         raise InputError("--trace", "a run has one load: --trace and --synthetic exclude each other", "leave one out")
     if given.state is not None:
@@ -139,7 +139,7 @@ def _alone(state: State) -> Inputs:
 
 
 def _follow(found: Inputs, given: argparse.Namespace, state: State) -> None:
-    """Take what a recording has after its checkpoint as the load."""
+    """Use the inputs of a recording after its checkpoint as the load."""
     recorded = Recorded(given.state, state)
     run_times = RunTimes(recorded.run_times, given.run_time)
     found.load, found.jobs = recorded.arrivals(run_times), found.jobs + len(recorded)

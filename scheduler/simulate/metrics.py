@@ -19,12 +19,12 @@ SIZES = ((0, "0"), (1, "1"), (7, "2-7"), (8, "8"), (63, "9-63"), (math.inf, "64+
 
 
 def size_of(cards: float) -> str:
-    """The class of a job with so many cards."""
+    """Return the class of a job with this number of cards."""
     return next(name for limit, name in SIZES if cards <= limit)
 
 
 def percentile(ordered: Sequence[float], share: float) -> float:
-    """The smallest value that at least this share of the values does not exceed (nearest rank)."""
+    """Return the smallest value that at least this share of the values does not exceed (nearest rank)."""
     return float(ordered[max(0, math.ceil(share * len(ordered)) - 1)])
 
 
@@ -46,7 +46,7 @@ class QueueTotals:
     entitled: float = 0.0
     """Card-seconds that it was entitled to: the smaller of deserved and requested."""
     short: float = 0.0
-    """Card-seconds of these that it did not hold."""
+    """Card-seconds that it was entitled to and did not hold."""
     short_seconds: float = 0.0
     """Time for which it held less than it was entitled to."""
     guarantee_short_seconds: float = 0.0
@@ -81,7 +81,7 @@ class Metrics:
     requested_by_preemptors: float = 0.0
 
     def of(self, queue: str) -> QueueTotals:
-        """The totals of a queue."""
+        """Return the totals of a queue."""
         return self.queues.setdefault(queue, QueueTotals())
 
     def submitted(self, at: float) -> None:
@@ -109,11 +109,11 @@ class Metrics:
                 self.evicted_cards += it.cards
 
     def preempts(self, cards: float) -> None:
-        """Count a job of so many cards that evicts for the first time."""
+        """Count a job with this number of cards that evicts for the first time."""
         self.requested_by_preemptors += cards
 
     def result(self, end: float) -> dict[str, Any]:
-        """All metrics, for the result file."""
+        """Return all metrics, for the result file."""
         names = sorted({queue for queue, _ in self.waits} | self.queues.keys())
         span = max(end - self.first, 0.0) if self.jobs else 0.0
         used = math.fsum(it.held for it in self.queues.values())
@@ -169,7 +169,7 @@ class Ledger:
         self.held: dict[str, float] = {}
 
     def hold(self, queue: str, cards: float) -> None:
-        """A queue holds so many cards more (or less)."""
+        """Add cards to what a queue holds; a negative number removes cards."""
         self.held[queue] = self.held.get(queue, 0.0) + cards
 
     def integrate(self, owed: dict[str, tuple[float, float]], seconds: float) -> None:

@@ -1,7 +1,7 @@
-"""Begin a simulation from a state: show it to the core, and let its work go on.
+"""Begin a simulation from a state: show the state to the core, and continue its work.
 
-Running work needs a time that it still runs, and waiting work one that it is going to run. `RunTimes` names the rule;
-nothing in a cluster tells it.
+Running work needs a remaining run time, and waiting work a run time. A cluster knows neither, so `RunTimes` defines
+the rule.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..simulation import Adopted, OnEviction, Simulation
 from ..state import State
 
 ANNOTATION = "schedspec.dev/run-time"
-"""On a PodGroup: how long the job runs in all, such as `90m`."""
+"""Annotation of a PodGroup: the total run time of the job, such as `90m`."""
 SHORTEST = 60.0
 """Seconds that a job which has just begun still runs."""
 
@@ -52,7 +52,7 @@ class RunTimes:
 
 
 ENDLESS = RunTimes(fixed=math.inf)
-"""Nothing ends: for what a change does at once."""
+"""Run times with which no work ends, for the immediate effects of a change."""
 
 
 @dataclass(slots=True)
@@ -97,7 +97,7 @@ def begin(
 
 
 def opened(queue: objects.Queue) -> objects.Queue:
-    """The queue as its controller shows it: open, unless its status names another state."""
+    """Return the queue as its controller shows it: open, unless its status names another state."""
     if queue.status.state:
         return queue
     return objects.Queue(queue.metadata, queue.spec, objects.QueueStatus("Open"))

@@ -1,8 +1,8 @@
-"""The load of a recording: what arrived and what ended after the checkpoint that a simulation begins from.
+"""The load of a recording: all arrivals and ends after the checkpoint from which a simulation begins.
 
 1. A PodGroup and its pods arrive when the recording shows the first of them.
 2. A job runs as long as it ran in the recording. One that still runs at its end has no known run time.
-3. Nodes come, change and go as recorded. Queues and policies do not: they are what a plan varies.
+3. Nodes are added, changed and removed as recorded. Queues and policies are not, because a plan varies them.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class _Job:
     pods: dict[str, objects.Pod] = field(default_factory=dict)
     """First version of each pod, by key."""
     running: dict[str, float] = field(default_factory=dict)
-    """Pods that run, since when."""
+    """Running pods → the time of their start."""
     ended: float | None = None
     began: float | None = None
 
     @property
     def run_time(self) -> float | None:
-        """The duration of its last run; None if the run had not ended."""
+        """Return the duration of the last run; None if the run had not ended."""
         if self.began is None or self.ended is None:
             return None
         return max(self.ended - self.began, 1.0)

@@ -59,7 +59,7 @@ class Sample(msgspec.Struct, frozen=True, tag_field="kind", tag="queues"):
 
 
 class Eviction(msgspec.Struct):
-    """Pods of a job that were evicted at one moment for one preemptor, or had to go with their node."""
+    """Pods of a job that were evicted at one moment for one preemptor, or were lost with their node."""
 
     at: float
     pods: int
@@ -77,7 +77,7 @@ class Wait(msgspec.Struct):
     """One kind of reason for which a job waited."""
 
     since: float
-    """When it was first the reason."""
+    """Time at which it first was the reason."""
     seconds: float
     types: list[str]
     text: str
@@ -97,18 +97,18 @@ class JobRecord(msgspec.Struct, tag_field="kind", tag="job"):
     cards: float
     """Cards of all pods."""
     run_time: float | None
-    """Seconds it has to run; None: for ever."""
+    """Run time in seconds; None: for ever."""
     submitted: float
     admitted: float | None = None
     started: float | None = None
-    """When it first ran with `min_member` pods."""
+    """Time at which it first ran with `min_member` pods."""
     ended: float | None = None
     outcome: str = "waiting"
     """`completed`, `aborted`; at the end of the run `running` or `waiting`."""
     attempts: int = 1
     evictions: list[Eviction] = []
     held: list[tuple[float, float, float]] = []
-    """From, to and number of cards, whenever that changed while it held some."""
+    """Begin, end and number of cards of each span in which the job held cards."""
     card_seconds_used: float = 0.0
     """Cards that its pods held × seconds."""
     card_seconds_lost: float = 0.0

@@ -40,17 +40,17 @@ class Outcome:
     stuck: int = 0
     """Jobs that wait at the end."""
     examples: tuple[str, ...] = ()
-    """Some of them, with the reason."""
+    """Some of the jobs that wait, with the reason."""
 
 
 class Monitor(Protocol):
-    """Judges a run from outside of the scheduler."""
+    """A judge of a run that is independent of the scheduler."""
 
     def take(self, outcome: Any) -> None:
-        """Take the next outcome."""
+        """Judge the next outcome."""
 
     def close(self) -> Sequence[Mapping[str, Any]]:
-        """End; returns the fields of each `records.Finding`."""
+        """Finish, and return the fields of each `records.Finding`."""
 
 
 def run(
@@ -172,7 +172,7 @@ def _interruptions() -> Iterator[Callable[[], bool]]:
 
 @contextmanager
 def _progress(books: Bookkeeping, jobs: int | None) -> Iterator[Callable[[float], None]]:
-    """Yield what redraws the progress line on a terminal: virtual date, jobs done, rate, time left."""
+    """Yield a function that redraws the progress line on a terminal: virtual date, jobs done, rate, time left."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return

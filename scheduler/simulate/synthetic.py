@@ -153,7 +153,7 @@ class _File:
         return InputError(f"{self._path}:{self._line(at)}", f"{'.'.join(at) or 'the file'}: {problem}", remedy)
 
     def _line(self, at: tuple[str, ...]) -> int:
-        """Return the line of the innermost field that is there."""
+        """Return the line of the innermost field that exists."""
         node, line = self._node, 1
         for name in at:
             pairs = node.value if isinstance(node, yaml.MappingNode) else ()

@@ -2,7 +2,7 @@
 
 1. The file is read row by row; each row becomes a `Job` or a `RowError` with line, column and value.
 2. The jobs are sorted by the time of their submission, stably: jobs of one second keep the order of their lines.
-3. `arrivals` makes workloads of them. A job is called after its line, so that equal times are served in that order.
+3. `arrivals` makes workloads from the jobs. A job is named after its line, so that jobs of equal times keep that order.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NO_QUEUE = "default"
 
 @dataclass(slots=True)
 class Trace:
-    """The jobs of a trace, by time of submission, and what its reading showed."""
+    """The jobs of a trace, by time of submission, and the problems of its rows."""
 
     source: str
     jobs: list[Job] = field(default_factory=list)

@@ -10,7 +10,7 @@
 A run is deterministic: equal inputs give equal outcomes. It reads no clock and draws no random number.
 """
 
-from .agenda import Agenda, Rank, SimulationError, StuckError, TimeGoesBackError
+from .agenda import Agenda, PastEventError, Rank, SimulationError, StuckError
 from .cycles import Cycles
 from .engine import Simulation, UnknownNodeError
 from .gangs import Settings
@@ -43,6 +43,7 @@ __all__ = [
     "InvalidLoadError",
     "OnEviction",
     "Outcome",
+    "PastEventError",
     "Rank",
     "RecoverNode",
     "RemoveNode",
@@ -50,7 +51,6 @@ __all__ = [
     "Simulation",
     "SimulationError",
     "StuckError",
-    "TimeGoesBackError",
     "UnknownNodeError",
     "UsePolicy",
     "Workload",

@@ -21,7 +21,7 @@ class Rank(IntEnum):
     """The order at one instant: room is freed before it is requested, and requested before pods start."""
 
     END = 0
-    """A pod ends, a victim is gone."""
+    """A pod ends, or a victim is removed."""
     CHANGE = 1
     """A node, a queue or another object of the cluster changes."""
     ARRIVAL = 2
@@ -34,7 +34,7 @@ class SimulationError(Exception):
     """A run in virtual time cannot go on."""
 
 
-class TimeGoesBackError(SimulationError):
+class PastEventError(SimulationError):
     """An event was added before the present."""
 
     def __init__(self, what: str, time: float, now: float) -> None:
@@ -46,7 +46,7 @@ class TimeGoesBackError(SimulationError):
 
 
 class StuckError(SimulationError):
-    """Virtual time does not move on."""
+    """Virtual time does not advance."""
 
     def __init__(self, now: float) -> None:
         super().__init__(
@@ -77,23 +77,23 @@ class Agenda:
         return self._events[0][0] if self._events else math.inf
 
     def at(self, time: float, rank: Rank, action: Action, what: str = "an event") -> None:
-        """Add an event. Raises TimeGoesBackError."""
+        """Add an event. Raises PastEventError."""
         if time < self.now:
-            raise TimeGoesBackError(what, time, self.now)
+            raise PastEventError(what, time, self.now)
         self._added += 1
         heapq.heappush(self._events, (time, rank, self._added, action))
 
     def advance(self, time: float) -> None:
         """Set the clock; staying at one instant for too many rounds raises StuckError."""
         if time < self.now:
-            raise TimeGoesBackError("the next event", time, self.now)
+            raise PastEventError("the next event", time, self.now)
         self._rounds = self._rounds + 1 if time == self.now else 0
         if self._rounds > MOST_ROUNDS:
             raise StuckError(self.now)
         self.now = time
 
     def run_due(self) -> int:
-        """Run all events of the present instant, those that they add to it included; how many there were."""
+        """Run all events of the present instant, also those that they add to it. Return their number."""
         events, count = self._events, 0
         while events and events[0][0] <= self.now:
             heapq.heappop(events)[3]()

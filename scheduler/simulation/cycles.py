@@ -17,7 +17,7 @@ from ..policy.model import Policy
 from ..recording.events import Assumed, Decided, Input, Nominated, apply_input
 
 NEVER = 1e9
-"""Seconds, more than twice what any run has."""
+"""Seconds; more than twice the length of any run."""
 WHEN_CHANGED = Budget(retry_after=NEVER)
 """No cycle is cut, and a waiting job is tried again only when something changes that its refusal came from: hints
 name every such change, so that a retry by the clock would find nothing.
@@ -40,7 +40,7 @@ class Cycles:
         """The number of cycles."""
         self._on_input = on_input
         self._version = -1
-        self._goes_on = False
+        self._continues = False
         self._wake_at: float | None = None
 
     def apply(self, given: Input) -> None:
@@ -52,16 +52,16 @@ class Cycles:
     def use(self, policy: Policy) -> None:
         """Put a policy into force from the next cycle on."""
         self.policy = policy
-        self._goes_on = True
+        self._continues = True
 
     @property
     def wake_at(self) -> float | None:
-        """When time alone may change the decisions."""
+        """Return the time at which time alone may change the decisions."""
         return self._wake_at
 
     def is_wanted(self, now: float) -> bool:
         """Whether a cycle could decide anything else than the last one."""
-        if self._goes_on or self.cluster.version != self._version:
+        if self._continues or self.cluster.version != self._version:
             return True
         return self._wake_at is not None and self._wake_at <= now
 
@@ -78,7 +78,7 @@ class Cycles:
             self.apply(Assumed(eviction.task, eviction.uid))
         for nomination in decisions.nominations:
             self.apply(Nominated(nomination.task, nomination.uid, nomination.node))
-        self._goes_on = bool(decisions.cut) or self._admitted_late(decisions)
+        self._continues = bool(decisions.cut) or self._admitted_late(decisions)
         return decisions
 
     def _admitted_late(self, decisions: Decisions) -> bool:
@@ -87,6 +87,6 @@ class Cycles:
         return "enqueue" in actions[1:] and PodGroupPhase.INQUEUE in decisions.phases.values()
 
     def confirm(self, now: float) -> None:
-        """Note that all changes since the cycle are what it decided: another one is wanted only where a job is due."""
+        """Note that only the cycle's own decisions changed the state: another cycle is needed only if a job is due."""
         self._version = self.cluster.version
-        self._goes_on = self._goes_on or self.cluster.backlog.has_due(now)
+        self._continues = self._continues or self.cluster.backlog.has_due(now)

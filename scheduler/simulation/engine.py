@@ -27,7 +27,7 @@ from .load import Adopted, Arrival, DrainNode, EndWork, FailNode, FailPod, Recov
 
 
 class UnknownNodeError(SimulationError):
-    """A change of a node that is not there."""
+    """A change of a node that does not exist."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"there is no node {name} to drain, fail, recover or remove; add it to the cluster first")
@@ -71,7 +71,7 @@ class Simulation:
 
     @property
     def now(self) -> float:
-        """The virtual time, in seconds since the epoch."""
+        """Return the virtual time, in seconds since the epoch."""
         return self.agenda.now
 
     # ------------------------------------------------------------------------------------------------------- inputs
@@ -103,7 +103,7 @@ class Simulation:
         self._seen(ObjectSeen("Node", objects.Node(node.metadata, spec, status)))
 
     def take(self, item: object) -> None:
-        """Let one input happen now."""
+        """Carry out one input now."""
         match item:
             case Workload():
                 self._submit(item)
@@ -149,7 +149,7 @@ class Simulation:
     # --------------------------------------------------------------------------------------------------------- time
 
     def run(self, load: Iterable[Arrival] = (), until: float = math.inf) -> None:
-        """Run until nothing is going to happen any more, or past `until`.
+        """Run until no event is left, or past `until`.
 
         Workloads that are left in `gangs` then wait for room that never comes, or run for ever.
         Raises SimulationError.
@@ -179,7 +179,7 @@ class Simulation:
             yield self.now
 
     def _wake_at(self) -> float:
-        """When a cycle is wanted though nothing happens."""
+        """Return when a cycle is needed although nothing happens."""
         if self.cycles.is_wanted(self.now):
             return self.now
         return math.inf if self.cycles.wake_at is None else self.cycles.wake_at
@@ -197,7 +197,7 @@ class Simulation:
         self.cycles.confirm(self.now)
 
     def _emit_reasons(self, decisions: Decisions) -> None:
-        """Emit what changed among the reasons for which jobs wait."""
+        """Emit the changed reasons of waiting jobs."""
         known, refusals = self._refusals, decisions.refusals
         for job in [job for job in known if job not in refusals]:
             self._emit(outcomes.Waits(self.now, job, None))

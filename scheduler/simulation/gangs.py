@@ -45,7 +45,7 @@ class PodState(IntEnum):
     BOUND = 1
     RUNNING = 2
     STALLED = 3
-    """Its node has failed."""
+    """Whether its node has failed."""
     LEAVING = 4
 
 
@@ -72,13 +72,13 @@ class Gang:
         """By pod key."""
         self.attempt = 0
         self.made = 0
-        """How many pods were made; makes uids unique."""
+        """Number of created pods, which makes uids unique."""
         self.done = 0.0
-        """Seconds of work that need not be run again."""
+        """Seconds of work that are saved."""
         self.since: float | None = None
-        """When the gang came to stand; None if it does not."""
+        """Time since which the gang stands; None if it does not stand."""
         self.phase_of_clock = 0
-        """Grows whenever the clock starts or stops: an end that was planned before is void."""
+        """Grows whenever the clock starts or stops, which invalidates an end that was planned before."""
         self.broken = False
 
     def count(self, *states: PodState) -> int:
@@ -191,7 +191,7 @@ class Gangs:
         self._show(ObjectSeen("PodGroup", gang.group))
 
     def bind(self, decision: Bind) -> None:
-        """A pod has a node, and runs after the start delay."""
+        """Bind a pod, which runs after the start delay."""
         job, key, node = decision.job, decision.task, decision.node
         gang = self._gangs[job]
         member = gang.members[key]
@@ -229,7 +229,7 @@ class Gangs:
             self._agenda.at(now + left, Rank.END, partial(self._complete, gang, gang.phase_of_clock))
 
     def evict(self, eviction: Evict) -> None:
-        """The scheduler deletes a pod."""
+        """Evict a pod."""
         gang = self._gangs[eviction.job]
         self._emit(outcomes.Evicted(self._agenda.now, eviction.job, eviction.task, eviction.reason))
         self._delete(gang, gang.members[eviction.task])
@@ -242,7 +242,7 @@ class Gangs:
             self._complete(self._gangs[key], self._gangs[key].phase_of_clock)
 
     def fail_pod(self, job: str, key: str) -> None:
-        """A pod fails; nothing happens unless it runs. Its owner does not make it again."""
+        """Let a running pod fail. Its owner does not create it again."""
         gang = self._gangs.get(job)
         member = gang.members.get(key) if gang is not None else None
         if gang is None or member is None or member.state is not PodState.RUNNING:
@@ -267,7 +267,7 @@ class Gangs:
         self._emit(outcomes.Ended(self._agenda.now, gang.work.key, outcome, gang.attempt))
 
     def _delete(self, gang: Gang, member: Member) -> None:
-        """Delete a pod with its grace period; judge what that means for the gang."""
+        """Delete a pod with its grace period, and update the gang."""
         was_placed = member.state is not PodState.PENDING
         self._leave(gang, member)
         standing = gang.count(PodState.BOUND, PodState.RUNNING)
@@ -290,7 +290,7 @@ class Gangs:
         self._agenda.at(now + grace, Rank.END, partial(self._gone, gang, member))
 
     def _stop(self, gang: Gang) -> None:
-        """The gang does not stand any more: stop its clock."""
+        """Stop the clock of a gang that does not stand any more."""
         if gang.since is None:
             return
         now, work = self._agenda.now, gang.work
@@ -322,7 +322,7 @@ class Gangs:
         self._begin(gang, gang.group.spec.priority_class_name)
 
     def _forget(self, gang: Gang, member: Member) -> None:
-        """A pod is gone."""
+        """Remove a pod."""
         key = member.pod.metadata.key
         del gang.members[key]
         if member.node:
@@ -343,7 +343,7 @@ class Gangs:
                 self._delete(gang, member)
 
     def fail(self, node: str) -> None:
-        """Work on the node stops; its pods are gone after a while, unless it recovers before."""
+        """Stop the work on a node. Its pods are removed after a while unless the node recovers before."""
         for gang, member in self._of_node(node):
             if member.state in (PodState.BOUND, PodState.RUNNING):
                 member.state = PodState.STALLED
@@ -358,13 +358,13 @@ class Gangs:
             self._delete(gang, member)
 
     def recover(self, node: str) -> None:
-        """Work on the node goes on."""
+        """Continue the work on a node."""
         for gang, member in self._of_node(node):
             if member.state is PodState.STALLED:
                 self._run(gang, member)
 
     def remove(self, node: str) -> None:
-        """The pods of a node are gone with it."""
+        """Remove a node's pods together with it."""
         for gang, member in self._of_node(node):
             if gang.members.get(member.pod.metadata.key) is member:
                 self._disrupt(gang, member, "removed")

@@ -1,4 +1,4 @@
-"""What a simulation is given: work and changes of the cluster, each with its time.
+"""The input of a simulation: work and changes of the cluster, each with its time.
 
 A load is an iterable of `Arrival`s in the order of their times. It may be a generator: the simulation reads one
 arrival ahead and keeps none.
@@ -38,7 +38,7 @@ class OnEviction(StrEnum):
 
 
 class InvalidLoadError(SimulationError, ValueError):
-    """A workload that means nothing: names the workload, the field and the value."""
+    """An invalid workload. The text names the workload, the field and the value."""
 
     def __init__(self, name: str, field_name: str, value: object, remedy: str) -> None:
         super().__init__(f"workload {name}: {field_name} is {value!r}; {remedy}")
@@ -104,7 +104,7 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
-    """Work that the cluster had before the simulation began, as it was shown (`scheduler.simulation.adopted`)."""
+    """Work that existed before the simulation began, as the cluster showed it (`scheduler.simulation.adopted`)."""
 
     group: objects.PodGroup
     pods: tuple[objects.Pod, ...]
@@ -142,14 +142,14 @@ class FailNode:
 
 @dataclass(frozen=True, slots=True)
 class RecoverNode:
-    """The node that failed, or was drained, takes pods again."""
+    """The node that failed, or was drained, accepts pods again."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveNode:
-    """The node is gone, and every pod that was on it."""
+    """The node is deleted together with its pods."""
 
     name: str
 
@@ -163,7 +163,7 @@ class EndWork:
 
 @dataclass(frozen=True, slots=True)
 class FailPod:
-    """A pod of a workload fails if it runs: it holds nothing any more, and its owner does not make it again."""
+    """A pod of a workload fails if it runs: it frees its capacity, and its owner does not create it again."""
 
     job: str
     """The key of the workload."""
@@ -182,8 +182,8 @@ class UsePolicy:
 class Arrival:
     """One input and its time (seconds since the epoch).
 
-    `ObjectSeen` and `ObjectGone` are for nodes, queues, priority classes and the like; pods and PodGroups come of
-    workloads.
+    `ObjectSeen` and `ObjectGone` are for nodes, queues, priority classes and the like; workloads make pods and
+    PodGroups.
     """
 
     at: float

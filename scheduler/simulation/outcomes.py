@@ -64,7 +64,7 @@ class Evicted(_Outcome, frozen=True):
 
 
 class Disrupted(_Outcome, frozen=True):
-    """A pod has to go because of its node (`drained`, `failed`, `removed`)."""
+    """A pod is deleted because of its node (`drained`, `failed`, `removed`)."""
 
     job: str
     pod: str
@@ -73,7 +73,7 @@ class Disrupted(_Outcome, frozen=True):
 
 
 class Released(_Outcome, frozen=True):
-    """A pod is gone: it does not hold its room any more."""
+    """A pod is gone and its capacity is free."""
 
     job: str
     pod: str
@@ -98,7 +98,7 @@ class Ended(_Outcome, frozen=True):
 
 
 class Waits(_Outcome, frozen=True):
-    """Why a job waits, when it changes. Without a reason: it does not wait any more."""
+    """The reason for which a job waits has changed; without a reason, the job does not wait any more."""
 
     job: str
     refusal: Refusal | None
@@ -123,4 +123,4 @@ Outcome = (
 )
 
 Sink = Callable[[Any], None]
-"""Takes one outcome."""
+"""Receives one outcome."""

@@ -2,7 +2,7 @@
 
 1. `reader.read_state` reads what `kubectl get -o json` wrote, a dump, a SIGUSR2 dump, or a recording.
 2. `dump` takes the state of a cluster read-only and writes it as a file of one segment (`scheduler.recording`).
-3. `redaction` replaces names so that their order stays, and keeps nothing that does not decide.
+3. `redaction` replaces names without changing their order, and keeps only what influences decisions.
 """
 
 from .errors import CutStateError, ForeignStateError, OtherVersionError, StateError, TooLargeError, TooOldError

@@ -1,4 +1,4 @@
-"""Read a state from a file or a folder, whatever wrote it."""
+"""Read a state from a file or a folder, in any of its formats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Redact a policy: keep what decides, and replace the labels that its rules name.
+"""Redact a policy: keep what influences decisions, and replace the labels that its rules name.
 
 Comments, sources of measurements, arguments without effect, and whatever surrounds the policy are removed.
 """

@@ -1,4 +1,4 @@
-"""Redact a state: keep what decides, and nothing else.
+"""Redact a state: keep only what influences decisions.
 
 The one rule: a field of text that is not named here does not leave. Names are replaced (`renaming`), labels that no
 selector uses are removed, and so are images' names, messages, disks and annotations that the core does not read.
@@ -236,7 +236,7 @@ class _Object:
         return _labels(self._new, labels)
 
     def _limits(self, text: str) -> str:
-        """Return the limits of node groups; a text that is none decides as any other that is none."""
+        """Return the limits of node groups; an invalid text is replaced: all of them have the same effect."""
         try:
             return json.dumps({self._new.of("groups", group): limits for group, limits in json.loads(text).items()})
         except (ValueError, AttributeError):

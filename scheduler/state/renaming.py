@@ -43,19 +43,19 @@ class Names:
         return name
 
     def cluster(self, name: str) -> str:
-        """Return that of a node, queue, priority class or volume."""
+        """Return the replacement of a node, queue, priority class or volume."""
         return self.of("/", name)
 
     def namespace(self, name: str) -> str:
-        """Return that of a namespace."""
+        """Return the replacement of a namespace."""
         return self.of("namespaces", name)
 
     def within(self, namespace: str, name: str) -> str:
-        """Return that of an object of a namespace."""
+        """Return the replacement of an object of a namespace."""
         return self.of(f"{namespace}/", name)
 
     def key(self, key: str) -> str:
-        """Return that of a label's key."""
+        """Return the replacement of a label's key."""
         domain = key.rpartition("/")[0]
         if not key or domain.endswith(_DOMAINS) or self.is_of_card(key):
             return key
@@ -66,7 +66,7 @@ class Names:
         return key.rpartition("/")[0] in self.domains
 
     def value(self, key: str, value: str) -> str:
-        """Return that of a label's value. Numbers and booleans stay: selectors compare them as such."""
+        """Return the replacement of a label's value. Numbers and booleans stay: selectors compare them as such."""
         if key == _HOSTNAME:
             return self.cluster(value)
         if key in _PLAIN or value in _BOOLEANS or _NUMBER.fullmatch(value) or self.is_of_card(key):

@@ -26,9 +26,9 @@ class State:
 
     source: str
     taken: float = 0.0
-    """When it was taken, in seconds since 1970."""
+    """Time at which the state was taken, in seconds since 1970."""
     is_exact: bool = True
-    """Whether the file names that time; otherwise it is the newest time of an object."""
+    """Whether the file names that time; otherwise the time is the newest one of an object."""
     objects: dict[str, dict[str, Any]] = field(default_factory=lambda: {kind: {} for kind in STATE_KINDS})
     policy: PolicyLoaded | None = None
     scheduler_names: list[str] = field(default_factory=list)
@@ -61,7 +61,7 @@ class State:
         self._in_flight[given.key] = given
 
     def revert(self, key: str) -> None:
-        """Note that the API refused what was in flight."""
+        """Note that the API refused the write in flight."""
         self._in_flight.pop(key, None)
 
     def settle(self) -> None:
@@ -89,7 +89,7 @@ class State:
 
     @property
     def digest(self) -> str:
-        """The sha256 of everything that decides."""
+        """Return the sha256 of everything that influences decisions."""
         encode, total = msgspec.json.Encoder(order="deterministic").encode, hashlib.sha256()
         text = "" if self.policy is None else self.policy.text
         total.update(encode([self.scheduler_names, self.node_selector, text]))

@@ -1,4 +1,4 @@
-"""The scheduler's way to the API server of a virtual cluster: `scheduler.kube.Client` speaks to it as over HTTP."""
+"""Connect `scheduler.kube.Client` to the API server of a virtual cluster, in place of HTTP."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BOOKMARKS = 60.0
 
 
 class VirtualHttp:
-    """In the place of `scheduler.kube.Http`."""
+    """Replaces `scheduler.kube.Http`."""
 
     def __init__(self, server: ApiServer) -> None:
         self._server = server
@@ -33,7 +33,7 @@ class VirtualHttp:
     async def request(
         self, method: str, path: str, body: bytes = b"", content_type: str = "application/json", **_: object
     ) -> Answer:
-        """Ask, and return the answer. Raises ApiError."""
+        """Send a request and return the answer. Raises ApiError."""
         status, answer = self._server.request(method, path, body, content_type)
         if status >= 400:
             raise error_of(f"{method} {path}", status, answer)
@@ -43,7 +43,7 @@ class VirtualHttp:
 
     @contextlib.asynccontextmanager
     async def stream(self, path: str, *, deadline: float = 30.0) -> AsyncIterator[AsyncIterator[bytes]]:
-        """Follow a watch: every change after the version that the path names."""
+        """Yield the events of a watch: every change after the version that the path names."""
         del deadline
         split = urlsplit(path)
         query, place = dict(parse_qsl(split.query)), Place(split.path)
@@ -68,7 +68,7 @@ class VirtualHttp:
             del self._streams[changes]
 
     def _bookmark(self) -> None:
-        """Tell every watch how far it has come, as the API server does once a minute."""
+        """Send a bookmark to every watch, as the API server does once a minute."""
         for changes, kind in self._streams.items():
             meta = {"resourceVersion": self._server.store.version}
             item = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": meta}
@@ -76,4 +76,4 @@ class VirtualHttp:
         self._loop.call_later(_BOOKMARKS, self._bookmark)
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no connection is open."""

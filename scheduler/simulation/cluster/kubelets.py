@@ -26,9 +26,9 @@ class Kubelets:
     def __init__(self, store: Store, later: Callable[[float, Callable[[], None]], object]) -> None:
         self._store, self._later = store, later
         self._since: dict[str, float] = {}
-        """Pod uid → when it began to run (again)."""
+        """Pod uid → the time of its last start."""
         self._planned: dict[str, tuple[str, float]] = {}
-        """Pod uid → what is to be done with it, and when."""
+        """Pod uid → the next act on it, and its time."""
         store.listen(self._changed)
 
     def _changed(self, kind: Kind, change: str, item: Object) -> None:
@@ -58,7 +58,7 @@ class Kubelets:
     # --------------------------------------------------------------------------------------------------------- pods
 
     def _plan(self, pod: Object) -> None:
-        """Note what comes next for a pod, and when."""
+        """Plan the next act on a pod."""
         meta, phase, now = pod["metadata"], pod["status"].get("phase"), self._store.clock()
         if not pod["spec"].get("nodeName"):
             return

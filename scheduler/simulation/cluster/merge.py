@@ -19,11 +19,11 @@ _MERGED_BY = {
     "taints": "key",
     "volumes": "name",
 }
-"""The lists whose items strategic merge and apply tell apart, by which field."""
+"""Lists whose items strategic merge and apply identify by a field, with that field."""
 
 
 def merge(target: Any, patch: Any, *, keyed: bool = False) -> Any:
-    """Merge a patch: null removes. With `keyed`, the lists of `_MERGED_BY` merge item by item."""
+    """Return the object with a merged patch; null removes a field. If `keyed`, lists of `_MERGED_BY` merge by item."""
     if not isinstance(patch, Mapping):
         return patch
     result = dict(target) if isinstance(target, Mapping) else {}
@@ -47,13 +47,13 @@ def _merge_items(old: Sequence[Any], new: Sequence[Any], by: str) -> list[Any]:
 
 
 def apply(target: Object, before: Object, wanted: Object) -> Object:
-    """Server-side apply: the manager's fields were `before` and become exactly `wanted`."""
+    """Return the object after a server-side apply: the manager's fields were `before` and become exactly `wanted`."""
     result: Object = merge(_without(target, before, wanted), wanted, keyed=True)
     return result
 
 
 def _without(target: Any, before: Any, wanted: Any) -> Any:
-    """The target without what the manager had and does not want any more."""
+    """Return the target without the fields that the manager had and no longer wants."""
     if not (isinstance(target, Mapping) and isinstance(before, Mapping) and isinstance(wanted, Mapping)):
         return target
     result = dict(target)
@@ -78,7 +78,7 @@ def _others(items: Sequence[Any], before: Sequence[Any], wanted: Sequence[Any], 
 
 
 def json_patch(target: Object, operations: Sequence[Mapping[str, Any]]) -> Object:
-    """A JSON patch of `add`, `replace` and `remove`."""
+    """Return the object after a JSON patch of `add`, `replace` and `remove`."""
     for operation in operations:
         path = [part.replace("~1", "/").replace("~0", "~") for part in operation["path"].strip("/").split("/")]
         change: Any = None if operation["op"] == "remove" else operation["value"]

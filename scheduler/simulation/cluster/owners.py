@@ -1,6 +1,6 @@
-"""Deployments, ReplicaSets and Jobs of Kubernetes in a virtual cluster: who makes plain pods, and makes them again.
+"""Controllers of Deployments, ReplicaSets and Jobs of Kubernetes in a virtual cluster.
 
-They keep as many live pods as their spec names: the part of kube-controller-manager that a scheduler meets.
+They create pods until as many live as the spec names: the part of kube-controller-manager that a scheduler notices.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Owners:
         }
         try:
             work[kind](key, item)
-        except RefusedError:  # a namespace that is being deleted, a priority class that is not there (yet)
+        except RefusedError:  # the namespace is being deleted, or the priority class does not exist (yet)
             self._later(1.0, lambda: self._look(kind, key))
 
     def _owned(self, owner: Object, kind: Kind) -> list[Object]:
@@ -120,7 +120,7 @@ class Owners:
             self._create(kinds.PODS, owner, name, {"spec": template["spec"]}, template.get("metadata") or {})
 
     def _create(self, kind: Kind, owner: Object, name: str, body: Object, marks: Object) -> None:
-        """Create what an owner controls; `marks` has its labels and annotations."""
+        """Create an object that an owner controls; `marks` has its labels and annotations."""
         meta = owner["metadata"]
         reference = {
             "apiVersion": owner["apiVersion"],

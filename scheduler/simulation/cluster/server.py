@@ -1,7 +1,7 @@
-"""The API server of a virtual cluster: requests as Kubernetes' HTTP API has them, answered at once.
+"""The API server of a virtual cluster: answers requests of Kubernetes' HTTP API at once.
 
-It defaults and admits what schedulers and controllers rely on: phases, grace periods, priorities. It checks no
-schema: what the API would refuse for its form is taken here.
+It sets the defaults on which schedulers and controllers rely: phases, grace periods, priorities. It checks no schema,
+so it accepts objects that a real API server would refuse for their form.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ class ApiServer:
     def __init__(self, store: Store, later: Callable[[float, Callable[[], None]], object]) -> None:
         self.store, self._later = store, later
         self._applied: dict[tuple[str, str, str], Object] = {}
-        """For uid, field manager and subresource what was applied last."""
+        """Uid, field manager and subresource → the fields that were applied last."""
         self._names = itertools.count(1)
 
     def request(self, method: str, target: str, body: bytes = b"", content_type: str = "") -> tuple[int, bytes]:
-        """Status and body of the answer."""
+        """Return status and body of the answer."""
         split = urlsplit(target)
         query = dict(parse_qsl(split.query))
         try:
@@ -121,7 +121,7 @@ class ApiServer:
         return self.store.create(kind, new)
 
     def _admitted(self, pod: Object) -> Object:
-        """The pod with its priority, its grace period and its phase."""
+        """Return the pod with its priority, its grace period and its phase."""
         spec = dict(pod.get("spec") or {})
         classes = self.store.all(kinds.PRIORITY_CLASSES)
         named = spec.get("priorityClassName")
@@ -206,7 +206,7 @@ class ApiServer:
         return {"kind": "Status", "status": "Success"}
 
     def delete(self, kind: Kind, key: Key, grace: int | None = None, *, orphan: bool = False) -> None:
-        """Delete an object: a pod on a node with its grace period, what has finalizers once they are gone."""
+        """Delete an object: a pod on a node after its grace period, an object with finalizers once they are gone."""
         item = self.store.get(kind, key)
         if item is None:
             return
@@ -229,7 +229,7 @@ class ApiServer:
             self._later(_COLLECTS, lambda: self._collect(item["metadata"]["uid"]))
 
     def _collect(self, uid: str) -> None:
-        """Delete what an owner has left."""
+        """Delete the dependents of a deleted owner."""
         for kind, key in self.store.owned_by(uid):
             self.delete(kind, key)
 
@@ -248,7 +248,7 @@ _COLLECTS = 0.05
 
 
 def suffix(number: int) -> str:
-    """Five letters, another one for each number."""
+    """Return five letters, different for each number."""
     return base64.b32encode((number * 0x9E3779B1 & 0xFFFFFFFF).to_bytes(4, "big")).decode().lower()[:5]
 
 

@@ -24,7 +24,7 @@ class Kind(NamedTuple):
     plural: str
     namespaced: bool = True
     has_status: bool = True
-    """Whether its status is a resource of its own."""
+    """Whether the status is a subresource."""
 
 
 class Key(NamedTuple):
@@ -43,7 +43,7 @@ class RefusedError(Exception):
 
 
 Listener = Callable[[Kind, str, Object], None]
-"""Is given the kind, ADDED, MODIFIED or DELETED, and the object."""
+"""Receives the kind; ADDED, MODIFIED or DELETED; the object."""
 DEFAULT_GRACE = 30
 
 
@@ -54,7 +54,7 @@ class Store:
         self.clock = clock
         self._objects: dict[Kind, dict[Key, Object]] = defaultdict(dict)
         self._owned: dict[str, set[tuple[Kind, Key]]] = defaultdict(set)
-        """For each owner's uid its dependents."""
+        """Uid of an owner → its dependents."""
         self._listeners: dict[Kind | None, list[Listener]] = defaultdict(list)
         self._numbers = itertools.count(1)
         self._version = 0
@@ -69,26 +69,26 @@ class Store:
         self._listeners[kind].append(listener)
 
     def ignore(self, listener: Listener, kind: Kind | None = None) -> None:
-        """Notify a listener no more."""
+        """Stop notifying a listener."""
         self._listeners[kind].remove(listener)
 
     def get(self, kind: Kind, key: Key) -> Object | None:
         return self._objects[kind].get(key)
 
     def all(self, kind: Kind, namespace: str = "") -> list[Object]:
-        """The objects of a kind (in a namespace), in the order of their keys."""
+        """Return the objects of a kind (in a namespace), in the order of their keys."""
         found = self._objects[kind]
         return [found[key] for key in sorted(found) if not namespace or key.namespace == namespace]
 
     def in_namespace(self, namespace: str) -> Iterator[tuple[Kind, Object]]:
-        """Every object in a namespace."""
+        """Return every object in a namespace."""
         for kind, found in list(self._objects.items()):
             for key in sorted(found):
                 if key.namespace == namespace:
                     yield kind, found[key]
 
     def owned_by(self, uid: str) -> list[tuple[Kind, Key]]:
-        """The dependents of an owner."""
+        """Return the dependents of an owner."""
         return sorted(self._owned.get(uid, ()))
 
     # ---------------------------------------------------------------------------------------------------- changing
@@ -116,9 +116,9 @@ class Store:
         return self._keep(kind, key, "ADDED", new)
 
     def change(self, kind: Kind, key: Key, new: Object) -> Object:
-        """Put a new version of an object in the place of the old one; an equal one changes nothing.
+        """Replace an object by a new version; an equal one changes nothing.
 
-        An object without finalizers that was deleted before is gone then.
+        If the object was being deleted and has no finalizers any more, it is removed.
         """
         old = self._objects[kind][key]
         kept = {name: old["metadata"][name] for name in ("uid", "creationTimestamp", "resourceVersion", "generation")}
@@ -144,7 +144,7 @@ class Store:
         return self._keep(kind, key, "MODIFIED", {**old, "metadata": {**meta, **moment}})
 
     def remove(self, kind: Kind, key: Key) -> None:
-        """The object is gone."""
+        """Remove an object."""
         old = self._objects[kind].pop(key, None)
         if old is None:
             return

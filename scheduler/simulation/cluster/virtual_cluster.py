@@ -1,4 +1,4 @@
-"""One virtual cluster as its users see it: requests, a watch, a policy, and time that is advanced.
+"""One virtual cluster as its users see it: requests, a watch, a policy, and a clock to advance.
 
 Between two calls of `advance` nothing happens except what a request itself does. No clock of the machine decides
 anything: a step of the core has a fixed duration, and each wait is in virtual time.
@@ -34,10 +34,10 @@ from .virtual_loop import VirtualLoop
 log = logging.getLogger(__name__)
 
 _TOGETHER = 0.02
-"""Seconds in which changes are gathered before waiting callers are woken."""
+"""Seconds for which changes are collected before waiting callers are woken."""
 START = 1_790_000_000.0
 Watcher = Callable[[str, str, Object], None]
-"""Is given the apiVersion and plural of a kind as `v1/pods`, the change (ADDED, MODIFIED, DELETED) and the object."""
+"""Receives the kind as `v1/pods`, the change (ADDED, MODIFIED, DELETED) and the object."""
 
 
 class VirtualCluster:
@@ -65,17 +65,17 @@ class VirtualCluster:
     # --------------------------------------------------------------------------------------------------------- time
 
     def now(self) -> float:
-        """Virtual seconds since the cluster was made."""
+        """Return the virtual seconds since the cluster was made."""
         return self._loop.time()
 
     def wall(self) -> float:
-        """The virtual time, in seconds since the epoch."""
+        """Return the virtual time, in seconds since the epoch."""
         return self._loop.wall()
 
     def advance(self, seconds: float, *, until_shown: bool = False) -> None:
         """Let virtual time pass; with `until_shown`, no further than to the next change of any object.
 
-        Raises what ended the scheduler.
+        Raises the error that ended the scheduler.
         """
         self._pause = pause = self._loop.create_future()
         self._until_shown = until_shown
@@ -107,7 +107,7 @@ class VirtualCluster:
     # ------------------------------------------------------------------------------------------------------ the API
 
     def request(self, method: str, target: str, body: bytes = b"", content_type: str = "") -> tuple[int, bytes]:
-        """A request to the API server: status and body of its answer."""
+        """Send a request to the API server; return status and body of its answer."""
         return self._server.request(method, target, body, content_type)
 
     def watch(self, watcher: Watcher) -> None:
@@ -120,14 +120,14 @@ class VirtualCluster:
     # ---------------------------------------------------------------------------------------------------- scheduler
 
     def use_policy(self, text: str) -> str:
-        """Put a policy into force; its sha256. Raises ValueError (a PolicyError) for one that is refused."""
+        """Put a policy into force and return its sha256. Raises ValueError (a PolicyError) if it is refused."""
         self._policy = InForce(load_policy(text, "policy"), "policy", text)
         if self._cycles is not None:
             self._loop.call_soon(self._cycles.want)
         return self._policy.sha256
 
     async def _run(self) -> None:
-        """The scheduler and its controllers, as `scheduler.live.app` puts them together."""
+        """Run the scheduler and its controllers, assembled as in `scheduler.live.app`."""
         client = Client(VirtualHttp(self._server), once=True)  # type: ignore[arg-type]
         feed = StateFeed(Cluster(self._names, self._selector), client)
         metrics = Metrics()
@@ -162,7 +162,7 @@ class VirtualCluster:
                 group.create_task(part)
 
     def close(self) -> None:
-        """End everything. The second call does nothing."""
+        """Stop the cluster. The second call does nothing."""
         if self._work is None:
             return
         work, self._work = self._work, None

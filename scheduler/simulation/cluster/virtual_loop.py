@@ -14,7 +14,7 @@ from typing import Any
 
 
 class _NeverWaits(selectors.SelectSelector):
-    """A selector that notes for how long it was to wait, and returns."""
+    """A selector that records the requested timeout and returns at once."""
 
     def __init__(self) -> None:
         super().__init__()

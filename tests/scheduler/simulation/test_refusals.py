@@ -13,8 +13,8 @@ from scheduler.simulation import (
     DrainNode,
     InvalidLoadError,
     OnEviction,
+    PastEventError,
     StuckError,
-    TimeGoesBackError,
     UnknownNodeError,
     Workload,
     node,
@@ -60,12 +60,12 @@ def test_a_name_may_be_used_again_after_its_workload_has_ended() -> None:
 
 
 def test_a_load_whose_time_goes_backwards_is_refused() -> None:
-    with pytest.raises(TimeGoesBackError, match="sort the inputs by time"):
+    with pytest.raises(PastEventError, match="sort the inputs by time"):
         Run(policy(), EIGHT).play((5, Workload("a", 10, ONE)), (4, Workload("b", 10, ONE)))
 
 
 def test_a_load_that_begins_before_the_start_is_refused() -> None:
-    with pytest.raises(TimeGoesBackError):
+    with pytest.raises(PastEventError):
         Run(policy(), EIGHT).play((-1, Workload("a", 10, ONE)))
 
 
