@@ -10,15 +10,19 @@ from typing import Any
 
 import pytest
 
-from scheduler.kube import PODGROUPS, Absent, Change, Present, Reflector, Unreadable
+from scheduler.kube import HYPER_NODES, PODGROUPS, Absent, Change, Present, Reflector, Unreadable
 from scheduler.kube import reflector as reflector_module
-from scheduler.model.objects import PodGroup
+from scheduler.model.objects import HyperNode, PodGroup
 from tests.support.fake_server import Answer, Cut, Reply, Request, cancelled, standing_in, status, until
 
 
 def group(name: str, version: int, uid: str = "", **spec: Any) -> dict[str, Any]:
     meta = {"name": name, "namespace": "ns", "uid": uid or f"uid-{name}", "resourceVersion": str(version)}
     return {"metadata": meta, "spec": spec}
+
+
+def rack(version: int) -> dict[str, Any]:
+    return {"metadata": {"name": "rack", "uid": "rack", "resourceVersion": str(version)}, "spec": {"tier": 1}}
 
 
 def listing(version: int, *items: dict[str, Any]) -> Reply:
@@ -322,6 +326,29 @@ async def test_a_burst_of_events_is_read_while_others_run() -> None:
         before = turns
         await until(lambda: len(changes) == 3000)
         assert turns > before + 5
+        await cancelled(task)
+
+
+async def test_an_optional_kind_that_is_not_served_has_no_objects_until_it_is_served() -> None:
+    not_served = Reply(404, b"404 page not found")
+    script = Script([listing(5, rack(1)), not_served, not_served, listing(9, rack(7))], [status(410, "Expired")])
+    heard: list[Change[HyperNode]] = []
+    async with standing_in(script) as (_, client):
+        reflector = Reflector(client, HYPER_NODES, heard.append)
+        task = asyncio.create_task(reflector.run())
+        await until(lambda: len(heard) == 3)
+        assert [type(change) for change in heard] == [Present, Absent, Present]
+        assert (reflector.trouble, reflector.synced.is_set()) == ("", True)
+        await cancelled(task)
+
+
+async def test_an_optional_kind_that_was_never_served_counts_as_listed() -> None:
+    script = Script([Reply(404, b"404 page not found")], [])
+    async with standing_in(script) as (_, client):
+        reflector = Reflector(client, HYPER_NODES, lambda _: None)
+        task = asyncio.create_task(reflector.run())
+        await reflector.synced.wait()
+        assert reflector.trouble == "hypernodes.topology.volcano.sh is not served (is its CRD applied?)"
         await cancelled(task)
 
 

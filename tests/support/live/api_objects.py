@@ -15,7 +15,19 @@ import yaml
 
 from schedspec.clusters import Settings
 from schedspec.clusters.embedded import EmbeddedCluster
-from scheduler.kube import NODES, PODGROUPS, PODS, QUEUES, AlreadyExists, Client, Http, KubeError, Resource, connect
+from scheduler.kube import (
+    HYPER_NODES,
+    NODES,
+    PODGROUPS,
+    PODS,
+    QUEUES,
+    AlreadyExists,
+    Client,
+    Http,
+    KubeError,
+    Resource,
+    connect,
+)
 from scheduler.model.objects import Node, Object, ObjectMeta, Pod
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -43,7 +55,7 @@ class _Crd(Object):
     metadata: ObjectMeta
 
 
-_CRDS = Resource(
+CRDS = Resource(
     "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", _Crd, namespaced=False
 )
 
@@ -85,8 +97,8 @@ async def apply_crds(client: Client) -> None:
         for document in yaml.safe_load_all(file.read_text()):
             if document and document["kind"] == "CustomResourceDefinition":
                 with contextlib.suppress(AlreadyExists):
-                    await client.create(_CRDS, document)
-    for resource in (QUEUES, PODGROUPS):
+                    await client.create(CRDS, document)
+    for resource in (QUEUES, PODGROUPS, HYPER_NODES):
         await _once_served(client, resource)
 
 
