@@ -144,6 +144,46 @@ def _shared_cards(document: Document) -> Found:
         yield field, "has no effect without deviceshare.SchedulePolicy", "set it to binpack or spread"
 
 
+def _topology(document: Document) -> Found:
+    """Report arguments of network-topology-aware that have no effect, and a switch that lets gangs wait for ever."""
+    option = document.policy.plugin("network-topology-aware")
+    if option is None:
+        return
+    place, given = document.places["network-topology-aware"], option.arguments
+    if not option.enabled("enabledHyperNodeGradient"):
+        text = "without this hook every job with a networkTopology waits"
+        yield f"{place}.enabledHyperNodeGradient", text, "leave it on"
+    prefix = "hypernode.binpack.resources"
+    listed = {name.strip() for name in given.get(prefix, "").split(",")}
+    for name in given:
+        resource = name.removeprefix(f"{prefix}.")
+        if resource != name and resource not in listed:
+            yield f"{place}.arguments.{name}", "has no effect", f"name {resource} in {prefix}"
+    is_off = given.get("hypernode.binpack.normal-pod.enable") is False
+    if is_off and (fading := "hypernode.binpack.normal-pod.fading") in given:
+        yield (
+            f"{place}.arguments.{fading}",
+            "has no effect while hypernode.binpack.normal-pod.enable is off",
+            "remove it",
+        )
+    if (tried := "hypernode.gradient.evict.max-hypernodes") in given and not evicting(document.policy):
+        yield f"{place}.arguments.{tried}", "has no effect: no action of the policy evicts", "remove it"
+
+
+def _node_groups(document: Document) -> Found:
+    """Report a nodegroup that keeps no pod on its groups, or whose order of groups has no effect."""
+    option = document.policy.plugin("nodegroup")
+    if option is None:
+        return
+    place = document.places["nodegroup"]
+    if not option.enabled("enablePredicate"):
+        text = "without this hook pods run on nodes of any group, whatever their queues name"
+        yield f"{place}.enablePredicate", text, "leave it on"
+    if option.arguments.get("enablePreferredOrder") and not option.enabled("enableNodeOrder"):
+        field = f"{place}.arguments.enablePreferredOrder"
+        yield field, "has no effect while enableNodeOrder is off", "leave enableNodeOrder on"
+
+
 def _scores(document: Document) -> Found:
     """Report scores that counteract each other."""
     pack, order = document.policy.plugin("binpack"), document.policy.plugin("nodeorder")
@@ -222,6 +262,8 @@ RULES: tuple[Rule, ...] = (
     _gangs,
     _cooldown,
     _shared_cards,
+    _topology,
+    _node_groups,
     _scores,
     _first_replica,
     _system_pods,

@@ -20,6 +20,7 @@ from .schema import (
     BOOL,
     MAPPING,
     MISSING_ACTIONS,
+    MISSING_ARGUMENTS,
     MISSING_PLUGINS,
     PLUGINS,
     RETIRED_SWITCHES,
@@ -246,7 +247,9 @@ class _Reader:
         found: dict[str, Any] = {}
         for name, value in self.source.entries(node, field):
             rule = rule_of(name)
-            if rule is None:
+            if rule is None and (missing := _missing_argument(name)) is not None:
+                self.source.refuse(value, f"{field}.{name}", "", f"not supported: {missing[0]}", missing[1])
+            elif rule is None:
                 self.source.refuse(value, f"{field}.{name}", "", "no such argument", suggest(name, known))
             elif (read := self.source.value(value, f"{field}.{name}", rule)) is not None:
                 found[name] = read
@@ -268,3 +271,8 @@ class _Reader:
     def _refuse_plugin(self, name: str, text: str, remedy: str) -> None:
         field = self.places[name]
         self.source.note(self.source.lines[field], f"{field}.name", name, text, remedy)
+
+
+def _missing_argument(name: str) -> tuple[str, str] | None:
+    """Return why an argument of Volcano is not supported, and the remedy; None for a name that Volcano lacks too."""
+    return next((why for known, why in MISSING_ARGUMENTS.items() if f"{name}.".startswith(f"{known}.")), None)

@@ -177,3 +177,15 @@ MISSING_PLUGINS: Mapping[str, tuple[str, str]] = {
     ),
 }
 """Volcano's plugins that this scheduler lacks and that do more than rank: why, and the remedy."""
+
+_KEPT_FOR_CARDS = (
+    "no cpu and memory of a node are kept for its cards here",
+    "remove it and predicate.resources; taint the nodes with cards, or limit queues there with nodegroup",
+)
+MISSING_ARGUMENTS: Mapping[str, tuple[str, str]] = {
+    "predicate.GPUSharingEnable": ("Volcano has moved it", "write deviceshare.GPUSharingEnable, of deviceshare"),
+    "predicate.GPUNumberEnable": ("Volcano has moved it", "write deviceshare.GPUNumberEnable, of deviceshare"),
+    "predicate.ProportionalEnable": _KEPT_FOR_CARDS,
+    "predicate.resources": _KEPT_FOR_CARDS,
+}
+"""Arguments of current or earlier Volcano versions that this scheduler lacks: why, and the remedy."""
