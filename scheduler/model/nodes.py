@@ -81,6 +81,7 @@ class Nodes:
         version: Grows when a node is added or removed or its object changes.
         touched: Rows whose amounts changed since `refresh`, oldest first.
         kept: Cache for results computed from the nodes' objects alone; emptied when one of them changes.
+        lasting: Cache for results that survive such a change; their owners notice what has changed.
         most_shapes: Maximum number of shapes in a cache before it is emptied. The number follows from the tasks that
             exist: shapes of tasks that are gone must not fill the memory.
         minding: Tasks on nodes with terms about other pods, by shape.
@@ -93,6 +94,7 @@ class Nodes:
         self.version = 0
         self.touched: list[int] = []
         self.kept: dict[Any, Any] = {}
+        self.lasting: dict[str, Any] = {}
         self.most_shapes = FEW_SHAPES
         self.minding: dict[bytes, dict[str, Task]] = {}
         self._stale = False

@@ -18,8 +18,8 @@ import re2
 
 from ..model.cluster import Cluster
 from ..model.matching import selector_matches
-from ..model.nodes import Nodes
-from ..model.objects import HyperNode, HyperNodeMember
+from ..model.nodes import NodeInfo, Nodes
+from ..model.objects import HyperNode, HyperNodeMember, LabelSelector
 from .domains import Domain, Topology
 
 NODE, HYPER_NODE = "Node", "HyperNode"
@@ -52,6 +52,34 @@ def compiled(text: str) -> Any:
         raise PatternError(reason.decode(errors="replace") if isinstance(reason, bytes) else reason) from None
 
 
+class PatternMatches:
+    """The nodes whose names match patterns. A name is searched once for each pattern that is in use."""
+
+    def __init__(self) -> None:
+        self._names: frozenset[str] = frozenset()
+        self._new: list[str] = []
+        self._known: dict[str, list[str]] = {}
+        self._found: dict[str, list[str]] = {}
+
+    def begin(self, names: Iterable[str]) -> None:
+        """Set the names of all nodes. Matches of patterns that were not requested since the last call are forgotten."""
+        current = frozenset(names)
+        self._new = sorted(current - self._names)
+        has_lost, self._names = not self._names <= current, current
+        self._known, self._found = self._found, {}
+        if has_lost:
+            self._known = {text: [it for it in found if it in current] for text, found in self._known.items()}
+
+    def of(self, text: str) -> list[str]:
+        """Return the names that a pattern matches. Raises PatternError."""
+        if text not in self._found:
+            known = self._known.get(text)
+            names = self._names if known is None else self._new
+            search = compiled(text).search if names else None
+            self._found[text] = (known or []) + [it for it in names if search is not None and search(it.encode())]
+        return self._found[text]
+
+
 class _Tree:
     """HyperNodes with their members, and the first fault of each."""
 
@@ -59,7 +87,10 @@ class _Tree:
         self._nodes, self._all = nodes, hyper_nodes
         self.order = sorted(hyper_nodes.values(), key=_age)
         self.faults: dict[str, str] = {}
-        self._names = [it.name.encode() for it in nodes.rows]
+        self._patterns: PatternMatches = nodes.lasting.setdefault("patterns", PatternMatches())
+        self._patterns.begin(nodes.by_name)
+        self._labelled: dict[str, dict[str, list[NodeInfo]]] = {}
+        """Key of a label → value → the nodes with it."""
         self.parents: dict[str, str] = {}
         self._direct: dict[str, set[int]] = {}
         for one in self.order:
@@ -96,23 +127,34 @@ class _Tree:
             return
         if given.regex_match is not None:
             try:
-                rows = self._matching(given.regex_match.pattern)
+                rows = [self._nodes.by_name[it].row for it in self._patterns.of(given.regex_match.pattern)]
             except PatternError as error:
                 self._fault(name, f"{place}.regexMatch.pattern: {error}; correct it")
                 return
             what = f"pattern {given.regex_match.pattern}"
         else:
-            labels = given.label_match
-            empty = labels is None or not (labels.match_labels or labels.match_expressions)
-            rows = [] if empty else [it.row for it in self._nodes.rows if selector_matches(labels, it.labels)]
-            what = "label selector"
+            rows, what = self._rows_with(given.label_match), "label selector"
         if not rows:
             self._fault(name, f"{place}: the {what} matches no node; correct or remove it")
         yield from rows
 
-    def _matching(self, text: str) -> list[int]:
-        search = compiled(text).search
-        return [row for row, name in enumerate(self._names) if search(name)]
+    def _rows_with(self, labels: LabelSelector | None) -> list[int]:
+        """Return the nodes that a selector matches. Few nodes are compared: those with one of its labels."""
+        if labels is None or not (labels.match_labels or labels.match_expressions):
+            return []
+        among = self._nodes.rows
+        for key, value in (labels.match_labels or {}).items():
+            among = min(among, self._with_label(key).get(value, []), key=len)
+        return [it.row for it in among if selector_matches(labels, it.labels)]
+
+    def _with_label(self, key: str) -> dict[str, list[NodeInfo]]:
+        found = self._labelled.get(key)
+        if found is None:
+            found = self._labelled[key] = {}
+            for node in self._nodes.rows:
+                if (value := node.labels.get(key)) is not None:
+                    found.setdefault(value, []).append(node)
+        return found
 
     def _take_child(self, one: HyperNode, number: int, member: HyperNodeMember) -> None:
         name, place = one.metadata.name, f"spec.members[{number}]"

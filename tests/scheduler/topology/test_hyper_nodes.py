@@ -9,8 +9,9 @@ import pytest
 
 from scheduler.model import objects
 from scheduler.model.cluster import Cluster
+from scheduler.topology import hyper_nodes
 from scheduler.topology.domains import Topology
-from scheduler.topology.hyper_nodes import topology_now
+from scheduler.topology.hyper_nodes import PatternMatches, topology_now
 
 Member = tuple[str, dict[str, Any]]
 
@@ -113,6 +114,55 @@ def test_a_node_may_be_named_on_each_level_of_one_line() -> None:
 def test_a_new_node_is_taken_by_the_pattern_that_waits_for_it() -> None:
     assert topology(("rack", 1, [pattern("n5")]), nodes=4).faults
     assert not topology(("rack", 1, [pattern("n5")]), nodes=5).faults
+
+
+def test_patterns_and_labels_follow_nodes_that_join_leave_and_change() -> None:
+    cluster = Cluster()
+
+    def set_node(name: str, rack: str) -> None:
+        cluster.set_node(objects.Node(objects.ObjectMeta(name=name, labels={"rack": rack, "zone": "a"})))
+
+    def found() -> dict[str, list[str]]:
+        cluster.nodes.refresh()
+        domains = topology_now(cluster).by_name.values()
+        return {it.name: [cluster.nodes.rows[row].name for row in it.rows] for it in domains}
+
+    for name, selector in {
+        "by-pattern": {"regexMatch": {"pattern": "^p"}},
+        "by-labels": {"labelMatch": {"matchLabels": {"zone": "a", "rack": "2"}}},
+    }.items():
+        spec = {"tier": 1, "members": [{"type": "Node", "selector": selector}]}
+        cluster.set_hyper_node(msgspec.convert({"metadata": {"name": name}, "spec": spec}, objects.HyperNode))
+    set_node("p1", "1")
+    set_node("x1", "2")
+    assert found() == {"by-pattern": ["p1"], "by-labels": ["x1"]}
+    set_node("p2", "1")
+    set_node("x2", "2")
+    assert found() == {"by-pattern": ["p1", "p2"], "by-labels": ["x1", "x2"]}
+    cluster.delete_node("p1")
+    set_node("x1", "3")
+    assert found() == {"by-pattern": ["p2"], "by-labels": ["x2"]}
+    set_node("p1", "1")
+    assert found() == {"by-pattern": ["p1", "p2"], "by-labels": ["x2"]}
+
+
+def test_a_name_is_searched_once_for_each_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[tuple[str, bytes]] = []
+
+    class Recorded:
+        def __init__(self, text: str) -> None:
+            self._text = text
+
+        def search(self, name: bytes) -> bool:
+            searched.append((self._text, name))
+            return True
+
+    monkeypatch.setattr(hyper_nodes, "compiled", Recorded)
+    matches = PatternMatches()
+    for names in (["a"], ["a"], ["a", "b"], ["b"]):
+        matches.begin(names)
+        assert sorted(matches.of("x")) == names
+    assert searched == [("x", b"a"), ("x", b"b")]
 
 
 def topology_of_long_names(text: str) -> Topology:
