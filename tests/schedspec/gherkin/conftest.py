@@ -40,3 +40,15 @@ def mistakes_of(tmp_path: Path, request: pytest.FixtureRequest) -> MistakesOf:
         return [f"{it.line}: {it.text}" for it in sorted(found, key=lambda it: it.line)]
 
     return mistakes
+
+
+def scenario(text: str) -> str:
+    """Return a feature whose steps begin in line 3."""
+    return f"Feature: f\n  Scenario: s\n{text}"
+
+
+def table(sentence: str, *rows: str) -> str:
+    return "\n".join([f"    {sentence}", *(f"      | {row} |" for row in rows)]) + "\n"
+
+
+JOB = table("When these jobs are submitted:", "job | cpu", "build | 1")

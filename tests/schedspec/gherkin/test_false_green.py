@@ -7,8 +7,7 @@ import pytest
 from schedspec.gherkin import tables
 from schedspec.gherkin.things import RunFacts
 from schedspec.plugin import reason_words
-from tests.schedspec.gherkin.conftest import MistakesOf
-from tests.schedspec.gherkin.test_mistakes import scenario, table
+from tests.schedspec.gherkin.conftest import MistakesOf, scenario, table
 
 NODE = table("Given these nodes:", "node | cpu | memory | cards | card", "n1 | 8 | 64Gi | 8 | NVIDIA-A100")
 QUEUE = table("Given these queues:", "queue | deserved", "research | cpu 4")

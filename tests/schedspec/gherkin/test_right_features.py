@@ -1,0 +1,104 @@
+"""Features without mistakes are not refused: prose, names that a sentence makes, and our own features."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from schedspec import distribution
+from schedspec.gherkin.things import PRIORITY_CLASS, RunFacts
+from tests.schedspec.gherkin.conftest import JOB, MistakesOf, policy, scenario, table
+
+RIGHT = {
+    "prose with colons": """Feature: f
+  The background: what queues are for, and the rule: nobody waits.
+  Note: a feature may say so. In this scenario: too. Rules: several.
+  the rule
+  scenario: which is the middle of a sentence
+  Examples: many. Role: none. Sample: one.
+  Given that all is well, nothing is evicted: so it is.
+  Scenario: s
+    Why: because.
+    Then nothing is evicted
+""",
+    "prose with colons in Chinese": """# language: zh-CN
+功能: f
+  说明：这里的规则是先来先得。例如：甲。注意: 乙。
+  例子：丙。新功能：丁。规则一：戊。
+  场景: s
+    那么没有 Pod 被驱逐
+""",
+    "an asterisk and And after the first": scenario(
+        "    Given a second has passed\n    * a second has passed\n    And a second has passed\n"
+        "    Then nothing is evicted\n"
+    ),
+    "the queues that are always there": scenario('    Then queue "default" is Open\n    And queue "root" is Open\n'),
+    "a queue that the API server is to refuse": scenario(
+        table("When this queue is submitted:", "queue | deserved", "a | cpu four")
+        + '    Then it is refused because of "deserved"\n'
+    ),
+    "a policy that is to be refused": scenario(
+        '    When the policy "broken" is given\n    Then the policy is refused because of "no"\n'
+    ),
+    "cards whose model the scenario has said": scenario(
+        '    Given a cluster with 8 cards "X"\n'
+        + table("And these queues:", "queue | card quota", "a | 8")
+        + table("When these jobs are submitted:", "job | cards", "a | 2")
+    ),
+    "a node of the cluster's own": scenario(
+        '    Given the real nodes of the cluster\n    When node "kind-worker" leaves with its pods\n'
+    ),
+    "pods whose names are made": scenario(
+        table("When these services are submitted:", "service", "chat")
+        + table("Then exactly these pods are evicted, once each:", "pod", "chat-5d9f-x2")
+    ),
+    "pods of a task": scenario(
+        table("Given this job with tasks runs:", "job | task | replicas", "j | ps | 1", "j | worker | 2")
+        + '    Then pod "j-worker-1" stays pending\n'
+    ),
+    "pods of a job that grows": scenario(
+        JOB + '    When "build" grows to 3 pods\n    Then pod "build-task-2" stays pending\n'
+    ),
+    "names from examples": scenario(
+        table("When these jobs are submitted:", "job", "<job>")
+        + '    Then "<job>" runs\n    Examples:\n      | job   |\n      | build |\n'
+    ),
+    "names from the background": (
+        "Feature: f\n  Background:\n"
+        + JOB
+        + '  Rule: r\n    Background:\n      Given a second has passed\n    Scenario: s\n      Then "build" runs\n'
+    ),
+}
+
+
+@pytest.mark.parametrize("feature", RIGHT.values(), ids=RIGHT)
+def test_what_is_right_is_not_refused(mistakes_of: MistakesOf, feature: str) -> None:
+    assert mistakes_of(feature) == []
+
+
+@pytest.mark.parametrize(
+    "path", sorted(distribution.folder("features").rglob("*.feature")), ids=lambda it: f"{it.parent.name}-{it.stem}"
+)
+def test_our_own_features_are_right(mistakes_of: MistakesOf, path: Path) -> None:
+    found = mistakes_of(path.read_text("utf-8"), RunFacts())
+    assert [it for it in found if "unknown tag" not in it] == []
+
+
+def test_of_a_project_with_its_own_templates_every_pod_of_a_workload_may_be(mistakes_of: MistakesOf) -> None:
+    feature = scenario(
+        JOB + '    Then pod "build-web-0" stays pending\n    And "build-extra" runs\n    And "tset" runs\n'
+    )
+    mistakes = mistakes_of(feature, RunFacts(policy, own_templates=True))
+    assert [line.partition(";")[0] for line in mistakes] == ["8: nothing before this makes a workload 'tset'"]
+
+
+def test_work_may_have_a_priority_class_that_others_have_made(mistakes_of: MistakesOf) -> None:
+    """A cluster of others has some; what is theirs is known there only."""
+    feature = scenario(table("When these jobs are submitted:", "job | priority", "a | theirs") + '    Then "b" runs\n')
+    mistakes = mistakes_of(feature, RunFacts(policy, of_others=frozenset({PRIORITY_CLASS})))
+    assert mistakes == ["6: nothing before this makes a workload 'b'; there are: a"]
+
+
+def test_names_are_not_checked_where_the_run_says_so(mistakes_of: MistakesOf) -> None:
+    assert mistakes_of(scenario('    Then "build" runs\n'), RunFacts(checks_names=False)) == []

@@ -1,0 +1,185 @@
+"""Monitors of evictions: a needless, repeated or disproportionate one is found, a necessary one is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from schedspec.api.kinds import Kind
+from tests.schedspec.monitors.written_history import POLICY, WrittenHistory, a_cluster, findings
+
+
+def test_a_victim_too_many_is_found() -> None:
+    history = a_cluster()
+    for index in range(4):
+        history.bind(f"batch-{index}", "batch", "n1", "1")
+    for index in (1, 2, 3):
+        history.evict(f"batch-{index}")
+    history.bind("mine-0", "mine", "n1", "2")
+    assert set(findings(history)) == {"needless-eviction"}
+
+
+def test_a_victim_too_many_is_found_whatever_else_its_reason_says() -> None:
+    history = a_cluster()
+    for index in range(4):
+        history.bind(f"batch-{index}", "batch", "n1", "1")
+    for index, details in enumerate((" (victim's queue: guest)", "; tier 2 decided", "; others: 1 is not needed"), 1):
+        history.evict(f"batch-{index}", f"reclaimed for ns/mine of queue owner{details}")
+    history.bind("mine-0", "mine", "n1", "2")
+    assert set(findings(history)) == {"needless-eviction"}
+
+
+@pytest.mark.parametrize("why", ["reclaimed for ns/mine of queue owner (victim's queue: guest)", "reclaimed"])
+@pytest.mark.parametrize(("members", "found"), [(2, []), (1, ["needless-eviction", "needless-eviction"])])
+def test_a_preemptor_whose_last_pod_comes_after_others_have_left_needed_its_room(
+    members: int, found: list[str], why: str
+) -> None:
+    history = a_cluster()
+    for index in range(4):
+        history.bind(f"batch-{index}", "batch", "n1", "1")
+    for index in range(members):
+        history.wait(f"mine-{index}", "mine", "1")
+    for index in (2, 3):
+        history.evict(f"batch-{index}", why)
+    history.bind("mine-0", "mine", "n1", "1")
+    for index in (0, 1):  # the job starts anew, all of it
+        history.show(Kind.POD, f"batch-{index}", "gone", **history.pods[f"batch-{index}"])
+    for index in range(1, members):
+        history.bind(f"mine-{index}", "mine", "n1", "1")
+    assert findings(history) == found
+
+
+def test_a_gang_that_must_go_whole_is_one_victim() -> None:
+    history = WrittenHistory()
+    history.node("n1", cpu="2")
+    history.node("n2", cpu="4")
+    history.queue("guest")
+    history.queue("owner")
+    history.group("batch", "guest", 2)
+    history.group("mine", "owner")
+    history.bind("batch-0", "batch", "n1", "2")
+    history.bind("batch-1", "batch", "n2", "2")
+    history.evict("batch-0")
+    history.evict("batch-1")
+    history.bind("mine-0", "mine", "n1", "2")
+    assert findings(history) == []
+
+
+@pytest.mark.parametrize(("cpu", "found"), [("4", set()), ("6", {"needless-eviction"})])
+def test_a_gang_that_must_go_whole_was_needed_if_not_all_of_it_could_have_stayed(cpu: str, found: set[str]) -> None:
+    history = WrittenHistory()
+    history.node("n1", cpu=cpu)
+    history.queue("guest")
+    history.queue("owner")
+    history.group("batch", "guest", 4)
+    history.group("mine", "owner")
+    for index in range(4):
+        history.bind(f"batch-{index}", "batch", "n1", "1")
+    for index in range(4):
+        history.evict(f"batch-{index}")
+    history.bind("mine-0", "mine", "n1", "2")
+    assert set(findings(history)) == found
+
+
+def test_a_successor_evicted_for_the_same_preemptor_is_found() -> None:
+    history = WrittenHistory()
+    history.node("n1", cpu="2")
+    history.queue("guest")
+    history.queue("owner")
+    history.group("batch", "guest")
+    history.bind("batch-0", "batch", "n1", "2", uid="first")
+    history.evict("batch-0")
+    history.bind("batch-0", "batch", "n1", "2", uid="second")
+    history.evict("batch-0")
+    assert "repeated-eviction" in findings(history)
+
+
+PREEMPT = POLICY.replace("reclaim", "preempt")
+FOR_URGENT = "preempted for ns/urgent of queue guest; tier 1 decided (priority permits)"
+
+
+@pytest.mark.parametrize(("evicted", "found"), [(2, []), (3, ["disproportionate-eviction"])])
+def test_more_evictions_than_a_pod_and_the_largest_victim_are_found(evicted: int, found: list[str]) -> None:
+    history = a_cluster()
+    history.queue("guest", capability={"cpu": "1"})
+    history.group("urgent", "guest")
+    for index in range(4):
+        history.bind(f"batch-{index}", "batch", "n1", "1")
+    history.wait("urgent-0", "urgent", "1")
+    for index in range(evicted):
+        history.evict(f"batch-{index}", FOR_URGENT)
+    history.bind("urgent-0", "urgent", "n1", "1")
+    assert [name for name in findings(history, PREEMPT) if name.startswith("dis")] == found
+
+
+def test_a_gang_that_goes_whole_is_in_proportion_to_one_pod() -> None:
+    history = a_cluster()
+    history.group("gang", "guest", 4)
+    history.group("urgent", "guest")
+    for index in range(4):
+        history.bind(f"gang-{index}", "gang", "n1", "1")
+    history.wait("urgent-0", "urgent", "1")
+    for index in range(4):
+        history.evict(f"gang-{index}", FOR_URGENT)
+    history.bind("urgent-0", "urgent", "n1", "1")
+    assert findings(history, PREEMPT) == []
+
+
+def test_evictions_after_a_queue_has_changed_are_judged_on_their_own() -> None:
+    history = a_cluster()
+    history.group("urgent", "guest")
+    for index in range(4):
+        history.bind(f"batch-{index}", "batch", "n1", "1")
+    history.wait("urgent-0", "urgent", "1")
+    for index in range(4):
+        history.evict(f"batch-{index}", FOR_URGENT)
+        changed = {"capability": {"cpu": str(4 - index)}}
+        history.show(Kind.QUEUE, "guest", metadata={"generation": index + 1}, spec=changed)
+    history.bind("urgent-0", "urgent", "n1", "1")
+    assert [name for name in findings(history, PREEMPT) if name.startswith("dis")] == []
+
+
+class WorkloadHistory(WrittenHistory):
+    """Two queues on eight cpus; Kueue evicts two Workloads of `guest` for one of `owner`."""
+
+    def __init__(self, requested: str, *, capability: str = "8", reserved: str = "0", ends: bool = False) -> None:
+        super().__init__()
+        self.node("n1", cpu="4")
+        self.node("n2", cpu="4")
+        self.queue("owner", deserved={"cpu": "4"})
+        self.queue("guest", capability={"cpu": capability})
+        self.queue("third", guarantee={"resource": {"cpu": reserved}})
+        for name, queue in (("claim", "owner"), ("one", "guest"), ("two", "guest")):
+            self.show(Kind.WORKLOAD, name, metadata={"namespace": "ns"}, spec={"queueName": queue})
+        self.bind("one-0", "one", "n1", "4")
+        self.bind("two-0", "two", "n2", "4")
+        self.wait("claim-0", "claim", requested)
+        if ends:
+            self.bind("other-0", "other", "n1", "0")
+        why = "Preempted to accommodate a workload (UID: claim-uid, JobUID: j) due to reclamation within the cohort"
+        self.evict("one-0", why)
+        self.evict("two-0", why)
+        if ends:
+            self.show(Kind.POD, "other-0", "gone", **self.pods["other-0"])
+        self.bind("claim-0", "claim", "n1", requested)
+
+
+class TestNeedlessWorkload:
+    NAME = "needless-workload-eviction"
+
+    def test_each_of_two_workloads_could_have_stayed(self) -> None:
+        assert findings(WorkloadHistory("4")).count(self.NAME) == 2
+
+    def test_both_were_needed(self) -> None:
+        assert self.NAME not in findings(WorkloadHistory("8"))
+
+    def test_nodes_do_not_count_but_the_quota_does(self) -> None:
+        assert self.NAME not in findings(WorkloadHistory("5"))
+
+    def test_the_capability_of_its_queue_is_a_reason(self) -> None:
+        assert self.NAME not in findings(WorkloadHistory("4", capability="3"))
+
+    def test_the_guarantee_of_another_queue_is_a_reason(self) -> None:
+        assert self.NAME not in findings(WorkloadHistory("4", reserved="1"))
+
+    def test_what_ended_meanwhile_is_not_held_against_kueue(self) -> None:
+        assert self.NAME not in findings(WorkloadHistory("4", ends=True))
