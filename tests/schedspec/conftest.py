@@ -15,7 +15,7 @@ from schedspec.gherkin.step_decorators import given as own_given
 
 @given(parsers.parse('there are {n:d} pods'))
 def pods(n):
-    """So many pods."""
+    """Use this number of pods."""
 
 @when("nothing happens")
 def nothing():

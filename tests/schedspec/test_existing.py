@@ -168,7 +168,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForeignCluster
 
 @pytest.fixture
 def untouched(cluster: ForeignCluster) -> Iterator[None]:
-    """Whatever a test does: in the end nothing of theirs was written to, all of it is as it was, and ours is gone."""
+    """Check after each test that foreign objects were not written to and are unchanged, and that ours are gone."""
     before, seen = cluster.everything(), len(cluster.audited())
     yield
     after = cluster.everything()
@@ -194,7 +194,7 @@ def untouched(cluster: ForeignCluster) -> Iterator[None]:
 
 
 def _is_strange(event: Object, homes: set[str]) -> bool:
-    """Whether a write went into a namespace of others where nothing of a run belongs."""
+    """Whether a write went into a foreign namespace in which a run has no objects."""
     ref = event["objectRef"]
     if ref.get("namespace", "") not in homes:
         return False
@@ -338,7 +338,7 @@ def _spare(cluster: ForeignCluster) -> Object:
 
 
 def _as_it_was(cluster: ForeignCluster) -> None:
-    """Of its status too; the rest is compared by `untouched`."""
+    """Return the object with its status; `untouched` compares the rest."""
     node = _spare(cluster)
     assert node["status"]["allocatable"]["cpu"] == "64"
     assert "zone" not in node["metadata"]["labels"]

@@ -1,4 +1,4 @@
-"""One run on a live cluster in which every scenario but a few fails, each for its own reason: what is said of it."""
+"""One run on a live cluster in which most scenarios fail, each for a reason of its own: the texts of the failures."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ WRONG = {
 
 @pytest.fixture(scope="module")
 def lines_of(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    """The text of each scenario that failed, and the outcome of all under the key `""`."""
+    """Return the text of each failed scenario, and the outcome of all scenarios under the key `""`."""
     folder = tmp_path_factory.mktemp("wrong")
     (folder / "pytest.ini").write_text("[pytest]\nstrict = true\n")
     (folder / "conftest.py").write_text(STEPS)

@@ -1,4 +1,4 @@
-"""Lines for a person who waits: one that is written anew on a terminal, one a program in a log."""
+"""Progress lines: one line that is rewritten on a terminal, one line for each program in a log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A feature in two languages is one specification: sentence by sentence the same function, values and table."""
+"""Chinese features equal their English originals: each sentence has the same function, values and table."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ FOLDER = ROOT / "features" / "cross_queue_reclaim"
 ENGLISH = sorted(path for path in FOLDER.glob("*.feature") if ".zh." not in path.name)
 
 Call = tuple[Callable[..., object], dict[str, Any], list[list[str]]]
-"""What a sentence comes to: a function, its values, and its table in English."""
+"""The call of a sentence: its function, its values, and its table in English."""
 
 
 def calls(path: Path) -> Iterator[tuple[list[str], list[Call]]]:
-    """For every scenario, and every row of its examples, its tags and what its sentences come to."""
+    """Yield, for every scenario and every row of its examples, its tags and the calls of its sentences."""
     for _, node in documents.placed_scenarios(documents.read_document(path)):
         template = bdd.scenario_wrapper_template_registry[bdd.bind(path, node)]
         rows = [row for examples in template.examples for row in examples.as_contexts()] or [{}]

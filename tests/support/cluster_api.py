@@ -42,7 +42,7 @@ class Api:
         self._pool.close()
 
     def call(self, method: str, path: str, body: Object | None = None, kind: str = "application/json") -> Any:
-        """The decoded answer. Raises ApiError for any status above 299."""
+        """Send a request and return the decoded answer. Raises ApiError for any status above 299."""
         data = None if body is None else json.dumps(body)
         answer = self._pool.request(method, path, body=data, headers={"Content-Type": kind})
         if answer.status > 299:
@@ -101,7 +101,7 @@ def pod(name: str, on: str = "", restart: str = "Never", **annotations: str) -> 
 
 @contextmanager
 def a_node(api: Api, name: str) -> Iterator[str]:
-    """A Ready node with room for 400 pods; gone afterwards, with its pods."""
+    """Create a Ready node with room for 400 pods; delete it with its pods at the end."""
     api.create("/api/v1/nodes", node(name, **{"cpu": "64", "memory": "256Gi", "pods": "400", "nvidia.com/gpu": "8"}))
     within(lambda: condition(api.get(f"/api/v1/nodes/{name}"), "Ready"), lambda seen: seen == "True")
     yield name
@@ -118,14 +118,14 @@ def condition(thing: Object | None, kind: str) -> str | None:
 
 
 def make_not_ready(api: Api, node_name: str) -> None:
-    """A fault of the node, written as a kubelet would."""
+    """Write a fault of the node as a kubelet would."""
     broken = [{"type": "Ready", "status": "False", "reason": "Broken"}]
     path = f"/api/v1/nodes/{node_name}/status"
     api.call("PATCH", path, {"status": {"conditions": broken}}, "application/strategic-merge-patch+json")
 
 
 def heartbeat(api: Api, node_name: str) -> str:
-    """When the node was last heard of, as the API server writes times."""
+    """Return the time of the node's last heartbeat, as the API server writes times."""
     conditions = api.call("GET", f"/api/v1/nodes/{node_name}")["status"]["conditions"]
     return max(str(each["lastHeartbeatTime"]) for each in conditions)
 

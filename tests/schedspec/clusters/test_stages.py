@@ -49,7 +49,7 @@ def _container(api: Api, path: str) -> Object:
 
 
 def _since(api: Api, path: str) -> int:
-    """When the pod came to what it does now, in milliseconds, by KWOK's clock."""
+    """Return the begin of the pod's present state, in milliseconds, by KWOK's clock."""
     seen = api.get(path)
     assert seen is not None
     return next(int(each["message"]) for each in seen["status"]["conditions"] if each["type"] == "schedspec.dev/Since")

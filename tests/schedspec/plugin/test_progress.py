@@ -20,7 +20,7 @@ from schedspec.gherkin.step_decorators import given as own_given, then as own_th
 
 @own_given("it takes a while")
 def _():
-    """A second."""
+    """Take a second."""
     time.sleep(1)
 
 @own_then("it is done")

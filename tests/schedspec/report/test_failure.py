@@ -29,12 +29,12 @@ def meta(name: str, namespace: str = "ns", **more: Any) -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 def not_in_ci(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where texts are cut, wherever these tests run."""
+    """Pretend to run outside of CI, where texts are cut."""
     monkeypatch.delenv("CI", raising=False)
 
 
 def a_history() -> History:
-    """A queue of 4 cpus; a job of one pod that waits, and is evicted."""
+    """Return a history of a queue of 4 cpus whose job of one pod waits and is evicted."""
     history = History("ns")
     history.began = time.monotonic()
     queue = {

@@ -1,4 +1,4 @@
-"""The page as text, and what it is drawn from: axis, slots, lanes. What a browser makes of it: `test_browser.py`."""
+"""The report page as text, and its parts: axis, slots, lanes. `test_browser.py` opens the page in a browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of a plan: the difference first, both worlds, nothing from elsewhere, wide and narrow."""
+"""The page of a plan shows the difference first and both worlds, loads nothing, and fits wide and narrow windows."""
 
 from __future__ import annotations
 

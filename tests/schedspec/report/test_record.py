@@ -1,4 +1,4 @@
-"""The record: one clock, nothing of others, the clean-up apart, and what the scheduler said about its evictions."""
+"""The record of a scenario: one clock, no foreign objects, the clean-up marked, and the published eviction reasons."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def lease(api: MemoryApi) -> RunLease:
 
 
 def watch(mine: RunLease) -> None:
-    """Check again and again until it is lost."""
+    """Check the lease until it is lost."""
     for _ in range(6000):
         mine.check()
         time.sleep(0.01)

@@ -30,7 +30,7 @@ _objects = st.dictionaries(_keys, _patches, max_size=3).map(lambda it: merged({}
 
 
 def changed(api: MemoryApi, ref: Ref, change: dict[str, Any], subresource: str = "") -> None:
-    """What a scenario does to an object that is not its own."""
+    """Change a foreign object as a scenario does."""
     borrow(cast("Api", api), ref, copy.deepcopy(api.objects[ref.path()]), change, subresource)
     api.call("PATCH", ref.path(subresource), body=change, content_type=MERGE)
 

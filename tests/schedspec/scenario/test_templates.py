@@ -89,7 +89,7 @@ HOSTILE = [
     "&a *a",
     "no",
 ]
-"""Texts that would be structure, or another type, if they were written as they are."""
+"""Texts that YAML would read as structure or as another type if they were not quoted."""
 
 
 @pytest.mark.parametrize("text", HOSTILE)

@@ -45,7 +45,7 @@ exec sleep 60
 
 
 class Server:
-    """An API server as far as a start needs it."""
+    """The part of an API server that the start of a scheduler needs."""
 
     def __init__(self) -> None:
         self.made: list[str] = []
@@ -62,7 +62,7 @@ class Server:
 
 
 class Cluster:
-    """A cluster as far as an adapter asks it."""
+    """The part of a cluster that an adapter uses."""
 
     def __init__(self, version: str) -> None:
         self._version = version
@@ -211,7 +211,7 @@ def test_kube_scheduler_without_gangs_is_no_cluster_for_it(site: Site) -> None:
 
 
 def _until_it_is_seen(scheduler: Scheduler) -> None:
-    """A killed process ends a moment later."""
+    """Wait until a killed process has ended."""
     for attempt in patiently(10.0, 0.02):
         with attempt:
             scheduler.check()

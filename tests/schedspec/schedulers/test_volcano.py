@@ -1,4 +1,4 @@
-"""What is made of Volcano's answers, as recorded: its log, its queues, its Deployment, its `--version`."""
+"""The adapter reads recorded answers of Volcano: its log, its queues, its Deployment, its `--version`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ VERSION = "API Version: v1alpha1\nVersion: {}\nGit SHA: {}\nBuilt At: Not provid
 
 
 class Server:
-    """An API server as far as a deployed Volcano needs it."""
+    """The part of an API server that a deployed Volcano needs."""
 
     def __init__(self) -> None:
         self.policy = "actions: enqueue\n"

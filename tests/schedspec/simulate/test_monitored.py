@@ -22,7 +22,7 @@ tiers:
 
 
 class Story:
-    """Outcomes written down by hand: two nodes of four cpus, and what the monitors say of them."""
+    """Outcomes on two nodes of four cpus, written by hand, and the findings of the monitors."""
 
     def __init__(self, **queues: objects.QueueSpec) -> None:
         named = [objects.Queue(objects.ObjectMeta(name=name), spec) for name, spec in queues.items()]
@@ -63,7 +63,7 @@ class Story:
 
 
 def with_two_on_a_node() -> Story:
-    """One job of two cpus on n0, another of one cpu; a third waits."""
+    """Return outcomes of a job of two cpus and one of one cpu on n0; a third job waits."""
     it = Story()
     it.job("victim", cpu=2)
     it.job("other", cpu=1)

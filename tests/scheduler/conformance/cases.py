@@ -1,4 +1,4 @@
-"""Reading conformance cases: any `*.json` with a list of them, from `$CONFORMANCE_DIR` or
+"""Read conformance cases: any `*.json` with a list of them, from `$CONFORMANCE_DIR` or
 `../shared/conformance`.
 """
 
@@ -56,7 +56,7 @@ class Case(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     note: str = ""
 
     def policy(self) -> Policy:
-        """What the case enables is on, everything else off."""
+        """Return a policy with only those features on that the case enables."""
         off = dict.fromkeys(SWITCHES, False)
         return Policy(
             actions=tuple(self.actions),
@@ -68,7 +68,7 @@ class Case(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
         )
 
     def cluster(self) -> Cluster:
-        """The snapshot. Kinds that the scheduler does not read (storageClasses) are left out."""
+        """Return the cluster of the snapshot, without kinds that the scheduler does not read (storageClasses)."""
         cluster = Cluster()
         for kind, items in self.objects.items():
             known = KINDS.get(kind)
@@ -79,7 +79,7 @@ class Case(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a cycle, in the terms of `expect`."""
+    """The outcome of a cycle, in the terms of `expect`."""
 
     binds: dict[str, str]
     evicted: list[str]
@@ -89,7 +89,7 @@ class Outcome:
 
 
 def outcome(cluster: Cluster, decisions: Decisions) -> Outcome:
-    """Decisions over the state that they were made on."""
+    """Return the outcome of decisions on their state."""
     status = {key: task.status for key, task in cluster.tasks.items()}
     status |= {bind.task: TaskStatus.BINDING for bind in decisions.binds}
     status |= {evict.task: TaskStatus.RELEASING for evict in decisions.evictions}
@@ -111,13 +111,13 @@ def outcome(cluster: Cluster, decisions: Decisions) -> Outcome:
 
 
 def directory() -> Path:
-    """Where the cases are looked for."""
+    """Return the directory of the cases."""
     given = os.environ.get("CONFORMANCE_DIR")
     return Path(given) if given else Path(__file__).resolve().parents[3].parent / "shared" / "conformance"
 
 
 def cases() -> list[Case]:
-    """All cases of all files, in the order of file names; none where the directory is not there."""
+    """Return all cases, in the order of file names; none without the directory."""
     return [
         case
         for path in sorted(directory().glob("*.json"))

@@ -1,4 +1,4 @@
-"""A live cluster for the controllers, with a scheduler that does nothing by itself: tests admit and bind by hand."""
+"""A live cluster with controllers and without a scheduler: tests admit and bind by themselves."""
 
 from __future__ import annotations
 

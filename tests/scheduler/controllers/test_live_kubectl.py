@@ -1,4 +1,4 @@
-"""What `kubectl get` prints of objects that live."""
+"""The columns that `kubectl get` prints for our objects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.embedded
 
 
 def printed(place: LiveControllers, kind: str, *names: str, wide: bool = False) -> list[dict[str, str]]:
-    """The lines of `kubectl get`, by column; without the age."""
+    """Return the lines of `kubectl get` by column, without the age."""
     kubectl = binaries.provide(("kubectl",), folder=Settings().binaries, progress=print)["kubectl"].path
     cluster = place.controllers.cluster
     command = [kubectl, "--kubeconfig", cluster.kubeconfig, "--context", cluster.context, "-n", place.namespace]

@@ -28,13 +28,13 @@ OWNERS = ("no owner", "another owner")
 
 
 def _state(body: dict[str, Any]) -> dict[str, Any]:
-    """All of an object that a controller could have changed."""
+    """Return all parts of an object that a controller could have changed."""
     meta = {key: body["metadata"].get(key) for key in ("uid", "labels", "annotations", "ownerReferences")}
     return {**{key: value for key, value in body.items() if key != "status"}, "metadata": meta}
 
 
 def _problem(place: LiveControllers, kind: str) -> str:
-    """The reason that the status of the job shows."""
+    """Return the reason in the job's status."""
     status = (place.get(kind, "app") or {}).get("status", {})
     found: str = (status.get("conditions") or [{}])[-1].get("reason", "")
     return found if kind == "PyTorchJob" else status.get("state", {}).get("reason", "")

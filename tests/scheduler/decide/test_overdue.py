@@ -1,4 +1,4 @@
-"""Room of a victim that does not terminate is not waited for: other victims are chosen, in a replay too."""
+"""No job waits for a victim that does not terminate: other victims are chosen, in a replay too."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TERMINATING = {"metadata": {"deletionTimestamp": "2056-01-01T00:00:00Z", "deleti
 
 @pytest.fixture
 def world() -> World:
-    """A preemptor that waits for a victim on one of two nodes, each with one pod of lower priority."""
+    """Return a preemptor that waits for a victim on one of two nodes, each with one pod of lower priority."""
     world = World(policy_of("plain-preempt"))
     jobs = [{"name": f"low{n}", "tasks": f"1 x 4 cpu running on n{n}", "priority": 1, "min": 0} for n in (1, 2)]
     urgent = {"name": "urgent", "tasks": "1 x 4 cpu", "priority": 9}

@@ -1,4 +1,4 @@
-"""The plugin of `docs/plugins.md` does what the page says, as it stands there."""
+"""The plugin of `docs/plugins.md` works as the page describes, unchanged."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def on_the_page(pattern: str) -> str:
 
 @pytest.fixture
 def _warmup(registrable: Registrable) -> None:
-    """The plugin, from the page."""
+    """Return the plugin from the page."""
     registrable("warmup")
     exec(compile(on_the_page(r"```python\n(.*?)```"), str(PAGE), "exec"), {"__name__": "scheduler.plugins.warmup"})
 

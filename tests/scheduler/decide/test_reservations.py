@@ -1,4 +1,4 @@
-"""A PodGroup without pods keeps no queue to itself: its reservation lapses, and other namespaces keep their share."""
+"""A PodGroup without pods cannot block a queue: its reservation lapses, and other namespaces keep their share."""
 
 from __future__ import annotations
 

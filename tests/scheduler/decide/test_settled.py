@@ -1,4 +1,4 @@
-"""Jobs that have all they want are passed over by every action: that must never be seen in what is decided."""
+"""Every action skips jobs that need nothing; skipping them never changes a decision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cycle that may cost only so much: what it leaves undone, who comes next, and what a job may cost at most."""
+"""The budget of a cycle: which jobs remain for the next cycle, which are next, and the limit of one job."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HOSTNAME = "kubernetes.io/hostname"
 
 
 def costly(terms: int, job: str) -> dict[str, Any]:
-    """Pods with so many required terms against labels that no pod has."""
+    """Return pods with this number of required terms against labels that no pod has."""
     found = [
         {"topologyKey": HOSTNAME, "labelSelector": {"matchExpressions": [{"key": f"{job}{n}", "operator": "Exists"}]}}
         for n in range(terms)
@@ -39,7 +39,7 @@ def world_of(jobs: list[dict[str, Any]], queues: tuple[str, ...] = ("q",), polic
 
 
 def cycle(world: World, budget: Budget, *, carries_out: bool = True) -> Decisions:
-    """Decide within a budget, check what must hold of every cycle, and go on from there."""
+    """Decide within a budget, check the invariants of a cycle, and carry out the decisions."""
     before = snapshot(world.cluster)
     decisions = decide(world.cluster, world.policy, world.now, budget=budget)
     assert snapshot(world.cluster) == before, "deciding changed the state"
@@ -51,7 +51,7 @@ def cycle(world: World, budget: Budget, *, carries_out: bool = True) -> Decision
 
 
 def never(name: str, queue: str = "q", **more: Any) -> dict[str, Any]:
-    """A gang that fits nowhere."""
+    """Return a gang that fits nowhere."""
     return {"name": name, "queue": queue, "tasks": "20 x 4 cpu", "min": 20, "phase": "Inqueue", **more}
 
 

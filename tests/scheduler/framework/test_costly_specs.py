@@ -190,7 +190,7 @@ def counted(run: Callable[[], Decisions]) -> tuple[Decisions, int]:
 
 
 def base() -> int:
-    """Return the lines of a cycle with as many pods that ask for nothing in particular."""
+    """Return the lines of a cycle with as many pods without special fields."""
     world = world_of([{}, {}, {}])
     return counted(lambda: decide(world.cluster, world.policy, world.now, budget=BUDGET))[1]
 
@@ -265,7 +265,7 @@ def test_ports_of_several_pods_are_not_compared_pair_by_pair() -> None:
 
 
 def with_terms_on_nodes(pods: int, terms: int) -> World:
-    """Pods on nodes, each with so many anti-affinity terms of its own."""
+    """Return pods on nodes, each with this number of anti-affinity terms of its own."""
     world = world_of([])
     for number in range(pods):
         spec = _anti_affinity(terms)
@@ -317,7 +317,7 @@ RECLAIM = 'actions: "reclaim"\ntiers: [{plugins: [{name: gang}, {name: pdb}, {na
 
 
 def with_budgets(number: int) -> World:
-    """A queue that may take back half of what twenty pods of different labels hold, covered by so many budgets."""
+    """Return a queue that may reclaim half of what twenty pods with different labels and many budgets hold."""
     world = World(policy_of(RECLAIM))
     old = {"name": "old", "queue": "b", "min": 1, "tasks": "20 x 1 cpu running on n1", "phase": "Running"}
     claims = {"name": "claims", "queue": "a", "tasks": "2 x 1 cpu", "phase": "Inqueue"}

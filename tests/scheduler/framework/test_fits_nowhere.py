@@ -1,4 +1,4 @@
-"""A job for which no node could ever have room waits for nodes alone: pods that come and go cost it nothing."""
+"""A job that fits no node waits for changes of nodes only; changes of pods do not wake it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which changes have a waiting job tried again: by the reason that it was refused for."""
+"""The reason of a refusal determines the changes after which the job is tried again."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_after_an_event_those_are_tried_whom_it_could_help_and_no_others(
 
 
 def decide_again(world: World) -> set[str]:
-    """The jobs that a cycle tries."""
+    """Return the jobs that a cycle tries."""
     attempts: set[str] = set()
     decisions = decide(world.cluster, world.policy, world.now)
     attempts.update(decisions.memory.waiting, decisions.memory.forgotten, (bind.job for bind in decisions.binds))

@@ -22,7 +22,7 @@ tiers: [{plugins: [{name: gang}, {name: predicates}, {name: capacity}]}]
 
 
 def one_node(*, jobs: int, cards: int = 4, policy: str = POLICY, **more: Any) -> World:
-    """A node, and equal jobs of one card each."""
+    """Return a node, and equal jobs of one card each."""
     world = World(policy_of(policy))
     queue = {"name": "q", **more}
     world.load({"nodes": [{"name": "n", "has": f"16 cpu, {cards} gpu"}], "queues": [queue]})
@@ -31,7 +31,7 @@ def one_node(*, jobs: int, cards: int = 4, policy: str = POLICY, **more: Any) ->
 
 
 def tried(world: World) -> list[str]:
-    """Decide, carry it out, and return the jobs that the cycle tried."""
+    """Decide, carry out the decisions, and return the jobs that the cycle tried."""
     world.cluster.last_cycle = None
     decisions = decide(world.cluster, world.policy, world.now)
     found = {*decisions.memory.waiting, *decisions.memory.forgotten, *(bind.job for bind in decisions.binds)}
@@ -121,7 +121,7 @@ def test_lines_change_no_decision(seed: int, victims: str) -> None:
 
 
 def crowd(rng: random.Random) -> dict[str, Any]:
-    """A small cluster with many jobs of few kinds."""
+    """Return a small cluster with many jobs of few kinds."""
     queues = [{"name": f"q{at}", **shares(rng)} for at in range(rng.randint(1, 3))]
     kinds = [job_of(rng, queues) for _ in range(rng.randint(1, 4))]
     nodes = [{"name": f"n{at}", "has": f"32 cpu, {rng.choice((2, 4, 8))} gpu"} for at in range(rng.randint(1, 3))]

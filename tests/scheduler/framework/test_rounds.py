@@ -1,4 +1,4 @@
-"""Jobs that wait for nothing but time are tried again together, however far apart they were refused."""
+"""Jobs that only wait for time are tried again together, even if they were refused at different times."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tests.support.core.events import policy_of
 from tests.support.core.world import World
 
 SPREAD = 55
-"""Seconds over which the jobs come, one a second."""
+"""Seconds in which the jobs are submitted, one a second."""
 
 
 def never(number: int) -> dict[str, Any]:
-    """A gang of a shape of its own that fits on no node."""
+    """Return a gang of a shape of its own that fits on no node."""
     pod = {"spec": {"nodeSelector": {"shape": f"s{number}"}}}
     return {"name": f"g{number}", "queue": "q", "tasks": f"1 x {50 + number} cpu", "phase": "Inqueue", "pod": pod}
 
@@ -30,7 +30,7 @@ def steps_of(world: World) -> int:
 
 
 def wake_ups(world: World, seconds: float) -> int:
-    """Return how many cycles come in so many seconds in which nothing happens."""
+    """Return the number of cycles in a time in which nothing happens."""
     end, cycles = world.now + seconds, 0
     while True:
         decisions = decide(world.cluster, world.policy, world.now)

@@ -1,4 +1,4 @@
-"""Who is told the steps of a cycle hears all of them, in order, and changes nothing by it."""
+"""A tracer is notified of all steps of a cycle in order, and does not change the decisions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TABLE = {
 
 
 class RecordingTracer:
-    """A step that writes down what it hears."""
+    """A tracer that records the steps."""
 
     def __init__(self) -> None:
         self.traced: list[str] = []

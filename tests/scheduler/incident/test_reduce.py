@@ -1,4 +1,4 @@
-"""Planted incidents among work that has nothing to do with them: the reduction finds them again."""
+"""The reduction finds planted incidents among unrelated work."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def gpus(number: int) -> Amounts:
 
 
 def noise(case: Case, seed: int) -> Case:
-    """Add nodes that are full, their work, and a queue that is at its share."""
+    """Add full nodes with their work, and a queue at its share."""
     draw = random.Random(seed)
     nodes, work = [], []
     for number in range(4):

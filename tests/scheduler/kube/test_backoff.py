@@ -1,4 +1,4 @@
-"""How long it is waited: longer each time, never all at once, and from the beginning when it worked."""
+"""Pauses grow, differ between waiters, and start again after a success."""
 
 from __future__ import annotations
 

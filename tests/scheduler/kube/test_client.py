@@ -1,4 +1,4 @@
-"""What the typed operations send, and what they make of the answers."""
+"""The typed operations send the right requests and decode the answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the API server is: good kubeconfigs, and bad ones refused with what to do."""
+"""Kubeconfigs: good ones yield a connection, bad ones an error with a remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Credentials that change, or are gone for a moment: asked for again, and never the end of a process."""
+"""Credentials that change or are missing for a moment are read again and never end the process."""
 
 from __future__ import annotations
 

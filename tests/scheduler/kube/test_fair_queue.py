@@ -1,4 +1,4 @@
-"""Flows that share workers: each in turn, and whatever one of them does, the others find one."""
+"""Flows take turns, and no flow can keep the others from finding a worker."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.fake_server import cancelled, run_until_complete, until
 
 
 class Workers:
-    """They take for as long as there is something to take; what they took is theirs until `finish`."""
+    """Workers that take all items that the queue offers, and keep them until `finish`."""
 
     def __init__(self, queue: FairQueue[int]) -> None:
         self.queue = queue

@@ -1,4 +1,4 @@
-"""The informer's memory and its indexes."""
+"""The informer's cache and its indexes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is remembered goes by itself."""
+"""The cache of recent values is bounded and expires."""
 
 from __future__ import annotations
 

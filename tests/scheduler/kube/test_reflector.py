@@ -1,4 +1,4 @@
-"""What a reflector tells of a server whose watches end, expire, break and lie."""
+"""A reflector reports all changes of a server whose watches end, expire, break and lie."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""On a shared cluster only what is ours is told, so that nothing else can be written."""
+"""On a shared cluster only our objects are reported, so that no other object can be written."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def listed(*items: dict[str, Any]) -> Reply:
 
 
 async def changes_of(resource: Resource[Any], scope: Scope, *items: dict[str, Any]) -> tuple[list[str], list[Request]]:
-    """The names that a reflector tells, and what it asked."""
+    """Return the names that a reflector reports, and its requests."""
     changes: list[str] = []
 
     def answer(request: Request) -> Answer:

@@ -1,4 +1,4 @@
-"""What lint warns of, as a table (`lint.yaml`), and what its command prints."""
+"""The warnings of lint, as a table (`lint.yaml`), and the output of its command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of the documentation are what the plugins' classes say."""
+"""The tables of the documentation equal the declarations of the plugins' classes."""
 
 from __future__ import annotations
 

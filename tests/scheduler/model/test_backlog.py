@@ -1,4 +1,4 @@
-"""What the backlog keeps goes with the objects that it is kept of."""
+"""The backlog's memory of an object ends with the object."""
 
 from __future__ import annotations
 

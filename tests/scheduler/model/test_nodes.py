@@ -88,7 +88,7 @@ TASK = st.tuples(LARGE_AND_SMALL, LARGE_AND_SMALL, STATUS, st.booleans())
 
 
 def taken(tasks: Iterable[tuple[Task, TaskStatus]], has: Resource) -> tuple[Resource, ...]:
-    """What is idle, releasing and pipelined, by definition."""
+    """Return idle, releasing and pipelined amounts by their definition."""
     idle, releasing, pipelined = dict(has), Resource(), Resource()
     for task, status in tasks:
         if status is TaskStatus.PIPELINED:

@@ -1,4 +1,4 @@
-"""What pods ask of shared cards, and the annotations that tell device plugins which cards pods have."""
+"""Pods' requests for shared cards, and the annotations with the cards that device plugins read."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def test_sums_kept_event_by_event_are_those_of_all_jobs_at_once(events: list[Eve
 
 
 def _amounts(sums: Mapping[str, QueueSums]) -> dict[str, Any]:
-    """The sums, less what has come to nothing."""
+    """Return the sums without zero amounts."""
     return {
         queue: {
             name: {dimension: amount for dimension, amount in value.items() if amount}

@@ -1,4 +1,4 @@
-"""The task that a pod's spec becomes."""
+"""A pod's spec becomes a task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds of attach limits on random clusters, whatever happens between cycles."""
+"""Attach limits hold on random clusters with random events between cycles."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _claim_of(pod: dict[str, Any]) -> str:
 
 
 def attached(world: World, node: str) -> set[str]:
-    """The claims that pods on a node mount."""
+    """Return the claims that pods on a node mount."""
     return {
         _claim_of(pod)
         for (kind, _), pod in world.objects.items()
@@ -70,7 +70,7 @@ def attached(world: World, node: str) -> set[str]:
 
 
 def waiting(world: World) -> set[str]:
-    """The claims of pods that have no node."""
+    """Return the claims of pods without a node."""
     return {
         _claim_of(pod) for (kind, _), pod in world.objects.items() if kind == "Pod" and not pod["spec"].get("nodeName")
     }

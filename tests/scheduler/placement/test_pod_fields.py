@@ -1,4 +1,4 @@
-"""Every field of a pod's spec that decides where, or whether, it may run (`pod_fields.yaml`): none is ignored."""
+"""No field of a pod's spec that restricts where it may run is ignored (`pod_fields.yaml`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pods counted by class come to what asking every pod comes to, and equal questions are counted once."""
+"""Counts by class equal counts pod by pod, and equal questions are counted once."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NODES = [{"name": f"n{i}", "has": "90 cpu", "labels": {"kubernetes.io/hostname":
 
 
 def anti_affinity(*names: str) -> dict[str, Any]:
-    """Required terms against pods with these labels."""
+    """Return required anti-affinity terms against pods with these labels."""
     terms = [{"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {name: "1"}}} for name in names]
     return {"spec": {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}}}
 

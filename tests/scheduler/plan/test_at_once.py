@@ -1,4 +1,4 @@
-"""What a change does at once, and what it is compared with."""
+"""The immediate effects of a change, and the world with which it is compared."""
 
 from __future__ import annotations
 

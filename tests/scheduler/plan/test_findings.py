@@ -1,4 +1,4 @@
-"""What monitors find in the jobs of a simulation."""
+"""The findings of monitors in the jobs of a simulation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scheduler.simulate.records import Eviction, JobRecord
 
 
 def job(name: str, *evictions: tuple[float, float, str], **more: Any) -> JobRecord:
-    """A job of two pods with a card each; an eviction is a time, a number of cards and a preemptor."""
+    """Return a job of two pods with a card each; an eviction is a time, a number of cards and a preemptor."""
     gone = [Eviction(at, int(cards), cards, "reclaim", preemptor) for at, cards, preemptor in evictions]
     fields = {"started": 1.0, "outcome": "completed", **more}
     return JobRecord(name, "q", "", 0, 2, 2, {}, 2.0, 60.0, 0.0, evictions=gone, **fields)

@@ -35,7 +35,7 @@ tiers:
 """
 NODES, CPUS = 12, 8
 CHANGES = {"harmless": 4, "a smaller share": 10, "gang above capacity": 10}
-"""Each kind of change, and in how many random states it is made."""
+"""Each kind of change, with the number of random states."""
 
 
 class Team:

@@ -1,4 +1,4 @@
-"""What the loader accepts, and the texts of its refusals (`refusals.yaml`)."""
+"""Policies that the loader accepts, and the texts of its refusals (`refusals.yaml`)."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from scheduler.model.task import TaskStatus
 
 @dataclass(slots=True)
 class Debt:
-    """An eviction, and what has become of whom it was made for."""
+    """An eviction, and the fate of its preemptor."""
 
     cycle: int
     evict: Evict
@@ -24,12 +24,12 @@ class Debt:
 
 @dataclass(slots=True)
 class Ledger:
-    """The evictions of a story."""
+    """The evictions of a sequence of cycles."""
 
     debts: list[Debt] = field(default_factory=list)
 
     def note(self, number: int, cluster: Cluster, decisions: Decisions) -> None:
-        """Take in a cycle's decisions, before they are carried out."""
+        """Record a cycle's decisions before they are carried out."""
         self._no_nomination_is_lost_in_silence(cluster, decisions)
         self._settle(cluster, decisions)
         for evict in decisions.evictions:
@@ -42,7 +42,7 @@ class Ledger:
             self.debts.append(Debt(number, evict, preemptor))
 
     def close(self) -> None:
-        """At rest: every eviction has served whom it was made for, or it was said why not."""
+        """Check the settled state: every eviction served its preemptor, or a reason was published."""
         for debt in self.debts:
             assert debt.is_settled, (
                 f"{debt.evict.task} went in cycle {debt.cycle} for {debt.evict.reason.preemptor_task}, in vain"
@@ -62,7 +62,7 @@ class Ledger:
 
     @staticmethod
     def _no_nomination_is_lost_in_silence(cluster: Cluster, decisions: Decisions) -> None:
-        """Who was nominated waits on the node that it is nominated for, has its place, or is told why not."""
+        """Check that every nominated task waits on its node, runs there, or has a published reason."""
         bound = {bind.task for bind in decisions.binds}
         last = {nominate.task: nominate for nominate in decisions.nominations}
         for key in sorted(cluster.nominated):

@@ -16,7 +16,7 @@ from scheduler.policy.model import Policy
 
 
 def check_evictions(cluster: Cluster, policy: Policy, decisions: Decisions) -> None:
-    """All rules, on the state that the cycle left as it found it."""
+    """Check all rules on the state, which the cycle restored."""
     starts_whom_it_evicts_for(cluster, decisions)
     leaves_no_gang_in_part(cluster, policy, decisions)
     spares_the_protected(cluster, decisions)
@@ -93,7 +93,7 @@ def preempts_strictly_lower(cluster: Cluster, decisions: Decisions) -> None:
 
 
 def allocated(cluster: Cluster) -> dict[str, Resource]:
-    """What each queue holds, ancestors included."""
+    """Return what each queue holds, with its descendants."""
     held: dict[str, Resource] = defaultdict(dict)
     for job in cluster.jobs.values():
         for name in lineage(cluster, job.queue):
@@ -172,7 +172,7 @@ def keeps_guarantees(cluster: Cluster, decisions: Decisions) -> None:
 
 
 def evicts_no_one_in_vain(cluster: Cluster, policy: Policy, decisions: Decisions) -> None:
-    """With any one unit back, some node or some queue would hold more than it can, or pods that exclude each other."""
+    """Check that restoring any unit would overfill a node or queue, or join pods that exclude each other."""
     room = _room(cluster, decisions)
     for unit in units(cluster, decisions):
         back: dict[str, Resource] = defaultdict(dict)
@@ -212,7 +212,7 @@ def spares_members_that_nobody_needs(cluster: Cluster, policy: Policy, decisions
 
 
 def _stays_above(held: Resource, rest: Resource, decisions: Decisions, queue: str) -> bool:
-    """Whether the queue is above what it deserves before the others of a gang go, and still after that."""
+    """Whether the queue exceeds its deserved share before and after the eviction of the gang's other members."""
     due = decisions.queues[queue].deserved
     names = [name for name in rest if name in due and name != PODS and rest[name] > 0]
     return bool(names) and all(held.get(name, 0) - rest[name] > due[name] for name in names)
@@ -237,7 +237,7 @@ def evicts_in_proportion(cluster: Cluster, decisions: Decisions) -> None:
 
 
 def _room(cluster: Cluster, decisions: Decisions) -> dict[str, Resource]:
-    """What is free on each node once all victims have left and all who wait have come."""
+    """Return the free amounts of each node once all victims have left and all waiting tasks run."""
     room: dict[str, Resource] = {}
     for info in cluster.nodes.rows:
         room[info.name] = dict(info.allocatable)
@@ -286,7 +286,7 @@ def _exceeds_a_limit(cluster: Cluster, policy: Policy, decisions: Decisions, uni
 
 
 def _exceeds_a_quota(cluster: Cluster, decisions: Decisions, unit: list[tuple[Evict, Task]]) -> bool:
-    """The same where queues hold cards: a pod counts as the model of its node."""
+    """Return the same for quotas of cards: a pod counts as the model of its node."""
     queue = cluster.jobs[unit[0][1].job].queue
     gone = {evict.task for evict in decisions.evictions} - {task.key for _, task in unit}
     coming = {**decisions.pipelined, **{bind.task: bind.node for bind in decisions.binds}}
@@ -300,7 +300,7 @@ def _exceeds_a_quota(cluster: Cluster, decisions: Decisions, unit: list[tuple[Ev
 
 
 def _stands_in_the_way(cluster: Cluster, decisions: Decisions, unit: list[tuple[Evict, Task]]) -> bool:
-    """Whether a pod of the unit shares its node with a pod to come that excludes it, or that it excludes."""
+    """Whether a pod of the unit and a pod to be placed on its node exclude each other."""
     for _, task in unit:
         for key, node in decisions.pipelined.items():
             other = cluster.tasks[key]

@@ -26,7 +26,7 @@ NEVER_AT_REST = yaml.safe_load((Path(__file__).parent / "never_at_rest.yaml").re
 CYCLES = 40
 """With static demand the system is at rest after so many cycles, or never."""
 CUT_CYCLES = 400
-"""The same where cycles are cut, each of which does a part of one."""
+"""Maximum cycles if cycles are cut, each of which does a part of one."""
 
 
 @given(rng=st.randoms(use_true_random=False), delay=st.sampled_from((0, 1, 3)))

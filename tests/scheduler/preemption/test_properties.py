@@ -43,7 +43,7 @@ def test_every_eviction_follows_the_rules(table: dict[str, Any], victims: str) -
 
 
 def follow(world: World, victims: str, say: Callable[[str], None]) -> list[Decisions]:
-    """Three cycles, each judged by the rules."""
+    """Run three cycles, each judged by the rules."""
     made = []
     for number in range(3):
         decisions = world.cycle()

@@ -1,4 +1,4 @@
-"""The cheapest set of victims, against trying them all."""
+"""The cheapest set of victims equals that of an exhaustive search."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ SHAPES: dict[type, Callable[[], list[Any]]] = {
 
 
 def samples(kind: type[msgspec.Struct]) -> list[Any]:
-    """A reason of each wording that a kind has."""
+    """Return a reason for each wording of a kind."""
     if kind in SHAPES:
         return SHAPES[kind]()
     full: dict[str, Any] = {}
@@ -127,7 +127,7 @@ def reasons() -> Iterator[str]:
 
 
 def findings() -> Iterator[str]:
-    """What the tables of lint and of refused policies come to, each text once."""
+    """Return the texts of the tables of lint and of refused policies, each once."""
     yield "## Warnings of lint"
     found: dict[str, None] = {}
     for case in yaml.safe_load((TABLES / "lint" / "lint.yaml").read_text("utf-8")):

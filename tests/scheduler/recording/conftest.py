@@ -1,4 +1,4 @@
-"""A recording of a short history, made of a world's objects as the live scheduler makes it of the API's."""
+"""A recording of a short history, made from the objects of a test world as the live scheduler makes one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ tiers:
 
 
 class Scheduler:
-    """What the live shell does, without the API: takes in, records, decides, assumes."""
+    """The live shell without the API: it applies inputs, records, decides and assumes."""
 
     def __init__(self, directory: Path, **recorder: int) -> None:
         self.cluster = Cluster()

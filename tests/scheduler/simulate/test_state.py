@@ -37,7 +37,7 @@ CARDS = {"nvidia.com/gpu": "8"}
 
 
 def simulate(folder: Path, state: Path, *more: str) -> dict[str, dict[str, Any]]:
-    """Run the command; the jobs by name."""
+    """Run the command and return the jobs by name."""
     out = folder / "result.jsonl"
     assert main(["simulate", "--state", str(state), "--out", str(out), *more]) == 0
     lines = [json.loads(line) for line in out.read_text().splitlines()]

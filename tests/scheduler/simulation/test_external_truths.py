@@ -45,7 +45,7 @@ THEORY = {
 
 
 def differing(jobs: list[Job], discipline: Discipline, quotas: dict[str, int]) -> list[tuple[Job, float, float | None]]:
-    """The jobs that do not start when the reference has them start."""
+    """Return the jobs whose start differs from the reference."""
     wanted = queueing.starts(jobs, discipline, quotas)
     seen = virtual.serve(jobs, BY[discipline], quotas, shortest=discipline is Discipline.SHORTEST)
     return [(job, wanted[job.name], seen.get(job.name)) for job in jobs if seen.get(job.name) != wanted[job.name]]

@@ -157,7 +157,7 @@ def test_a_priority_class_of_the_cluster_orders_its_jobs() -> None:
 
 
 def loaded(on_input: Any = None) -> list[Any]:
-    """The outcomes of a run with evictions."""
+    """Return the outcomes of a run with evictions."""
     run = Run(PREEMPT, EIGHT, on_input=on_input)
     return run.play(*((at, gang(f"j{at:02}", 30, 1 + at % 8, priority=at % 3)) for at in range(40))).outcomes
 

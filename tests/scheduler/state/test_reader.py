@@ -1,4 +1,4 @@
-"""A state is read from whatever wrote it, and a file that is none says what is wrong with it."""
+"""States are read in every format, and errors name the problem of an invalid file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A redacted state decides as the open one, and holds nothing that tells whose it is."""
+"""A redacted state leads to the same decisions and holds nothing that identifies its owner."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.support.core.states import decisions_on, state_of
 
 
 def _names(open_state: State, redacted: State) -> dict[str, str]:
-    """The replacement of every key, from the objects in order: a redaction keeps the order of names."""
+    """Return the replacement of every key, from the objects in order: a redaction keeps the order of names."""
     found = {}
     for kind, items in open_state.objects.items():
         before, after = sorted(items), sorted(redacted.objects[kind])
@@ -33,7 +33,7 @@ def _names(open_state: State, redacted: State) -> dict[str, str]:
 
 
 def _decided_of(decisions: Any, new: dict[str, str]) -> Iterator[Any]:
-    """What a cycle decided, with the names replaced."""
+    """Yield what a cycle decided, with the names replaced."""
     for it in decisions.binds:
         yield "bind", new[it.task], new[it.node]
     for it in decisions.evictions:

@@ -1,4 +1,4 @@
-"""What is wrong with HyperNodes is reported, and holds only where it is."""
+"""Faults of HyperNodes are reported, and affect only the faulty HyperNode."""
 
 from __future__ import annotations
 

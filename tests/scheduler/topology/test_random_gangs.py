@@ -1,4 +1,4 @@
-"""No hard gang runs across domains, whatever comes and goes: random trees, gangs, evictions, restarts."""
+"""No hard gang runs across domains, with random trees, gangs, evictions and restarts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CYCLES = 6
 
 
 def assert_close(cluster: Cluster) -> None:
-    """Every hard gang runs in one of the domains that it may use."""
+    """Check that every hard gang runs in one of the domains that it may use."""
     cluster.nodes.refresh()
     requests = ClosenessOfJobs(cluster)
     for one in cluster.jobs.values():
@@ -30,7 +30,7 @@ def assert_close(cluster: Cluster) -> None:
 
 
 def assert_whole(cluster: Cluster, decisions: Decisions) -> None:
-    """Every subgroup that gets a node has enough pods with nodes then."""
+    """Check that every subgroup with a new node has enough pods with nodes."""
     groups, bound = SubGroups(), {bind.task for bind in decisions.binds}
     for key in {cluster.tasks[task].job for task in bound}:
         for group in groups.of(cluster.jobs[key]).values():

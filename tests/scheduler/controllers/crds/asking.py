@@ -1,4 +1,4 @@
-"""How the API server is asked about an object of ours."""
+"""Ask a real API server whether it accepts an object."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KINDS = {
     "PyTorchJob": ("kubeflow.org/v1", "pytorchjobs"),
 }
 NUMBERS = count()
-"""For names that were not there before."""
+"""Numbers for names that did not exist before."""
 
 
 def path(kind: str, name: str = "") -> str:
@@ -27,7 +27,7 @@ def path(kind: str, name: str = "") -> str:
 
 
 def create(api: Api, kind: str, body: Body) -> Body:
-    """Create it and delete it again; what the server made of it. Unknown fields are errors."""
+    """Create an object and delete it again; return the object as created. Unknown fields are errors."""
     full = {"apiVersion": KINDS[kind][0], "kind": kind, **copy.deepcopy(body)}
     full.setdefault("metadata", {}).setdefault("name", f"case-{next(NUMBERS)}")
     return api.call("POST", path(kind), body=full, query={"fieldValidation": "Strict", "dryRun": "All"})

@@ -1,4 +1,4 @@
-"""One API server with our definitions, for all tests of them."""
+"""One API server with our definitions, shared by the tests of definitions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
 
 @pytest.fixture(scope="session")
 def api() -> Iterator[Api]:
-    """Talks to a cluster of its own in which the definitions and the admission policies are in force."""
+    """Yield a client of a cluster with our definitions and admission policies in force."""
     cluster = EmbeddedCluster(Settings(kind="embedded"))
     cluster.up(print)
     try:
@@ -35,7 +35,7 @@ def api() -> Iterator[Api]:
 
 
 def _wait_for_policies(api: Api) -> None:
-    """The API server takes admission policies up a moment after they are written."""
+    """Wait until the admission policies are in force, a moment after they were written."""
     body = {"metadata": {"name": "probe"}, "spec": {"deserved": {"cpu": 2}, "capability": {"cpu": 1}}}
     full = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", **body}
     deadline = time.monotonic() + SAFETY_NET

@@ -1,4 +1,4 @@
-"""The table of fields (`fields.yaml`): its cases, the objects that they mean, and where their proofs are."""
+"""Read the table of fields (`fields.yaml`): its cases, their objects, and the tests that prove them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LEAST: dict[str, Body] = {
         "spec": {"pytorchReplicaSpecs": {kind: {"template": _CONTAINERS} for kind in ("Master", "Worker")}},
     },
 }
-"""The least object of each kind."""
+"""A minimal object of each kind."""
 
 
 @dataclass(frozen=True)
@@ -42,14 +42,14 @@ class Case:
 
     @property
     def body(self) -> Body:
-        """The least object with this field, and with those that it needs."""
+        """Return a minimal object with this field and the fields that it needs."""
         found = copy.deepcopy(LEAST[self.kind])
         for path, value in {**self.row.get("with", {}), self.path: self.row["value"]}.items():
             _put(found, path.split("."), value)
         return found
 
     def value_in(self, body: Any) -> Any:
-        """The field's value in an object."""
+        """Return the field's value in an object."""
         for part in self.path.split("."):
             body = body.get(part.removesuffix("[]")) if isinstance(body, dict) else None
             body = body[0] if part.endswith("[]") and body else body
@@ -75,7 +75,7 @@ def _put(into: Any, path: list[str], value: Any) -> None:
 
 
 def leaves(schema: Body, path: str = "") -> Iterator[str]:
-    """The fields that a schema declares, down to what it leaves open; of metadata and status none."""
+    """Yield the fields that a schema declares, without those of metadata and status."""
     for name, inner in schema.get("properties", {}).items():
         if not path and name in ("apiVersion", "kind", "metadata", "status"):
             continue
@@ -95,7 +95,7 @@ def _below(schema: Body, path: str) -> Iterator[str]:
 
 @cache
 def proofs(file: str) -> frozenset[str]:
-    """The names of the tests in a file, or of the rows of a table of cases."""
+    """Return the names of the tests in a file, or of the rows of a table of cases."""
     text = (ROOT / file).read_text("utf-8")
     if file.endswith(".yaml"):
         return frozenset(row["name"] for row in yaml.safe_load(text))

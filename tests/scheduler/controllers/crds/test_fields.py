@@ -1,4 +1,4 @@
-"""Every field of the APIs that users bring is honoured, or refused, or keeps its object waiting, by name."""
+"""Every field of the users' APIs is honoured, refused, or keeps its object waiting with the field's name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.scheduler.controllers.queue.test_queue import UNHONOURED as OF_QUEUES
 
 CASES = list(cases())
 TOLD = {"Job": OF_JOBS, "PyTorchJob": OF_TRAINING, "Queue": OF_QUEUES}
-"""What the controllers' tests see kept waiting, by the name that is told."""
+"""The fields that keep an object waiting in tests of the controllers, by the published name."""
 
 
 @pytest.mark.embedded
@@ -45,7 +45,7 @@ def test_every_field_of_the_definition_is_in_the_table(kind: str) -> None:
 
 
 def _covers(path: str, field: str) -> bool:
-    """Whether a field is the one of a path, or lies in what that leaves open, or is the same of another replica."""
+    """Whether a field has this path, lies in an open part of the schema below it, or is that of another replica."""
     field = field.replace(".Master.", ".Worker.")
     return field == path or field.startswith((f"{path}.", f"{path}[]"))
 

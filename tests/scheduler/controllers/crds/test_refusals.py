@@ -1,4 +1,4 @@
-"""What the definitions take and what they refuse, asked of a real API server; each refusal names field and remedy."""
+"""A real API server accepts and refuses objects by our definitions; each refusal names field and remedy."""
 
 from __future__ import annotations
 

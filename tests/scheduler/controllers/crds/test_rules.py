@@ -1,4 +1,4 @@
-"""Every rule of the definitions and of the admission policies is seen to refuse something."""
+"""Every rule of the definitions and of the admission policies refuses some object of a test."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ SEEN = [
     *(says.partition(": ")[2] or says for _, says in FIXED),
     KEPT,
 ]
-"""Words that a test has seen in a refusal of the API server."""
+"""Words of refusals that tests expect from the API server."""
 
 
 def rules(at: Any, where: str = "") -> Iterator[tuple[str, list[str]]]:
-    """What each rule in a document says, without the names and amounts between, and where it stands."""
+    """Yield the text of each rule in a document, without names and amounts, and its place."""
     if isinstance(at, list):
         for place, one in enumerate(at):
             yield from rules(one, f"{where}[{place}]")

@@ -1,4 +1,4 @@
-"""What may be changed of an object that exists, and what an admission policy holds on to."""
+"""Fields of an existing object that users may change, and fields that an admission policy protects."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FIXED: list[tuple[Body, str]] = [
 
 @pytest.fixture
 def job(api: Api) -> Iterator[Callable[[Body], Body]]:
-    """Change a job that exists by a merge patch."""
+    """Return a function that changes an existing job by a merge patch."""
     name = f"job-{next(NUMBERS)}"
     spec = {
         "queue": "default",
@@ -66,7 +66,7 @@ class TestUpdatesOfAJob:
 
 @pytest.fixture
 def queue(api: Api) -> Iterator[Callable[[Body], Body]]:
-    """Change a queue that exists by a merge patch."""
+    """Return a function that changes an existing queue by a merge patch."""
     name = f"queue-{next(NUMBERS)}"
     body = {"apiVersion": KINDS["Queue"][0], "kind": "Queue", "metadata": {"name": name}}
     api.call("POST", path("Queue"), body={**body, "spec": {"deserved": {"cpu": 2}, "capability": {"cpu": 4}}})

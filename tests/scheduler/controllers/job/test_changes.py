@@ -123,7 +123,7 @@ class TestCommands:
 
 
 def crash_after(fake: FakeJobCluster, event: str, written: int) -> None:
-    """A pod is evicted or fails, and the controller dies after so many of its writes."""
+    """Evict or fail a pod, and end the controller after this number of writes."""
     if event == "evicted":
         fake.evict("j-a-0")
     else:

@@ -1,4 +1,4 @@
-"""What the PodGroup of a Job takes over from it."""
+"""The PodGroup of a Job has the fields that the Job determines."""
 
 from __future__ import annotations
 

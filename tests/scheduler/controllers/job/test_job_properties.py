@@ -1,4 +1,4 @@
-"""Whatever happens to a Job, in whatever order, with a controller that dies at any point: what must always hold."""
+"""Invariants of a Job under random events, with a controller that may die at any point."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ POLICIES = st.lists(st.builds(lambda event, action: {"event": event, "action": a
 
 
 class Life(RuleBasedStateMachine):
-    """One Job among everything that users, kubelets and schedulers do to it."""
+    """One Job, with random acts of users, kubelets and schedulers."""
 
     @initialize(
         replicas=st.lists(st.integers(0, 3), min_size=1, max_size=2),
@@ -80,7 +80,7 @@ class Life(RuleBasedStateMachine):
 
     @invariant()
     def it_comes_to_rest_as_its_phase_says(self) -> None:
-        """Left alone, with pods that leave when told to, the controller ends its work, and the pods fit the phase."""
+        """Without further acts the controller settles, and the pods fit the phase."""
         if not hasattr(self, "desk"):
             return
         saved = {key: _copy(body) for key, body in self.fake.objects.items()}

@@ -51,7 +51,7 @@ EVENTS: dict[str, tuple[dict[str, Any], Trigger, str, str]] = {
         "",
     ),
 }
-"""Each event: the policy that names it, what makes it happen, and the task and the pod that it is about."""
+"""For each event: the policy that names it, the act that causes it, its task and its pod."""
 ENDS = {
     "AbortJob": ["Aborting", "Aborted"],
     "TerminateJob": ["Terminating", "Terminated"],
@@ -66,7 +66,7 @@ MATRIX = [
 
 
 def begin(policy: dict[str, Any], level: str, event: str) -> FakeJobCluster:
-    """A running job with one policy; where every run of a pod is an event, one of its pods does not run yet."""
+    """Return a running job with one policy; if a pod's start is the event, one of its pods does not run yet."""
     tasks = [task("a", **({"policies": [policy]} if level == "task" else {})), task("b")]
     fake = FakeJobCluster({"tasks": tasks, "minAvailable": 1, **({"policies": [policy]} if level == "job" else {})})
     fake.work()
@@ -140,7 +140,7 @@ def test_without_a_policy_nothing_but_a_missing_pod_changes(event: str) -> None:
 
 
 def _has_effect(action: str, of_task: str, of_pod: str) -> bool:
-    """A running job cannot be resumed, and an event that is about no pod restarts none."""
+    """Whether the action has an effect: a running job cannot be resumed, and an event without a pod restarts none."""
     return bool({"RestartTask": of_task, "RestartPod": of_pod, "ResumeJob": ""}.get(action, True))
 
 

@@ -1,4 +1,4 @@
-"""What of a Job is not honoured or could never be done: it waits, and says which field."""
+"""A Job with an unsupported or impossible field waits, and its status names the field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PodGroups for pods that bring none: one an owner, named after it, with what pod, owner and namespace say."""
+"""Pods without a PodGroup get one for each owner, with the settings of pod, owner and namespace."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def seen(name: str, *queues: Queue, **given: Any) -> ObservedQueue:
 
 
 def state(observed: ObservedQueue) -> str:
-    """The state that is written, or that stays."""
+    """Return the written state, or the old one if none is written."""
     for write in reconcile(observed).writes:
         if isinstance(write, ApplyObject) and write.sub == "status":
             found: str = write.body["status"]["state"]

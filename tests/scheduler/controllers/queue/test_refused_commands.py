@@ -1,4 +1,4 @@
-"""A Command that does not count is refused once, however long somebody keeps it from going."""
+"""An invalid Command is refused once, even if a finalizer delays its deletion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of a controller's write, by the API server's answer."""
+"""The outcome of a controller's write follows from the API server's answer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.fake_server import Answer, Handler, Reply, Request, standing_
 
 
 def conflicting(*uids: str) -> Handler:
-    """A server that refuses each deletion; `uids` are those of the pods that have the name."""
+    """Return a server that refuses each deletion; `uids` are those of the pods with the name."""
     items = [{"metadata": {"name": "p", "uid": uid}} for uid in uids]
 
     def handle(request: Request) -> Answer:

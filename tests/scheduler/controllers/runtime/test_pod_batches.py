@@ -1,4 +1,4 @@
-"""Whatever number a job names, few pods are made at a time, and none of a gang that could never start."""
+"""A job creates few pods at a time, whatever number it names, and none for a gang that could never start."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def made(cluster: FakeJobCluster | FakeTrainingCluster) -> int:
 
 
 def place(cluster: FakeJobCluster | FakeTrainingCluster, number: int) -> None:
-    """So many of the pods that wait get a node."""
+    """Give a node to this number of waiting pods."""
     waiting = [pod for pod in cluster.all(PODS) if not pod.spec.node_name][:number]
     for pod in waiting:
         cluster.objects[PODS.id, pod.metadata.name]["spec"]["nodeName"] = "n"

@@ -1,4 +1,4 @@
-"""A controller's own writes are seen at once, whatever order the API server's answers and the watch come in."""
+"""A controller's own writes are visible at once, in any order of answers and watch events."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from tests.support.core.world import World
 def session_of(
     table: dict[str, Any], plugin: str, *, arguments: dict[str, Any] | None = None, tree: bool = False
 ) -> Session:
-    """A session over the table's objects with one queue plugin and nothing else."""
+    """Return a session over the table's objects with one queue plugin only."""
     option = PluginOption(plugin, {"enableHierarchy": tree}, arguments or {})
     world = World(Policy(actions=(), tiers=((option,),)))
     world.load(table)
@@ -25,7 +25,7 @@ def session_of(
 
 
 def queues_of(session: Session) -> QueuePlugin:
-    """The queue plugin of a session."""
+    """Return the queue plugin of a session."""
     return next(plugin for plugin in session.plugins.values() if isinstance(plugin, QueuePlugin))
 
 

@@ -1,4 +1,4 @@
-"""What queues deserve and may hold, and that accounts follow every change."""
+"""Deserved amounts and limits of queues, and accounts that follow every change."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def test_accounts_follow_every_change_and_every_step_back(
 
 
 def assert_accounts_add_up(session: Session) -> None:
-    """Every account holds what its own tasks and those of the queues below count, and its share is that of now."""
+    """Every account equals the sum over its own tasks and those below, and its share is current."""
     plugin = queues_of(session)
     expected: dict[str, resources.Resource] = {name: {} for name in plugin.queue_attributes.by_name}
     for task in tasks_in(session, HOLDING | TaskStatus.PIPELINED):
@@ -279,7 +279,7 @@ def test_a_share_that_is_whole_is_whole_however_it_comes_about() -> None:
 
 
 def filled(total: int, queues: list[tuple[int, int, int]]) -> list[Fraction]:
-    """What queues of `(weight, request, guarantee)` deserve of one dimension, by definition and without rounding."""
+    """Return what queues of `(weight, request, guarantee)` deserve in one dimension, by definition and unrounded."""
     shares, remaining, unmet = [Fraction(0)] * len(queues), Fraction(total), list(range(len(queues)))
     while unmet and (weights := sum(queues[number][0] for number in unmet)):
         before, still = list(shares), []

@@ -1,4 +1,4 @@
-"""Which cards nodes have, and what annotations say of cards and of kinds of work, however badly they are written."""
+"""Cards of nodes, and annotations about cards and kinds of work, also invalid ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queues that are nested without end: the deep ones say so, and the others are scheduled."""
+"""Queues that are nested too deeply report this; all others are scheduled."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TREE = (
 
 
 def chain_of(depth: int) -> World:
-    """A queue beside a chain of queues, with a job in the queue, in the last allowed one, and in the last of all."""
+    """Return a queue beside a chain of queues, with a job in the queue, in the last allowed one and in the last one."""
     world = World(policy_of(TREE))
     queues = [{"name": "root"}, {"name": "flat"}, {"name": "d1"}]
     queues += [{"name": f"d{number}", "parent": f"d{number - 1}"} for number in range(2, depth + 1)]

@@ -1,4 +1,4 @@
-"""Who may take from whom: two queues never play ping-pong, guarantees stay, and only what is above its due goes."""
+"""Entitlement to reclaim: no ping-pong of two queues, guarantees are kept, and only surplus is reclaimed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PLUGIN = st.sampled_from(
 
 
 def permitted(session: Session) -> list[tuple[Task, Task]]:
-    """All pairs of a waiting task and a running one of another queue that it may take."""
+    """Return all pairs of a waiting task and a running task of another queue that it may reclaim."""
     plugin = queues_of(session)
     pairs = []
     for preemptor in tasks_in(session, TaskStatus.PENDING):
@@ -37,7 +37,7 @@ def permitted(session: Session) -> list[tuple[Task, Task]]:
 
 
 def permitted_after(session: Session, preemptor: Task, victim: Task) -> list[tuple[str, str]]:
-    """The pairs, by key, in the state in which the preemptor runs in the victim's place and the victim waits."""
+    """Return the pairs, by key, in the state in which the preemptor runs in the victim's place and the victim waits."""
     cluster, old = session.cluster, (preemptor.pod, victim.pod)
     for task, node, phase in ((preemptor, victim.node, "Running"), (victim, "", "Pending")):
         pod = copy.deepcopy(task.pod)

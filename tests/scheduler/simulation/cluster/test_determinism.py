@@ -25,7 +25,7 @@ CLOCKS = ("time", "monotonic", "perf_counter", "process_time", "thread_time")
 
 
 class Cycle(NamedTuple):
-    """What the core was given and what it returned."""
+    """The input and the output of the core in one cycle."""
 
     now: float
     budget: Budget
@@ -36,7 +36,7 @@ class Cycle(NamedTuple):
 
 
 def cycles(monkeypatch: pytest.MonkeyPatch, seconds: float) -> list[Cycle]:
-    """The cycles of one load on a machine whose clocks advance by `seconds` at each reading."""
+    """Return the cycles of one load on a machine whose clocks advance by `seconds` at each reading."""
     found: list[Cycle] = []
     ticks = itertools.count()
 
@@ -78,7 +78,7 @@ def play(desk: Desk) -> None:
 
 
 def hours(seed: int) -> list[tuple[float, str, str]]:
-    """When each object changed during hours in which watches end and are resumed, in a process with this seed."""
+    """Return when each object changed during hours of ending and resumed watches, in a process with this seed."""
     random.seed(seed)
     desk, found = Desk(), []
     desk.cluster.watch(lambda kind, change, item: found.append((desk.cluster.now(), change, item["metadata"]["name"])))

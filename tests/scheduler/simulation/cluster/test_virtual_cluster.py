@@ -45,7 +45,7 @@ class Desk:
         return [it["metadata"]["name"] for it in items if phase in ("", it.get("status", {}).get("phase"))]
 
     def phases(self, name: str) -> list[str]:
-        """The phases that a Volcano Job went through."""
+        """Return the phases of a Volcano Job so far."""
         found: list[str] = []
         for kind, _, own, item in self.seen:
             phase = (item.get("status") or {}).get("state", {})
