@@ -69,7 +69,7 @@ class FakeServer:
         self.together = 0
         self.most_together = 0
         self.pause = 0.0
-        """Seconds that it takes for an answer."""
+        """Seconds until the answer."""
         self._writers: set[asyncio.StreamWriter] = set()
 
     async def start(self) -> Connection:
@@ -144,7 +144,7 @@ class FakeServer:
 async def standing_in(
     handler: Handler, *, once: bool = False, **options: Any
 ) -> AsyncIterator[tuple[FakeServer, Client]]:
-    """A server and a client of it."""
+    """Yield a server and a client of it."""
     server = FakeServer(handler)
     http = Http(await server.start(), **options)
     try:
@@ -183,18 +183,18 @@ async def until(condition: Callable[[], bool], seconds: float = SAFETY_NET) -> N
 
 
 async def cancelled(task: asyncio.Task[Any]) -> None:
-    """End a task and swallow its end."""
+    """Cancel a task and wait for its end."""
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
 
 
 def status(code: int, reason: str, message: str = "no") -> Reply:
-    """A Status object of Kubernetes as an answer."""
+    """Return a Status object of Kubernetes as an answer."""
     return Reply(code, {"kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": message})
 
 
 def scripted(*answers: Answer | Callable[[Request], Answer]) -> Handler:
-    """One answer after the other; the last one for ever."""
+    """Return a handler that gives these answers in order, and the last one for ever."""
     left = list(answers)
 
     def handle(request: Request) -> Answer:

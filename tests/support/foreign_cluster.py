@@ -29,7 +29,7 @@ from tests.support.cluster_api import within
 USER = "system:serviceaccount:team:tester"
 CONTEXT = "theirs"
 SERVED_BY_THEM = "example.org/served"
-"""The label of the nodes that their KWOK plays."""
+"""Label of the nodes that the foreign KWOK plays."""
 SPARE = "spare"
 """A node without a KWOK, as a real one is: it can be adopted."""
 
@@ -169,7 +169,7 @@ class ForeignCluster:
         return self.api.raw("GET", path).status == 200
 
     def _refusal(self, obj: Object) -> str:
-        """Apply it; why not, as long as its kind is young, or its namespace has no service account yet."""
+        """Apply an object. Return the refusal while its kind is new or its namespace has no service account."""
         try:
             self.api.apply(copy.deepcopy(obj), "them")
         except RejectedError as problem:
@@ -204,7 +204,7 @@ class ForeignCluster:
         return found
 
     def everything(self) -> dict[str, Object]:
-        """Every object there is, by its path, but what comes and goes by itself: events, and leases of others."""
+        """Return every object by its path, except events and foreign leases, which change by themselves."""
         found: dict[str, Object] = {}
         groups = self.api.call("GET", "/apis")["groups"]
         for version in ["v1", *(group["preferredVersion"]["groupVersion"] for group in groups)]:
@@ -223,19 +223,19 @@ class ForeignCluster:
         return found
 
     def audited(self) -> list[Object]:
-        """What the run's user has written, or has tried to, so far."""
+        """Return the writes of the run's user so far, also refused ones."""
         events = [json.loads(line) for line in self._log.read_text().splitlines()]
         return [event for event in events if event["user"]["username"] == USER]
 
 
 def name_of(event: Object) -> str:
-    """The object of an audited write, as `ForeignCluster.everything` calls it."""
+    """Return the path of an audited write's object, as in `ForeignCluster.everything`."""
     ref = event["objectRef"]
     return f"{ref['resource']} {ref.get('namespace', '')}/{ref.get('name', '')}"
 
 
 def content(obj: Object) -> Object:
-    """What nobody but its owner may change: all but the status, and what the API server counts by itself."""
+    """Return what only the owner may change: all fields except the status and those that the API server maintains."""
     meta = {key: value for key, value in obj["metadata"].items() if key not in ("managedFields", "resourceVersion")}
     return {**{key: value for key, value in obj.items() if key != "status"}, "metadata": meta}
 
@@ -253,7 +253,7 @@ class _TheirKwok(Kwok):
 
 @contextmanager
 def foreign_cluster(folder: Path) -> Iterator[ForeignCluster]:
-    """A cluster of others, alive until the end."""
+    """Yield a foreign cluster that runs until the end."""
     policy = folder / "audit.yaml"
     policy.write_text(_POLICY)
     cluster = EmbeddedCluster(Settings(kind="embedded"), audit_policy=policy)

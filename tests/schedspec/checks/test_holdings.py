@@ -18,7 +18,7 @@ FLAT = Rules("tiers: [{plugins: [{name: capacity}]}]")
 
 
 def at_end(history: History) -> View:
-    """The last state of a scene."""
+    """Return the last state of a scene."""
     replay = Replay(history, from_start=True)
     for _ in replay.states():
         pass
@@ -26,7 +26,7 @@ def at_end(history: History) -> View:
 
 
 def bound(*names: str, queue: str = "research") -> Scene:
-    """A queue below `lab` whose pods of four cards each have a node."""
+    """Return a queue below `lab` whose pods of four cards each have a node."""
     it = Scene()
     it.queue("lab")
     it.queue(queue, parent="lab")
@@ -44,7 +44,7 @@ def evicted(it: Scene) -> None:
 
 
 def replaced(it: Scene) -> None:
-    """For a moment less is held, as nobody who only looks at the end sees."""
+    """Return a history in which the queue holds less for a moment, which the last state does not show."""
     evicted(it)
     it.gang("c", "research")
     it.pod("c", "c", cards=4)

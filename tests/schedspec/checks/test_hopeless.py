@@ -14,7 +14,7 @@ from schedspec.observe.history import History, View
 
 
 class Scene:
-    """A history made by hand, whose times are told: a job `train` of one pod, and a queue `team`."""
+    """A history with given times, written by hand: a job `train` of one pod, and a queue `team`."""
 
     def __init__(self) -> None:
         self.history = History("ns")

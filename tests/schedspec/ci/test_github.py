@@ -29,7 +29,7 @@ UNDEFINED = "Feature: g\n  Scenario: s\n    Given one\n    Then two\n"
 
 @pytest.fixture
 def read(specs: Run, pytester: pytest.Pytester) -> Callable[..., Suite]:
-    """Run these features and read what pytest wrote."""
+    """Run these features and read the results that pytest wrote."""
 
     def run(*arguments: str, **features: str) -> Suite:
         specs("--junitxml", "out/junit.xml", "-o", "strict=false", *arguments, **features)

@@ -34,7 +34,7 @@ RESULTS = {
 
 
 def results_of(**row: Any) -> bytes:
-    """The results of a run with one row."""
+    """Return the results of a run with one row."""
     run = {"scheduler": "s", "version": "", "kubernetes": "", "cluster": "", "results": [{**ROW, **row}]}
     return json.dumps(run).encode()
 

@@ -103,7 +103,7 @@ def test_a_sweep_that_cannot_be_run_is_refused(
 
 
 def everything_on(node: str, decides: Callable[..., Decisions]) -> Callable[..., Decisions]:
-    """Plant a fault: whatever is bound goes to one node."""
+    """Plant a fault: every bind goes to one node."""
 
     def faulty(*given: Any, **more: Any) -> Decisions:
         decisions = decides(*given, **more)

@@ -23,14 +23,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A registry of its own, away from what really runs on this machine."""
+    """Use a registry of its own, apart from the clusters of this machine."""
     monkeypatch.setenv("SCHEDSPEC_STATE", str(tmp_path / "state"))
     return tmp_path / "state"
 
 
 @pytest.fixture(scope="session")
 def embedded() -> Iterator[EmbeddedCluster]:
-    """One live cluster for all tests that can share it."""
+    """Yield one live cluster for all tests that can share it."""
     cluster = EmbeddedCluster(Settings(kind="embedded"))
     cluster.up(print)
     yield cluster
@@ -39,7 +39,7 @@ def embedded() -> Iterator[EmbeddedCluster]:
 
 @pytest.fixture
 def serve() -> Iterator[Serve]:
-    """Start a TCP server that treats every connection as told; returns its address `127.0.0.1:PORT`."""
+    """Start a TCP server that calls this function for every connection; return its address `127.0.0.1:PORT`."""
     stopping = threading.Event()
     threads: list[threading.Thread] = []
     listeners: list[socket.socket] = []
@@ -77,7 +77,7 @@ def serve() -> Iterator[Serve]:
 
 @pytest.fixture
 def serve_files(serve: Serve) -> Callable[[dict[str, bytes]], str]:
-    """A web server of these files, by path; anything else is a 404."""
+    """Start a web server of these files, by path; other paths get a 404."""
 
     def start(files: dict[str, bytes]) -> str:
         def treat(connection: socket.socket) -> None:

@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluster]:
-    """A cluster whose own KWOK is gone, as in a cluster of kubelets."""
+    """Yield a cluster without its own KWOK, like a cluster of kubelets."""
     cluster = EmbeddedCluster(Settings(kind="embedded"))
     cluster.up(print)
     record = Registry().find(cluster.name)

@@ -39,7 +39,7 @@ needs_go = pytest.mark.skipif(build.go() is None, reason="Go is not installed")
 
 @pytest.fixture
 def module(tmp_path: Path) -> Path:
-    """A Go module without dependencies."""
+    """Return a Go module without dependencies."""
     folder = tmp_path / "module"
     folder.mkdir()
     (folder / "go.mod").write_text("module example.test/tool\n\ngo 1.21\n")

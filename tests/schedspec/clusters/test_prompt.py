@@ -20,7 +20,7 @@ def _add(name: str, home: Path, *, kind: str = "embedded", mine: bool = False, k
 
 
 def run(arguments: list[str]) -> int:
-    """The exit status of a command."""
+    """Return the exit status of a command."""
     with pytest.raises(SystemExit) as ended:
         cli.main(arguments)
     return int(ended.value.code or 0)

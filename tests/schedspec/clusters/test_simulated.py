@@ -92,7 +92,7 @@ def test_what_a_simulated_cluster_cannot_do_is_refused(suite: pytest.Pytester, o
 
 
 def results_of(file: Path, judged: dict[str, str]) -> Path:
-    """The results.json of a run with one verdict for each node id."""
+    """Return the results.json of a run with one verdict for each node id."""
     same = {"feature": "a.feature", "scenario": "s", "example": {}, "run": 1}
     rows = [{**same, "node_id": node_id, "verdict": verdict} for node_id, verdict in judged.items()]
     run = {"schema": 1, "scheduler": "schedspec", "version": "", "kubernetes": "", "cluster": "embedded"}

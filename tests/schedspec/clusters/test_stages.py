@@ -1,4 +1,4 @@
-"""Simulated pods do what their annotations say, and what a kubelet would do besides."""
+"""Simulated pods follow their annotations, and otherwise behave as with a kubelet."""
 
 from __future__ import annotations
 

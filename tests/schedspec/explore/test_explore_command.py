@@ -25,7 +25,7 @@ from scheduler.plugins.queue.plugin import QueuePlugin
 from tests.schedspec.explore import planted
 
 KNOWN = ("--without", "guarantee")
-"""What is known of ours: docs/explore.md."""
+"""The known finding of our scheduler: docs/explore.md."""
 OTHERS = tuple(it for name in ("guarantee", "rest", "told", "owed", "names", "node-more") for it in ("--without", name))
 
 
@@ -35,7 +35,7 @@ def run(*words: object) -> Result:
 
 @pytest.fixture
 def defect(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plant a defect here, and in the run that confirms."""
+    """Plant a defect in this process and in the confirming run."""
     monkeypatch.setattr(QueuePlugin, "allocatable", planted.allocatable)
     monkeypatch.setenv("PYTEST_PLUGINS", planted.__name__)
 

@@ -1,4 +1,4 @@
-"""What the collection says of the text of a feature, with our sentences and without a cluster."""
+"""The problems that the collection reports for the text of a feature, with our sentences and without a cluster."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def policy(name: str, lints: bool) -> str:
 
 @pytest.fixture
 def mistakes_of(tmp_path: Path, request: pytest.FixtureRequest) -> MistakesOf:
-    """What the collection says of a feature file: `line: text`."""
+    """Return a function that yields the problems of a feature: `line: text`."""
     definitions = bdd.definitions_for(request.node.getparent(pytest.Module))
 
     def mistakes(feature: str, facts: RunFacts = RunFacts(policy)) -> list[str]:  # noqa: B008 - it is frozen

@@ -1,4 +1,4 @@
-"""Each private part of pytest-bdd and pytest that the harness uses: an upgrade that changes one fails here."""
+"""Each private part of pytest-bdd and pytest that the harness uses has a test, so that an upgrade fails here first."""
 
 from __future__ import annotations
 

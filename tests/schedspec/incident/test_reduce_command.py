@@ -66,7 +66,7 @@ def written(folder: Path, *items: dict[str, Any]) -> Path:
 
 @pytest.fixture
 def lent(tmp_path: Path) -> Path:
-    """A queue that lent a card asks for it; one pod names a node that it must not leave."""
+    """Return a queue that reclaims a lent card; one pod requires its node."""
     taken = [it for number in range(4) for it in work(f"b{number}", "b", "n")]
     bound = work("b9", "b", nodeSelector={"zone": "x\n    Then nothing is evicted"})
     return written(tmp_path, queue("a", 1), queue("b", 3), *taken, *bound, *work("new", "a"))

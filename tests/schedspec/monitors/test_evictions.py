@@ -139,7 +139,7 @@ def test_evictions_after_a_queue_has_changed_are_judged_on_their_own() -> None:
 
 
 class WorkloadHistory(WrittenHistory):
-    """Two queues on eight cpus; Kueue evicts two Workloads of `guest` for one of `owner`."""
+    """A history of two queues on eight cpus; Kueue evicts two Workloads of `guest` for one of `owner`."""
 
     def __init__(self, requested: str, *, capability: str = "8", reserved: str = "0", ends: bool = False) -> None:
         super().__init__()

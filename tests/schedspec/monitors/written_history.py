@@ -12,7 +12,7 @@ GANG = "scheduling.k8s.io/group-name"
 
 
 class WrittenHistory:
-    """A history written down by hand: one version a call, a tenth of a second apart."""
+    """A history written by hand: one version for each call, a tenth of a second apart."""
 
     def __init__(self) -> None:
         self.versions: list[Version] = []

@@ -43,7 +43,7 @@ def history() -> History:
 
 @contextmanager
 def meanwhile(*acts: Callable[[], None]) -> Iterator[None]:
-    """Do this on another thread, as the watches do."""
+    """Do these acts on another thread, as the watches do."""
 
     def work() -> None:
         for act in acts:

@@ -1,4 +1,4 @@
-"""What counts as an eviction and as a reason, in recorded answers of schedulers."""
+"""Evictions and reasons are read from recorded answers of schedulers."""
 
 from __future__ import annotations
 

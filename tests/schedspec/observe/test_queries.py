@@ -31,7 +31,7 @@ def show(history: History, name: str, *, uid: str = "", evicted: bool = False, *
 
 @pytest.fixture
 def view() -> View:
-    """a and b start; b's pod is evicted and starts again as another pod of that name; c is evicted."""
+    """Return a view: a and b start; b's pod is evicted and starts again under the same name; c is evicted."""
     history = History("ns")
     show(history, "a-0", node="n1", phase="Running")
     show(history, "b-0", node="n1", phase="Running")

@@ -1,4 +1,4 @@
-"""A table-top cluster for the controllers' pure parts: objects in a dictionary, writes carried out, pods moved by hand.
+"""A cluster in memory for the controllers' pure parts: it keeps objects in a dictionary and carries out writes.
 
 It knows nothing of scheduling: a test says when a PodGroup is admitted, a pod runs, fails, is evicted or is gone.
 """
@@ -33,7 +33,7 @@ START = 1_800_000_000.0
 
 
 class FakeCluster:
-    """`settle` lets a controller work until it wants nothing more; `now` only moves when a test moves it."""
+    """`settle` runs a controller until it writes nothing more; only tests advance `now`."""
 
     def __init__(self) -> None:
         self.objects: dict[tuple[str, str], Body] = {}
@@ -43,7 +43,7 @@ class FakeCluster:
         self.now = START
         self.again: float | None = None
         self.home: Namespace | None = None
-        """The namespace, where a test cares."""
+        """The namespace object, if the test needs one."""
         self.queue_problem = ""
         self.place = ANYWHERE
         self._numbers = itertools.count(1)
@@ -71,12 +71,12 @@ class FakeCluster:
         return self.objects.get((resource.id, name))
 
     def get_uid(self, pod: str) -> str:
-        """The uid of a live pod; empty where there is none."""
+        """Return the uid of a live pod; empty if there is none."""
         meta = (self.get(PODS, pod) or {"metadata": {"deletionTimestamp": ""}})["metadata"]
         return "" if "deletionTimestamp" in meta else str(meta["uid"])
 
     def all(self, resource: Resource[Any]) -> list[Any]:
-        """All of a kind as the controllers read them."""
+        """Return all objects of a kind as the controllers read them."""
         found = [body for (kind, _), body in sorted(self.objects.items()) if kind == resource.id]
         return [msgspec.convert(body, resource.struct) for body in found]
 
@@ -85,7 +85,7 @@ class FakeCluster:
         return next(iter(self.all(PODGROUPS)), None)
 
     def pods(self, phase: str = "") -> list[str]:
-        """Names of live pods (in a phase)."""
+        """Return the names of live pods (in a phase)."""
         return [
             pod.metadata.name
             for pod in self.all(PODS)
@@ -95,13 +95,13 @@ class FakeCluster:
     # ----------------------------------------------------------------------------------------- what a cluster does
 
     def admit(self, phase: str = "Inqueue") -> None:
-        """The scheduler gives the PodGroup a phase."""
+        """Set the phase of the PodGroup, as the scheduler does."""
         for (kind, _), body in self.objects.items():
             if kind == PODGROUPS.id:
                 body.setdefault("status", {})["phase"] = phase
 
     def become(self, phase: str, pods: Iterable[str] | None = None, exit_code: int | None = None) -> None:
-        """Pods (all live ones) get a phase."""
+        """Set the phase of pods, by default of all live ones."""
         for name in list(pods) if pods is not None else self.pods():
             status = self.objects[PODS.id, name]["status"]
             status["phase"] = phase
@@ -109,18 +109,18 @@ class FakeCluster:
                 status["containerStatuses"] = [{"name": "x", "state": {"terminated": {"exitCode": exit_code}}}]
 
     def evict(self, *names: str) -> None:
-        """Somebody deletes pods; they are gone with `leave`."""
+        """Delete pods gracefully; `leave` removes them."""
         for name in names:
             self.objects[PODS.id, name]["metadata"]["deletionTimestamp"] = timestamp(self.now)
 
     def leave(self) -> None:
-        """Pods that are going are gone."""
+        """Remove the pods that terminate."""
         for key, body in list(self.objects.items()):
             if key[0] == PODS.id and "deletionTimestamp" in body["metadata"]:
                 del self.objects[key]
 
     def change_spec(self, resource: Resource[Any], name: str, change: Callable[[Body], None]) -> None:
-        """A user edits a spec."""
+        """Change a spec as a user does."""
         body = self.objects[resource.id, name]
         change(body["spec"])
         body["metadata"]["generation"] += 1
@@ -170,7 +170,7 @@ class FakeCluster:
             del self.objects[write.resource.id, write.name]
 
     def turn(self, decide: Callable[[], ReconcileResult], most: int | None = None) -> int:
-        """One turn of a controller, cut short after `most` writes; how many it wanted."""
+        """Run one turn of a controller, cut short after `most` writes; return how many it wanted."""
         outcome = decide()
         self.again = outcome.again
         self.carry_out(list(outcome.writes)[:most])
@@ -194,7 +194,7 @@ def _merge(into: Body, change: Body) -> None:
 
 
 class FakeJobCluster(FakeCluster):
-    """A desk with one Job, called `j`."""
+    """A cluster in memory with one Job, called `j`."""
 
     def __init__(self, spec: Body, **metadata: Any) -> None:
         super().__init__()
@@ -213,7 +213,7 @@ class FakeJobCluster(FakeCluster):
 
     @property
     def phases(self) -> list[str]:
-        """All that it went through."""
+        """Return all phases of the Job so far."""
         return [condition.status for condition in self.job.status.conditions or ()]
 
     def decide(self) -> ReconcileResult:

@@ -1,4 +1,4 @@
-"""A table-top cluster with one PyTorchJob."""
+"""A cluster in memory for the PyTorchJob controller."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.controllers.fake_cluster import Body, FakeCluster, template
 
 
 class FakeTrainingCluster(FakeCluster):
-    """A desk with one PyTorchJob, called `t`."""
+    """A cluster in memory with one PyTorchJob, called `t`."""
 
     def __init__(self, workers: int = 2, master: bool = True, replica: Body | None = None, **spec: Any) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ class FakeTrainingCluster(FakeCluster):
 
     @property
     def state(self) -> str:
-        """What `kubectl get` shows."""
+        """Return the state that `kubectl get` shows."""
         kind: str = self.job.status.conditions[-1].type
         return kind
 

@@ -78,7 +78,7 @@ class Controllers:
 
 
 class LiveControllers:
-    """One namespace, and what a user, a scheduler and a kubelet do in it."""
+    """One namespace, and the acts of a user, a scheduler and a kubelet in it."""
 
     def __init__(self, api: Api, controllers: Controllers) -> None:
         self.api, self.controllers = api, controllers
@@ -116,13 +116,13 @@ class LiveControllers:
     # ---------------------------------------------------------------------------------------------------- scheduler
 
     def admit(self, phase: str = "Inqueue") -> None:
-        """Give every PodGroup the phase, once there is one."""
+        """Set the phase of every PodGroup, once one exists."""
         until(lambda: self.all("PodGroup"), "a PodGroup")
         for group in self.all("PodGroup"):
             self.patch("PodGroup", group["metadata"]["name"], {"status": {"phase": phase}}, "status")
 
     def bind(self, number: int) -> None:
-        """Bind so many pods, once they are there, and wait until they run."""
+        """Wait for this number of pods, bind them, and wait until they run."""
         until(lambda: len(self.pods()) >= number, f"{number} pods")
         for pod in self.all("Pod"):
             if not pod["spec"].get("nodeName"):
@@ -133,14 +133,14 @@ class LiveControllers:
         until(lambda: self.pods("Running") == self.pods(), "every pod to run")
 
     def run(self, number: int) -> None:
-        """Admit, bind, run."""
+        """Admit and bind, and wait until the pods run."""
         self.admit()
         self.bind(number)
 
     # -------------------------------------------------------------------------------------------------------- looks
 
     def pods(self, phase: str = "") -> dict[str, str]:
-        """Live pods (in a phase): name to uid."""
+        """Return live pods (in a phase): name → uid."""
         return {
             pod["metadata"]["name"]: pod["metadata"]["uid"]
             for pod in self.all("Pod")
@@ -148,7 +148,7 @@ class LiveControllers:
         }
 
     def finish(self, *names: str, exit_code: int = 0) -> None:
-        """Pods end by themselves."""
+        """Let pods end by themselves."""
         for name in names:
             marks = {"schedspec.dev/exit-code": str(exit_code), "schedspec.dev/run-for": "0s"}
             self.patch("Pod", name, {"metadata": {"annotations": marks}})
@@ -163,7 +163,7 @@ class LiveControllers:
         return [condition["status"] for condition in found.get("status", {}).get("conditions", ())]
 
     def state(self, job: str) -> str:
-        """Of a PyTorchJob, as `kubectl get` shows it."""
+        """Return the state of a PyTorchJob, as `kubectl get` shows it."""
         found = self.get("PyTorchJob", job) or {}
         conditions = found.get("status", {}).get("conditions") or [{"type": ""}]
         state: str = conditions[-1]["type"]

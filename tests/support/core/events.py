@@ -17,13 +17,13 @@ from tests.support.core.world import World
 
 @cache
 def policy_of(text: str) -> Policy:
-    """A policy by its name in `policies.yaml`, or by its text."""
+    """Return a policy by its name in `policies.yaml`, or by its text."""
     known = yaml.safe_load((Path(__file__).parent / "policies.yaml").read_text())
     return load_policy(known.get(text, text), f"policy {text!r}" if text in known else "the table's policy")
 
 
 def happen(world: World, event: Mapping[str, Any]) -> None:
-    """Let an event happen; one about an object that is not there does nothing."""
+    """Carry out an event; an event about a missing object does nothing."""
     for name, value in event.items():
         EVENTS[name](world, value)
 

@@ -15,7 +15,7 @@ from scheduler.policy.model import Policy
 
 
 def snapshot(cluster: Cluster) -> dict[str, Any]:
-    """All of the state that a cycle touches, as plain comparable data."""
+    """Return all state that a cycle changes, as plain comparable data."""
     cluster.nodes.refresh()
     nodes = cluster.nodes
     return {
@@ -33,7 +33,7 @@ def snapshot(cluster: Cluster) -> dict[str, Any]:
 
 
 def check_cycle(cluster: Cluster, policy: Policy, decisions: Decisions) -> None:
-    """Judge the decisions of one cycle by the state that they were made on."""
+    """Judge the decisions of one cycle by their state."""
     no_node_is_overcommitted(cluster, decisions)
     gangs_bind_whole(cluster, policy, decisions)
     evictions_have_their_placement(decisions)
@@ -72,7 +72,7 @@ def evictions_have_their_placement(decisions: Decisions) -> None:
 
 
 def no_queue_is_lifted_above_its_capability(cluster: Cluster, policy: Policy, decisions: Decisions) -> None:
-    """No dimension that a bind adds to, of a queue or of its ancestors in a tree, ends above the capability."""
+    """Check that binds lift no queue and no ancestor above its capability, in any dimension that they add to."""
     plugin = policy.plugin("capacity") or policy.plugin("proportion")
     if plugin is None or not plugin.enabled("enabledAllocatable"):
         return

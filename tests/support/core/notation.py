@@ -31,7 +31,7 @@ _TASKS = re.compile(
 
 
 def amounts(text: str) -> dict[str, str]:
-    """`4 cpu, 2 gpu` as quantities."""
+    """Return `4 cpu, 2 gpu` as quantities."""
     if text in ("nothing", "none", ""):
         return {}
     pairs = (part.split() for part in text.split(","))
@@ -39,7 +39,7 @@ def amounts(text: str) -> dict[str, str]:
 
 
 def names(text: str) -> list[str]:
-    """`n[1-3]` is n1, n2, n3."""
+    """Return the names of a range: `n[1-3]` is n1, n2, n3."""
     match = re.fullmatch(r"(.*)\[(\d+)-(\d+)\](.*)", text)
     if match is None:
         return [text]
@@ -48,7 +48,7 @@ def names(text: str) -> list[str]:
 
 
 def merged(base: Object, over: Mapping[str, Any]) -> Object:
-    """`over` laid over `base`, mapping by mapping."""
+    """Return `base` overlaid by `over`, mapping by mapping."""
     result = dict(base)
     for key, value in over.items():
         result[key] = (
@@ -62,7 +62,7 @@ def timestamp(age: float) -> str:
 
 
 class Notation:
-    """Turns tables into objects; counts them, so that each is younger than those before."""
+    """Turns tables into objects, each younger than the one before."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -73,7 +73,7 @@ class Notation:
         return {**meta, "namespace": namespace} if namespace else meta
 
     def objects(self, table: Mapping[str, Any]) -> Iterator[tuple[str, Object]]:
-        """All objects of a table as `(kind, object)`, in the order that they are written in."""
+        """Return all objects of a table as `(kind, object)`, in their order in the table."""
         for row in table.get("nodes") or ():
             yield from (("Node", item) for item in self.nodes(row))
         for row in table.get("queues") or ():

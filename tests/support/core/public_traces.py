@@ -1,4 +1,4 @@
-"""Where the public traces are, which no checkout holds."""
+"""Find the public traces, which are in no checkout."""
 
 from __future__ import annotations
 

@@ -25,14 +25,14 @@ class Job(NamedTuple):
 
 
 class Discipline(StrEnum):
-    """Which waiting job starts next."""
+    """The rule that selects the next waiting job."""
 
     SKIPPING = "skipping"
-    """The first that fits, in the order of arrival."""
+    """The first job that fits, in the order of arrival."""
     SHORTEST = "shortest"
-    """The shortest that fits."""
+    """The shortest job that fits."""
     STRICT = "strict"
-    """The first one, and nobody before it."""
+    """The first job; later jobs wait even if they fit."""
 
 
 class _Waiting(NamedTuple):
@@ -91,7 +91,7 @@ def draws(servers: int, load: float, service: float, number: int, *, seed: int, 
 
 
 def probability_of_waiting(servers: int, load: float) -> float:
-    """Erlang's C formula."""
+    """Return the probability of waiting by Erlang's C formula."""
     offered = servers * load
     blocking = 1.0
     for number in range(1, servers + 1):  # Erlang's B, by recursion
@@ -100,7 +100,7 @@ def probability_of_waiting(servers: int, load: float) -> float:
 
 
 def mean_wait(servers: int, load: float, service: float, *, fixed: bool = False) -> float:
-    """The mean wait of M/M/c, or of M/D/1 (Pollaczek and Khinchine)."""
+    """Return the mean wait of M/M/c, or of M/D/1 (Pollaczek and Khinchine)."""
     if fixed:
         assert servers == 1
         return load * service / (2 * (1 - load))

@@ -34,7 +34,7 @@ def near(key: str, job: str) -> dict[str, Any]:
 
 
 def constraints(job: str) -> tuple[dict[str, Any], ...]:
-    """What a job's pods may say of where they run."""
+    """Constraints that a job's pods may have on their nodes."""
     spread = {
         "maxSkew": 1,
         "topologyKey": "zone",
@@ -99,7 +99,7 @@ def queues(draw: st.DrawFn) -> list[dict[str, Any]]:
 
 @st.composite
 def tables(draw: st.DrawFn, *, constrained: bool = True, policies: tuple[str, ...] = tuple(POLICIES)) -> dict[str, Any]:
-    """A cluster in which jobs wait."""
+    """Draw a cluster in which jobs wait."""
     their_queues = draw(queues())
     names = [queue["name"] for queue in their_queues]
     return {
@@ -111,7 +111,7 @@ def tables(draw: st.DrawFn, *, constrained: bool = True, policies: tuple[str, ..
 
 
 def events() -> st.SearchStrategy[dict[str, Any]]:
-    """What may happen between two cycles, in the terms of the tables."""
+    """Draw the events between two cycles, in the terms of the tables."""
     job, node = st.integers(0, 4).map("job{}".format), st.integers(0, 3).map("n{}".format)
     return st.one_of(
         st.just({"restart": True}),

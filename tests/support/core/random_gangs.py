@@ -1,4 +1,4 @@
-"""Random trees of HyperNodes, and gangs that ask to be close."""
+"""Random trees of HyperNodes, and gangs with topology constraints."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ POLICIES = [
 
 
 def tree(rng: random.Random) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Nodes in two to four racks, and the racks in two spines."""
+    """Draw nodes in two to four racks, and the racks in two spines."""
     nodes, racks = [], []
     for number in range(rng.randint(2, 4)):
         nodes.append({"name": f"r{number}n[1-{rng.randint(1, 3)}]", "has": f"{rng.randint(2, 4)} cpu"})
@@ -38,7 +38,7 @@ def _hyper_node(name: str, tier: int, tier_name: str, kind: str, selectors: list
 
 
 def job(rng: random.Random, number: int, *, late: bool) -> dict[str, Any]:
-    """A gang that asks for a rack, a spine or nothing; some have subgroups, some a pod that requests nothing."""
+    """Draw a gang that requires a rack, a spine or nothing, possibly with subgroups or a pod without requests."""
     lines = [f"x: {rng.randint(1, 6)} x {rng.randint(1, 2)} cpu"]
     spec: dict[str, Any] = {}
     if rng.random() < 0.5:

@@ -117,7 +117,7 @@ def large_table(rng: random.Random) -> Table:
 
 
 def _large_job(draw: Draw, name: str, queues: list[str], idle: dict[str, int]) -> Table:
-    """A job whose pods run where there is room, each of a size of its own."""
+    """Draw a job whose pods run where they fit, each of another size."""
     tasks = []
     for _ in range(draw.number(1, 8)):
         free = [node for node, left in idle.items() if left]

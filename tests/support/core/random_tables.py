@@ -40,7 +40,7 @@ PERCENT = 100
 
 
 class Draw:
-    """Draws of one cluster."""
+    """The draws of one cluster."""
 
     def __init__(self, rng: random.Random) -> None:
         self.one_of = rng.choice
@@ -51,7 +51,7 @@ class Draw:
 
 
 def random_table(rng: random.Random) -> dict[str, Any]:
-    """A cluster that runs something and where something waits, with its policy."""
+    """Draw a cluster with running and waiting work, and its policy."""
     draw = Draw(rng)
     policy = draw.one_of(sorted(WITH_BUDGETS))
     cards = policy.startswith("cards")

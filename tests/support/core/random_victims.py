@@ -44,12 +44,12 @@ CONSTRAINTS: tuple[dict[str, Any], ...] = (
         }
     },
 )
-"""What a job's pods may say besides."""
+"""Further fields that a job's pods may have."""
 
 
 @st.composite
 def tables(draw: st.DrawFn) -> dict[str, Any]:
-    """A cluster that runs something and where something waits."""
+    """Draw a cluster with running and waiting work."""
     policy = draw(st.sampled_from(sorted(POLICIES)))
     sizes = draw(st.lists(st.integers(2, 8), min_size=1, max_size=3))
     nodes = [{"name": f"n{i}", "has": f"{size} cpu, {size} gpu"} for i, size in enumerate(sizes)]

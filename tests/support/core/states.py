@@ -1,4 +1,4 @@
-"""States for tests: from tables of the compact notation, and what a simulation decides on them."""
+"""States for tests, made from tables of the compact notation, and the decisions on them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ POLICIES = yaml.safe_load(Path(__file__).with_name("policies.yaml").read_text("u
 
 
 def state_of(table: Mapping[str, Any]) -> State:
-    """The state that a table describes, a thousand seconds after its first object."""
+    """Return the state that a table describes, a thousand seconds after its first object."""
     state = State("table", NOW)
     for kind, item in Notation().objects(table):
         state.see(kind, msgspec.convert(item, STATE_KINDS[kind].struct))
@@ -33,7 +33,7 @@ def state_of(table: Mapping[str, Any]) -> State:
 
 
 def decisions_on(state: State, cycles: int = 40) -> list[Any]:
-    """What is decided on a state, cycle by cycle, until it settles."""
+    """Return the decisions on a state, cycle by cycle, until it settles."""
     assert state.policy is not None
     found: list[Any] = []
     simulation = Simulation(

@@ -1,4 +1,4 @@
-"""Simulations for tests: a small cluster, a policy, and what came out."""
+"""Simulations for tests: a small cluster, a policy, and the outcomes."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ tiers:
 - plugins: [{{name: gang}}, {{name: predicates}}, {{name: {queue}}}, {{name: nodeorder}}]
 """
 STRICT = "{name: sla, arguments: {sla-waiting-time: 1ns}}"
-"""First come, first served: whoever waits holds the room that is free."""
+"""First come, first served: the first waiting job reserves the free capacity."""
 
 T = TypeVar("T")
 
 
 def policy(actions: str = "allocate", first: str = "{name: priority}", queue: str = "capacity") -> Any:
-    """A policy with these actions, this plugin in tier 1 and this queue plugin in tier 2."""
+    """Return a policy with these actions, this plugin in tier 1 and this queue plugin in tier 2."""
     return load_policy(POLICY.format(actions=actions, first=first, queue=queue), "test")
 
 
@@ -39,7 +39,7 @@ def queue(name: str, **spec: Any) -> objects.Queue:
 
 
 class Run:
-    """A simulation and everything that it emitted."""
+    """A simulation with all of its outcomes."""
 
     def __init__(
         self,
@@ -61,11 +61,11 @@ class Run:
             self.simulation.see("Queue", each)
 
     def of(self, kind: type[T], job: str = "") -> list[T]:
-        """The outcomes of a kind (and of a job)."""
+        """Return the outcomes of a kind (and of a job)."""
         return [it for it in self.outcomes if type(it) is kind and (not job or getattr(it, "job", "") == f"load/{job}")]
 
     def times(self, kind: type[Any], job: str = "") -> list[float]:
-        """When they came, in seconds since the start."""
+        """Return the times of these outcomes, in seconds since the start."""
         return [it.at - START for it in self.of(kind, job)]
 
     def play(self, *arrivals: tuple[float, Any], until: float = math.inf) -> Run:
@@ -75,7 +75,7 @@ class Run:
 
 
 def serve(jobs: Iterable[Job], by: Any, quotas: Mapping[str, int], *, shortest: bool = False) -> dict[str, float]:
-    """When each job starts, on nodes of eight cards that all queues share, each with its quota."""
+    """Return when each job starts, on nodes of eight cards that all queues share, each with its quota."""
     resource, total, alone = CARDS, sum(quotas.values()), len(quotas) == 1
     nodes = {f"n{at:03}": {resource: str(min(8, total - 8 * at)), "pods": "1000"} for at in range(-(-total // 8))}
     queues = [queue(name, capability=None if alone else {resource: str(cards)}) for name, cards in quotas.items()]
@@ -95,6 +95,6 @@ def serve(jobs: Iterable[Job], by: Any, quotas: Mapping[str, int], *, shortest: 
 
 
 def workload(job: Job, *, shortest: bool = False) -> Workload:
-    """The job as a gang of one-card pods; `shortest`: of the higher priority, the shorter it is."""
+    """Return the job as a gang of one-card pods; if `shortest`, shorter jobs have higher priority."""
     priority = -int(job.duration) if shortest else None
     return Workload(job.name, job.duration, {CARDS: "1"}, job.cards, queue=job.queue, priority=priority)

@@ -28,14 +28,14 @@ def key_of(item: Object) -> str:
 
 
 def what_is_done(decisions: Decisions, passed_over: Iterable[str] = ()) -> Decisions:
-    """Decisions without what is only remembered or counted, and without the reasons of jobs that were passed over."""
+    """Return the decisions without the memory, the counters, and the reasons of skipped jobs."""
     refusals = {key: Refusal() if key in passed_over else refusal for key, refusal in decisions.refusals.items()}
     refusals = dict(sorted(refusals.items()))
     return msgspec.structs.replace(decisions, refusals=refusals, wake_at=None, steps=0, cut=[], memory=Memory())
 
 
 class World:
-    """The objects as the API has them, and a cluster that follows them event by event."""
+    """The objects of the API, and a cluster state that follows them event by event."""
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
@@ -45,7 +45,7 @@ class World:
         self.notation = Notation()
         self._incarnation = 0
         self.terminating: dict[str, tuple[str, int]] = {}
-        """Pod → its uid, and how many cycles it still takes to go."""
+        """Pod → its uid, and the number of cycles until it is gone."""
 
     # --------------------------------------------------------------------------------------------------------- objects
 
@@ -66,7 +66,7 @@ class World:
             self.put(kind, item)
 
     def fresh(self, order: Iterable[tuple[str, str]] | None = None) -> Cluster:
-        """A cluster built anew from the same objects, in any order."""
+        """Return a state built anew from the same objects, in any order."""
         cluster = Cluster()
         for kind, key in self.objects if order is None else order:
             found = STATE_KINDS[kind]
@@ -74,7 +74,7 @@ class World:
         return cluster
 
     def restart(self) -> None:
-        """The scheduler starts anew: it knows what the API knows, and nothing else."""
+        """Restart the scheduler: its state is built from the API's objects only."""
         self.cluster = self.fresh()
 
     def pods_of(self, job: str) -> list[str]:
@@ -85,7 +85,7 @@ class World:
     # --------------------------------------------------------------------------------------------------------- cycles
 
     def cycle(self) -> Decisions:
-        """Decide, on the state as it is; check what must hold of every cycle."""
+        """Decide on the current state, and check the invariants of every cycle."""
         before = snapshot(self.cluster)
         decisions = decide(self.cluster, self.policy, self.now)
         assert snapshot(self.cluster) == before, "deciding changed the state"
@@ -101,18 +101,18 @@ class World:
         return decisions
 
     def _passed_over(self, decisions: Decisions) -> set[str]:
-        """The jobs whose reasons may be older than this cycle."""
+        """Return the jobs whose reasons may be older than this cycle."""
         tried = {*decisions.memory.waiting, *decisions.memory.forgotten}
         return {key for key in self.cluster.backlog.entries if key not in tried}
 
     def scores(self, pod: str) -> dict[str, float]:
-        """How good each node is for a pending pod now, by all plugins of the policy."""
+        """Return the score of each node for a pending pod now, by all plugins of the policy."""
         session = Session(self.fresh(), self.policy, self.now, PLUGINS)
         found = session.placement.scores(session.cluster.tasks[f"{NAMESPACE}/{pod}"])
         return {node.name: float(score) for node, score in zip(session.nodes.rows, found, strict=True)}
 
     def carry_out(self, decisions: Decisions, victims: str = "leave") -> None:
-        """What the API server, kubelets and controllers make of decisions.
+        """Carry out decisions as the API server, kubelets and controllers do.
 
         `victims`: `leave`, `stay` (they terminate, and go on terminating), `return` (their controller makes
         them anew) or `return after N` (the same, once they have terminated for N cycles).
@@ -145,7 +145,7 @@ class World:
             self.change("PodGroup", job, {"status": {"phase": phase}})
 
     def end(self, pod: str, *, again: bool) -> None:
-        """A pod is gone; `again`: its controller makes another of the same name."""
+        """Remove a pod; with `again`, its controller creates another one of the same name."""
         old = self.objects["Pod", pod]
         self.remove("Pod", pod)
         if again:
@@ -158,5 +158,5 @@ class World:
             self.put("Pod", new)
 
     def change(self, kind: str, key: str, over: Object) -> None:
-        """Lay fields over an object."""
+        """Overlay an object with fields."""
         self.put(kind, merged(copy.deepcopy(self.objects[kind, key]), over))

@@ -1,4 +1,4 @@
-"""Fixtures for Kind clusters. Tests that boot a real one carry the marker `kind`; the others meet fake programs."""
+"""Fixtures for Kind clusters. Tests that boot a real one carry the marker `kind`; the others use fake programs."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """No program and no image was made here before."""
+    """Use an empty cache of programs and images."""
     monkeypatch.setenv("SCHEDSPEC_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
 
 @pytest.fixture
 def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fakes:
-    """Fake programs, first in PATH."""
+    """Put fake programs first in PATH."""
     folder = tmp_path / "programs"
     folder.mkdir()
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
@@ -58,7 +58,7 @@ def api(cards: KindCluster, tmp_path: Path) -> Iterator[Api]:
 
 
 def with_files(kubeconfig: Path, folder: Path) -> Path:
-    """The kubeconfig with its certificates as files."""
+    """Write the kubeconfig with its certificates as files."""
     content = yaml.safe_load(kubeconfig.read_text())
     for owner, key in (
         (content["clusters"][0]["cluster"], "certificate-authority"),

@@ -1,4 +1,4 @@
-"""Programs that stand in for docker, kind, kubectl and kwok: files that are really run."""
+"""Fakes of docker, kind, kubectl and kwok: scripts that are really run."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ http.server.HTTPServer((address.split(":")[0], int(address.split(":")[1])), Answ
 
 
 class Fakes:
-    """A folder with the programs, and the files that say what they are to do and what they were asked."""
+    """A folder with the fake programs, the files that control them, and the log of their calls."""
 
     def __init__(self, folder: Path, python: str) -> None:
         self.folder = folder

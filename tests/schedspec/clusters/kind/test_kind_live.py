@@ -34,7 +34,7 @@ def worker(cards: KindCluster) -> str:
 
 @contextmanager
 def bound_pod(api: Api, name: str, to: str, *arguments: str, cards: int = 0) -> Iterator[str]:
-    """A pod of the worker image that nobody schedules but we; yields its path."""
+    """Create a pod of the worker image that the test binds; yield its path."""
     resources = {"limits": {"nvidia.com/gpu": str(cards)}} if cards else {}
     container = {"name": "worker", "image": worker_image.NAME, "args": ["run", *arguments], "resources": resources}
     spec: Object = {"schedulerName": "nobody", "restartPolicy": "Never", "containers": [container]}

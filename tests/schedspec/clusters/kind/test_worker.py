@@ -28,7 +28,7 @@ def program() -> Path:
 
 @contextmanager
 def listening(program: Path, *words: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A running worker that has come to listen for signals."""
+    """Yield a running worker that listens for signals."""
     with subprocess.Popen([program, "run", *words]) as process:
         comm = Path(f"/proc/{process.pid}/comm")
         within(lambda: comm.read_text().strip(), lambda name: name == "worker-listens")
