@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -50,6 +51,16 @@ def count(number: int, one: str, many: str) -> str:
 def print_json(answer: object) -> None:
     """Print one JSON document."""
     click.echo(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode())
+
+
+@contextmanager
+def bad_input_exits() -> Iterator[None]:
+    """Print a typed error of the command's inputs (what, where, what to do next), and exit with status 2."""
+    try:
+        yield
+    except (HarnessError, ValueError) as problem:
+        click.echo(str(problem), err=True)
+        click.get_current_context().exit(2)
 
 
 def explains_errors(function: Callable[..., int]) -> Callable[..., int]:

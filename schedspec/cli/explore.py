@@ -17,7 +17,7 @@ from ..explore import found as findings
 from ..explore import rounds
 from ..incident import written
 from ..monitors import MONITORS
-from .answers import count, explains_errors
+from .answers import bad_input_exits, count, explains_errors
 
 _CANDIDATES = 3000
 """Cases that a reduction may try: a number, not a time, so that equal seeds write equal bytes."""
@@ -61,11 +61,8 @@ def explore_command(  # noqa: PLR0917 - the options of the command
       schedspec explore --minutes 60 --out out/explore --first-seed 100000
       schedspec explore --seeds 5000 --without guarantee
     """
-    try:
+    with bad_input_exits():
         _check(seeds, minutes, without)
-    except HarnessError as problem:
-        click.echo(str(problem), err=True)
-        return 2
     policies, begun = written.known_policies(), time.monotonic()
     budget = _budget(seeds, minutes, begun)
     done = rounds.explore(first_seed, policies, jobs or os.cpu_count() or 1, budget, frozenset(without))

@@ -10,10 +10,9 @@ from typing import Any
 import click
 
 from .. import distribution
-from ..api.errors import HarnessError
 from ..plan import foreign, rules, sources
 from ..report import plan as page
-from .answers import explains_errors, print_json
+from .answers import bad_input_exits, explains_errors, print_json
 
 _UNITS = {"d": 86400.0, "h": 3600.0}
 """Units of `--max-age`, in seconds."""
@@ -109,12 +108,9 @@ def plan_command(**given: Any) -> int:
       schedspec plan --state list.json --proposed policies/team.yaml -o markdown >> "$GITHUB_STEP_SUMMARY"
     """
     room = distribution.load("scheduler.plan")
-    try:
+    with bad_input_exits():
         plan = _planned(room, given)
         _write(room, plan, given["out"])
-    except (HarnessError, ValueError) as problem:  # the typed errors of inputs: what, where, and what to do next
-        click.echo(str(problem), err=True)
-        return 2
     if given["output"] == "json":
         print_json(plan)
     else:

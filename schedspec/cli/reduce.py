@@ -11,7 +11,7 @@ from .. import distribution
 from ..api.errors import HarnessError
 from ..explore.judge import monitors
 from ..incident import confirm, feature, written
-from .answers import explains_errors
+from .answers import bad_input_exits, explains_errors
 
 
 @click.command("reduce")
@@ -42,15 +42,12 @@ def reduce_command(state: Path, because: str, out: Path, policy: Path | None, mi
     """
     room = distribution.load("scheduler.incident")
     ends = time.monotonic() + minutes * 60
-    try:
+    with bad_input_exits():
         if out.suffix != ".feature":
             raise HarnessError(f"-o {out}: a feature ends with .feature\n  do next: write -o {out.stem}.feature")
         text = policy.read_text("utf-8") if policy is not None else ""
         known = room.Known(written.known_policies(), lambda: time.monotonic() > ends, monitors)
         found = room.reduce_incident(state, because, text, known)
-    except (HarnessError, ValueError) as problem:  # the typed errors of inputs: what, where, and what to do next
-        click.echo(str(problem), err=True)
-        return 2
     origin = f"Reduced by schedspec {written.own_version()} from {found.before} objects: {because}, in {state.name}"
     lines = written.write(out, found, [origin])
     click.echo(f"{out}: {found.case.size} of {found.before} objects, {lines} lines, {found.tried} candidates")
