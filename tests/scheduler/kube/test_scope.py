@@ -100,8 +100,9 @@ async def test_no_controller_writes_to_a_queue_that_is_presumed() -> None:
         context = Context(scoped, EventRecorder(scoped, "schedspec"), ["schedspec"])
         (controller,) = build(["queue"], context)
         tasks = [asyncio.create_task(context.watch()), asyncio.create_task(controller.run())]
-        await until(lambda: not context.unlisted())
-        await asyncio.sleep(0.3)
+        await until(lambda: not context.unlisted() and "queue" in context.queues)
+        keys = context.queues["queue"]
+        await until(lambda: not len(keys) and not keys._working)
         for task in tasks:
             await cancelled(task)
         assert [request.method for request in server.requests if request.method != "GET"] == []
