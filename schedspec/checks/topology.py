@@ -13,7 +13,7 @@ from .workloads import about, of_known
 def is_in(workload: str, level: str, name: str = "") -> Check:
     """All pods of the workload that have a node are in one rack or spine; with `name`, in the one of that name.
 
-    A workload without a pod on a node fails the check: nothing can be said of it.
+    A workload without a pod on a node fails the check.
     """
 
     def check(view: View) -> Outcome:

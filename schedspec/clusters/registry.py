@@ -1,6 +1,6 @@
 """Registry of the clusters on this machine: one small file for each, written before its first process, removed last.
 
-A record tells whether the owner is alive and what has to be removed. Clean-up needs no other state.
+A record has the owner, which may be dead, and everything that has to be removed. Clean-up needs no other state.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Monitor: the pods of a gang that has to stay within a rack or a spine are never in two of them.
 
-What a gang asks for is read from its PodGroup, of Volcano or of Kubernetes, as it was at the time of the bind. A node
-is in the rack that its label names; this holds for HyperNodes too, because the harness makes them from the labels.
+The constraint is that of the gang's PodGroup, of Volcano or of Kubernetes, at the time of the bind. A node is in the
+rack that its label names; this holds for HyperNodes too, because the harness makes them from the labels.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Collect the outcome of every test and write them at the end of the run, also with xdist; a pytest plugin.
 
-`attach` puts what only the process of a test knows on the test's report, which xdist transfers to the controller.
+`attach` stores facts of the test's process on the test's report, which xdist transfers to the controller.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ENVIRONMENT: pytest.StashKey[dict[str, str]] = pytest.StashKey()
 
 
 def recorded(run: ScenarioRun, record: ScenarioRecord) -> None:
-    """Take over the fields of a row that the record of the scenario determines."""
+    """Store the fields of a row that the record of the scenario determines."""
     found: dict[str, Any] = {"anchor": record.anchor}
     if run.history is not None:
         found["numbers"] = msgspec.to_builtins(numbers_of(record))

@@ -1,6 +1,7 @@
 """Wrap a scheduler under test on a cluster where objects of scenarios have other real names.
 
-It gets policies with the real names, and its messages, logs and recordings come back with the scenarios' names.
+The scheduler gets policies with the real names; its messages, logs and recordings are returned with the scenarios'
+names.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a pod asks of shared cards: parts of cards by memory, whole cards, or virtual GPUs (Volcano's `deviceshare`).
+"""Shared cards that a pod requests: parts of cards by memory, whole cards, or virtual GPUs (Volcano's `deviceshare`).
 
-`volcano.sh/gpu-memory` asks for a part of one card, `volcano.sh/gpu-number` for whole cards; init containers count as
-for every resource. Each container asks for its own `volcano.sh/vgpu-number` cards, with `vgpu-memory` MiB and
+`volcano.sh/gpu-memory` requests a part of one card, `volcano.sh/gpu-number` whole cards; init containers count as
+for every resource. Each container requests its own `volcano.sh/vgpu-number` cards, with `vgpu-memory` MiB and
 `vgpu-cores` percent of each. All amounts of memory are in MiB.
 """
 
@@ -51,14 +51,14 @@ class CardPart(msgspec.Struct, frozen=True):
 
 
 class CardDemand(msgspec.Struct, frozen=True):
-    """What a pod asks of shared cards, and which cards it permits.
+    """A pod's request for shared cards, and the cards that it permits.
 
     Attributes:
-        parts: One for each container, also for containers that ask for no card; exactly one unless `vgpu`.
+        parts: One for each container, also for containers without a card; exactly one unless `vgpu`.
         types: Parts of a card's model, in capitals, of which one has to match; none permits all.
         uuids: The only permitted cards; none permits all.
         apart: Whether a card must not have another pod of the same PodGroup.
-        problem: Why the pod cannot get what it asks for from any node; empty if it can.
+        problem: Why no node can satisfy the request; empty if a node can.
     """
 
     scheme: Scheme
@@ -86,7 +86,7 @@ class CardDemand(msgspec.Struct, frozen=True):
 
 
 def demand_of(pod: Pod) -> CardDemand | None:
-    """Return what a pod asks for; None if it asks for no shared card."""
+    """Return a pod's request; None if it requests no shared card."""
     init = pod.spec.init_containers or []
     if not any(any(_amounts(it).values()) for it in (*pod.spec.containers, *init)):
         return None
@@ -156,7 +156,7 @@ def _vgpu_part(container: Container) -> CardPart:
 
 
 def _whole_pod(containers: Iterable[Container], init: Iterable[Container], name: str) -> int:
-    """Return what the containers ask for together, or the largest init container if that is more."""
+    """Return the sum of the containers' requests, or that of the largest init container if it is more."""
     running = sum(_amounts(it).get(name, 0) for it in containers)
     return max([running, *(_amounts(it).get(name, 0) for it in init)])
 

@@ -132,7 +132,7 @@ class Task:
         request, init_request = requests_of(self.pod)
         self.best_effort = resources.is_empty(request)
         self.cards = None if CARD_RESOURCES.isdisjoint(init_request) else demand_of(self.pod)
-        """What the pod asks of shared cards; None if nothing."""
+        """The pod's request for shared cards; None without one."""
         self.missing = ""
         """The first requested resource that no node or queue names: no node can run the task."""
         if known_names is not None:

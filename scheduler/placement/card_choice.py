@@ -37,7 +37,7 @@ UNUSED = Usage()
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a pod asks for, and with whom it must not share a card. Tasks with equal questions get the same answer."""
+    """A pod's request, and the pods with which it must not share a card. Equal questions have equal answers."""
 
     demand: CardDemand
     job: str = ""

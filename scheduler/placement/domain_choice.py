@@ -28,7 +28,7 @@ from .engine import Placement
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Tasks that have to come close to each other.
+    """Tasks that have to be placed close to each other.
 
     Attributes:
         tasks: Those that wait.

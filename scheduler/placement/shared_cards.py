@@ -47,7 +47,7 @@ class SharedCards:
         return found
 
     def answer(self, task: Task, *, future: bool) -> tuple[Mask, Vector]:
-        """Return the nodes with the cards that the task asks for, and how good they are.
+        """Return the nodes with the cards that the task requests, and their scores.
 
         With `future`, releasing pods count as gone; pods that wait for their room count in any case.
         """

@@ -38,7 +38,7 @@ from .units import members_that_stay
 from .victim_set import TWICE, cost
 
 FAILED_PLACES = 56
-"""In how many domains victims are sought in vain for one job, at most."""
+"""Maximum number of domains in which victims are searched without success for one job."""
 
 
 def make_room(request: PreemptionRequest, cache: CycleCache) -> bool:

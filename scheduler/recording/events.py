@@ -104,7 +104,7 @@ class Started(msgspec.Struct, tag="started"):
 
 
 class Taken(msgspec.Struct, tag="taken"):
-    """Last line of a dump: when the state was taken from a cluster, and what a reader should know about it."""
+    """Last line of a dump: the time at which the state was taken from a cluster, and notes for its reader."""
 
     at: float
     redacted: bool = False

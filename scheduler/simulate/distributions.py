@@ -29,7 +29,7 @@ def parse(given: Any, read: Read) -> Quantile:
     """Read a distribution: a value, or `{NAME: PARAMETERS}`; `most` beside the name cuts off its tail.
 
     Raises:
-        ValueError: It is none; the message tells why.
+        ValueError: The value is no distribution; the message has the reason.
     """
     if not isinstance(given, Mapping):
         value = read(given)

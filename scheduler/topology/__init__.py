@@ -1,1 +1,1 @@
-"""Domains of nodes that are close to each other, and what gangs and their subgroups ask of them."""
+"""Domains of nodes that are close to each other, and the constraints of gangs and their subgroups on them."""

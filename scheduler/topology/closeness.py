@@ -1,4 +1,4 @@
-"""Resolve what a gang, or a subgroup of it, asks of the topology, against the domains that exist.
+"""Resolve the topology constraint of a gang, or of a subgroup of it, against the existing domains.
 
 No request is dropped silently. A tier that no domain has, a label that no node has, and contradictory fields are a
 problem of the job, which waits with that reason.
@@ -129,11 +129,11 @@ class ClosenessOfJobs:
         self._known: dict[tuple[str, str], Closeness | UnmetClosenessError | None] = {}
 
     def of(self, job: Job) -> Closeness | None:
-        """Return what a job asks as a whole; None for nothing. Raises UnmetClosenessError."""
+        """Return the constraint of a job as a whole; None if it has none. Raises UnmetClosenessError."""
         return self._resolved(job.key, "", lambda: self._of_group(job))
 
     def of_subgroup(self, job: Job, name: str, requested: NetworkTopology | None) -> Closeness | None:
-        """Return what a subgroup of a job asks; None for nothing of its own. Raises UnmetClosenessError."""
+        """Return the constraint of a subgroup of a job; None if it has none of its own. Raises UnmetClosenessError."""
         if requested is None:
             return None
         field = f"spec.subGroupPolicy[{name}].networkTopology"

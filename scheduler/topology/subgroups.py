@@ -78,11 +78,11 @@ class SubGroups:
         return found.get(place) if place != REST else None
 
     def hold(self, job: Job, statuses: Statuses) -> bool:
-        """Whether each policy has as many complete subgroups as it asks for."""
+        """Whether each policy has the number of complete subgroups that it requires."""
         return not self.missing(job, statuses)
 
     def missing(self, job: Job, statuses: Statuses) -> list[tuple[str, int, int]]:
-        """Return the policies that lack complete subgroups: name, how many there are, how many it asks for."""
+        """Return the policies that lack complete subgroups, with their names, existing and required numbers."""
         policies = job.group.spec.sub_group_policy if job.group is not None else None
         found = self.of(job)
         lacking = []
