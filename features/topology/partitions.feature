@@ -27,3 +27,25 @@ Feature: The parts of a job have racks of their own, close to each other
       | train | 6        | 2   | spine    | 2         | rack               |
     Then "train" stays pending
     And nothing is evicted
+
+  @extended
+  Scenario: Eviction frees a rack for each part, and both racks are in one spine
+    Given these priority classes:
+      | class  | value |
+      | low    | 10    |
+      | medium | 100   |
+      | high   | 1000  |
+    And these jobs run:
+      | job   | replicas | cpu | priority | required |
+      | red   | 1        | 4   | medium   | rack     |
+      | green | 1        | 4   | low      | rack     |
+      | blue  | 1        | 4   | low      | rack     |
+      | black | 1        | 4   | low      | rack     |
+    When these jobs are submitted:
+      | job   | replicas | cpu | priority | required | partition | partition required |
+      | train | 4        | 2   | high     | spine    | 2         | rack               |
+    Then "train" runs
+    And every pod of "train" is in one spine
+    And the pods of "train" are in 2 racks
+    And "red" keeps running
+    And exactly 2 pods are evicted, once each
