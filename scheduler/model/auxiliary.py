@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from . import objects
+from . import objects, resources
 from .backlog import BUDGETS, QUOTAS, VOLUMES, Backlog
 from .equality import same_small
+from .resources import PODS
 
 Small = TypeVar(
     "Small",
@@ -49,6 +50,10 @@ class AuxiliaryObjects:
         self._drop(self.budgets, key, BUDGETS)
 
     def set_quota(self, quota: objects.ResourceQuota) -> None:
+        """Keep a quota. Raises QuantityError: an amount is not a quantity."""
+        for name, value in (*(quota.status.hard or {}).items(), *(quota.status.used or {}).items()):
+            if not name.startswith("count/") or name == f"count/{PODS}":
+                resources.parse({name.removeprefix("count/"): value})
         self._keep(self.quotas, quota, QUOTAS)
 
     def delete_quota(self, key: str) -> None:

@@ -160,6 +160,17 @@ def test_an_object_that_cannot_be_applied_is_skipped_and_reported() -> None:
     assert [type(given).__name__ for given in inputs] == ["ObjectSeen", "ObjectGone", "ObjectSeen"]
 
 
+@pytest.mark.parametrize("name", ["requests.cpu", "count/pods"])
+def test_a_quota_with_an_amount_that_is_none_is_skipped_and_reported(name: str) -> None:
+    """The plugin resourcequota reads the amounts of all namespaces, in every cycle."""
+    feed = make_feed()
+    bad = {"metadata": {"name": "q", "namespace": "ns"}, "status": {"hard": {name: "many", "count/secrets": "9"}}}
+    feed.inbox.put(ObjectSeen("ResourceQuota", msgspec.convert(bad, objects.ResourceQuota)))
+    [trouble] = feed.empty().troubles
+    assert "'many' is not a quantity" in trouble.error
+    assert not feed.cluster.quotas
+
+
 def test_an_object_that_cannot_be_read_is_forgotten_until_it_is_good_again() -> None:
     feed = make_feed()
     feed.apply(ObjectSeen("PodGroup", group()))
