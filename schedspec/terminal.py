@@ -1,4 +1,4 @@
-"""Show progress: a line that is rewritten in place on a terminal, and written once in a log."""
+"""Texts on a terminal: a progress line that is rewritten in place (in a log, written once), and short paths."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import shutil
 import sys
 import threading
 import unicodedata
+from pathlib import Path
 from typing import TextIO
 
 _PASSING = re.compile(r",? \d+ s\b.*|; \d+ more after it.*")
@@ -64,6 +65,12 @@ class Lines:
 def on_stderr() -> Lines:
     """Return the progress lines of a command, on standard error; output for programs goes to standard output."""
     return Lines(sys.stderr, live=sys.stderr.isatty())
+
+
+def short_path(path: str | Path) -> str:
+    """Return a path for users: relative to the working directory if the path is below it."""
+    here = Path.cwd()
+    return str(Path(path).relative_to(here)) if Path(path).is_relative_to(here) else str(path)
 
 
 def cut(text: str, columns: int) -> str:

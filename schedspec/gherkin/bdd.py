@@ -23,6 +23,7 @@ from pytest_bdd.scenario import scenario as bind_scenario
 from pytest_bdd.scenario import scenario_wrapper_template_registry
 from pytest_bdd.steps import step_function_context_registry
 
+from ..terminal import short_path
 from .documents import Sentence
 
 __all__ = [
@@ -62,7 +63,7 @@ class StepDefinition:
     @property
     def file(self) -> str:
         """The path of the function's file, shortened for messages."""
-        return _short(self.path)
+        return short_path(self.path)
 
     @property
     def line(self) -> int:
@@ -191,10 +192,3 @@ def import_beside(file: Path, config: pytest.Config) -> types.ModuleType:
     namespaces = bool(config.getini("consider_namespace_packages"))
     mode = config.getoption("importmode")
     return import_path(file, mode=mode, root=config.rootpath, consider_namespace_packages=namespaces)
-
-
-def _short(path: str) -> str:
-    try:
-        return str(Path(path).relative_to(Path.cwd()))
-    except ValueError:
-        return path

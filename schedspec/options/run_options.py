@@ -10,6 +10,7 @@ from ..ci import sharding
 from ..clusters import Settings
 from ..clusters.programs.pinned import kubernetes_versions
 from ..schedulers import Adapter
+from ..terminal import short_path
 from .flags import ALWAYS, FEW
 
 
@@ -77,7 +78,7 @@ class Options:
         parts += [f"shard {self.shard}"] if self.shard else []
         parts += [f"timeouts x {self.timeout_scale:g}"] if self.timeout_scale != 1 else []
         hides = "".join(f"\nschedspec: own {it}" for it in self._hidden())
-        return f"schedspec: {', '.join(parts)}; reports in {_shown(self.out)}{hides}"
+        return f"schedspec: {', '.join(parts)}; reports in {short_path(self.out)}{hides}"
 
     def _hidden(self) -> Iterator[str]:
         """Yield the templates and policies of ours that the user's own files hide."""
@@ -89,10 +90,3 @@ class Options:
             names = sorted({it.name for folder in folders for it in folder.glob("*") if (known / it.name).is_file()})
             if names:
                 yield f"{what} replace ours: {', '.join(names)}"
-
-
-def _shown(path: Path) -> str:
-    try:
-        return str(path.relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)

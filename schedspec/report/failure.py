@@ -12,7 +12,6 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from pathlib import Path
 
 from .. import distribution
 from ..api.errors import Unmet
@@ -24,6 +23,7 @@ from ..monitors.rules import Rules
 from ..observe import view as views
 from ..observe.history import History, Object, View
 from ..scenario.run import ScenarioRun, SentenceRun
+from ..terminal import short_path
 from .record import UID
 
 LINES = 60
@@ -136,15 +136,11 @@ def _commands(running: ScenarioRun, problem: BaseException) -> Iterator[str]:
     pods = [ref.name for ref in about if ref.kind == Kind.POD]
     jobs = [ref.name for ref in about if ref.kind in (Kind.VCJOB, Kind.PODGROUP, Kind.DEPLOYMENT)]
     pods += [] if jobs else [str(pod["metadata"]["name"]) for pod in view.mine(Kind.POD) if views.waits(pod)]
-    call = f"{distribution.prompt()} scheduler %s {shlex.quote(_shown(running.folder))}"
+    call = f"{distribution.prompt()} scheduler %s {shlex.quote(short_path(running.folder))}"
     if pods or jobs:
         which = f"pod {pods[0]}" if pods else f"job {UID.sub('', jobs[0])}"
         yield f"why, cycle by cycle: {call % 'explain'} {which} --all"
     yield f"with another policy: {call % 'replay'} --policy FILE"
-
-
-def _shown(path: Path) -> str:
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
 def _head(running: ScenarioRun, problem: BaseException) -> Iterator[str]:

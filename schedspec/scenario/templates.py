@@ -23,6 +23,7 @@ from yaml.constructor import SafeConstructor
 
 from ..api.errors import TemplateError
 from ..gherkin import tables
+from ..terminal import short_path
 
 Object = dict[str, Any]
 
@@ -58,8 +59,8 @@ class Rendered:
         """Return the part of the template that wrote `field`."""
         line = self.line_of(field)
         if line is None:
-            return f"{_shown(self.template)}"
-        return f"{_shown(self.template)}, rendered line {line}: {self.text.splitlines()[line - 1].strip()}"
+            return f"{short_path(self.template)}"
+        return f"{short_path(self.template)}, rendered line {line}: {self.text.splitlines()[line - 1].strip()}"
 
 
 class _Compiled(jinja2.BytecodeCache):
@@ -125,10 +126,14 @@ class Templates:
             objects = [SafeConstructor().construct_document(node) for node in nodes]
         except yaml.YAMLError as problem:
             hint = _QUOTED_HINT if _QUOTED.search(self._source(path)) else ""
-            raise TemplateError(f"{_shown(path)} does not make YAML:\n  {problem}\n{hint}{_numbered(text)}") from None
+            raise TemplateError(
+                f"{short_path(path)} does not make YAML:\n  {problem}\n{hint}{_numbered(text)}"
+            ) from None
         for obj in objects:
             if not isinstance(obj, dict) or not {"apiVersion", "kind", "metadata"} <= obj.keys():
-                raise TemplateError(f"{_shown(path)} produces an object without apiVersion, kind or metadata: {obj!r}")
+                raise TemplateError(
+                    f"{short_path(path)} produces an object without apiVersion, kind or metadata: {obj!r}"
+                )
         return [Rendered(obj, path, text, node) for obj, node in zip(objects, nodes, strict=True)]
 
     def policy(self, name: str) -> str:
@@ -153,7 +158,7 @@ class Templates:
         except jinja2.TemplateNotFound:
             raise TemplateError(f"there is no template {path.name}; there are: {_those_of(self.folders)}") from None
         except jinja2.TemplateSyntaxError as problem:
-            raise TemplateError(f"{_shown(path)}:{problem.lineno}: {problem.message}") from None
+            raise TemplateError(f"{short_path(path)}:{problem.lineno}: {problem.message}") from None
         except jinja2.UndefinedError as problem:
             given = ", ".join(sorted(parameters)) or "none"
             raise TemplateError(f"{_place(problem, path)}: {problem.message}\n  given: {given}") from None
@@ -177,11 +182,11 @@ def seconds(duration: str) -> float:
 
 def _place(problem: BaseException, path: Path) -> str:
     """Return file and line of the innermost template, which may be included by `path`."""
-    place, trace = f"{_shown(path)}:0", problem.__traceback__
+    place, trace = f"{short_path(path)}:0", problem.__traceback__
     while trace is not None:
         file = Path(trace.tb_frame.f_code.co_filename)
         if file.suffix == ".j2":
-            place = f"{_shown(file)}:{trace.tb_lineno}"
+            place = f"{short_path(file)}:{trace.tb_lineno}"
         trace = trace.tb_next
     return place
 
@@ -235,10 +240,3 @@ def _those_of(folders: Sequence[Path]) -> str:
 def _first(folders: Sequence[Path], name: str) -> Path:
     """Return the file in the first folder that has it, else its path in the first folder."""
     return next((path for folder in folders if (path := folder / name).is_file()), folders[0] / name)
-
-
-def _shown(path: Path) -> str:
-    try:
-        return str(path.relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)
