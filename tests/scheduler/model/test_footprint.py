@@ -132,9 +132,7 @@ LARGE_FIELDS = [("schedspec", what) for what in (*FIELDS_OF_A_NODE, "containers"
 
 
 @pytest.mark.parametrize(("scheduler", "what"), [*LARGE_FIELDS, *(("another", what) for what in FIELDS_OF_A_NODE)])
-def test_while_a_large_pod_is_decoded_no_other_task_finds_more_than_the_limit_in_memory(
-    scheduler: str, what: str
-) -> None:
+def test_while_a_large_pod_is_decoded_others_find_no_more_than_the_limit_in_memory(scheduler: str, what: str) -> None:
     raw = json.dumps(bodies(MOST_JSON, schedulerName=scheduler)[what]).encode()
     tracemalloc.start()
     try:
