@@ -43,11 +43,11 @@ async def test_the_api_server_is_killed_and_started_again_while_gangs_are_bound(
         await _load(target)
         server = _process(target, "kube-apiserver")
         command, folder = server.cmdline(), server.cwd()
-        target.start()
+        scheduler = target.start()
         await target.history.until(lambda: len(target.history.bound()) >= 30, "binds are under way")
         server.kill()
         server.wait(10)
-        await asyncio.sleep(1.0)
+        await target.history.until(lambda: "no verdict yet" in scheduler.log.read_text(), "a bind has no answer")
         assert len(target.history.bound()) < GANGS * SIZE, "killed too late to matter"
         again = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         target.ends_with_the_cluster(again)

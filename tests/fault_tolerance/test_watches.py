@@ -28,8 +28,9 @@ async def test_watches_that_are_cut_every_200_ms_lose_nothing(target: TargetClus
 
         cutting = asyncio.create_task(cut())
         for i in range(8):
+            before = cuts
             await target.gang(f"g{i}", 4)
-            await asyncio.sleep(0.1)
+            await target.history.until(lambda before=before: cuts > before, "watches are cut meanwhile")
         await target.bound(32)
         await target.history.until(lambda: cuts > 9, "watches are cut again and again")
         cutting.cancel()

@@ -77,6 +77,18 @@ async def looping(
         loop.close()
 
 
+async def another_cycle(loop: Loop) -> None:
+    """Wait for the decisions of one more cycle."""
+    decided = loop.cycles.decided
+    loop.cycles.want()
+    await until(lambda: loop.cycles.decided > decided and wants_none(loop))
+
+
+def wants_none(loop: Loop) -> bool:
+    """Whether the loop is at rest: no cycle runs, and none is requested."""
+    return loop.cycles._due is None and not loop.cycles.is_due
+
+
 async def test_what_is_decided_is_assumed_at_once_and_handed_to_the_writer(monkeypatch: pytest.MonkeyPatch) -> None:
     def decide(cluster: Cluster) -> Decisions:
         pending = [task for task in cluster.tasks.values() if task.status is TaskStatus.PENDING]
@@ -87,7 +99,7 @@ async def test_what_is_decided_is_assumed_at_once_and_handed_to_the_writer(monke
         await until(lambda: len(loop.writer.binds) == 1)
         task = loop.feed.cluster.tasks["ns/p"]
         assert (task.status, task.node, task.assumed) == (TaskStatus.BINDING, "n", True)
-        await asyncio.sleep(0.1)
+        await another_cycle(loop)
         assert len(loop.writer.binds) == 1
 
 
@@ -121,7 +133,7 @@ async def test_an_eviction_is_assumed_at_once(monkeypatch: pytest.MonkeyPatch) -
         loop.feed.inbox.put(ObjectSeen("Pod", pod("Running", "n")))
         await until(lambda: len(loop.writer.evictions) == 1)
         assert loop.feed.cluster.tasks["ns/p"].status is TaskStatus.RELEASING
-        await asyncio.sleep(0.1)
+        await another_cycle(loop)
         assert len(loop.writer.evictions) == 1
 
 
@@ -177,8 +189,7 @@ async def test_time_alone_leads_to_a_cycle_where_the_core_asks_for_it_and_else_t
 
     calls: list[int] = []
     async with looping(monkeypatch, decide) as loop:
-        await until(lambda: loop.cycles.number == 4)
-        await asyncio.sleep(0.2)
+        await until(lambda: loop.cycles.number == 4 and wants_none(loop))
         assert loop.cycles.number == 4
         loop.cycles.want()
         await until(lambda: loop.cycles.number == 5)
@@ -192,8 +203,7 @@ async def test_a_cycle_that_was_cut_is_gone_on_with_at_once(monkeypatch: pytest.
         return Decisions(cut=["allocate"] if len(ended) < 4 else [])
 
     async with looping(monkeypatch, decide) as loop:
-        await until(lambda: len(ended) == 4)
-        await asyncio.sleep(0.2)
+        await until(lambda: len(ended) == 4 and wants_none(loop))
         assert loop.cycles.number == 4
         assert b'schedspec_cycle_cut_total{action="allocate"} 3.0' in loop.metrics.render()
 
@@ -208,8 +218,7 @@ async def test_a_job_that_is_due_is_tried_at_once_and_one_that_rests_is_not(monk
         return Decisions(memory=Memory("p", {"ns/j": Waiting(Refusal(), not_before=rests)}, due=["ns/j"]))
 
     async with looping(monkeypatch, decide) as loop:
-        await until(lambda: loop.cycles.number == 3)
-        await asyncio.sleep(0.2)
+        await until(lambda: loop.cycles.number == 3 and wants_none(loop))
         assert loop.cycles.number == 3
 
 
@@ -266,11 +275,12 @@ async def test_the_pause_ends_as_soon_as_the_last_victim_is_gone(
 
 
 async def test_a_cycle_that_does_not_end_or_fails_is_due_until_one_decides(monkeypatch: pytest.MonkeyPatch) -> None:
-    go_on, fails = threading.Event(), True
+    hangs, go_on, fails = threading.Event(), threading.Event(), True
 
     def decide(_: Cluster) -> Decisions:
         if fails:
             raise ZeroDivisionError
+        hangs.set()
         go_on.wait(SAFETY_NET)
         return Decisions()
 
@@ -279,7 +289,7 @@ async def test_a_cycle_that_does_not_end_or_fails_is_due_until_one_decides(monke
         assert loop.cycles.is_due
         assert loop.cycles.decided == 0
         fails = False
-        await asyncio.sleep(0.5)
+        await until(hangs.is_set)
         assert loop.cycles.is_due
         go_on.set()
         await until(lambda: loop.cycles.decided > 0)
@@ -297,7 +307,7 @@ async def test_a_pod_that_completes_its_gang_is_decided_on_without_a_pause(monke
         await until(lambda: seen == [0])
         loop.feed.inbox.put(ObjectSeen("PodGroup", group(minMember=2)))
         await until(lambda: seen == [0, 0])
-        await asyncio.sleep(2 * cycles._IDLE)
+        await until(lambda: asyncio.get_running_loop().time() - loop.cycles._ended > cycles._IDLE)
         monkeypatch.setattr(cycles, "DEBOUNCE", 3600.0)
         loop.feed.inbox.put(ObjectSeen("Pod", pod(name="first", uid="first")))
         await until(lambda: "ns/first" in loop.feed.cluster.tasks)

@@ -228,7 +228,7 @@ async def test_a_namespace_whose_statuses_are_not_written_costs_the_others_nothi
     async with publishing(handle) as (server, status_writer, _):
         for i in range(100):
             status_writer.apply(PODGROUPS, "bad", f"b{i}", f"bad-{i}", {"phase": "Inqueue"}, at_once=at_once)
-        await asyncio.sleep(0.2)
+        await until(lambda: bool(server.requests))
         for i in range(10):
             status_writer.apply(PODGROUPS, "good", f"g{i}", f"good-{i}", {"phase": "Inqueue"}, at_once=at_once)
         await until(lambda: sum("/namespaces/good/" in request.path for request in server.requests) == 10, PROMPT)

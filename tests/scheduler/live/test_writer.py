@@ -186,10 +186,10 @@ async def test_a_namespace_whose_binds_have_no_verdict_costs_the_others_nothing(
     def handle(request: Request) -> Answer:
         return answer if "/namespaces/bad/" in request.path else Reply(201)
 
-    async with writing(handle) as (_, writer, outcome):
+    async with writing(handle) as (server, writer, outcome):
         for i in range(300):
             writer.bind(Bind(f"bad/p{i}", f"bad-{i}", "n", "bad/g"))
-        await asyncio.sleep(0.2)
+        await until(lambda: bool(server.requests))
         for i in range(20):
             writer.bind(Bind(f"good/p{i}", f"good-{i}", "n", "good/g"))
         await until(lambda: len(outcome.bound) == 20, PROMPT)
@@ -259,7 +259,7 @@ async def test_a_probe_is_answered_beside_a_namespace_that_has_no_answers() -> N
     async with writing(handle) as (server, writer, _):
         for i in range(200):
             writer.bind(Bind(f"bad/p{i}", f"bad-{i}", "n", "bad/g"))
-        await asyncio.sleep(0.1)
+        await until(lambda: bool(server.requests))
         writer.probe()
         await until(lambda: writer._client.http.writes_answered == 1, PROMPT)
         assert server.requests[-1].path == "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
