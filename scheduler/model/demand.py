@@ -82,12 +82,14 @@ def requests_of(pod: Pod) -> tuple[Resource, Resource]:
     side_cars: Resource = {}
     starting: Resource = {}
     for container in pod.spec.init_containers or ():
-        if container.restart_policy == "Always":
-            resources.add_to(side_cars, _request(container))
-            needed = dict(side_cars)
-        else:
-            needed = resources.plus(side_cars, _request(container))
-        starting = resources.largest(starting, needed)
+        request = _request(container)
+        is_side_car = container.restart_policy == "Always"
+        if is_side_car:
+            resources.add_to(side_cars, request)
+        # only the names of this container: a pod may have hundreds of containers with many names each
+        for name, amount in request.items():
+            needed = side_cars[name] if is_side_car else side_cars.get(name, 0) + amount
+            starting[name] = max(starting.get(name, 0), needed)
     resources.add_to(running, side_cars)
     if pod.spec.resources is not None and pod.spec.resources.requests:  # pod-level requests replace the containers' sum
         running = {**running, **resources.parse(pod.spec.resources.requests)}

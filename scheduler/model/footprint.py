@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Iterable
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import msgspec
@@ -168,20 +168,24 @@ def _as_others_notice(pod: Pod) -> Pod:
 
 
 def _forget_names(spec: PodSpec) -> None:
-    """Leave no container with many thousands of resources, all of which would have to be parsed at once."""
+    """Leave no pod with many thousands of resources, all of which would have to be parsed at once.
+
+    What every node has stays, and of the other names the first ones.
+    """
     given = [container.resources for container in (*spec.containers, *(spec.init_containers or ()))]
-    for resources_of in filter(None, (*given, spec.resources)):
-        resources_of.requests = _first(resources_of.requests)
-        resources_of.limits = _first(resources_of.limits)
-    spec.overhead = _first(spec.overhead)
+    parts = list(filter(None, (*given, spec.resources)))
+    of_parts = [amounts for part in parts for amounts in (part.requests, part.limits)]
+    distinct = dict.fromkeys(chain.from_iterable(filter(None, (*of_parts, spec.overhead))))
+    if len(distinct) <= 2 * MOST_NAMES:
+        return
+    kept = dict.fromkeys((*_COUNTED_FIRST, *islice(distinct, MOST_NAMES)))
+    for part in parts:
+        part.requests, part.limits = _only(part.requests, kept), _only(part.limits, kept)
+    spec.overhead = _only(spec.overhead, kept)
 
 
-def _first(amounts: Quantities | None) -> Quantities | None:
-    """The amounts of the first names, and of those that every node has."""
-    if amounts is None or len(amounts) <= 2 * MOST_NAMES:
-        return amounts
-    names_kept = (*(name for name in _COUNTED_FIRST if name in amounts), *islice(amounts, MOST_NAMES))
-    return {name: amounts[name] for name in names_kept}
+def _only(amounts: Quantities | None, kept: Iterable[str]) -> Quantities | None:
+    return amounts and {name: amounts[name] for name in kept if name in amounts}
 
 
 def _as_room(pod: Pod) -> Pod:

@@ -9,10 +9,8 @@ CPU time of a cycle.
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Callable
-from types import FrameType
 from typing import Any
 
 import pytest
@@ -20,7 +18,6 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from scheduler.decide import decide
-from scheduler.framework.decisions import Decisions
 from scheduler.framework.work import Budget
 from scheduler.live.pace import CYCLE, JOB, Pace
 from scheduler.live.stopwatch import Stopwatch
@@ -29,6 +26,7 @@ from scheduler.placement import pod_index
 from scheduler.reasons import TooCostly, render_refusal
 from scheduler.recording.events import Decided, apply_input
 from tests.support.core.events import policy_of
+from tests.support.core.lines import counted
 from tests.support.core.world import World
 
 HOSTNAME = "kubernetes.io/hostname"
@@ -170,23 +168,6 @@ def merged(specs: list[dict[str, Any]]) -> dict[str, Any]:
         if affinity:
             spec["affinity"] = affinity
     return spec
-
-
-def counted(run: Callable[[], Decisions]) -> tuple[Decisions, int]:
-    """Return what a cycle decides, and how many lines it executes."""
-    lines = 0
-
-    def trace(_frame: FrameType, event: str, _arg: object) -> Any:
-        nonlocal lines
-        lines += event == "line"
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        return run(), lines
-    finally:
-        sys.settrace(before)
 
 
 def base() -> int:

@@ -13,9 +13,11 @@ from scheduler.controllers.runtime.objects import JOBS, PYTORCH_JOBS
 from scheduler.kube import PODS
 from scheduler.kube.chunked_decoding import run_now
 from scheduler.kube.decoding import Listing, Malformed, decode
+from scheduler.model.demand import requests_of
 from scheduler.model.footprint import MOST_BYTES, SMALL_BYTES, TooLargeError, kept_of_pod, memory_of
 from scheduler.model.objects import Pod
 from scheduler.model.task import Task
+from tests.support.core.lines import counted
 
 MOST_JSON = 1_800_000
 """Bytes of the largest pod that the API server takes."""
@@ -163,3 +165,23 @@ def test_a_job_of_a_hundred_tasks_is_not_too_large() -> None:
     tasks = [{"name": f"t{n}", "replicas": 4, "template": template} for n in range(100)]
     body = {"metadata": {"name": "j", "namespace": "n"}, "spec": {"tasks": tasks}}
     assert not isinstance(run_now(decode(JOBS.bounded(OURS), json.dumps(body).encode())), Malformed)
+
+
+@pytest.mark.parametrize("scheduler", ["schedspec", "another"])
+@pytest.mark.parametrize("policy", ["Always", None], ids=["side-cars", "init containers"])
+def test_the_cost_of_reading_a_request_grows_with_its_containers_and_no_faster(
+    scheduler: str, policy: str | None
+) -> None:
+    def lines_of(containers: int) -> tuple[int, int]:
+        names = [{f"a.b/{number}-{k}": "1" for k in range(20)} for number in range(containers)]
+        init = [{"name": "i", "restartPolicy": policy, "resources": {"requests": each}} for each in names]
+        body = {
+            "metadata": {"name": "p"},
+            "spec": {"nodeName": "n1", "schedulerName": scheduler, "initContainers": init},
+        }
+        pod = msgspec.convert(body, Pod)
+        return counted(lambda: requests_of(pod))[1], counted(lambda: kept_of_pod(pod, MOST_JSON, OURS))[1]
+
+    few, many = lines_of(20), lines_of(80)
+    assert many[0] <= 4 * few[0] + 200
+    assert many[1] <= 4 * few[1] + 200
