@@ -104,27 +104,29 @@ class _Build:
         with tempfile.TemporaryDirectory(dir=to.parent, prefix=".node-") as folder, self._container(root) as container:
             work = Path(folder)
             names = control_plane_names(programs["kubeadm"])
-            self._say("copying files and programs")
+            self._report("copying files and programs")
             self._install(container, programs, names["pause"], work)
-            self._say("making the control plane's images")
+            self._report("making the control plane's images")
             self._docker.call("exec", container, "/setup", "kube-proxy", "/kube-proxy.tar")
             self._docker.call("cp", f"{container}:/kube-proxy.tar", work)
             archive_format.write(work / "images.tar", _control_plane(programs, names, work / "kube-proxy.tar"))
-            self._say("putting them into containerd's store")
+            self._report("putting them into containerd's store")
             self._docker.call("cp", work / "images.tar", f"{container}:/images.tar")
             self._docker.call("exec", container, "/setup", "import", "/images.tar")
             self._docker.call("exec", container, "rm", "-f", "/setup", "/kube-proxy.tar")
-            self._say("saving the image")
+            self._report("saving the image")
             self._docker.call("commit", "--change", f"ENTRYPOINT {_ENTRYPOINT}", container, reference())
-        self._docker.call("save", "--output", to, reference(), tick=lambda s: self._say(f"saving the image, {s:.0f} s"))
-        self._say("done")
+        self._docker.call(
+            "save", "--output", to, reference(), tick=lambda s: self._report(f"saving the image, {s:.0f} s")
+        )
+        self._report("done")
 
     @contextmanager
     def _container(self, root: Path) -> Iterator[str]:
         """Run the container that becomes the image; remove the container and its base image at the end."""
         name = f"schedspec-node-image-{secrets.token_hex(4)}"
         base = f"schedspec.local/node-root:{secrets.token_hex(4)}"
-        self._say("starting a container on the Debian root")
+        self._report("starting a container on the Debian root")
         self._docker.call("import", root, base)
         try:
             self._docker.call(
@@ -155,15 +157,15 @@ class _Build:
         self._docker.call("exec", container, "/setup", "system")
 
     def _make_root(self, to: Path) -> None:
-        self._say("installing the Debian root")
+        self._report("installing the Debian root")
         debian_root.make(
             RECIPE / "root",
             to,
-            lambda s: self._say(f"installing the Debian root, {s:.0f} s"),
+            lambda s: self._report(f"installing the Debian root, {s:.0f} s"),
             "name a node image that exists: --kind-image",
         )
 
-    def _say(self, step: str) -> None:
+    def _report(self, step: str) -> None:
         self._progress(f"node image {version()}: {step}; {time.monotonic() - self._start:.0f} s in all")
 
 

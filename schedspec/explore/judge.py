@@ -47,7 +47,7 @@ def judge(case: Any, worlds: Any = None) -> Judged:
     """
     explore, incident = distribution.load("scheduler.explore"), distribution.load("scheduler.incident")
     recorder = Recorder()
-    story = incident.play(case, listen=recorder.hear)
+    story = incident.play(case, listen=recorder.record)
     findings = [*_monitored(case, recorder, incident.PAUSE)]
     promises = explore.break_promises(case, story, worlds or explore.Worlds())
     findings += (Finding(it.name, it.text, it.case, case, it.thens) for it in promises)
@@ -85,7 +85,7 @@ def monitors(case: Any) -> set[str]:
     """Return the names of the monitors that a case breaks."""
     incident = distribution.load("scheduler.incident")
     recorder = Recorder()
-    incident.play(case, listen=recorder.hear)
+    incident.play(case, listen=recorder.record)
     return {it.name.partition(":")[0] for it in _monitored(case, recorder, incident.PAUSE)}
 
 

@@ -28,7 +28,7 @@ class Recorder:
         """Conditions of victims, by uid."""
         self._render = distribution.load("scheduler.reasons").render_victim
 
-    def hear(self, at: float, given: Any) -> None:
+    def record(self, at: float, given: Any) -> None:
         """Record an input of the core, or an outcome of the simulation."""
         match type(given).__name__:
             case "ObjectSeen" if given.kind in _KINDS:

@@ -27,16 +27,16 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
     for group in sorted(groups):
         acts = [act for act in ledger.acts if group_of(act.pod) == group]
         for last in _ends_of_bursts(acts):
-            if last.kind == "evict" and not rules.has_say("gang", SWITCHES.get(last.action, "enableReclaimable")):
+            if last.kind == "evict" and not rules.is_enabled("gang", SWITCHES.get(last.action, "enableReclaimable")):
                 continue
-            if last.kind == "evict" and _goes_pod_by_pod(ledger, group, last):
+            if last.kind == "evict" and _is_evicted_pod_by_pod(ledger, group, last):
                 continue
-            if last.kind == "bind" and not rules.has_say("gang", "enableJobReady"):
+            if last.kind == "bind" and not rules.is_enabled("gang", "enableJobReady"):
                 continue
             yield from _judge_burst(ledger, group, last)
 
 
-def _goes_pod_by_pod(ledger: Ledger, key: str, last: Act) -> bool:
+def _is_evicted_pod_by_pod(ledger: Ledger, key: str, last: Act) -> bool:
     """Whether the gang's disruption mode permits the eviction of single pods."""
     found = ledger.at(last.position, Kind.PODGROUP, key)
     return found is not None and (found["metadata"].get("annotations") or {}).get(_MODE) == "pod"

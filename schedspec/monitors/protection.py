@@ -31,7 +31,7 @@ def _protects(ledger: Ledger, act: Act, rules: Rules) -> str:
         if versions and all(_is_closed_to_reclaim(version) for version in versions):
             return f"queue {queue} is not reclaimable"
     system = metadata.get("namespace") == "kube-system" or act.pod["spec"].get("priorityClassName") in SYSTEM_CLASSES
-    if system and rules.has_say("conformance", SWITCHES.get(act.action, "enableReclaimable")):
+    if system and rules.is_enabled("conformance", SWITCHES.get(act.action, "enableReclaimable")):
         return "it is a system pod"
     return ""
 

@@ -28,7 +28,7 @@ class Rules:
     def has(self, plugin: str) -> bool:
         return plugin in self._plugins
 
-    def has_say(self, plugin: str, switch: str) -> bool:
+    def is_enabled(self, plugin: str, switch: str) -> bool:
         """Whether the policy has the plugin and its switch (for instance `enableReclaimable`) is not off."""
         option = self._plugins.get(plugin)
         return option is not None and option.get(switch, True) is not False

@@ -24,7 +24,7 @@ _RUN = f"{__name__}.run_plugin"
 def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
     """Load the plugin early enough to declare its options; no conftest is loaded yet."""
     config: Any = pluginmanager.get_plugin("pytestconfig")
-    if config is None or _is_asked_for(config):
+    if config is None or _is_used(config):
         load(pluginmanager)
 
 
@@ -43,7 +43,7 @@ def load(manager: pytest.PytestPluginManager) -> None:
         manager.register(run_plugin, _RUN)
 
 
-def _is_asked_for(config: Any) -> bool:
+def _is_used(config: Any) -> bool:
     options = getattr(config, "known_args_namespace", config.option)
     named = [*(getattr(options, "plugins", None) or ()), *os.environ.get("PYTEST_PLUGINS", "").split(",")]
     settings = config._inicfg if hasattr(config, "_inicfg") else config.inicfg  # pytest warns about the second one

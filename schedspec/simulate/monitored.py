@@ -97,7 +97,7 @@ class Monitors:
         self._books.evict(job, it.pod, cause_of(why))
         reason = f"{why.action} for {why.preemptor} of queue {why.preemptor_queue}"
         self._victims.evicted(job, it.pod, cause_of(why), (self._at, self._cycle), reason)
-        if self._rules.has_say("gang", SWITCHES.get(why.action, "enableReclaimable")):
+        if self._rules.is_enabled("gang", SWITCHES.get(why.action, "enableReclaimable")):
             self._changed[it.job] = ("left", reason)
         if job.evicted_for.setdefault(why.preemptor, job.attempt) != job.attempt:
             self._find(repeated.NAME, it.job, "evicted again for the same job", reason)

@@ -139,7 +139,7 @@ class Victims:
         if not self._new:
             return
         for (_, cause), (job, pods, moment, reason) in self._new.items():
-            whole = self._rules.has_say("gang", SWITCHES.get(cause[1], "enableReclaimable"))
+            whole = self._rules.is_enabled("gang", SWITCHES.get(cause[1], "enableReclaimable"))
             for unit in [pods] if whole and not job.left else [[pod] for pod in pods]:
                 self._watch(_Unit(job, cause, len(unit), moment, reason), unit)
             broken = whole and job.left < job.minimum

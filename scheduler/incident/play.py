@@ -122,7 +122,7 @@ class _Play:
             settings=_SETTINGS,
             start=START,
             cluster=Cluster(),
-            on_input=self._hear if listen is not None else None,
+            on_input=self._report_input if listen is not None else None,
         )
 
     def run(self) -> Story:
@@ -210,7 +210,7 @@ class _Play:
             )
         return Adopted(group, tuple(pods), math.inf, requests=asks, on_eviction=OnEviction.REPLACE)
 
-    def _hear(self, given: Input) -> None:
+    def _report_input(self, given: Input) -> None:
         assert self._listen is not None
         self._listen(self._simulation.now, given)
 

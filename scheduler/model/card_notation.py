@@ -112,8 +112,8 @@ def shares_of(annotations: Mapping[str, str], demand: CardDemand, cards: Sequenc
     if demand.scheme == "vgpu":
         return _shares_read(annotations.get(VGPU_IDS, ""))
     named = {part.strip() for part in annotations.get(GPU_INDEX, "").split(",")}
-    asked = demand.parts[0]
-    memory = {card.name: asked.memory if demand.scheme == "memory" else card.memory for card in cards}
+    part = demand.parts[0]
+    memory = {card.name: part.memory if demand.scheme == "memory" else card.memory for card in cards}
     return tuple(Share(card.name, memory[card.name]) for card in cards if card.name in named)
 
 

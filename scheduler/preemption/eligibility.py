@@ -19,7 +19,7 @@ from ..policy.tiers import Registered
 from ..reasons import GangMinimum, PartOfProtectedGang, Protected, Protection, Rule, Vetoed
 from .order import Order
 from .request import PreemptionRequest
-from .units import Unit, goes_whole, single, whole_gang
+from .units import Unit, may_be_evicted_whole, single, whole_gang
 
 Voter = Registered[Task, Sequence[Task], tuple[list[Task], Vote]]
 
@@ -84,7 +84,7 @@ class VictimFilter:
         units = [unit for task in candidates if (unit := single(jobs[task.job], task, bound)) is not None]
         if not within_job:
             whole = dict.fromkeys(task.job for task in candidates)
-            units += [whole_gang(jobs[key]) for key in whole if goes_whole(jobs[key], spares)]
+            units += [whole_gang(jobs[key]) for key in whole if may_be_evicted_whole(jobs[key], spares)]
         return units
 
     def permitted(self, preemptor: Task, node: NodeInfo) -> list[EligibleUnit]:

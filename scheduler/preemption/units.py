@@ -50,7 +50,7 @@ def single(job: Job, task: Task, spares: Spares | None) -> Unit | None:
     return Unit(job, (task,), limits=limits) if all(number for _, number in limits) else None
 
 
-def goes_whole(job: Job, spares: Spares) -> bool:
+def may_be_evicted_whole(job: Job, spares: Spares) -> bool:
     """Whether the job may be evicted as a whole."""
     if job.disruption is not None:
         return job.disruption is DisruptionMode.GROUP

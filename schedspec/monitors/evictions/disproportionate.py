@@ -93,7 +93,7 @@ def _is_broken(ledger: Ledger, key: str, evicted: Sequence[Act], rules: Rules) -
     """Whether the gang has fewer pods than its minimum after the evictions."""
     position = evicted[-1].position
     group = ledger.at(position, Kind.PODGROUP, key)
-    if group is None or not rules.has_say("gang", SWITCHES.get(evicted[0].action, "enableReclaimable")):
+    if group is None or not rules.is_enabled("gang", SWITCHES.get(evicted[0].action, "enableReclaimable")):
         return False
     left = [pod for pod in ledger.holding(position) if group_of(pod) == key and not is_leaving(pod)]
     return len(left) < int(group["spec"].get("minMember") or 0)

@@ -33,7 +33,7 @@ def _unit(ledger: Ledger, act: Act, rules: Rules) -> list[Act]:
     """Return the evictions that belong together: all of the gang's, if the gang could not lose a single pod."""
     key = group_of(act.pod)
     group = ledger.at(act.position, Kind.PODGROUP, key)
-    if group is None or not rules.has_say("gang", SWITCHES.get(act.action, "enableReclaimable")):
+    if group is None or not rules.is_enabled("gang", SWITCHES.get(act.action, "enableReclaimable")):
         return [act]
     evicted = [other for other in ledger.evictions() if group_of(other.pod) == key and other.cause == act.cause]
     held = [pod for pod in ledger.holding(evicted[-1].position) if group_of(pod) == key and not is_leaving(pod)]

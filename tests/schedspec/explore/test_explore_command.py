@@ -114,7 +114,7 @@ def test_a_play_is_a_history_that_monitors_can_judge() -> None:
         steps=(Submit((first,)), Submit((urgent,))),
     )
     recorder = Recorder()
-    play(case, listen=recorder.hear)
+    play(case, listen=recorder.record)
     ledger = Ledger(recorder.versions)
     assert [(it.kind, it.name, it.action) for it in ledger.acts] == [
         ("bind", "first-task-0", ""),

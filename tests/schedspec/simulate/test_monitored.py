@@ -268,7 +268,7 @@ TOO_MUCH = (
 
 
 @pytest.mark.parametrize(
-    ("told", "finding"),
+    ("story", "finding"),
     [
         (needless, f"needless-eviction: victim {ROOM}"),
         (needed, ""),
@@ -286,6 +286,6 @@ TOO_MUCH = (
         (not_preemptable, "protection: own evicted although it says volcano.sh/preemptable: false"),
     ],
 )  # fmt: skip
-def test_the_stream_shows_what_a_monitor_finds(told: Callable[[], Story], finding: str) -> None:
-    found = told().found()
+def test_the_stream_shows_what_a_monitor_finds(story: Callable[[], Story], finding: str) -> None:
+    found = story().found()
     assert (finding in found) if finding else (found == [])

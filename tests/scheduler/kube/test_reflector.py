@@ -332,12 +332,12 @@ async def test_a_burst_of_events_is_read_while_others_run() -> None:
 async def test_an_optional_kind_that_is_not_served_has_no_objects_until_it_is_served() -> None:
     not_served = Reply(404, b"404 page not found")
     script = Script([listing(5, rack(1)), not_served, not_served, listing(9, rack(7))], [status(410, "Expired")])
-    heard: list[Change[HyperNode]] = []
+    reported: list[Change[HyperNode]] = []
     async with standing_in(script) as (_, client):
-        reflector = Reflector(client, HYPER_NODES, heard.append)
+        reflector = Reflector(client, HYPER_NODES, reported.append)
         task = asyncio.create_task(reflector.run())
-        await until(lambda: len(heard) == 3)
-        assert [type(change) for change in heard] == [Present, Absent, Present]
+        await until(lambda: len(reported) == 3)
+        assert [type(change) for change in reported] == [Present, Absent, Present]
         assert (reflector.trouble, reflector.synced.is_set()) == ("", True)
         await cancelled(task)
 

@@ -17,7 +17,7 @@ from tests.scheduler.controllers.crds.test_updates import FIXED
 SEEN = [
     *(text for case in CASES["refused"] for text in case["says"]),
     *(case.row["refused"] for case in cases() if "refused" in case.row),
-    *(says.partition(": ")[2] or says for _, says in FIXED),
+    *(text.partition(": ")[2] or text for _, text in FIXED),
     KEPT,
 ]
 """Words of refusals that tests expect from the API server."""
