@@ -25,9 +25,11 @@ from .request import PreemptionRequest, Where
 from .victim_room import VictimRoom
 
 BINDING = HOLDING | TaskStatus.PIPELINED
+Limits = tuple[Closeness | None, list[SubGroup]]
+"""The domain limit of a job, and its subgroups."""
 
 
-def limits_of(request: PreemptionRequest) -> tuple[Closeness | None, list[SubGroup]] | None:
+def limits_of(request: PreemptionRequest) -> Limits | None:
     """Return the domain limit of the job and its subgroups; None if evictions may be anywhere."""
     session, job = request.session, request.job
     closeness = session.hooks.closeness(job, None)
@@ -47,7 +49,7 @@ def by_subgroup(tasks: Sequence[Task], groups: Sequence[SubGroup]) -> list[Task]
 
 def places(
     request: PreemptionRequest,
-    limits: tuple[Closeness | None, list[SubGroup]],
+    limits: Limits,
     tasks: Sequence[Task],
     room: VictimRoom,
 ) -> Iterator[Where]:

@@ -31,7 +31,7 @@ from ..reasons import (
 )
 from ..topology.domains import Domain
 from .cycle_cache import CycleCache, Kind, request_kind
-from .domains import by_subgroup, limits_of, places
+from .domains import Limits, by_subgroup, limits_of, places
 from .request import RECLAIM, PreemptionRequest, Where
 from .solver import Solver
 from .units import members_that_stay
@@ -51,10 +51,7 @@ def make_room(request: PreemptionRequest, cache: CycleCache) -> bool:
     tasks = waiting_tasks(session, job)
     limits = limits_of(request) if tasks else None
     if limits is not None:
-        closeness, request.groups = limits
-        wheres = places(request, limits, tasks, cache.victim_room(request, tasks[0]))
-        compared = closeness.compared if closeness is not None else 1
-        return _make_room_close(request, cache, by_subgroup(tasks, request.groups), wheres, compared)
+        return _make_room_close(request, cache, tasks, limits)
     preemptor_kind = request_kind(request, tasks[0]) if tasks else None
     kind = (
         None
@@ -79,13 +76,12 @@ def make_room(request: PreemptionRequest, cache: CycleCache) -> bool:
     return False
 
 
-def _make_room_close(
-    request: PreemptionRequest, cache: CycleCache, tasks: Sequence[Task], wheres: Iterator[Where], compared: int
-) -> bool:
-    """Make room for a job whose pods have to be close to each other, in the domain that costs least.
-
-    `compared` is the number of domains with victims that are compared.
-    """
+def _make_room_close(request: PreemptionRequest, cache: CycleCache, waiting: Sequence[Task], limits: Limits) -> bool:
+    """Make room for a job whose pods have to be close to each other, in the domain that costs least."""
+    closeness, request.groups = limits
+    room, tasks = cache.victim_room(request, waiting[0]), by_subgroup(waiting, request.groups)
+    wheres = places(request, limits, waiting, room)
+    compared = closeness.compared if closeness is not None else 1
     session, job = request.session, request.job
     found: list[tuple[tuple[Any, ...], int, Where]] = []
     refusals: dict[UnschedulableReason, None] = {}
@@ -102,8 +98,10 @@ def _make_room_close(
         if starts:
             found.append((cost([victim.option for victim in solver.victims]), number, where))
     if not found:
-        if refusals and not request.within_job:
-            session.refuse(job, list(refusals)[:1])
+        if not request.within_job:
+            of_no_use = (ProtectedCount(room.candidates, OfNoUse()),) if room.candidates else ()
+            nobody = NoVictims(request.action, waiting[0].key, room.candidates, of_no_use)
+            session.refuse(job, list(refusals)[:1] or [nobody])
         return False
     request.where = min(found, key=lambda it: it[:2])[2]
     solver, starts, whys = _search(request, tasks, cache, None)

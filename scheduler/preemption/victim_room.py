@@ -31,9 +31,15 @@ class VictimRoom:
         self._request, self._preemptor = request, preemptor
         self._nodes = request.session.nodes
         self._held: dict[int, Amounts] = {}
+        self._counts: dict[int, int] = {}
         self._rows = frozenset(rows)
         self._stale = set(self._rows)
         self._seen = len(self._nodes.touched)
+
+    @property
+    def candidates(self) -> int:
+        """Return how many candidates there were at the last call of `steps`."""
+        return sum(self._counts.values())
 
     def steps(self) -> list[Amounts]:
         """Return the free room of all nodes without evictions, then with more and more candidates evicted."""
@@ -58,6 +64,7 @@ class VictimRoom:
             held[stale] = 0
         session, request = self._request.session, self._request
         for row in stale:
+            self._counts[row] = 0
             tasks = self._nodes.rows[row].tasks.values()
             session.work.spend(1 + len(tasks))
             for task in tasks:
@@ -69,6 +76,7 @@ class VictimRoom:
                     if priority not in self._held:
                         self._held[priority] = np.zeros_like(self._nodes.allocatable)
                     self._held[priority][row] += self._nodes.held(task)
+                    self._counts[row] += 1
 
     def _concerns(self, job: Job) -> bool:
         """Whether tasks of a job are candidates of any of the requests; each request leaves its own job out."""
