@@ -161,7 +161,7 @@ def _place(
         why, kind_of_place = _why_not_entitled(request, task), (task.shape, request.where(task))
         if why is None and kind_of_place not in hopeless:
             kind = (
-                (*preemptor_kind, task.shape, task.priority)
+                (*preemptor_kind, task.shape, task.priority, job.lacking, tuple(job.pending_request.items()))
                 if preemptor_kind is not None and not solver.placed
                 else None
             )

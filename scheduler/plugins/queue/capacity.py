@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from ...framework.session import Session
 from ...model import resources
 from ...model.queue import ROOT, Queue
-from ...model.resources import Resource
+from ...model.resources import MOST, Resource
 from ...policy.hooks import VictimQueueOrder
 from ...policy.schema import BOOL, INT, Argument
 from ...reasons import NotEntitled, QueueLimit, QueueWithinDeserved
@@ -101,16 +101,24 @@ class Capacity(LendingPlugin, VictimQueueOrder):
         inside = set(map(id, giver.ancestors))
         return any(id(one) not in inside and not fits(one, wanted, one.limit) for one in taker.ancestors[1:])
 
-    def claims(self, taker: QueueAttributes, wanted: Mapping[str, int], amount: Mapping[str, int]) -> bool:
-        """Whether any of `amount` is in a dimension that the queue may reclaim.
+    def claims(self, taker: QueueAttributes, giver: QueueAttributes, gang: Resource, amount: Resource) -> bool:
+        """Whether any of `amount` is in a dimension of which one queue may have more, and the other has too much.
 
         A queue with too many cards and too few cpus takes no cards for the sake of its cpus: otherwise the queue that
-        loses them could take them back through a third queue, and so on.
+        loses them could take them back through a third queue, and so on. The taker's gang counts as a whole. A queue
+        that deserves nothing claims nothing for itself, and what a common ancestor deserves is no claim of either.
         """
-        both = resources.common(amount, wanted)
-        return not both or any(
-            any(name not in one.deserved or held <= one.deserved[name] for name, held in _with(one, wanted, both))
+        both = list(resources.common(amount, gang))
+        if not both:
+            return True
+        shared = set(map(id, giver.ancestors)).intersection(map(id, taker.ancestors))
+        for one in (giver, *self._near(giver)):
+            if id(one) not in shared and not _names_none_of(one, amount):
+                both = [name for name in both if one.allocated.get(name, 0) > one.deserved.get(name, MOST)]
+        return any(
+            any(name not in one.deserved or held <= one.deserved[name] for name, held in _with(one, gang, both))
             for one in (taker, *self._near(taker))
+            if id(one) not in shared and not _names_none_of(one, gang)
         )
 
     def kept(

@@ -47,8 +47,8 @@ class LendingPlugin(QueuePlugin):
         """Whether room from the queue `giver` cannot help the queue `taker`."""
         return False
 
-    def claims(self, taker: QueueAttributes, wanted: Mapping[str, int], amount: Mapping[str, int]) -> bool:  # noqa: ARG002
-        """Whether any of `amount` is what the queue `taker`, which wants `wanted`, may reclaim."""
+    def claims(self, taker: QueueAttributes, giver: QueueAttributes, gang: Resource, amount: Resource) -> bool:  # noqa: ARG002
+        """Whether any of `amount` is what the queue `taker` may reclaim from `giver` for a gang that counts `gang`."""
         return True
 
     def kept(
@@ -72,7 +72,8 @@ class LendingPlugin(QueuePlugin):
             self._denials_at, self._preemptor = self.queue_attributes.version, None
         if self._preemptor is not preemptor:
             self._preemptor = preemptor
-            key_of_preemptor = (taker.name, preemptor.shape, self._lacking(preemptor), preemptor.preemptable)
+            gang = tuple(self._gang_of(preemptor).items())
+            key_of_preemptor = (taker.name, preemptor.shape, gang, preemptor.preemptable)
             self._denials_of_preemptor = self._denials.setdefault(key_of_preemptor, {})
         key = (giver.name, unit[0].shape)
         if key not in self._denials_of_preemptor:
@@ -83,19 +84,26 @@ class LendingPlugin(QueuePlugin):
         self, preemptor: Task, taker: QueueAttributes, unit: Sequence[Task], giver: QueueAttributes, amount: Resource
     ) -> Protection | None:
         wanted = self.queue_attributes.amount(preemptor)
-        of_use = resources.common(amount, preemptor.init_request) and not self.useless(taker, giver, wanted)
-        if not of_use or not self.claims(taker, wanted, amount):
+        if not resources.common(amount, preemptor.init_request) or self.useless(taker, giver, wanted):
             return OfNoUse()
         for one in giver.ancestors:
             if one.guarantee and one not in taker.ancestors:
                 after = resources.minus(one.allocated, amount)
                 if not resources.less_equal(one.guarantee, after):
                     return _below_guarantee(one, after)
-        return self.kept(taker, giver, wanted, amount) or self._ping_pong(preemptor, taker, unit, giver, amount)
+        protection = self.kept(taker, giver, wanted, amount) or self._ping_pong(preemptor, taker, unit, giver, amount)
+        if protection is not None:
+            return protection
+        return None if self.claims(taker, giver, self._gang_of(preemptor), amount) else OfNoUse()
 
-    def _lacking(self, preemptor: Task) -> int:
-        """Return how many tasks the preemptor's job still needs to start, itself included, as if all were alike."""
-        return max(self.session.jobs[preemptor.job].lacking, 1)
+    def _gang_of(self, preemptor: Task) -> Resource:
+        """Return what the preemptor's job still needs to start: as many such tasks, at most what its pods request."""
+        job, amount = self.session.jobs[preemptor.job], self.queue_attributes.amount(preemptor)
+        count = max(job.lacking, 1)
+        if count == 1 or not self.in_requests:
+            return {name: value * count for name, value in amount.items()}
+        waiting = job.pending_request
+        return {name: max(min(value * count, waiting.get(name, 0)), value) for name, value in amount.items()}
 
     def _ping_pong(
         self, preemptor: Task, taker: QueueAttributes, unit: Sequence[Task], giver: QueueAttributes, amount: Resource
@@ -107,8 +115,7 @@ class LendingPlugin(QueuePlugin):
         """
         if not (preemptor.preemptable and taker.queue.reclaimable):
             return None
-        count = self._lacking(preemptor)
-        wanted = {name: value * count for name, value in self.queue_attributes.amount(preemptor).items()}
+        wanted = self._gang_of(preemptor)
         job = self.session.jobs[unit[0].job]
         again = self.amount(unit[: max(1, min(job.min_available, len(unit)))])
         first = self.amount(unit[:1])
@@ -117,7 +124,7 @@ class LendingPlugin(QueuePlugin):
         try:
             if not resources.common(wanted, again) or self.entitled(giver, first) is not None:
                 return None
-            if not self.claims(giver, first, wanted) or self.kept(giver, taker, first, wanted) is not None:
+            if not self.claims(giver, taker, first, wanted) or self.kept(giver, taker, first, wanted) is not None:
                 return None
             if not self._entitled_without(taker, wanted, giver, again):
                 return None
