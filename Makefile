@@ -82,8 +82,9 @@ nightly-explore: .venv/.locked
 	$(BIN)/python -m schedspec explore --seeds 100000 --without guarantee --out $(OUT)/nightly/explore
 
 nightly-schedulers: .venv/.locked
-	$(PYTEST) features --scheduler kueue --cluster embedded -n $(WORKERS) -q --out $(OUT)/nightly/kueue
-	$(PYTEST) features --scheduler volcano --cluster embedded -n $(WORKERS) -q --out $(OUT)/nightly/volcano
+	@failed=; for name in kueue volcano; do \
+	$(PYTEST) features --scheduler $$name --cluster embedded -n $(WORKERS) -q --out $(OUT)/nightly/$$name || failed="$$failed $$name"; done; \
+	test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
 nightly-kind:
 	$(MAKE) features-kind KIND_FEATURES=features KIND_TESTS=kind
