@@ -349,8 +349,8 @@ class LiveSession:
         if self._lease is not None:
             guards.append(self._lease.check)
         if self.scheduler is not None:
+            self.scheduler.use_policy(self.policy)  # may start it again
             self.scheduler.check()
-            self.scheduler.use_policy(self.policy)
             guards.append(self.scheduler.check)
         history = self.history_writer.begin(self._namespace(name))
         adapter = self.options.adapter

@@ -34,6 +34,11 @@ class Daemon:
         return self._process is not None
 
     @property
+    def runs(self) -> bool:
+        """Whether the program was started and has not ended."""
+        return self._process is not None and not _end_of(self._process)
+
+    @property
     def pid(self) -> int:
         """Process id; 0 while the program does not run."""
         return self._process.pid if self._process is not None else 0

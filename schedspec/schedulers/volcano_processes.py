@@ -1,8 +1,12 @@
 """Run Volcano's scheduler and controller-manager as processes beside the cluster.
 
-A change of policy restarts the scheduler, and the policy is in force once that process has filled its caches. Volcano
-watches its policy file, but continues with the old policy if it cannot read the new one, and reports both only in its
-log.
+A change of policy restarts the scheduler, and the policy is in force once that process has ended its first session.
+Volcano watches its policy file, but continues with the old policy if it cannot read the new one, and reports both only
+in its log.
+
+A scheduler that ended is started again for the next scenario, as its Deployment would: only the scenario in which it
+ended fails. If it ends in its first session, it is started again at once: v1.14.1 panics if a session of a tree of
+queues begins before the queue `root` is in its cache.
 """
 
 from __future__ import annotations
@@ -15,14 +19,16 @@ from typing import Any, Final
 
 from ..api import timeouts
 from ..api.client import Api
-from ..api.errors import PolicyRefusedError, RejectedError
+from ..api.errors import PolicyRefusedError, RejectedError, SchedulerDiedError
 from .adapter import Site
 from .daemon import Daemon
 from .readiness import NotReadyError, patiently
 
 NAMESPACES: Final = ("volcano-system", "volcano-monitoring")
 _NODES: Final = "schedspec.dev/world:true"
-_RUNS: Final = "completes Initialization and start to run"
+_RUNS: Final = "Close Session"
+_STARTS: Final = 5
+"""How often a scheduler is started that ends in its first session."""
 _INVALID: Final = re.compile(r"Scheduler config .* is invalid: (.*)$", re.MULTILINE | re.DOTALL)
 
 
@@ -79,27 +85,44 @@ class VolcanoProcesses:
         self._controllers.check()
 
     def use_policy(self, text: str) -> str:
-        """Start the scheduler with this policy, unless it has it already.
+        """Start the scheduler with this policy, unless it runs with it already.
 
         Raises:
             PolicyRefusedError: Volcano rejected the policy.
+            SchedulerDiedError: the scheduler ends whenever it is started.
         """
         wanted = hashlib.sha256(text.encode()).hexdigest()
-        if wanted == self._sha256:
+        if wanted == self._sha256 and self._scheduler.runs:
             return wanted
-        self._scheduler.stop()
         self._file.parent.mkdir(parents=True, exist_ok=True)
         self._file.write_text(text, "utf-8")
+        self._sha256 = ""
+        for left in reversed(range(_STARTS)):
+            try:
+                self._start_scheduler()
+                break
+            except SchedulerDiedError:
+                if not left:
+                    raise
+        self._sha256 = wanted
+        return wanted
+
+    def _start_scheduler(self) -> None:
+        """Return when the scheduler has ended its first session.
+
+        Raises:
+            PolicyRefusedError: Volcano rejected the policy.
+            SchedulerDiedError: it ended before.
+        """
+        self._scheduler.stop()
         # Without metrics one of Volcano's plugins panics. Port 0 is any free port.
         served = ["--enable-metrics=true", "--listen-address", "127.0.0.1:0", "--enable-healthz=false", "-v=2"]
         decides = ["--scheduler-conf", str(self._file), "--node-selector", _NODES, "--schedule-period", "250ms"]
-        self._launch(self._scheduler, *served, *decides)
+        self._launch(self._scheduler, *served, "--vmodule=session=3", *decides)
         for attempt in patiently(self._timeout, 0.05):
             with attempt:
                 self._scheduler.check()
                 require_running(self._scheduler.text())
-        self._sha256 = wanted
-        return wanted
 
     def _launch(self, daemon: Daemon, *switches: str) -> None:
         """Start the program that the daemon is named after."""
@@ -123,14 +146,14 @@ def require_running(log: str) -> None:
 
     Raises:
         PolicyRefusedError: Volcano rejected the policy.
-        NotReadyError: the caches are not filled yet.
+        NotReadyError: the first session has not ended yet.
     """
     refused = _INVALID.search(log)
     if refused:
         why = refused[1].splitlines()[0]
         raise PolicyRefusedError(f"Volcano refused the policy:\n  {why}", why)
     if _RUNS not in log:
-        raise NotReadyError("Volcano's scheduler has not filled its caches")
+        raise NotReadyError("Volcano's scheduler has not ended its first session")
 
 
 def require_open(api: Api) -> None:

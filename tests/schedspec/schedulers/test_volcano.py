@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
+import psutil
 import pytest
 import urllib3
 
@@ -22,6 +26,7 @@ STARTED = """\
 I1122 05:06:11.120 scheduler.go:158] Successfully loaded Scheduler conf as follows:
 I1122 05:06:11.120 scheduler.go:160] actions: "enqueue, allocate, backfill"
 I1122 05:06:11.341 scheduler.go:114] Scheduler completes Initialization and start to run
+I1122 05:06:11.350 session.go:616] Close Session 5f0c2c5e
 """
 REFUSED = """\
 E1122 05:06:11.120 scheduler.go:201] Scheduler config actions: "allocate, alocate"
@@ -217,3 +222,51 @@ def test_its_programs_come_out_of_its_images_where_go_cannot_build_them(
     ours = adapter.definitions(site)
     assert ours is not None
     assert ours.name == "crds"  # without Go there is no source to take Volcano's from
+
+
+DIES_TWICE = """\
+#!/bin/sh
+echo once >> "$0.starts"
+test $(wc -l < "$0.starts") -gt 2 || exit 2
+echo 'I1122 05:06:11.350 session.go:616] Close Session 5f0c2c5e'
+exec sleep 60
+"""
+
+
+@pytest.fixture
+def mortal(site: Site, tmp_path: Path) -> Iterator[volcano_processes.VolcanoProcesses]:
+    """Return Volcano with a scheduler that ends in its first session, twice."""
+    program = tmp_path / "vc-scheduler"
+    program.write_text(DIES_TWICE)
+    program.chmod(0o755)
+    found = volcano_processes.VolcanoProcesses(site, {program.name: program})
+    yield found
+    found.stop()
+
+
+def test_a_scheduler_that_ends_in_its_first_session_is_started_again(
+    mortal: volcano_processes.VolcanoProcesses, tmp_path: Path
+) -> None:
+    mortal.use_policy("actions: allocate")
+    assert (tmp_path / "vc-scheduler.starts").read_text() == "once\n" * 3
+
+
+def test_a_scheduler_that_ended_is_started_again_by_the_policy_that_it_had(
+    mortal: volcano_processes.VolcanoProcesses,
+) -> None:
+    mortal.use_policy("actions: allocate")
+    first = mortal.handle()["scheduler"]
+    mortal.use_policy("actions: allocate")
+    assert mortal.handle()["scheduler"] == first
+    os.kill(first, signal.SIGKILL)
+    psutil.Process(first).wait()
+    mortal.use_policy("actions: allocate")
+    assert mortal.handle()["scheduler"] != first
+
+
+def test_a_scheduler_that_always_ends_is_given_up(
+    mortal: volcano_processes.VolcanoProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(volcano_processes, "_STARTS", 2)
+    with pytest.raises(SchedulerDiedError, match="ended with status 2"):
+        mortal.use_policy("actions: allocate")
