@@ -27,7 +27,7 @@ while [ $# -gt 0 ]; do [ "$1" = --scheduler-conf ] && conf=$2; shift; done
 if grep -q alocate "$conf"; then
   echo "E1122 05:06:11.120 scheduler.go:201] Scheduler config $(cat "$conf") is invalid: failed to find Action alocate"
 fi
-echo "I1122 05:06:11.341 scheduler.go:114] Scheduler completes Initialization and start to run"
+echo "I1122 05:06:11.350 session.go:616] Close Session 5f0c2c5e"
 exec sleep 60
 """
 CONTROLLERS = '#!/bin/sh\necho "$@" > "$0.arguments"\nexec sleep 60\n'
