@@ -1,29 +1,37 @@
 """Run scenarios in a pytest process and a cluster of their own, and read the results.
 
-A verdict is read from the files that every run writes (JUnit, the record of each scenario), never from its output.
+Faults of decisions run in the simulated cluster, where no wait takes time; faults of the scheduler's process run on an
+embedded cluster. A verdict is read from the files that every run writes (JUnit, the record of each scenario), never
+from its output.
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import re
 import shutil
 import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ET
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 import msgspec
 
 from schedspec.report.record import ScenarioRecord
-from tests.test_the_tests import specimens
+from tests.test_the_tests import specimens, virtual_run
+from tests.test_the_tests.faults import FAULTS
+from tests.test_the_tests.faults.fault import TAG
 from tests.test_the_tests.specimens import Specimen
 
 ROOT = Path(__file__).parents[2]
 JUNIT = "junit.xml"
+MOST = 50
+"""Scenarios of one simulated cluster."""
 
 
 @dataclass(frozen=True)
@@ -49,23 +57,33 @@ class RunError(Exception):
     """A run gave no verdicts."""
 
 
-def run(chosen: Sequence[Specimen], folder: Path, *options: str) -> None:
-    """Run scenarios on an embedded cluster. Raises RunError with its last words."""
+def run(chosen: Sequence[Specimen], folder: Path, start: Callable[[list[str], Path], int], *options: str) -> None:
+    """Run scenarios in a pytest of their own. Raises RunError with its last words.
+
+    Args:
+        chosen: The scenarios.
+        folder: Where its files go.
+        start: Runs pytest with these arguments and a file for its output; returns its status.
+        options: More options of pytest.
+    """
     shutil.rmtree(folder, ignore_errors=True)
-    feature, junit = folder / "features" / "specimens.feature", folder / JUNIT
+    feature, junit, log = folder / "features" / "specimens.feature", folder / JUNIT, folder / "pytest.log"
     specimens.write(chosen, feature)
     own = ("-p", "tests.test_the_tests.keep_judging", "-p", "tests.test_the_tests.scheduled_by")
-    files = ("--out", str(folder / "out"), "--junitxml", str(junit))
-    command = [
-        *(sys.executable, "-m", "pytest", "-q", "--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml")),
-        *("-p", "no:cacheprovider", *own, "-p", "conftest", *files),
-        *("--cluster", "embedded", *options, str(feature)),
+    arguments = [
+        *("-q", "--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml"), "-p", "no:cacheprovider", *own),
+        *("-p", "conftest", "--out", str(folder / "out"), "--junitxml", str(junit), *options, str(feature)),
     ]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    (folder / "pytest.log").write_text(done.stdout + done.stderr, "utf-8")
-    if done.returncode not in (0, 1) or not junit.exists():
-        last = "\n".join((done.stdout + done.stderr).splitlines()[-20:])
-        raise RunError(f"pytest ended with status {done.returncode}; see {folder / 'pytest.log'}\n{last}")
+    status = start(arguments, log)
+    if status not in (0, 1) or not junit.exists():
+        last = "\n".join(log.read_text("utf-8").splitlines()[-20:])
+        raise RunError(f"pytest ended with status {status}; see {log}\n{last}")
+
+
+def _as_process(arguments: list[str], log: Path) -> int:
+    command = [sys.executable, "-m", "pytest", *arguments]
+    with log.open("wb") as out:
+        return subprocess.run(command, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT, check=False).returncode
 
 
 def results(chosen: Sequence[Specimen], folder: Path) -> list[Result]:
@@ -103,6 +121,17 @@ def _result(specimen: Specimen, failure: str, record: ScenarioRecord | None, *, 
 
 
 @dataclass(frozen=True)
+class Part:
+    """Scenarios that run one after the other on one cluster, by their positions among all of a run."""
+
+    name: str
+    fault: str
+    """The fault of the simulated cluster's scheduler; on an embedded cluster each scenario's tag names its own."""
+    is_simulated: bool
+    positions: Sequence[int]
+
+
+@dataclass(frozen=True)
 class Lab:
     """Where runs take place: the folder of their files, how many at a time, how far timeouts are scaled."""
 
@@ -111,21 +140,48 @@ class Lab:
     timeout_scale: str
 
     def run(self, name: str, chosen: Sequence[Specimen]) -> list[Result]:
-        """Run scenarios on as many clusters as may run at a time, dealt out in turns, as those that wait to their ends
-        are next to each other; one result each, in their order.
-        """
-        width = min(self.jobs, len(chosen))
-        parts = [(f"{name}-{n + 1}", chosen[n::width]) for n in range(width)]
-        with ThreadPoolExecutor(self.jobs) as pool:
-            found = list(pool.map(self._run, parts))
-        return [found[at % width][at // width] for at in range(len(chosen))]
+        """Run scenarios on as many clusters as may run at a time; one result each, in their order."""
+        parts = list(self._parts(name, chosen))
+        found: dict[int, Result] = {}
+        for is_simulated in (True, False):
+            mine = [it for it in parts if it.is_simulated == is_simulated]
+            pool: Executor = _forks(self.jobs) if is_simulated else ThreadPoolExecutor(self.jobs)
+            with pool:
+                for part, results_of_part in zip(mine, pool.map(self._run, mine, [chosen] * len(mine)), strict=True):
+                    found |= dict(zip(part.positions, results_of_part, strict=True))
+        return [found[at] for at in range(len(chosen))]
 
-    def _run(self, part: tuple[str, Sequence[Specimen]]) -> list[Result]:
-        name, chosen = part
+    def _parts(self, name: str, chosen: Sequence[Specimen]) -> Iterator[Part]:
+        """Yield one part for each fault of decisions, and as many as may run at a time for all others together."""
+        live = [at for at, it in enumerate(chosen) if (fault := fault_of(it)) and FAULTS[fault].of_process]
+        for number in range(min(self.jobs, len(live))):  # in turns: what waits to its end is next to each other
+            yield Part(f"{name}-live-{number + 1}", "", False, live[number :: self.jobs])
+        rest = [at for at in range(len(chosen)) if at not in live]
+        for fault, positions in groupby(rest, lambda at: fault_of(chosen[at])):
+            of_fault = list(positions)
+            for first in range(0, len(of_fault), MOST):
+                yield Part(f"{name}-{fault or 'none'}-{first}", fault, True, of_fault[first : first + MOST])
+
+    def _run(self, part: Part, all_of_them: Sequence[Specimen]) -> list[Result]:
         began = time.monotonic()
-        run(chosen, self.out / name, "--timeout-scale", self.timeout_scale)
-        found = results(chosen, self.out / name)
+        chosen = [all_of_them[at] for at in part.positions]
+        cluster = "simulated" if part.is_simulated else "embedded"
+        start = virtual_run.of(part.fault) if part.is_simulated else _as_process
+        run(chosen, self.out / part.name, start, "--cluster", cluster, "--timeout-scale", self.timeout_scale)
+        found = results(chosen, self.out / part.name)
         failed, skipped = sum(not it.passed for it in found), sum(it.skipped for it in found)
         took = f"in {time.monotonic() - began:.0f} s"
-        sys.stderr.write(f"{name}: {failed} of {len(found)} failed, {skipped} skipped, {took}\n")
+        sys.stderr.write(f"{part.name}: {failed} of {len(found)} failed, {skipped} skipped, {took}\n")
         return found
+
+
+def fault_of(specimen: Specimen) -> str:
+    """The fault of the scheduler that a scenario is run with; empty for none."""
+    return next((it.removeprefix(f"@{TAG}") for it in specimen.tags if it.startswith(f"@{TAG}")), "")
+
+
+def _forks(jobs: int) -> ProcessPoolExecutor:
+    """One process for each part, as an injection is never taken back; forked where all is imported already."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([virtual_run.__name__])
+    return ProcessPoolExecutor(jobs, context, max_tasks_per_child=1)

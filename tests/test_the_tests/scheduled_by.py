@@ -1,6 +1,7 @@
 """A pytest plugin (`-p tests.test_the_tests.scheduled_by`): the tag `@fault-NAME` chooses the faulty scheduler.
 
-Each change of fault starts another scheduler process, and the cluster stays.
+On an embedded cluster each change of fault starts another scheduler process, and the cluster stays. The scheduler of a
+simulated cluster is part of this process and has its fault already (`tests.test_the_tests.virtual_run`).
 """
 
 from __future__ import annotations
@@ -29,13 +30,11 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(autouse=True)
 def _scheduled_by(schedspec_live: LiveSession, request: pytest.FixtureRequest) -> None:
     names = [mark.name.removeprefix(TAG) for mark in request.node.iter_markers() if mark.name.startswith(TAG)]
-    scheduler, usual = schedspec_live.scheduler, Own.command
-    assert isinstance(scheduler, SchedulerProcess)
-    command = (sys.executable, "-m", "tests.test_the_tests.faulty", names[0]) if names else usual
-    if scheduler.command == tuple(command):
-        return
-    scheduler.stop()
-    scheduler.command = tuple(command)
-    scheduler.start(schedspec_live.policy)
+    scheduler = schedspec_live.scheduler
+    command = (sys.executable, "-m", "tests.test_the_tests.faulty", names[0]) if names else Own.command
+    if isinstance(scheduler, SchedulerProcess) and scheduler.command != tuple(command):
+        scheduler.stop()
+        scheduler.command = tuple(command)
+        scheduler.start(schedspec_live.policy)
     scale = SHORT if names and not FAULTS[names[0]].acts else request.config.getoption("schedspec_timeout_scale")
     schedspec_live.options = dataclasses.replace(schedspec_live.options, timeout_scale=float(scale))

@@ -19,7 +19,7 @@ from scheduler.policy.loader import load_policy
 from tests.support.core.random_victims import POLICIES
 from tests.test_the_tests import faulted, specimens, without_when
 from tests.test_the_tests.faults import FAULTS
-from tests.test_the_tests.runs import ROOT, Result
+from tests.test_the_tests.runs import ROOT, Lab, Result
 from tests.test_the_tests.specimens import Specimen, Step
 
 FEATURE = """
@@ -143,6 +143,22 @@ def test_where_all_faults_ran_each_sentence_that_forbids_has_to_be_broken(
     assert faulted.report(caught, read, io.StringIO())
     monkeypatch.setattr(faulted, "FAULTS", {"no-reclaim": FAULTS["no-reclaim"]})
     assert faulted.report(caught, read, io.StringIO()) == passes
+
+
+def test_a_fault_of_decisions_runs_in_the_simulated_cluster_and_leaves_the_next_run_alone(tmp_path: Path) -> None:
+    """The second run has no fault: without its positive claims' `When` it fails, with it it passes."""
+    name = "lifecycle/states: A pod without"
+    scenarios = [it for it in specimens.read(ROOT / "features") if name in it.title and not it.source.endswith(".zh")]
+    lab = Lab(tmp_path, 1, "0.5")
+    seen = faulted.run_all(lab, scenarios, ["no-backfill"])
+    assert [it.passed for it in seen["no-backfill"]] == [False]
+    assert seen["no-backfill"][0].broken
+    assert [it.passed for it in lab.run("sound", scenarios)] == [True]
+    assert {it.name for it in tmp_path.iterdir()} == {"faults-no-backfill-0", "sound-none-0"}
+
+
+def test_only_faults_of_the_process_need_an_embedded_cluster() -> None:
+    assert [name for name, fault in FAULTS.items() if fault.of_process] == ["dies"]
 
 
 def test_every_fault_may_be_seen_by_a_scenario() -> None:

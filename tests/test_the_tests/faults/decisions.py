@@ -252,5 +252,7 @@ FAULTS = (
         ("keeps running", "exactly 2 pods of", "exactly 4 pods of", "exactly 1 pod of"),
     ),
     Fault("asleep", "decides nothing", after(_asleep), EVERYWHERE, _schedules, acts=False),
-    Fault("dies", "dies as soon as it is up", _dies, EVERYWHERE, lambda _: True, acts=False, ends=True),
+    Fault(
+        "dies", "dies as soon as it is up", _dies, EVERYWHERE, lambda _: True, acts=False, ends=True, of_process=True
+    ),
 )

@@ -32,6 +32,8 @@ class Fault:
     """Whether the fault does something forbidden, and does not just omit something."""
     ends: bool = False
     """Whether the fault ends the scheduler. If any other fault ends it, the fault no longer fits the product."""
+    of_process: bool = False
+    """Whether the fault is one of the scheduler's process: it needs an embedded cluster."""
 
     def may_be_seen_by(self, scenario: Specimen) -> bool:
         lines = (scenario.title, *(step.text for step in scenario.steps if step.keyword == "Then"))

@@ -1,0 +1,29 @@
+"""Run pytest in this process, on a simulated cluster whose scheduler has a fault; it is of no further use."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import schedspec.plugin.run_plugin  # noqa: F401 - what is forked from a process that has imported it starts at once
+import scheduler.simulation.cluster  # noqa: F401 - for the same reason
+from tests.test_the_tests.faults import FAULTS
+
+_FAST = ("--assert=plain", "-p", "no:hypothesispytest", "-p", "no:xdist", "-p", "no:playwright")
+"""Most of a run of few scenarios is the import of what they do not use."""
+
+
+def of(fault: str) -> Callable[[list[str], Path], int]:
+    """Return a start of pytest with a fault in the scheduler; without one if it is empty."""
+    return functools.partial(_start, fault)
+
+
+def _start(fault: str, arguments: list[str], log: Path) -> int:
+    if fault:
+        FAULTS[fault].inject()
+    with log.open("w", encoding="utf-8") as out, contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+        return int(pytest.main([*_FAST, *arguments]))
