@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 from .. import distribution
-from ..monitors import Rules, Violation
-from ..monitors import judge as judge_history
+from ..monitors import Ledger, Rules, Violation, judge_ledger
 from .versions import Recorder
 
 _AT_SHARE = "needless-eviction: preempt"
@@ -60,21 +61,27 @@ def _once(findings: list[Finding]) -> list[Finding]:
 
 def _monitored(case: Any, recorder: Recorder, pause: float) -> Iterator[Finding]:
     """Judge each span of time by the policy that was in force in it."""
-    spans = [(0, case.policy)]
-    spans += [(number, it.text) for number, it in enumerate(case.steps, 1) if type(it).__name__ == "Use"]
-    begins = recorder.versions[0].at if recorder.versions else 0.0
-    ends = [*(begins + pause * number for number, _ in spans[1:]), float("inf")]
+    ledger = Ledger(recorder.versions)
+    begins = ledger.versions[0].at if ledger.versions else 0.0
+    spans = [(begins, case.policy)]
+    spans += [(begins + pause * at, it.text) for at, it in enumerate(case.steps, 1) if type(it).__name__ == "Use"]
     given = {work.name for work in case.work if work.nodes}
-    for (number, policy), until in zip(spans, ends, strict=True):
-        since = begins + pause * number if number else 0.0
-        rules = Rules(policy)
-        for it in judge_history(recorder.versions, rules):
+    for (since, policy), (until, _) in pairwise([*spans, (float("inf"), "")]):
+        if not any(since <= act.time < until for act in ledger.acts):
+            continue
+        rules = _rules(policy)
+        for it in judge_ledger(ledger, rules):
             name = _signature(it, recorder)
             if name == _AT_SHARE and rules.queue_plugin == "proportion":
                 continue
             is_given = it.time == begins and _job(it) in given and name.endswith(": bind")  # the pod ran before
             if since <= it.time < until and not is_given:
                 yield Finding(name, f"{it.about}: {it.text}", case, case)
+
+
+@lru_cache(4096)
+def _rules(policy: str) -> Rules:
+    return Rules(policy)
 
 
 def _job(found: Violation) -> str:

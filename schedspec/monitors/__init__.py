@@ -15,7 +15,7 @@ from .ledger import Ledger, Violation
 from .queues import capability, guarantee
 from .rules import Rules
 
-__all__ = ["MONITORS", "Ledger", "Rules", "Violation", "judge"]
+__all__ = ["MONITORS", "Ledger", "Rules", "Violation", "judge", "judge_ledger"]
 
 MONITORS = {
     monitor.NAME: monitor
@@ -44,7 +44,11 @@ def judge(versions: Iterable[Version], rules: Rules, off: Sequence[str] = ()) ->
         rules: Switches of the plugins in the policy in force.
         off: Names of monitors to skip.
     """
-    ledger = Ledger(versions)
+    return judge_ledger(Ledger(versions), rules, off)
+
+
+def judge_ledger(ledger: Ledger, rules: Rules, off: Sequence[str] = ()) -> list[Violation]:
+    """As `judge`, of a history that is in a ledger already."""
     found = [
         finding for name, monitor in MONITORS.items() if name not in off for finding in monitor.judge(ledger, rules)
     ]

@@ -30,7 +30,7 @@ from ..incident.case import (
     map_queues,
     map_work,
 )
-from ..policy.loader import load_policy
+from ..incident.play import policy_of
 from .policies import draw_policy
 
 GPU = "nvidia.com/gpu"
@@ -72,7 +72,7 @@ class _Generator:
     def case(self) -> Case:
         random = self._random
         policy = draw_policy(random, self._policies)
-        plugin = load_policy(policy, "policy").plugin("capacity")
+        plugin = policy_of(policy).plugin("capacity")
         self._nodes = tuple(self.node(f"n{number}") for number in range(1, random.choice((1, 1, 2, 2, 3, 4)) + 1))
         self._queues = self._drawn_queues(is_tree=plugin is not None and plugin.enabled("enableHierarchy"))
         jobs = [self.work(f"train-{number}") for number in range(1, random.randint(2, 8) + 1)]

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ..incident.case import Amounts, Case, Change, Complete, Fail, Leave, Queue, Work, ancestors
-from ..incident.play import Story
-from ..policy.loader import load_policy
+from ..incident.play import Story, policy_of
 from ..policy.model import Policy
 
 _HOLD_BACK = ("sla", "resourcequota", "nodegroup", "network-topology-aware", "cdp", "pdb")
@@ -19,7 +18,7 @@ Sums = dict[str, int]
 
 def owed_jobs(case: Case, story: Story) -> Iterator[Work]:
     """Yield the jobs that wait at the end although they fit and their queues are entitled to their requests."""
-    policy = load_policy(case.policies[-1], "policy")
+    policy = policy_of(case.policies[-1])
     if "allocate" not in policy.actions or any(policy.plugin(it) is not None for it in _HOLD_BACK):
         return
     end = _End(case, story, policy)

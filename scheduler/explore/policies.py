@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from random import Random
 from typing import Any
 
 import yaml
 
 from .. import plugins as _plugins  # noqa: F401 - importing them declares their switches
+from ..incident.play import policy_of
 from ..policy import schema
-from ..policy.loader import WRAPPER, PolicyError, load_policy
+from ..policy.loader import WRAPPER, PolicyError
 
 _ADDED = ("binpack", "conformance", "drf", "nodeorder", "overcommit", "priority", "gang")
 _KEPT = {"EnabledClusterOrder", "enabledAllocatable"}
 """Switches that are never changed: an order that only Volcano has, and limits that monitors check in every policy."""
+_CHANGES = 200
+"""Changes of each policy. Reading a policy costs as much as a scenario, so that scenarios share them."""
 _ACTIONS = ("enqueue", "allocate", "backfill", "preempt", "reclaim")
 
 
@@ -22,15 +26,20 @@ def draw_policy(random: Random, policies: Mapping[str, str]) -> str:
     """Return the text of a policy."""
     evicting = sorted(name for name, text in policies.items() if "reclaim" in text or "preempt" in text)
     text = policies[random.choice(evicting if random.random() < 0.5 else sorted(policies))]
-    if random.random() < 0.6:
-        return text
+    return text if random.random() < 0.6 else _changed(text, random.randrange(_CHANGES))
+
+
+@lru_cache(4096)
+def _changed(text: str, seed: int) -> str:
+    """Return a policy with one to three changes; the same text if the changes contradict each other."""
+    random = Random(seed)
     document: dict[str, Any] = yaml.safe_load(text)
     document = document.get(WRAPPER, document)
     for _ in range(random.randint(1, 3)):
         _change(random, document)
     changed = str(yaml.safe_dump(document, sort_keys=False))
     try:
-        load_policy(changed, "policy")
+        policy_of(changed)
     except PolicyError:
         return text
     return changed

@@ -59,7 +59,7 @@ def break_promises(case: Case, story: Story, worlds: Worlds) -> Iterator[Promise
     if worlds.node_more and case.nodes and story.starts and case.steps and not story.rests[1].waits:
         yield from _node_more(case, story)
     if worlds.names:
-        yield from _names(case)
+        yield from _names(case, story)
 
 
 def _reasons(story: Story, job: str) -> str:
@@ -108,19 +108,18 @@ def _node_more(case: Case, story: Story) -> Iterator[Promise]:
         yield Promise("node-more", f"with a node more the first job starts {later}", larger, (f'"{job}" runs',))
 
 
-def _names(case: Case) -> Iterator[Promise]:
+def _names(case: Case, story: Story) -> Iterator[Promise]:
     if not all(_are_equal(step.work) for step in case.steps if isinstance(step, Submit)):
         return
     names = sorted(it.name for it in case.jobs)
     jobs = dict(zip(names, reversed(names), strict=True))
-    first, other = case, rename(case, jobs, {}, {}, {})
-    ends = [play(it) for it in (first, other)]
-    counts = [_classes(it, end) for it, end in zip((first, other), ends, strict=True)]
-    if counts[0] != counts[1]:
-        more = sorted((counts[0] - counts[1]).items())
+    other = rename(case, jobs, {}, {}, {})
+    mine, theirs = _classes(case, story), _classes(other, play(other))
+    if mine != theirs:
+        more = sorted((mine - theirs).items())
         text = f"with reversed names other work runs: {more}"
         expected = [
-            f'"{jobs[name]}" runs' for name in names if len(ends[0].end.placed.get(name, ())) == _pods(case, name)
+            f'"{jobs[name]}" runs' for name in names if len(story.end.placed.get(name, ())) == _pods(case, name)
         ]
         yield Promise("names", text, other, tuple(expected))
 

@@ -10,10 +10,9 @@ from typing import get_args
 
 from .. import plugins as _plugins  # noqa: F401 - importing them declares their switches
 from ..incident.case import Case, Step
-from ..incident.play import Story
+from ..incident.play import Story, policy_of
 from ..incident.signature import of_eviction, reason_type
 from ..policy import schema
-from ..policy.loader import load_policy
 from ..reasons.victims import Rule
 from ..reasons.waiting import UnschedulableReason
 
@@ -42,7 +41,7 @@ def reach_of(case: Case, story: Story) -> frozenset[str]:
 
 def _found(case: Case, story: Story) -> Iterator[str]:
     for text in case.policies:
-        policy = load_policy(text, "policy")
+        policy = policy_of(text)
         yield from (f"action {it}" for it in policy.actions)
         for option in (it for tier in policy.tiers for it in tier):
             yield f"plugin {option.name}"

@@ -117,7 +117,7 @@ class _Play:
         self._stopped = False
         self._values = {it.name: it.value for it in case.classes}
         self._simulation = Simulation(
-            _policy(case.policy),
+            policy_of(case.policy),
             emit=self._take,
             settings=_SETTINGS,
             start=START,
@@ -175,7 +175,7 @@ class _Play:
             case Fail():
                 return [FailPod(f"{NAMESPACE}/{step.job}", f"{NAMESPACE}/{step.pod}")]
             case Use():
-                return [UsePolicy(_policy(step.text))]
+                return [UsePolicy(policy_of(step.text))]
 
     def _adopted(self, work: Work, created: float) -> Adopted:
         moment, asks = timestamp(created), quantities(work.requests)
@@ -242,8 +242,9 @@ def _name(key: str) -> str:
     return key.rpartition("/")[2]
 
 
-@lru_cache(64)
-def _policy(text: str) -> Policy:
+@lru_cache(4096)
+def policy_of(text: str) -> Policy:
+    """Return the policy of a text. Cases of one run share their policies. Raises PolicyError."""
     return load_policy(text, "policy")
 
 
