@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
 from functools import wraps
 from typing import Any, TypeVar
 
 import click
 import msgspec
 
+from .. import distribution
 from ..api.errors import HarnessError
 from ..clusters.protocol import ClusterError
 
@@ -53,16 +53,6 @@ def print_json(answer: object) -> None:
     click.echo(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode())
 
 
-@contextmanager
-def bad_input_exits() -> Iterator[None]:
-    """Print a typed error of the command's inputs (what, where, what to do next), and exit with status 2."""
-    try:
-        yield
-    except (HarnessError, ValueError) as problem:
-        click.echo(str(problem), err=True)
-        click.get_current_context().exit(2)
-
-
 def explains_errors(function: Callable[..., int]) -> Callable[..., int]:
     """Print the errors of a command (what, where, what to do next) instead of a traceback, and return status 1."""
 
@@ -76,5 +66,21 @@ def explains_errors(function: Callable[..., int]) -> Callable[..., int]:
         except KeyboardInterrupt:
             click.echo("interrupted; everything that this command started is stopped", err=True)
             return 130
+
+    return run
+
+
+def refuses_bad_input(function: Callable[..., int]) -> Callable[..., int]:
+    """Print a typed error of an input and return status 2; a defect keeps its traceback."""
+
+    @wraps(function)
+    def run(*arguments: Any, **options: Any) -> int:
+        try:
+            return function(*arguments, **options)
+        except (HarnessError, ValueError) as problem:
+            if not isinstance(problem, HarnessError | distribution.load("scheduler.model.errors").BadInputError):
+                raise
+            click.echo(str(problem), err=True)
+            return 2
 
     return run

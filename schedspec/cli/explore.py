@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import click
@@ -17,11 +18,13 @@ from ..explore import found as findings
 from ..explore import rounds
 from ..incident import written
 from ..monitors import MONITORS
-from .answers import bad_input_exits, count, explains_errors
+from .answers import count, explains_errors, refuses_bad_input
 
 _CANDIDATES = 3000
 """Cases that a reduction may try: a number, not a time, so that equal seeds write equal bytes."""
 _USUAL_SEEDS = 1000
+_EVERY = 60.0
+"""Seconds between two lines of progress."""
 
 
 @click.command("explore")
@@ -46,6 +49,7 @@ _USUAL_SEEDS = 1000
     "--without", multiple=True, metavar="NAME", help="A monitor or promise that does not judge. Repeat for several."
 )
 @explains_errors
+@refuses_bad_input
 def explore_command(  # noqa: PLR0917 - the options of the command
     seeds: int | None, minutes: float | None, first_seed: int, out: Path, jobs: int | None, without: tuple[str, ...]
 ) -> int:
@@ -61,18 +65,49 @@ def explore_command(  # noqa: PLR0917 - the options of the command
       schedspec explore --minutes 60 --out out/explore --first-seed 100000
       schedspec explore --seeds 5000 --without guarantee
     """
-    with bad_input_exits():
-        _check(seeds, minutes, without)
-    policies, begun = written.known_policies(), time.monotonic()
-    budget = _budget(seeds, minutes, begun)
-    done = rounds.explore(first_seed, policies, jobs or os.cpu_count() or 1, budget, frozenset(without))
+    _check(seeds, minutes, without)
+    policies = written.known_policies()
+    progress = _Progress(first_seed, out, policies)
+    left = _budget(seeds, minutes)
+
+    def goes_on(so_far: rounds.Explored) -> int:
+        progress.update(so_far)
+        return left(so_far)
+
+    done = rounds.explore(first_seed, policies, jobs or os.cpu_count() or 1, goes_on, frozenset(without))
     click.echo(f"{done.seeds} scenarios from seed {first_seed}, {count(len(done.broken), 'finding', 'findings')}")
     for line in done.coverage():
         click.echo(f"  {line}")
-    _print_speed(done.seeds, time.monotonic() - begun)
-    for name, broken in done.broken.items():
-        _write(name, done.times[name], broken, out, policies)
+    progress.print_speed(done)
+    for name, found in progress.written.items():
+        _print_finding(name, done.times[name], done.broken[name], found)
     return 1 if done.broken else 0
+
+
+class _Progress:
+    """Progress of a run: reduce and write each finding at once, and print a line each minute."""
+
+    def __init__(self, first_seed: int, out: Path, policies: dict[str, str]) -> None:
+        self._first, self._out, self._policies = first_seed, out, policies
+        self._begun = self._printed = time.monotonic()
+        self.written: dict[str, findings.Written] = {}
+
+    def update(self, so_far: rounds.Explored) -> None:
+        for name, broken in so_far.broken.items():
+            if name not in self.written:
+                tried = itertools.count(1)
+                is_over = partial(lambda numbers: next(numbers) > _CANDIDATES, tried)
+                origin = f"explore --first-seed {self._first} --seeds {broken.seed - self._first + 1}"
+                self.written[name] = findings.write_finding(broken, origin, self._out, self._policies, is_over)
+        if time.monotonic() - self._printed >= _EVERY:
+            self._printed = time.monotonic()
+            self.print_speed(so_far)
+
+    def print_speed(self, so_far: rounds.Explored) -> None:
+        """Print the speed to stderr: it differs from run to run, and equal seeds must print equal lines to stdout."""
+        speed = so_far.seeds / max(time.monotonic() - self._begun, 1e-9)
+        found = count(len(so_far.broken), "finding", "findings")
+        sys.stderr.write(f"{so_far.seeds} scenarios, {found}, {speed:.1f} scenarios a second\n")
 
 
 def _check(seeds: int | None, minutes: float | None, without: tuple[str, ...]) -> None:
@@ -85,7 +120,9 @@ def _check(seeds: int | None, minutes: float | None, without: tuple[str, ...]) -
             raise HarnessError(f"--without {name}: no monitor and no promise\n  do next: name one of {names}")
 
 
-def _budget(seeds: int | None, minutes: float | None, begun: float) -> Callable[[rounds.Explored], int]:
+def _budget(seeds: int | None, minutes: float | None) -> Callable[[rounds.Explored], int]:
+    begun = time.monotonic()
+
     def by_time(_: rounds.Explored) -> int:
         return rounds.ROUND if minutes is not None and time.monotonic() - begun < minutes * 60 else 0
 
@@ -95,14 +132,7 @@ def _budget(seeds: int | None, minutes: float | None, begun: float) -> Callable[
     return by_time if minutes is not None else by_number
 
 
-def _print_speed(number: int, seconds: float) -> None:
-    """Print the speed to stderr: it differs from run to run, and equal seeds must print equal lines to stdout."""
-    sys.stderr.write(f"{number / max(seconds, 1e-9):.1f} scenarios a second\n")
-
-
-def _write(name: str, times: int, broken: rounds.Broken, out: Path, policies: dict[str, str]) -> None:
-    tried = itertools.count(1)
-    it = findings.write_finding(broken, out, policies, lambda: next(tried) > _CANDIDATES)
+def _print_finding(name: str, times: int, broken: rounds.Broken, it: findings.Written) -> None:
     click.echo(f"{name}: {times} of the scenarios, first seed {broken.seed}")
     click.echo(f"  {broken.finding.text}")
     click.echo(f"  {it.path}: {it.objects} objects, {it.lines} lines")

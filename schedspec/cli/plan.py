@@ -12,7 +12,7 @@ import click
 from .. import distribution
 from ..plan import foreign, rules, sources
 from ..report import plan as page
-from .answers import bad_input_exits, explains_errors, print_json
+from .answers import explains_errors, print_json, refuses_bad_input
 
 _UNITS = {"d": 86400.0, "h": 3600.0}
 """Units of `--max-age`, in seconds."""
@@ -96,6 +96,7 @@ def _seconds(context: click.Context, option: click.Parameter, value: float) -> f
 )
 @click.option("-o", "--output", type=click.Choice(["text", "json", "markdown"]), default="text", help="Format.")
 @explains_errors
+@refuses_bad_input
 def plan_command(**given: Any) -> int:
     """Compare two worlds from one state: what the change does at once, over a load, and to the team's own rules.
 
@@ -108,9 +109,8 @@ def plan_command(**given: Any) -> int:
       schedspec plan --state list.json --proposed policies/team.yaml -o markdown >> "$GITHUB_STEP_SUMMARY"
     """
     room = distribution.load("scheduler.plan")
-    with bad_input_exits():
-        plan = _planned(room, given)
-        _write(room, plan, given["out"])
+    plan = _planned(room, given)
+    _write(room, plan, given["out"])
     if given["output"] == "json":
         print_json(plan)
     else:

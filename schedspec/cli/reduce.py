@@ -11,7 +11,7 @@ from .. import distribution
 from ..api.errors import HarnessError
 from ..explore.judge import monitors
 from ..incident import confirm, feature, written
-from .answers import bad_input_exits, explains_errors
+from .answers import explains_errors, refuses_bad_input
 
 
 @click.command("reduce")
@@ -28,6 +28,7 @@ from .answers import bad_input_exits, explains_errors
 )
 @click.option("--minutes", default=2.0, show_default=True, help="The budget.")
 @explains_errors
+@refuses_bad_input
 def reduce_command(state: Path, because: str, out: Path, policy: Path | None, minutes: float) -> int:
     """Reduce an incident to the smallest scenario that shows the same, and write it as a feature.
 
@@ -42,12 +43,10 @@ def reduce_command(state: Path, because: str, out: Path, policy: Path | None, mi
     """
     room = distribution.load("scheduler.incident")
     ends = time.monotonic() + minutes * 60
-    with bad_input_exits():
-        if out.suffix != ".feature":
-            raise HarnessError(f"-o {out}: a feature ends with .feature\n  do next: write -o {out.stem}.feature")
-        text = policy.read_text("utf-8") if policy is not None else ""
-        known = room.Known(written.known_policies(), lambda: time.monotonic() > ends, monitors)
-        found = room.reduce_incident(state, because, text, known)
+    if out.suffix != ".feature":
+        raise HarnessError(f"-o {out}: a feature ends with .feature\n  do next: write -o {out.stem}.feature")
+    known = room.Known(written.known_policies(), lambda: time.monotonic() > ends, monitors)
+    found = room.reduce_incident(state, because, _text_of(policy) if policy is not None else "", known)
     origin = f"Reduced by schedspec {written.own_version()} from {found.before} objects: {because}, in {state.name}"
     lines = written.write(out, found, [origin])
     click.echo(f"{out}: {found.case.size} of {found.before} objects, {lines} lines, {found.tried} candidates")
@@ -62,6 +61,13 @@ def reduce_command(state: Path, because: str, out: Path, policy: Path | None, mi
         return 1
     click.echo(f"  it passes: {distribution.prompt()} test {out} --cluster simulated")
     return 0
+
+
+def _text_of(policy: Path) -> str:
+    try:
+        return policy.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise HarnessError(f"--policy {policy}: not a text file ({problem})\n  do next: name a policy file") from None
 
 
 def _print_broken(out: Path, monitor: str) -> int:

@@ -25,8 +25,18 @@ class Written:
     """Why the feature does not show the finding in the simulated cluster; empty if it does."""
 
 
-def write_finding(broken: Broken, folder: Path, policies: Mapping[str, str], is_over: Callable[[], bool]) -> Written:
-    """Reduce a finding to the smallest case with the same signature, and write it into the folder."""
+def write_finding(
+    broken: Broken, origin: str, folder: Path, policies: Mapping[str, str], is_over: Callable[[], bool]
+) -> Written:
+    """Reduce a finding to the smallest case with the same signature, and write it into the folder.
+
+    Args:
+        broken: The finding.
+        origin: The command that comes to it.
+        folder: Where the feature goes.
+        policies: Texts of the policies that a sentence can name, by name.
+        is_over: Whether the budget of candidates is used up.
+    """
     incident, signature = distribution.load("scheduler.incident"), distribution.load("scheduler.incident.signature")
     name = broken.finding.name
     wanted = signature.Broken(name, lambda case: {it.name for it in judge(case, _worlds(name)).findings})
@@ -35,7 +45,7 @@ def write_finding(broken: Broken, folder: Path, policies: Mapping[str, str], is_
     reduced.case = last.case
     path = folder / f"{_slug(name)}.feature"
     comments = [
-        f"Found by schedspec {written.own_version()}, explore --first-seed {broken.seed}: {name}",
+        f"Found by schedspec {written.own_version()}, {origin}: {name}",
         f"It breaks: {last.text}",
     ]
     lines = written.write(path, reduced, comments, _thens(last))

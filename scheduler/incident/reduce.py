@@ -14,6 +14,7 @@ from pathlib import Path
 
 import yaml
 
+from ..model.errors import BadInputError
 from ..policy.loader import load_policy
 from ..state import State
 from .as_steps import merge_steps, variants
@@ -30,7 +31,7 @@ EVICTED, WAITS, BROKEN = "was evicted", "waits", "monitor"
 _WHAT = "'pod NAMESPACE/NAME was evicted', 'job NAMESPACE/NAME waits' or 'monitor NAME'"
 
 
-class IncidentError(ValueError):
+class IncidentError(BadInputError):
     """An incident that cannot be reduced: what is wrong, and what to do next."""
 
 

@@ -1,4 +1,4 @@
-"""Errors in objects of the cluster, worded so that the owner of the object can correct them."""
+"""Errors in what users give: files, options and objects of the cluster, worded so that their owner can correct them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,19 @@ from collections.abc import Callable
 from typing import Any
 
 
-class ObjectError(ValueError):
+class BadInputError(ValueError):
+    """An input that its user can correct. The text says what is wrong, where, and what to do next."""
+
+
+class PlacedError(BadInputError):
+    """An input that cannot be used. `place` is a file, a file with its line or item, or an option."""
+
+    def __init__(self, place: str, problem: str, remedy: str) -> None:
+        super().__init__(f"{place}: {problem}; {remedy}")
+        self.place, self.problem, self.remedy = place, problem, remedy
+
+
+class ObjectError(BadInputError):
     """An object with an invalid value. The scheduler continues without the object.
 
     Attributes:

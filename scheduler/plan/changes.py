@@ -16,6 +16,7 @@ import msgspec
 
 from ..lint.objects import ManifestError, documents
 from ..model import objects, resources
+from ..model.errors import PlacedError
 from ..model.queue import Queue
 from ..model.state_kinds import STATE_KINDS
 from ..policy.loader import load_policy
@@ -29,12 +30,8 @@ _POLICY = re.compile(r"^\s*(actions|tiers|default_scheduler_conf)\s*:", re.MULTI
 _MANIFEST = re.compile(r"[\"']?\bkind[\"']?\s*:\s*[\"']?(Queue|PriorityClass|Node|List)\b")
 
 
-class ChangeError(ValueError):
-    """Files that cannot be planned. `place` is a file, a file with its line, or an option."""
-
-    def __init__(self, place: str, problem: str, remedy: str) -> None:
-        super().__init__(f"{place}: {problem}; {remedy}")
-        self.place, self.problem, self.remedy = place, problem, remedy
+class ChangeError(PlacedError):
+    """Files that cannot be planned."""
 
 
 @dataclass(frozen=True, slots=True)

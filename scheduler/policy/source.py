@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from ..model.errors import BadInputError
 from .schema import BOOL, DURATION, FLOAT, INT, MAPPING, RULES, TEXT, Argument
 
 _DURATION = re.compile(r"([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+")
@@ -40,7 +41,7 @@ class Problem:
         return f"{source}:{self.line}: {self.field}:{value} {self.text}; {self.remedy}"
 
 
-class PolicyError(ValueError):
+class PolicyError(BadInputError):
     """A rejected policy file. `problems` has all problems in the order of the file."""
 
     def __init__(self, source: str, problems: Iterable[Problem]) -> None:

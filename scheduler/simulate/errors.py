@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from ..model.errors import PlacedError
 
-class InputError(ValueError):
-    """An input that cannot be simulated. `place` is a file, a file with its line, or an option."""
 
-    def __init__(self, place: str, problem: str, remedy: str) -> None:
-        super().__init__(f"{place}: {problem}; {remedy}")
-        self.place, self.problem, self.remedy = place, problem, remedy
+class InputError(PlacedError):
+    """An input that cannot be simulated."""
 
 
 class RowError(InputError):

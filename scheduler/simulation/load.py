@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from ..model import objects, resources
+from ..model.errors import BadInputError
 from ..policy.model import Policy
 from ..recording.events import ObjectGone, ObjectSeen
 from .agenda import SimulationError
@@ -37,7 +38,7 @@ class OnEviction(StrEnum):
         return self not in (OnEviction.REPLACE, OnEviction.VANISH)
 
 
-class InvalidLoadError(SimulationError, ValueError):
+class InvalidLoadError(SimulationError, BadInputError):
     """An invalid workload. The text names the workload, the field and the value."""
 
     def __init__(self, name: str, field_name: str, value: object, remedy: str) -> None:

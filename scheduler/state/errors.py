@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from ..model.errors import PlacedError
 
-class StateError(ValueError):
-    """A state that cannot be used. `place` is a file, or a file with its line or item."""
 
-    def __init__(self, place: str, problem: str, remedy: str) -> None:
-        super().__init__(f"{place}: {problem}; {remedy}")
-        self.place, self.problem, self.remedy = place, problem, remedy
+class StateError(PlacedError):
+    """A state that cannot be used."""
 
 
 class CutStateError(StateError):
