@@ -10,14 +10,17 @@ import click
 from .. import distribution
 from ..api.errors import HarnessError
 from ..explore.judge import monitors
-from ..incident import confirm, feature, written
+from ..incident import confirm, feature, of_record, written
 from .answers import explains_errors, refuses_bad_input
 
 
 @click.command("reduce")
 @click.argument("state", type=click.Path(path_type=Path))
 @click.option(
-    "--because", required=True, metavar="WHAT", help="'pod NS/NAME was evicted', 'job NS/NAME waits' or 'monitor NAME'."
+    "--because",
+    required=True,
+    metavar="WHAT",
+    help="'pod NS/NAME was evicted', 'job NS/NAME waits', 'monitor NAME', 'policy FILE' or 'sentence failed'.",
 )
 @click.option("-o", "--out", required=True, metavar="FILE.feature", type=click.Path(dir_okay=False, path_type=Path))
 @click.option(
@@ -36,15 +39,20 @@ def reduce_command(state: Path, because: str, out: Path, policy: Path | None, mi
     `kubectl get -o json`. The exit status is 0 if the feature shows it in the simulated cluster, 1 if it does not, 2 on
     bad input.
 
+    'policy FILE' is the first job about which another policy decides otherwise; 'sentence failed' is what the record of
+    a scenario says of its first failed sentence.
+
     \b
     Examples:
       schedspec reduce state.jsonl.gz --because 'pod team-a/train-7-0 was evicted' -o evicted.feature
       schedspec reduce list.json --policy policies/team.yaml --because 'job team-a/train-7 waits' -o waits.feature
+      schedspec reduce out/run/scenarios/S --because 'sentence failed' -o smaller.feature
     """
     room = distribution.load("scheduler.incident")
     ends = time.monotonic() + minutes * 60
     if out.suffix != ".feature":
         raise HarnessError(f"-o {out}: a feature ends with .feature\n  do next: write -o {out.stem}.feature")
+    because = of_record.because_of(state) if because == of_record.FAILED else because
     known = room.Known(written.known_policies(), lambda: time.monotonic() > ends, monitors)
     found = room.reduce_incident(state, because, _text_of(policy) if policy is not None else "", known)
     origin = f"Reduced by schedspec {written.own_version()} from {found.before} objects: {because}, in {state.name}"

@@ -23,12 +23,12 @@ from .of_recording import state_before
 from .of_state import check_queues, make_case
 from .play import play
 from .shrink import OutOfBudgetError, Tester, remove_objects
-from .signature import Broken, Signature, of_eviction, of_wait, shows
+from .signature import Broken, Differs, Signature, of_difference, of_eviction, of_wait, shows
 from .simplify import simplify_amounts, simplify_fields, simplify_names, simplify_policy
-from .thens import title_of
+from .thens import describe, title_of
 
-EVICTED, WAITS, BROKEN = "was evicted", "waits", "monitor"
-_WHAT = "'pod NAMESPACE/NAME was evicted', 'job NAMESPACE/NAME waits' or 'monitor NAME'"
+EVICTED, WAITS, BROKEN, DIFFERS = "was evicted", "waits", "monitor", "policy"
+_WHAT = "'pod NAMESPACE/NAME was evicted', 'job NAMESPACE/NAME waits', 'monitor NAME' or 'policy FILE'"
 
 
 class IncidentError(BadInputError):
@@ -73,7 +73,7 @@ def reduce_incident(path: Path, because: str, policy: str, known: Known) -> Redu
 
     Args:
         path: The file or folder.
-        because: `pod NAMESPACE/NAME was evicted`, `job NAMESPACE/NAME waits` or `monitor NAME`.
+        because: `pod NAMESPACE/NAME was evicted`, `job NAMESPACE/NAME waits`, `monitor NAME` or `policy FILE`.
         policy: The text of the policy in force; empty: that of the state.
         known: Policies and budget.
 
@@ -101,7 +101,7 @@ def reduce_state(state: State, because: str, policy: str, known: Known) -> Reduc
 
     Args:
         state: The state.
-        because: `pod NAMESPACE/NAME was evicted`, `job NAMESPACE/NAME waits` or `monitor NAME`.
+        because: `pod NAMESPACE/NAME was evicted`, `job NAMESPACE/NAME waits`, `monitor NAME` or `policy FILE`.
         policy: The text of the policy in force.
         known: Policies and budget.
 
@@ -117,11 +117,15 @@ def reduce_state(state: State, because: str, policy: str, known: Known) -> Reduc
     wanted: Signature
     if kind == BROKEN:
         wanted = _broken(case, because, name, known)
+    elif kind == DIFFERS:
+        case, wanted = _difference(case, because, _policy_at(Path(name)))
     else:
         case = replace(case, subject=_subject(state, name, kind, of_pod))
         wanted = _signature(case, because, kind)
     found = reduce_case(case, wanted, known)
     found.left_out = left_out
+    if isinstance(wanted, Differs):
+        found.notes.append(f"{describe(wanted.fate)}; under the other policy: {describe(wanted.other)}")
     return found
 
 
@@ -131,8 +135,8 @@ def _parse(because: str) -> tuple[str, str]:
         return words[1], EVICTED
     if len(words) == 3 and words[0] == "job" and words[2] == WAITS:
         return words[1], WAITS
-    if len(words) == 2 and words[0] == BROKEN:
-        return words[1], BROKEN
+    if len(words) == 2 and words[0] in (BROKEN, DIFFERS):
+        return words[1], words[0]
     raise IncidentError(f"--because {because!r} names no incident\n  do next: write {_WHAT}")
 
 
@@ -167,6 +171,27 @@ def _broken(case: Case, because: str, name: str, known: Known) -> Broken:
         f"{because}: it finds nothing when the state is decided by our scheduler and nothing ends\n"
         "  do next: name the policy that was in force with --policy, or take the state before it happened"
     )
+
+
+def _policy_at(path: Path) -> str:
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise IncidentError(f"policy {path}: cannot be read ({error})\n  do next: name a policy file") from None
+    load_policy(text, str(path))
+    return _plain(text)
+
+
+def _difference(case: Case, because: str, policy: str) -> tuple[Case, Signature]:
+    """Return the case about the first job that the other policy decides about otherwise, and how."""
+    found = of_difference(case, policy)
+    if found is None:
+        raise IncidentError(
+            f"{because}: it decides the same about every job of the state when nothing ends\n"
+            "  do next: compare the policies over a load: schedspec plan --load"
+        )
+    job, wanted = found
+    return replace(case, subject=job), wanted
 
 
 def _signature(case: Case, because: str, kind: str) -> Signature:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -36,10 +36,27 @@ class Broken:
     judge: Callable[[Case], set[str]]
 
 
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """The subject runs at the end, and lost no pod."""
+
+
+@dataclass(frozen=True, slots=True)
+class Differs:
+    """Another policy decides otherwise about the subject."""
+
+    policy: str
+    """The text of the other policy."""
+    fate: Evicted | Waits | Runs
+    other: Evicted | Waits | Runs
+    """Its fate under the other policy."""
+
+
 _GAP = 0.1
 """Seconds between the jobs of one step; more than a cycle."""
 
-Signature = Evicted | Waits | Broken
+Fate = Evicted | Waits | Runs
+Signature = Evicted | Waits | Broken | Differs
 
 
 def of_eviction(found: Eviction) -> Evicted:
@@ -52,6 +69,23 @@ def of_wait(story: Story, job: str) -> Waits | None:
     """Return the signature of a job that waits at the end; None if it does not."""
     refusal = story.end.waits.get(job)
     return None if refusal is None else Waits(frozenset(reason_type(it) for it in refusal.items))
+
+
+def fate_of(story: Story, job: str) -> Fate:
+    """Return what became of a job: its first eviction, or why it waits at the end, or that it runs."""
+    evicted = next((of_eviction(it) for it in story.evictions if it.job == job), None)
+    return evicted or of_wait(story, job) or Runs()
+
+
+def of_difference(case: Case, policy: str) -> tuple[str, Differs] | None:
+    """Return the first job with another fate under another policy, and its fates; None if there is none.
+
+    Evictions come first, under either policy.
+    """
+    mine, theirs = play(case), play(replace(case, policy=policy))
+    fates = {it.name: Differs(policy, fate_of(mine, it.name), fate_of(theirs, it.name)) for it in case.jobs}
+    found = [(job, it) for job, it in fates.items() if it.fate != it.other]
+    return min(found, key=lambda it: Evicted not in (type(it[1].fate), type(it[1].other)), default=None)
 
 
 def reason_type(why: Any) -> str:
@@ -77,7 +111,11 @@ def shows(case: Case, wanted: Signature) -> bool:
     return all(_shows(case, wanted, gap) for gap in ((0.0, _GAP) if together else (0.0,)))
 
 
-def _shows(case: Case, wanted: Evicted | Waits, gap: float) -> bool:
+def _shows(case: Case, wanted: Evicted | Waits | Differs, gap: float) -> bool:
+    if isinstance(wanted, Differs):
+        other = replace(case, policy=wanted.policy)
+        fates = [fate_of(play(it, gap=gap), case.subject) for it in (case, other)]
+        return fates == [wanted.fate, wanted.other]
     if isinstance(wanted, Waits):
         return of_wait(play(case, gap=gap), case.subject) == wanted
     story = play(case, stop=lambda it: it.job == case.subject, gap=gap)

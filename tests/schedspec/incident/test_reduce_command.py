@@ -111,9 +111,22 @@ def test_what_a_monitor_finds_becomes_a_feature_that_fails_for_it(
     assert len(out.read_text("utf-8").splitlines()) <= 30
 
 
+def test_what_another_policy_decides_otherwise_becomes_a_feature_that_passes(lent: Path, tmp_path: Path) -> None:
+    out = tmp_path / "differs.feature"
+    ran = run(lent, "--because", f"policy {CAPACITY.parent / 'default.yaml'}", "--policy", CAPACITY, "-o", out)
+    assert ran.return_value == 0, ran.output
+    assert "under the other policy: " in ran.output
+    assert "under the other policy: evicted" not in ran.output
+    text = out.read_text("utf-8")
+    assert '"train-1" is evicted' in text
+    assert len(text.splitlines()) <= 30
+
+
 @pytest.mark.parametrize(
     ("because", "message"),
     [
+        ("policy gone.yaml", "cannot be read"),
+        (f"policy {CAPACITY}", "decides the same about every job"),
         ("monitor gang", "finds nothing"),
         ("it is slow", "names no incident"),
         ("pod t/gone-0 was evicted", "is not there"),
@@ -121,7 +134,16 @@ def test_what_a_monitor_finds_becomes_a_feature_that_fails_for_it(
         ("job t/b1 waits", "does not wait"),
         ("pod t/b1-0\n was evicted now", "names no incident"),
     ],
-    ids=["silent-monitor", "no-incident", "no-pod", "no-job", "runs", "sentence"],
+    ids=[
+        "no-policy",
+        "same-policy",
+        "silent-monitor",
+        "no-incident",
+        "no-pod",
+        "no-job",
+        "runs",
+        "sentence",
+    ],
 )
 def test_an_incident_that_is_not_there_is_one_clear_error(
     lent: Path, tmp_path: Path, because: str, message: str

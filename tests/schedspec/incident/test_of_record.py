@@ -1,0 +1,71 @@
+"""What a failed scenario is reduced for, by its record."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from schedspec.api.errors import HarnessError
+from schedspec.incident.of_record import because_of
+from schedspec.report import record
+from schedspec.report.record import ActMoment, Judgement, ScenarioRecord, Sentence, Software
+
+EVICTIONS = [
+    ActMoment(1.0, "evict", f"{job}-task-0", "u", "n1", group=f"{job}-00000000-0000-4000-8000-0000000006d4")
+    for job in ("low", "medium")
+]
+
+
+def written(folder: Path, sentence: str, findings: list[Judgement] | None = None) -> Path:
+    sentences = [Sentence("Given", "these nodes:", 3, verdict="passed")]
+    sentences += [Sentence("Then", sentence, 4, verdict="failed")] if sentence else []
+    found = ScenarioRecord(
+        feature="f",
+        feature_file="f.feature",
+        scenario="s",
+        node_id="f.feature::s",
+        line=2,
+        namespace="spec-s-1",
+        cluster=Software("embedded"),
+        scheduler=Software("schedspec"),
+        policy="",
+        policy_sha256="",
+        began=0.0,
+        seconds=1.0,
+        verdict="failed",
+        sentences=sentences,
+        acts=EVICTIONS,
+        findings=findings or [],
+    )
+    return record.write(found, folder).parent
+
+
+@pytest.mark.parametrize(
+    ("sentence", "because"),
+    [
+        ('"train" runs', "job spec-s-1/train waits"),
+        ('exactly 2 pods of "train" run', "job spec-s-1/train waits"),
+        ('"low" keeps running', "pod spec-s-1/low-task-0 was evicted"),
+        ("nothing is evicted", "pod spec-s-1/medium-task-0 was evicted"),
+        ("exactly 1 pod is evicted", "pod spec-s-1/medium-task-0 was evicted"),
+    ],
+)
+def test_a_failed_sentence_names_what_happened(tmp_path: Path, sentence: str, because: str) -> None:
+    assert because_of(written(tmp_path, sentence)) == because
+
+
+def test_without_a_failed_sentence_the_finding_of_a_monitor_is_what_happened(tmp_path: Path) -> None:
+    folder = written(tmp_path, "", [Judgement(1.0, "gang", "a", "in part")])
+    assert because_of(folder) == "monitor gang"
+
+
+@pytest.mark.parametrize("sentence", ["", 'queue "a" is Open', '"other" keeps running'])
+def test_what_cannot_be_reduced_is_said_with_a_remedy(tmp_path: Path, sentence: str) -> None:
+    with pytest.raises(HarnessError, match="do next"):
+        because_of(written(tmp_path, sentence))
+
+
+def test_a_folder_without_a_record_is_one_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(HarnessError, match="0 records"):
+        because_of(tmp_path)
