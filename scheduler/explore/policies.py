@@ -10,9 +10,9 @@ from typing import Any
 import yaml
 
 from .. import plugins as _plugins  # noqa: F401 - importing them declares their switches
-from ..incident.play import policy_of
+from ..lint.policy_rules import policy_findings
 from ..policy import schema
-from ..policy.loader import WRAPPER, PolicyError
+from ..policy.loader import WRAPPER, PolicyError, read_document
 
 _ADDED = ("binpack", "conformance", "drf", "nodeorder", "overcommit", "priority", "gang")
 _KEPT = {"EnabledClusterOrder", "enabledAllocatable"}
@@ -31,7 +31,7 @@ def draw_policy(random: Random, policies: Mapping[str, str]) -> str:
 
 @lru_cache(4096)
 def _changed(text: str, seed: int) -> str:
-    """Return a policy with one to three changes; the same text if the changes contradict each other."""
+    """Return a policy with one to three changes; the same text if lint calls the result an error."""
     random = Random(seed)
     document: dict[str, Any] = yaml.safe_load(text)
     document = document.get(WRAPPER, document)
@@ -39,10 +39,10 @@ def _changed(text: str, seed: int) -> str:
         _change(random, document)
     changed = str(yaml.safe_dump(document, sort_keys=False))
     try:
-        policy_of(changed)
+        findings = policy_findings(read_document(changed, "policy"), "policy")
     except PolicyError:
         return text
-    return changed
+    return text if any(it.is_error for it in findings) else changed
 
 
 def _change(random: Random, document: dict[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import msgspec
 
@@ -66,6 +67,14 @@ def _has_ended(cluster: Cluster, job: str) -> bool:
     return job not in cluster.jobs or all(it & COMPLETED for it, tasks in cluster.jobs[job].by_status.items() if tasks)
 
 
+_pods_to_delete = reconcile.pods_to_delete
+
+
+def _none_of_an_aborted_job(job: Any, status: Any, pods: Any) -> Any:
+    """What is made stays: in virtual time, making and deleting pods in turn would never end."""
+    return [] if status.state.phase == JobPhase.ABORTED else _pods_to_delete(job, status, pods)
+
+
 FAULTS = (
     Fault(
         "makes-way",
@@ -99,7 +108,10 @@ FAULTS = (
     Fault(
         "resumes-unasked",
         "makes pods for a job that was aborted",
-        instead((reconcile, "JobPhase", SimpleNamespace(**{**JobPhase.__members__, "ABORTED": "no phase"}))),
+        instead(
+            (reconcile, "JobPhase", SimpleNamespace(**{**JobPhase.__members__, "ABORTED": "no phase"})),
+            (reconcile, "pods_to_delete", _none_of_an_aborted_job),
+        ),
         ("lifecycle/states: Aborted",),
     ),
 )
