@@ -70,7 +70,7 @@ def test_a_bad_list_of_nodes_names_line_and_column(tmp_path: Path, text: str, pr
     assert f"nodes.csv{problem}" in str(refused.value)
 
 
-WHOLE = gzip.compress(b"submitted,duration\n" + b"1,5\n" * 1000)
+WHOLE = gzip.compress(b"submitted,duration\n" + b"1,5\n" * 1000, mtime=0)
 
 
 @pytest.mark.parametrize(
