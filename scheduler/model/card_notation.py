@@ -27,6 +27,9 @@ KIND = "NVIDIA"
 """What a card's model contains, and the kind that the device plugin looks for in a pod's annotation."""
 MOST_CARDS = 256
 """Maximum number of cards of a node, and of shares of a pod; further ones do not count."""
+MOST_LIST = 12 * 1024
+"""Maximum characters of a pod's list of cards; a longer list is unreadable, because tenants write annotations."""
+_SHORT_LIST = 1024
 _WHOLE = re.compile(r"[0-9]{1,12}")
 """A number in an annotation; a longer one is unreadable, because tenants write annotations."""
 MOST_SHARES = 2**31
@@ -110,15 +113,20 @@ def written(demand: CardDemand, shares: Shares, node: str, now: float) -> dict[s
 def shares_of(annotations: Mapping[str, str], demand: CardDemand, cards: Sequence[Card]) -> tuple[Share, ...]:
     """Return the cards that the annotations of a bound pod name, of those that its node has."""
     if demand.scheme == "vgpu":
-        return _shares_read(annotations.get(VGPU_IDS, ""))
+        text = annotations.get(VGPU_IDS, "")
+        return _short_list(text) if len(text) <= _SHORT_LIST else _long_list(text) if len(text) <= MOST_LIST else ()
     named = {part.strip() for part in annotations.get(GPU_INDEX, "").split(",")}
     part = demand.parts[0]
     memory = {card.name: part.memory if demand.scheme == "memory" else card.memory for card in cards}
     return tuple(Share(card.name, memory[card.name]) for card in cards if card.name in named)
 
 
-@functools.lru_cache(maxsize=4096)
 def _shares_read(text: str) -> tuple[Share, ...]:
     entries = (entry.split(",") for entry in text.replace(";", ":").split(":"))
     found = (it for it in entries if len(it) >= 4 and _WHOLE.fullmatch(it[2]) and _WHOLE.fullmatch(it[3]))
     return tuple(Share(it[0], int(it[2]), int(it[3])) for _, it in zip(range(MOST_CARDS), found, strict=False))
+
+
+# Lists outlive their pods in these caches, so that the longer ones are few.
+_short_list = functools.lru_cache(maxsize=4096)(_shares_read)
+_long_list = functools.lru_cache(maxsize=256)(_shares_read)

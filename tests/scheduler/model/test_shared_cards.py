@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 from typing import Any
 
 import msgspec
@@ -135,6 +137,29 @@ def test_a_pod_that_is_too_large_keeps_its_cards() -> None:
     demand = demand_of(kept)
     assert demand is not None
     assert demand.parts == (CardPart(1, 4000),)
+
+
+def test_lists_of_cards_take_no_memory_when_their_pods_are_gone() -> None:
+    demand = demand_of(pod_of({f"{VGPU}number": "1"}))
+    assert demand is not None
+
+    def read(first: int, most: int) -> None:
+        for number in range(first, most):
+            text = "".join(f"GPU-{number}-{card},NVIDIA,{1000 + card},30:" for card in range(300))
+            shares_of({f"{VGPU}ids-new": text}, demand, ())
+
+    read(0, 500)
+    gc.collect()
+    before = sys.getallocatedblocks()
+    read(500, 600)
+    gc.collect()
+    assert sys.getallocatedblocks() - before < 1_000
+
+
+def test_a_list_of_cards_that_is_too_long_names_none() -> None:
+    demand = demand_of(pod_of({f"{VGPU}number": "1"}))
+    assert demand is not None
+    assert shares_of({f"{VGPU}ids-new": "GPU-a,NVIDIA,1000,30:" * 600}, demand, ()) == ()
 
 
 def test_a_card_of_any_model_is_permitted_unless_the_pod_names_models() -> None:
