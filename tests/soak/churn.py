@@ -3,11 +3,12 @@
 1. Every attack comes once while the process warms up, so that the most that an attack needs for a moment is behind it.
 2. Then hostile objects and attacks come at random. Now and then the policy file is one that cannot be read, or somebody
    else keeps changing the PodGroup of a gang that starts.
-3. In the end, once everything hostile is gone and nothing changes any more, the state that the scheduler writes
-   (SIGUSR2) must equal the API server's.
+3. After each sixth of the time there is a rest: all that is hostile and all gangs go, and the scheduler comes to rest.
+   Memory is compared between rests, where as many objects are alive: what is more then has been kept.
+4. In the end the state that the scheduler writes (SIGUSR2) must equal the API server's.
 
-The memory of the process must not grow after the first sixth of the time. Two figures tell what grows: its resident
-memory, and the blocks in use in Python's allocator, which has more memory than it uses after every peak.
+The memory of the process must not grow from the first rest on. Two figures tell what grows: its resident memory, and
+the blocks in use in Python's allocator, which has more memory than it uses after every peak.
 """
 
 from __future__ import annotations
@@ -31,9 +32,17 @@ from typing import Any
 
 from schedspec.clusters import Settings
 from schedspec.clusters.embedded import EmbeddedCluster
-from scheduler.controllers.runtime.objects import COMMANDS, JOBS, PYTORCH_JOBS
-from scheduler.kube import NAMESPACES, NODES, PODGROUPS, PODS, QUEUES, ApiError, Client
+from scheduler.controllers.runtime.objects import (
+    COMMANDS,
+    CONFIG_MAPS,
+    JOBS,
+    NETWORK_POLICIES,
+    PYTORCH_JOBS,
+    SERVICES,
+)
+from scheduler.kube import BUDGETS, NAMESPACES, NODES, PODGROUPS, PODS, QUEUES, ApiError, Client
 from scheduler.kube.resource import Resource
+from scheduler.model.objects import ObjectMeta
 from scheduler.recording.events import Decided, ObjectSeen
 from scheduler.recording.segments import read_segment, segments
 from tests.soak.attacker import Made, change_of, make, remove
@@ -45,6 +54,9 @@ from tests.support.live.scheduler_process import Scheduler, until_at_rest
 from tests.support.live.status_queries import eventually
 
 GOOD, BAD = "soak-good", "soak-bad"
+OWN_QUEUES = ("root", "default", "lent", "entitled")
+HOSTILE = (JOBS, PYTORCH_JOBS, COMMANDS, PODGROUPS, PODS, QUEUES, BUDGETS, CONFIG_MAPS, SERVICES, NETWORK_POLICIES)
+"""Kinds of hostile objects, and of what controllers make of them; those first that others are made for."""
 POLICY = """\
 actions: "enqueue, allocate, reclaim, backfill"
 tiers:
@@ -52,6 +64,8 @@ tiers:
 - plugins: [{name: predicates}, {name: capacity}, {name: nodeorder}]
 """
 NASTY = ("", "-1", "1e400", "NaN", "null", "{}", "[", '{"a": ', "9" * 40, "🂡", "../..", "true")
+ROOT_CERTIFICATES = "kube-root-ca.crt"
+"""A ConfigMap that Kubernetes keeps in every namespace."""
 KEYS = ("volcano.sh/task-priority", "volcano.sh/preemptable", "volcano.sh/card.request", "sla-waiting-time")
 ATTACKS_AMONG_OBJECTS, PART = 0.05, 40
 """How often a whole attack comes instead of an object, and by what its size is divided."""
@@ -63,7 +77,9 @@ WRITTEN = "cycle record written: "
 PATIENCE = 300.0
 """Seconds until a gang is given up, and the run with it; one that is late by seconds is found in the end."""
 FLAT = 1.0
-"""Megabytes an hour that memory may grow after the first ten minutes of an hour."""
+"""Megabytes an hour that memory may grow from the first rest on."""
+RESTS, TRIMMED = 6, 65.0
+"""Rests, the last in the end; and seconds within which the scheduler returns free memory to the system."""
 
 
 class Churn:
@@ -162,23 +178,28 @@ class Churn:
         ]
         return rng.choice(kinds)
 
-    async def settle(self) -> None:
-        """Everything goes but the nodes."""
+    async def rest(self) -> dict[str, int]:
+        """Remove everything but the nodes, queues and the Job that attacks are about; return what is alive, by kind."""
+        while self._alive:
+            await self._end(self._alive.popleft()[1])
         while self._bad:
             await self._end_bad()
-        for kind in (JOBS, PYTORCH_JOBS):
-            for found in (await self._client.list(kind.bare, BAD)).items:
-                await remove(self._client, kind, found.metadata.name, BAD)
 
         async def are_gone() -> bool:
-            left = (await self._client.list(PODS.bare, BAD)).items
-            for pod in left:
-                await remove(self._client, PODS, pod.metadata.name, BAD)
+            left = [(kind, meta) for kind in HOSTILE for meta in await self._hostile_of(kind)]
+            for kind, meta in left:
+                await remove(self._client, kind, meta.name, meta.namespace)
             return not left
 
-        await eventually("the hostile pods go", are_gone)
+        await eventually("the hostile objects go", are_gone)
         if problem := await self._victim.problem():
             self.wrong.append(problem)
+        counts = {kind.kind: len((await self._client.list(kind.bare)).items) for kind in (NODES, *HOSTILE)}
+        return {kind: count for kind, count in counts.items() if count}
+
+    async def _hostile_of(self, kind: Resource[Any]) -> list[ObjectMeta]:
+        found = [it.metadata for it in (await self._client.list(kind.bare, BAD if kind.namespaced else "")).items]
+        return [meta for meta in found if meta.name not in (*OWN_QUEUES, ROOT_CERTIFICATES)]
 
 
 def _named(name: str, spec: dict[str, Any], annotations: dict[str, str]) -> dict[str, Any]:
@@ -219,14 +240,28 @@ def slope(samples: list[tuple[float, float]]) -> float:
 
 
 @dataclass(frozen=True)
-class Sample:
-    """The scheduler's memory at one moment."""
+class Rest:
+    """The scheduler's memory while it rests."""
 
     seconds: float
     memory: float
     """Resident, in MB."""
     blocks: float
     """In use in Python's allocator, in thousands."""
+    alive: dict[str, int]
+    """Objects, by kind."""
+
+    def __str__(self) -> str:
+        alive = ", ".join(f"{count} {kind}" for kind, count in self.alive.items())
+        return f"{self.memory:.1f} MB, {self.blocks:.1f} thousand blocks; alive: {alive}"
+
+
+async def _rested(churn: Churn, scheduler: Scheduler, began: float) -> Rest:
+    alive = await churn.rest()
+    await until_at_rest(scheduler)
+    await asyncio.sleep(TRIMMED)
+    await until_at_rest(scheduler)
+    return Rest(time.monotonic() - began, scheduler.memory_mb(), scheduler.memory_blocks() / 1000, alive)
 
 
 async def _soak(minutes: float, seed: int, say: Any) -> list[str]:
@@ -262,31 +297,30 @@ async def _soak(minutes: float, seed: int, say: Any) -> list[str]:
 
 async def _churned(churn: Churn, scheduler: Scheduler, minutes: float, say: Any) -> list[str]:
     await churn.start()
-    began, samples, next_sample = time.monotonic(), list[Sample](), 0.0
-    while (now := time.monotonic() - began) < minutes * 60:
-        await churn.bad()
-        await churn.bad()
-        await churn.good()
-        if now >= next_sample:
-            samples.append(Sample(now, scheduler.memory_mb(), scheduler.memory_blocks() / 1000))
-            next_sample = now + 10
-            if len(samples) % 12 == 1:
-                at = samples[-1]
-                say(
-                    f"soak: {now / 60:.0f} min: {at.memory:.1f} MB, {at.blocks:.0f} thousand blocks, "
-                    f"{len(churn.starts)} gangs, load {os.getloadavg()[0]:.0f}"
-                )
-    await churn.settle()
-    late = [one for one in samples if one.seconds >= minutes * 10]  # the first sixth is warming up
-    grows = slope([(one.seconds, one.memory) for one in late])
-    blocks = slope([(one.seconds, one.blocks) for one in late])
+    began, rests = time.monotonic(), list[Rest]()
+    for _ in range(RESTS):
+        until = time.monotonic() + minutes * 60 / RESTS
+        while time.monotonic() < until:
+            await churn.bad()
+            await churn.bad()
+            await churn.good()
+        busy = f"{scheduler.memory_mb():.1f} MB, {scheduler.memory_blocks() / 1000:.1f} thousand blocks"
+        rests.append(await _rested(churn, scheduler, began))
+        say(
+            f"soak: {rests[-1].seconds / 60:.0f} min: {busy}; at rest {rests[-1]}; "
+            f"{len(churn.starts)} gangs, load {os.getloadavg()[0]:.0f}"
+        )
+    grows = slope([(one.seconds, one.memory) for one in rests])
+    blocks = slope([(one.seconds, one.blocks) for one in rests])
     slowest = max(churn.starts)
     say(
         f"soak: {len(churn.starts)} gangs, median {statistics.median(churn.starts):.2f} s, slowest {slowest:.2f} s; "
-        f"{churn.refused} hostile objects refused; memory {late[-1].memory:.1f} MB, {grows:+.2f} MB an hour; "
-        f"{late[-1].blocks:.0f} thousand blocks, {blocks:+.1f} an hour"
+        f"{churn.refused} hostile objects refused; between {RESTS} rests: memory {grows:+.2f} MB an hour, "
+        f"{blocks:+.1f} thousand blocks an hour"
     )
     wrong = [f"a gang took {slowest:.2f} s to start"] if slowest > statistics.median(churn.starts) + 1 else []
+    if any(one.alive != rests[0].alive for one in rests):
+        wrong.append("not the same objects are alive at each rest: memory cannot be compared")
     if minutes >= 60 and grows >= FLAT:
         wrong.append(f"memory grows by {grows:.2f} MB an hour, blocks by {blocks:.1f} thousand")
     return wrong + churn.wrong
