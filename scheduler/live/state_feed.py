@@ -24,7 +24,8 @@ from ..kube import (
     Resource,
     Unreadable,
 )
-from ..model.cluster import ON_ITS_WAY, Cluster
+from ..model.cluster import Cluster
+from ..model.podgroup_changes import ON_ITS_WAY
 from ..model.task import TaskStatus
 from ..recording.events import Assumed, Input, Nominated, ObjectGone, ObjectSeen, Overdue, Reverted, apply_input
 from ..topology.hyper_nodes import topology_now

@@ -17,26 +17,16 @@ from .auxiliary import AuxiliaryObjects
 from .backlog import CLAIMS, FREED, GROUPS, PLACED, RUNNING
 from .equality import runs_ahead, same_group, same_node, same_queue, same_task
 from .errors import names_the_object
-from .job import Job, PodGroupPhase
+from .job import Job
 from .names import TOO_COSTLY
 from .nodes import FEW_SHAPES, Nodes
+from .podgroup_changes import check_size, reserves_as_before
 from .queue import Queue
 from .sums import Sums
 from .task import COMPLETED, HOLDING, Task, TaskStatus, job_key_of
 from .times import seconds
 
 ALWAYS_KNOWN = (resources.CPU, resources.MEMORY, resources.PODS)
-MOST_NAMES = 32
-"""Maximum number of resources that a PodGroup may name."""
-MOST_SUBGROUP_PARTS = 256
-"""Maximum number of subgroup policies of a PodGroup, with the labels that they name: each pod is matched with all."""
-ON_ITS_WAY = {
-    ("", PodGroupPhase.PENDING),
-    ("", PodGroupPhase.INQUEUE),
-    (PodGroupPhase.PENDING, PodGroupPhase.INQUEUE),
-    (PodGroupPhase.INQUEUE, PodGroupPhase.RUNNING),
-}
-"""Changes of a PodGroup's phase that follow from a decision."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,30 +54,6 @@ class _Place:
         """Whether everything held before is still held."""
         holds = now.holds and self.node == now.node and (not self.status & HOLDING or now.status & HOLDING)
         return self.holds and bool(holds)
-
-
-def _reserves_as_before(job: Job, phase: str) -> bool:
-    """Whether a job's change from `phase` to its current one frees nothing for other jobs.
-
-    The cycle that admits a job reserves its whole minimum. Later cycles reserve what the job does not hold, and nothing
-    if the job runs with too few tasks.
-    """
-    if (phase, job.phase) not in ON_ITS_WAY:
-        return False
-    if job.phase == PodGroupPhase.INQUEUE:
-        return not job.allocated
-    return job.phase == PodGroupPhase.PENDING or job.count(HOLDING) >= job.min_available
-
-
-def _parts(policies: Iterable[objects.SubGroupPolicy]) -> int:
-    """Return the number of subgroup policies and of the labels and values that they name."""
-    number = 0
-    for policy in policies:
-        number += 1 + len(policy.match_label_keys or ())
-        if (selector := policy.label_selector) is not None:
-            number += len(selector.match_labels or ())
-            number += sum(1 + len(item.values or ()) for item in selector.match_expressions or ())
-    return number
 
 
 class Cluster(AuxiliaryObjects):
@@ -363,11 +329,7 @@ class Cluster(AuxiliaryObjects):
         if known is not None and known.group is not None and same_group(known.group, group):
             known.group = group
             return
-        if (number := len(group.spec.min_resources or ())) > MOST_NAMES:
-            raise ValueError(f"spec.minResources names {number} resources; name at most {MOST_NAMES}")
-        if (number := _parts(group.spec.sub_group_policy or ())) > MOST_SUBGROUP_PARTS:
-            text = f"spec.subGroupPolicy has {number} policies and labels in all"
-            raise ValueError(f"{text}; write at most {MOST_SUBGROUP_PARTS}")
+        check_size(group)
         minimum = None if group.spec.min_resources is None else resources.parse(group.spec.min_resources)
         created = seconds(group.metadata.creation_timestamp)
         job = self._job(group.metadata.key)
@@ -377,7 +339,7 @@ class Cluster(AuxiliaryObjects):
             self.costly.add(job.key)
         before, phase = job.group, job.phase
         job.describe(group, self.priority_of(group.spec.priority_class_name), minimum, created)
-        goes_on = before is not None and before.spec == group.spec and _reserves_as_before(job, phase)
+        goes_on = before is not None and before.spec == group.spec and reserves_as_before(job, phase)
         self._regrouped(job.key, helps=before is not None and not goes_on)
 
     def _regrouped(self, key: str, *, helps: bool = True) -> None:

@@ -1,0 +1,58 @@
+"""What a PodGroup may name, and whether a new version of a PodGroup frees something for other jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from . import objects
+from .job import Job, PodGroupPhase
+from .task import HOLDING
+
+MOST_NAMES = 32
+"""Maximum number of resources that a PodGroup may name."""
+MOST_SUBGROUP_PARTS = 256
+"""Maximum number of subgroup policies of a PodGroup, with the labels that they name: each pod is matched with all."""
+ON_ITS_WAY = {
+    ("", PodGroupPhase.PENDING),
+    ("", PodGroupPhase.INQUEUE),
+    (PodGroupPhase.PENDING, PodGroupPhase.INQUEUE),
+    (PodGroupPhase.INQUEUE, PodGroupPhase.RUNNING),
+}
+"""Changes of a PodGroup's phase that follow from a decision."""
+
+
+def check_size(group: objects.PodGroup) -> None:
+    """Refuse a PodGroup that names too much.
+
+    Raises:
+        ValueError: `minResources` or the subgroup policies are larger than the maximum.
+    """
+    if (number := len(group.spec.min_resources or ())) > MOST_NAMES:
+        raise ValueError(f"spec.minResources names {number} resources; name at most {MOST_NAMES}")
+    if (number := _parts(group.spec.sub_group_policy or ())) > MOST_SUBGROUP_PARTS:
+        text = f"spec.subGroupPolicy has {number} policies and labels in all"
+        raise ValueError(f"{text}; write at most {MOST_SUBGROUP_PARTS}")
+
+
+def reserves_as_before(job: Job, phase: str) -> bool:
+    """Whether a job's change from `phase` to its current one frees nothing for other jobs.
+
+    The cycle that admits a job reserves its whole minimum. Later cycles reserve what the job does not hold, and nothing
+    if the job runs with too few tasks.
+    """
+    if (phase, job.phase) not in ON_ITS_WAY:
+        return False
+    if job.phase == PodGroupPhase.INQUEUE:
+        return not job.allocated
+    return job.phase == PodGroupPhase.PENDING or job.count(HOLDING) >= job.min_available
+
+
+def _parts(policies: Iterable[objects.SubGroupPolicy]) -> int:
+    """Return the number of subgroup policies and of the labels and values that they name."""
+    number = 0
+    for policy in policies:
+        number += 1 + len(policy.match_label_keys or ())
+        if (selector := policy.label_selector) is not None:
+            number += len(selector.match_labels or ())
+            number += sum(1 + len(item.values or ()) for item in selector.match_expressions or ())
+    return number
