@@ -184,6 +184,7 @@ class Wire(asyncio.BufferedProtocol):
         # Both refer to this connection. Without this, 0.3 MB with the buffers of TLS would wait for a full collection,
         # which is hours away in a process that makes little garbage.
         self._transport = self._parser = None
+        self._read = memoryview(b"")  # the connection may be listed as idle for long
 
     def _break(self, why: str) -> None:
         self.close()
@@ -222,3 +223,4 @@ class Wire(asyncio.BufferedProtocol):
         if self._waiter is not None and not self._waiter.done():
             body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
             self._waiter.set_result(Answer(self._parser.get_status_code(), self._headers, body))
+        self._headers, self._body = {}, []  # an idle connection keeps no answer

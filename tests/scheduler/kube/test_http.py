@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import ssl
+import tracemalloc
 import weakref
 
 import pytest
@@ -53,6 +54,25 @@ async def test_a_closed_connection_leaves_nothing_to_the_garbage_collector(monke
         await until(lambda: [wire() for wire in wires] == [None])
     finally:
         gc.enable()
+
+
+async def test_connections_keep_nothing_of_answers_and_no_buffer_once_they_are_closed() -> None:
+    large = {"metadata": {"name": "p", "annotations": {"a": "x" * 1_000_000}}}
+    async with standing_in(lambda request: Reply(body=large), limit=8) as (server, client):
+        server.pause = 0.05  # so that each request has a connection of its own
+        tracemalloc.start()
+        try:
+            await asyncio.gather(*(client.http.request("GET", "/x") for _ in range(8)))
+            assert server.connections == 8
+            await until(lambda: kept_mb() < 2)
+            await server.stop()
+            await until(lambda: kept_mb() < 0.4)
+        finally:
+            tracemalloc.stop()
+
+
+def kept_mb() -> float:
+    return tracemalloc.get_traced_memory()[0] / 1e6
 
 
 async def test_requests_in_flight_are_bounded() -> None:
