@@ -58,6 +58,9 @@ class Scheduler:
     def memory_mb(self) -> float:
         return self._seen.memory_info().rss / 1e6
 
+    def connections(self) -> int:
+        return len(self._seen.net_connections("tcp"))
+
     def memory_blocks(self) -> float:
         """Blocks in use in Python's allocator."""
         return float(self.page("/metrics?name[]=schedspec_memory_blocks").split()[-1])
