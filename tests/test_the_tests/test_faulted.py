@@ -145,7 +145,7 @@ def test_where_all_faults_ran_each_sentence_that_forbids_has_to_be_broken(
     assert faulted.report(caught, read, io.StringIO()) == passes
 
 
-def test_a_fault_of_decisions_runs_in_the_simulated_cluster_and_leaves_the_next_run_alone(tmp_path: Path) -> None:
+def test_a_simulated_fault_leaves_the_next_run_alone(tmp_path: Path) -> None:
     """The second run has no fault: without its positive claims' `When` it fails, with it it passes."""
     name = "lifecycle/states: A pod without"
     scenarios = [it for it in specimens.read(ROOT / "features") if name in it.title and not it.source.endswith(".zh")]
