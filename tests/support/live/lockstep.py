@@ -1,0 +1,206 @@
+"""Play a load on a live cluster in virtual time, one virtual instant after the other.
+
+1. The scheduler decides nothing until its own state shows everything that is due at an instant: it sees all of it at
+   once, as the simulated one does. Watches deliver a burst in pieces, and a cycle between two pieces would decide on
+   half of an arrival.
+2. It runs one cycle after the other. Each begins when the state shows all that the last one led to: bound pods run,
+   victims are gone and were made again, phases are written. A cycle that decides nothing ends the instant.
+3. The next instant begins: the next arrival, or the end of a gang that has stood for its run time.
+
+So months fit into minutes, and when an instant begins does not depend on how busy the machine is. The owner of all
+pods is this module: it makes an evicted pod again and leaves the others of its gang (`OnEviction.REPLACE`).
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from scheduler.framework.decisions import Decisions
+from scheduler.kube import PODGROUPS, PODS, Client
+from scheduler.live.loop import CycleLoop
+from scheduler.live.state_feed import StateFeed
+from scheduler.model.task import Task, TaskStatus
+from scheduler.recording.events import Decided, Input, ObjectSeen
+from scheduler.simulation import Arrival, Workload
+from tests.support.fake_server import SAFETY_NET, until
+from tests.support.live.api_objects import Body, each, pod_body
+
+END, ARRIVAL = 0, 1
+"""The order of what is due at one instant, as in the simulation."""
+
+
+class HeldLoop(CycleLoop):
+    """A cycle loop that takes changes in all the time, and runs a cycle only when `one_cycle` asks for it."""
+
+    _is_held = True
+    _ended_cycles = 0
+
+    @property
+    def _paused_until(self) -> float:
+        return math.inf if self._is_held else super()._paused_until
+
+    async def _cycle(self) -> None:
+        self._is_held = True
+        await super()._cycle()
+        self._ended_cycles += 1
+
+    async def one_cycle(self) -> None:
+        before, self._is_held = self._ended_cycles, False
+        self.want()
+        await until(lambda: self._ended_cycles > before)
+
+
+@dataclass
+class Gang:
+    """A workload on the cluster."""
+
+    work: Workload
+    clock: int = 0
+    """Grows whenever the gang comes to stand or is broken: an end that was planned before is void."""
+    stands: bool = False
+    uids: set[str] = field(default_factory=set)
+
+
+class Lockstep:
+    """A load that is played. Afterwards `evictions`, `starts`, `instants` and `shown` tell what happened."""
+
+    def __init__(self, client: Client, namespace: str, feed: StateFeed, cycles: HeldLoop) -> None:
+        self._client, self._namespace, self._feed, self._cycles = client, namespace, feed, cycles
+        self._record, feed.on_input = feed.on_input, self._take
+        self._events: list[tuple[float, int, int, Callable[[], Coroutine[Any, Any, None]]]] = []
+        self._planned = 0
+        self._gangs: dict[str, Gang] = {}
+        self._groups: dict[str, str] = {}
+        """Job → uid of its PodGroup."""
+        self._decided = Decided(0, 0.0, Decisions())
+        self.now = 0.0
+        self.shown: list[ObjectSeen] = []
+        """Nodes, queues and priority classes, as the scheduler saw them before the load."""
+        self.evictions: Counter[tuple[str, str]] = Counter()
+        """Victim job and preemptor job → number of pods."""
+        self.starts: list[tuple[str, int]] = []
+        """Job and cycle of each time that a gang came to stand."""
+        self.instants: list[tuple[float, int, int]] = []
+        """Time, first and last cycle of each instant."""
+
+    def _take(self, given: Input) -> None:
+        if self._record is not None:
+            self._record(given)
+        if isinstance(given, Decided):
+            self._decided = given
+        elif isinstance(given, ObjectSeen) and not self.now:
+            self.shown.append(given)
+
+    async def play(self, load: Iterable[Arrival]) -> None:
+        """Run the load to its end."""
+        await self._cycles.one_cycle()
+        for arrival in load:
+            assert isinstance(arrival.item, Workload)
+            self._at(arrival.at, ARRIVAL, partial(self._arrive, Gang(arrival.item)))
+        while self._events:
+            await self._instant()
+
+    def _at(self, time: float, rank: int, action: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        self._planned += 1
+        heapq.heappush(self._events, (time, rank, self._planned, action))
+
+    async def _instant(self) -> None:
+        self.now, first = self._events[0][0], self._decided.cycle + 1
+        while self._events and self._events[0][0] == self.now:
+            await heapq.heappop(self._events)[3]()
+        while await self._step():
+            pass
+        self.instants.append((self.now, first, self._decided.cycle))
+
+    async def _step(self) -> bool:
+        """Run one cycle with all that it leads to. Return False if it decided nothing."""
+        await self._shown()
+        await self._cycles.one_cycle()
+        decided = self._decided.decisions
+        for eviction in decided.evictions:
+            self.evictions[eviction.job, eviction.reason.preemptor] += 1
+            self._gangs[eviction.job].uids.discard(eviction.uid)
+        for job in dict.fromkeys(it.job for it in decided.evictions):
+            self._break_if_short(self._gangs[job])
+        await self._shown()
+        for eviction in decided.evictions:
+            await self._make_pod(self._gangs[eviction.job], eviction.task.partition("/")[2])
+        for job in dict.fromkeys(it.job for it in decided.binds):
+            self._stand_if_enough(self._gangs[job])
+        return bool(decided.binds or decided.evictions or decided.cut)
+
+    # ------------------------------------------------------------------------------------------------- what is written
+
+    async def _arrive(self, gang: Gang) -> None:
+        work = gang.work
+        self._gangs[work.key] = gang
+        spec = {
+            "minMember": work.minimum,
+            "queue": work.queue,
+            "priorityClassName": work.priority_class,
+            "minResources": {"cpu": str(int(work.requests["cpu"]) * work.minimum)},
+        }
+        made = await self._client.create(PODGROUPS, {"metadata": {"name": work.name}, "spec": spec}, self._namespace)
+        self._groups[work.key] = made.metadata.uid
+        await each(range(work.pods), lambda index: self._make_pod(gang, f"{work.name}-{index}"), 8)
+
+    async def _make_pod(self, gang: Gang, name: str) -> None:
+        body: Body = pod_body(name, gang.work.name, gang.work.requests["cpu"])
+        body["spec"]["priorityClassName"] = gang.work.priority_class
+        made = await self._client.create(PODS, body, self._namespace)
+        gang.uids.add(made.metadata.uid)
+
+    async def _end(self, gang: Gang, clock: int) -> None:
+        if gang.clock != clock:
+            return
+        del self._gangs[gang.work.key], self._groups[gang.work.key]
+        names = [f"{gang.work.name}-{index}" for index in range(gang.work.pods)]
+        await each(names, lambda name: self._client.delete(PODS, name, self._namespace, grace=0), 8)
+        await self._client.delete(PODGROUPS, gang.work.name, self._namespace)
+
+    # ---------------------------------------------------------------------------------------------- what the state has
+
+    async def _shown(self) -> None:
+        """Wait until the state shows all that was written, and all that the decisions led to."""
+        try:
+            await until(self._is_shown)
+        except TimeoutError:
+            seen = {key: (it.status, it.node, it.assumed) for key, it in self._feed.cluster.tasks.items()}
+            raise AssertionError(f"not shown {SAFETY_NET:g} s after {self.now:g}: {seen}") from None
+
+    def _is_shown(self) -> bool:
+        cluster = self._feed.cluster
+        groups = {key: it.group.metadata.uid for key, it in cluster.jobs.items() if it.group is not None}
+        pods = {uid for gang in self._gangs.values() for uid in gang.uids}
+        return (
+            not len(self._feed.inbox)
+            and groups == self._groups
+            and {it.uid for it in cluster.tasks.values()} == pods
+            and all(_is_at_rest(it) for it in cluster.tasks.values())
+            and all(it.phase == self._decided.decisions.phases.get(key, it.phase) for key, it in cluster.jobs.items())
+        )
+
+    def _stand_if_enough(self, gang: Gang) -> None:
+        if gang.stands or self._holding(gang) < gang.work.minimum:
+            return
+        gang.stands, gang.clock = True, gang.clock + 1
+        self.starts.append((gang.work.key, self._decided.cycle))
+        self._at(self.now + gang.work.run_time, END, partial(self._end, gang, gang.clock))
+
+    def _break_if_short(self, gang: Gang) -> None:
+        if gang.stands and self._holding(gang) < gang.work.minimum:
+            gang.stands, gang.clock = False, gang.clock + 1
+
+    def _holding(self, gang: Gang) -> int:
+        """Return how many pods of a gang hold room; victims do not count."""
+        return sum(bool(it.node) for it in self._feed.cluster.tasks.values() if it.uid in gang.uids)
+
+
+def _is_at_rest(task: Task) -> bool:
+    return task.status is TaskStatus.RUNNING or (task.status is TaskStatus.PENDING and not task.assumed)
