@@ -91,10 +91,13 @@ class LendingPlugin(QueuePlugin):
                 after = resources.minus(one.allocated, amount)
                 if not resources.less_equal(one.guarantee, after):
                     return _below_guarantee(one, after)
-        protection = self.kept(taker, giver, wanted, amount) or self._ping_pong(preemptor, taker, unit, giver, amount)
-        if protection is not None:
+        if (protection := self.kept(taker, giver, wanted, amount)) is not None:
             return protection
-        return None if self.claims(taker, giver, self._gang_of(preemptor), amount) else OfNoUse()
+        gang = self._gang_of(preemptor)
+        can_lose = preemptor.preemptable and taker.queue.reclaimable
+        if can_lose and (ping_pong := self._ping_pong(gang, taker, unit, giver, amount)) is not None:
+            return ping_pong
+        return None if self.claims(taker, giver, gang, amount) else OfNoUse()
 
     def _gang_of(self, preemptor: Task) -> Resource:
         """Return what the preemptor's job still needs to start: as many such tasks, at most what its pods request."""
@@ -106,16 +109,14 @@ class LendingPlugin(QueuePlugin):
         return {name: max(min(value * count, waiting.get(name, 0)), value) for name, value in amount.items()}
 
     def _ping_pong(
-        self, preemptor: Task, taker: QueueAttributes, unit: Sequence[Task], giver: QueueAttributes, amount: Resource
+        self, wanted: Resource, taker: QueueAttributes, unit: Sequence[Task], giver: QueueAttributes, amount: Resource
     ) -> PingPong | None:
         """Whether the queue `giver`, with the unit pending again, could take back what `taker` takes now.
 
-        All tasks of the preemptor's gang count as placed. The queue `giver` would ask for its tasks one by one: for the
-        first one beside that gang, for the others after the gang has left. In a common ancestor that is a difference.
+        The preemptor's gang, which requests `wanted`, counts as placed. The queue `giver` would request its tasks one
+        by one: the first one beside that gang, the others after the gang has left. In a common ancestor that is a
+        difference.
         """
-        if not (preemptor.preemptable and taker.queue.reclaimable):
-            return None
-        wanted = self._gang_of(preemptor)
         job = self.session.jobs[unit[0].job]
         again = self.amount(unit[: max(1, min(job.min_available, len(unit)))])
         first = self.amount(unit[:1])
