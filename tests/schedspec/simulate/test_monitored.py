@@ -52,6 +52,14 @@ class Story:
         for index in range(first, first + pods):
             self._take(outcomes.Released(self._cycle, job, f"{job}-{index}", ""))
 
+    def give_room(self, preemptor: str) -> None:
+        """Evict the job `victim`, and bind the first pod of the preemptor on n0 once the victim is gone."""
+        self.cycle()
+        self.evict("victim", preemptor)
+        self.gone("victim")
+        self.cycle()
+        self.bind(preemptor, "n0")
+
     def end(self, job: str) -> None:
         self._take(outcomes.Ended(self._cycle, job, "completed", 1))
 
@@ -76,22 +84,14 @@ def with_two_on_a_node() -> Story:
 def needless() -> Story:
     it = with_two_on_a_node()
     it.job("small", "blue", cpu=1)
-    it.cycle()
-    it.evict("victim", "small")
-    it.gone("victim")
-    it.cycle()
-    it.bind("small", "n0")
+    it.give_room("small")
     return it
 
 
 def needed() -> Story:
     it = with_two_on_a_node()
     it.job("large", "blue", cpu=3)
-    it.cycle()
-    it.evict("victim", "large")
-    it.gone("victim")
-    it.cycle()
-    it.bind("large", "n0")
+    it.give_room("large")
     it.gone("other")
     return it
 
@@ -99,11 +99,7 @@ def needed() -> Story:
 def needed_by_a_later_pod() -> Story:
     it = with_two_on_a_node()
     it.job("gang", "blue", pods=3, cpu=1)
-    it.cycle()
-    it.evict("victim", "gang")
-    it.gone("victim")
-    it.cycle()
-    it.bind("gang", "n0")
+    it.give_room("gang")
     it.gone("other")  # its room is given out too
     it.cycle()
     it.bind("gang", "n0", "n0", first=1)
