@@ -1,4 +1,4 @@
-"""What jobs, nodes and queues of a simulated load hold, kept from outcome to outcome."""
+"""Sum what the jobs, nodes and queues of a simulated load hold; each outcome updates the sums."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Job:
     pods: int
     minimum: int
     requests: Amounts
-    """What each pod requests."""
+    """Request of each pod."""
     preemptable: bool
     placed: dict[str, str] = field(default_factory=dict)
     """Pod → node; victims that are not gone included."""
@@ -59,11 +59,11 @@ class Books:
         self._parents = {name: spec.parent for name, spec in specs.items()} if is_tree else {}
         self._lineages: dict[str, tuple[str, ...]] = {}
         self.own: dict[str, Amounts] = {}
-        """What a queue holds without its descendants."""
+        """Amounts that a queue holds without its descendants."""
         self.below: dict[str, Amounts] = {}
-        """What a queue holds with its descendants."""
+        """Amounts that a queue holds with its descendants."""
         self.free = amounts.total(self.has.values())
-        """What no queue holds, on all nodes."""
+        """Amounts on all nodes that no queue holds."""
 
     def lineage(self, queue: str) -> tuple[str, ...]:
         """Return the queue and, where queues form a tree, its ancestors below the root."""
@@ -99,7 +99,7 @@ class Books:
 
 
 def add(sums: dict[str, Amounts], name: str, more: Amounts, sign: int) -> Amounts:
-    """Add an amount to one of the sums; returns that sum."""
+    """Add an amount to one of the sums; return that sum."""
     held = sums.setdefault(name, {})
     for dimension, amount in more.items():
         held[dimension] = held.get(dimension, NONE) + sign * amount

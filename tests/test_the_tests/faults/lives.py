@@ -71,7 +71,7 @@ _pods_to_delete = reconcile.pods_to_delete
 
 
 def _none_of_an_aborted_job(job: Any, status: Any, pods: Any) -> Any:
-    """What is made stays: in virtual time, making and deleting pods in turn would never end."""
+    """Pods that were created are kept: in virtual time, creating and deleting them in turn would never end."""
     return [] if status.state.phase == JobPhase.ABORTED else _pods_to_delete(job, status, pods)
 
 
